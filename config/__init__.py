@@ -1,0 +1,1 @@
+"""What is set, and from where: typed settings, the model catalogue, tenants, Redis connections, logging."""

@@ -1,0 +1,1 @@
+"""What may be asked of a GPU: the Celery app, the wire, the task bodies."""

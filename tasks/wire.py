@@ -1,0 +1,114 @@
+"""The wire: what crosses a process, as frozen dataclasses with one JSON form each.
+
+A dialect parses what a client sent into a `Generation`; the ledger carries its JSON; a worker hands it to an
+engine. `tests/tasks/samples/` holds a stored sample of each that a test compares, so that a change of the form
+is seen in review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import orjson
+
+THINKING_MODES = ("default", "enabled", "disabled")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function the model asked for; `arguments` is a JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of the conversation. `role` is system, user, assistant or tool."""
+
+    role: str
+    content: str = ""
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function the model may call; `parameters` is its JSON Schema."""
+
+    name: str
+    description: str | None = None
+    parameters: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to pick tokens; `None` leaves the choice to the engine."""
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What to generate: the one request form that every dialect parses into and every runtime understands.
+
+    `tool_choice` is none, auto, required or the name of a tool. `thinking` is one of THINKING_MODES.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    sampling: Sampling = field(default_factory=Sampling)
+    tools: tuple[Tool, ...] = ()
+    tool_choice: str = "auto"
+    thinking: str = "default"
+    source_lang_code: str | None = None
+    target_lang_code: str | None = None
+
+    def to_json(self) -> bytes:
+        """The wire form; fields at their default are left out."""
+        return orjson.dumps(_sparse(asdict(self)))
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Generation:
+        """Read the wire form back. Raises `ValueError` when it is not one."""
+        raw = orjson.loads(data)
+        try:
+            return cls(
+                model=raw["model"],
+                messages=tuple(_message(item) for item in raw["messages"]),
+                sampling=_sampling(raw.get("sampling", {})),
+                tools=tuple(Tool(**item) for item in raw.get("tools", ())),
+                tool_choice=raw.get("tool_choice", "auto"),
+                thinking=raw.get("thinking", "default"),
+                source_lang_code=raw.get("source_lang_code"),
+                target_lang_code=raw.get("target_lang_code"),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a Generation: {error}") from error
+
+
+def _sparse(value: Any) -> Any:
+    """Drop None, empty tuples and empty mappings: the prompt dominates the message, not its frame."""
+    if isinstance(value, dict):
+        kept = {key: _sparse(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if item not in (None, (), [], {}, "")}
+    if isinstance(value, (list, tuple)):
+        return [_sparse(item) for item in value]
+    return value
+
+
+def _message(raw: dict[str, Any]) -> Message:
+    calls = tuple(ToolCall(**call) for call in raw.pop("tool_calls", ()))
+    return Message(**raw, tool_calls=calls)
+
+
+def _sampling(raw: dict[str, Any]) -> Sampling:
+    return Sampling(**{**raw, "stop": tuple(raw.get("stop", ()))})

@@ -1,0 +1,122 @@
+"""What a runtime is: the protocol that each backend's adapter fulfils, and nothing shared beyond it.
+
+A `Runtime` starts engines; an `Engine` is one loaded replica: a process of its own that answers many requests
+at once. `tests/runtimes/contract.py` is the behaviour every adapter is held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from config.settings import ModelDefinition
+from streams.events import Delta, Usage
+from tasks.wire import Generation
+
+Emit = Callable[[Delta], None]
+"""Takes one delta of a running generation; never blocks on the network, may be called from any thread."""
+
+Progress = Callable[[float, str], None]
+"""Takes how much of a load is done (0 to 1) and the stage in a few words."""
+
+
+class EngineError(Exception):
+    """Raised when an engine cannot do what was asked; `code` is machine-readable, the text is for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class LoadError(EngineError):
+    """Raised when an engine does not come up (codes: load_failed, load_timeout, load_cancelled)."""
+
+
+class GenerationError(EngineError):
+    """Raised when one generation fails and the engine lives on (invalid_prompt, context_length_exceeded, engine_error)."""
+
+
+class EngineLost(EngineError):
+    """Raised when the engine's process is gone or no longer speaks (codes: engine_crashed, engine_stalled)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How a generation ended in the engine: reason stop, length, tool_calls or cancelled, and what it used."""
+
+    reason: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How an engine's process ended: by `signal` or with `code`; `expected` when we asked for it."""
+
+    code: int | None
+    signal: int | None
+    expected: bool
+
+    def __str__(self) -> str:
+        """One clause for `last_error`, such as "killed by SIGKILL" or "exited with code 0"."""
+        import signal as signals  # noqa: PLC0415 - only here is a number turned into a name
+
+        if self.signal is not None:
+            return f"killed by {signals.Signals(self.signal).name}"
+        return f"exited with code {self.code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """All an adapter needs to start one engine.
+
+    `slots` is how many requests it must take at once, `directory` a folder of its own for logs and sockets,
+    `on_exit` is called once, from any thread, when the process is gone, asked for or not.
+    """
+
+    model: ModelDefinition
+    replica: str
+    slots: int
+    directory: Path
+    progress: Progress
+    on_exit: Callable[[Exit], None]
+
+
+class Engine(Protocol):
+    """One loaded replica."""
+
+    slots: int
+    """Requests it takes at once; may be fewer than the launch asked for, never more."""
+
+    pid: int
+    """The process that runs the model (what an operator would look for in `ps`)."""
+
+    def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
+        """Run one generation to its end in the calling thread.
+
+        Raises `GenerationError` or `EngineLost`; returns a `Finish` with reason `cancelled` after `cancel`.
+        """
+        ...
+
+    def cancel(self, id: str) -> None:
+        """Make the generation end soon (within a second the slot is free). Unknown ids are ignored."""
+        ...
+
+    def stop(self, timeout_s: float) -> None:
+        """End the process (SIGTERM to its group, SIGKILL after the timeout) and wait for it. Idempotent."""
+        ...
+
+
+class Runtime(Protocol):
+    """One backend."""
+
+    name: str
+
+    def start(self, launch: Launch) -> Engine:
+        """Start an engine and return when it can answer, reporting progress. Raises `LoadError`."""
+        ...
+
+    def cancel_start(self, replica: str) -> None:
+        """Make a `start` of that replica that is under way end with `LoadError` (load_cancelled)."""
+        ...
