@@ -1,0 +1,23 @@
+"""What the fleet refuses."""
+
+from __future__ import annotations
+
+from scheduler.errors import Rejected
+
+
+class StateConflict(Rejected):
+    """Raised when a model's state does not allow the operation; the code names the state."""
+
+    default_code = "model_busy"
+
+
+class InvalidLoadRequest(Rejected):
+    """Raised when the values of a load request are wrong for this model."""
+
+    default_code = "invalid_load_request"
+
+
+class NoWorker(Rejected):
+    """Raised when no worker is there to load on."""
+
+    default_code = "no_worker"

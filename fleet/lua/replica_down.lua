@@ -1,0 +1,17 @@
+#!lua flags=allow-oom
+-- A replica's engine is gone: stopped as asked, crashed, or never came up.
+-- KEYS[1] prefix
+-- ARGV    2 replica  3 worker  4 incarnation  5 the model's code  6 its last_error
+--         7 the tickets' code  8 their message
+-- returns ok | fenced
+-- include: base
+-- include: log
+-- include: line
+-- include: dispatch
+-- include: terminal
+-- include: lost
+-- include: replica
+if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'fenced' end
+local model = replica_down(ARGV[2], ARGV[7], ARGV[8], ARGV[5], ARGV[6])
+if model then dispatch(model) end
+return 'ok'

@@ -1,0 +1,31 @@
+"""The workers that are alive, as the ledger knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import redis
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """One worker: its name, the key of its bell's list, what device it is pinned to, how many replicas it hosts."""
+
+    name: str
+    device: str
+    replicas: int
+    since: float
+
+
+def workers(client: redis.Redis, prefix: str) -> list[WorkerRow]:
+    """All registered workers, by name. `prefix` is the keys' one, braces and colon included."""
+    names = sorted(name.decode() for name in client.zrange(f"{prefix}workers", 0, -1))
+    pipeline = client.pipeline(transaction=False)
+    for name in names:
+        pipeline.hmget(f"{prefix}worker:{name}", "device", "since_us")
+        pipeline.scard(f"{prefix}hosts:{name}")
+    answers = pipeline.execute()
+    return [
+        WorkerRow(name, (row[0] or b"").decode(), hosted, int(row[1] or 0) / 1e6)
+        for name, row, hosted in zip(names, answers[::2], answers[1::2], strict=True)
+    ]

@@ -1,0 +1,111 @@
+"""The error tree, in families by the stage that a request had reached.
+
+`code` is stable and machine-readable; `api.errors` maps it to an HTTP status. The message is for people and
+never holds a library's text.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class StokerError(Exception):
+    """Raised when the platform refuses or fails something, with a stable code."""
+
+    default_code: ClassVar[str] = "internal_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after_s: int | None = None,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.param = param
+        self.retry_after_s = retry_after_s
+        self.details = details or {}
+
+
+class Rejected(StokerError):
+    """Raised when a request never gets into line; nothing was changed."""
+
+
+class UnknownModel(Rejected):
+    """Raised when no configured model has that name."""
+
+    default_code = "unknown_model"
+
+
+class ModelNotLoaded(Rejected):
+    """Raised when the model is configured but not loaded."""
+
+    default_code = "model_not_loaded"
+
+
+class ModelLoading(Rejected):
+    """Raised when the model is being loaded; it may answer soon."""
+
+    default_code = "model_loading"
+
+
+class ModelUnloading(Rejected):
+    """Raised when the model is being unloaded."""
+
+    default_code = "model_unloading"
+
+
+class ModelFailed(Rejected):
+    """Raised when the model's last load failed or its engine died."""
+
+    default_code = "model_failed"
+
+
+class QueueFull(Rejected):
+    """Raised when as many tickets wait as may wait (details: queueDepth, avgWaitMs)."""
+
+    default_code = "queue_full"
+
+
+class RateLimited(Rejected):
+    """Raised when the tenant has used its share of the window."""
+
+    default_code = "rate_limit_exceeded"
+
+
+class IdempotencyConflict(Rejected):
+    """Raised when an Idempotency-Key comes back with another body."""
+
+    default_code = "idempotency_key_reused"
+
+
+class StorageUnavailable(Rejected):
+    """Raised when Redis cannot be reached."""
+
+    default_code = "storage_unavailable"
+
+
+class StorageFull(Rejected):
+    """Raised when Redis refuses writes: its memory or its disk is full."""
+
+    default_code = "storage_full"
+
+
+class Evicted(StokerError):
+    """Raised when a ticket left the line unserved (queue_timeout, model_unloading, model_failed, cancelled)."""
+
+    default_code = "queue_timeout"
+
+
+class Failed(StokerError):
+    """Raised when a running request failed (engine_crashed, engine_stalled, worker_lost, deadline_exceeded, ...)."""
+
+    default_code = "engine_error"
+
+
+class Fenced(Exception):  # noqa: N818 - a state of affairs, not a mistake
+    """Raised when a worker's incarnation is over: another one registered under its name, or it was given up."""

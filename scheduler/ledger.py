@@ -1,0 +1,250 @@
+"""The ledger: the truth about every request, in Redis. Each method is one Lua script of the same name.
+
+Promises (held by tests/scheduler and the chaos suite): an admitted ticket ends with exactly one terminal
+event; a slot is given back exactly once; what a client may have read is never said twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+
+from config.settings import Settings
+from scheduler import errors
+from scheduler.scripts import Scripts, translate
+from scheduler.ticket import Admission, Claim, Entry, Pulse, Release, Status, Ticket, TicketRow
+
+IDEMPOTENCY_S = 900
+ROW = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
+
+
+class Ledger:
+    """Admit, claim, append, release, cancel, expire; and the workers' register and beat.
+
+    Every method raises `StorageUnavailable` or `StorageFull` when Redis is away or full.
+    """
+
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        self.settings = settings
+        self.scripts = Scripts(client, settings.redis.prefix)
+        self._lease_us = settings.lease.lease_ms * 1000
+
+    # ---- the API's side
+
+    def admit(self, ticket: Ticket) -> Admission:
+        """Let a request into line, or raise the `Rejected` that says why not."""
+        queue, responses = self.settings.queue, self.settings.responses
+        answer = self.scripts.run(
+            "admit",
+            ticket.id,
+            ticket.tenant,
+            ticket.weight,
+            ticket.model,
+            ticket.band,
+            ticket.dialect,
+            ticket.generation,
+            ticket.echo,
+            ticket.inbox or "",
+            int(ticket.store),
+            responses.retention_s if ticket.store else 60,
+            ticket.cost,
+            queue.timeout_ms * 1000,
+            queue.max_depth,
+            queue.max_depth_per_tenant,
+            ticket.idempotency_key or "",
+            ticket.body_hash or "",
+            IDEMPOTENCY_S,
+        )
+        verdict = answer[0]
+        if verdict == b"ok":
+            return Admission(ticket.id, depth=answer[2])
+        if verdict == b"replayed":
+            return Admission(answer[1].decode(), replayed=True)
+        raise self._rejection(ticket, verdict.decode(), answer[1:])
+
+    def _rejection(self, ticket: Ticket, verdict: str, rest: Sequence[Any]) -> errors.Rejected:
+        if verdict == "state":
+            return model_rejection(ticket.model, rest[0].decode())
+        if verdict == "conflict":
+            return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
+        depth, wait_ms = int(rest[0]), int(rest[1])
+        most = self.settings.queue.max_depth
+        whose = f"Queue depth {depth}/{most}"
+        if verdict == "tenant_full":
+            whose = (
+                f"Queue depth of tenant {ticket.tenant} {depth}/{self.settings.queue.max_depth_per_tenant}"
+            )
+        after = max(1, min(60, -(-wait_ms // 1000)))
+        return errors.QueueFull(
+            f"{whose}, retry in {after} seconds",
+            retry_after_s=after,
+            details={"queueDepth": depth, "avgWaitMs": wait_ms},
+        )
+
+    def cancel(self, id: str, tenant: str) -> Status | None:
+        """Ask for the end of a ticket; the status after the call, None when the tenant has no such ticket.
+
+        A waiting ticket is cancelled at once; a running one (RUNNING is returned) when its worker hears it.
+        """
+        answer = self.scripts.run("cancel", id, tenant)
+        return Status(answer.decode()) if answer else None
+
+    def delete(self, id: str, tenant: str) -> bool:
+        """Forget a stored response; False when the tenant has no such one."""
+        return bool(self.scripts.run("delete", id, tenant))
+
+    def lookup(self, id: str, tenant: str) -> TicketRow | None:
+        """The ticket as it is now, None when the tenant has no such ticket."""
+        try:
+            raw = self.scripts.client.hmget(f"{self.scripts.prefix}ticket:{id}", *ROW)
+        except Exception as error:
+            raise translate(error) from error
+        if raw[0] is None or raw[0].decode() != tenant:
+            return None
+        return TicketRow(
+            id=id,
+            tenant=tenant,
+            model=raw[1].decode(),
+            dialect=raw[2].decode(),
+            status=Status(raw[3].decode()),
+            echo=raw[4] or b"{}",
+            store=raw[5] == b"1",
+            created_at=int(raw[6]) / 1e6,
+            attempts=int(raw[7]),
+            replica=raw[8].decode() if raw[8] else None,
+        )
+
+    def attach(self, id: str, inbox: str) -> Status | None:
+        """Let one more inbox hear what the response says from now on; its status, None when unknown."""
+        answer = self.scripts.run("attach", id, inbox, "1")
+        return Status(answer.decode()) if answer else None
+
+    def detach(self, id: str, inbox: str) -> None:
+        """The reverse of `attach`."""
+        self.scripts.run("attach", id, inbox, "0")
+
+    # ---- the worker's side
+
+    def register(self, worker: str, bell_key: str, bell: str, device: str, about: str = "{}") -> str:
+        """Begin a worker's life; returns its incarnation. What an earlier one held is ended in the same step."""
+        answer = self.scripts.run("register", worker, self._lease_us, bell_key, bell, device, about)
+        return str(answer.decode())
+
+    def drain(self, worker: str, incarnation: str) -> None:
+        """Let nothing more be dispatched to this worker."""
+        self.scripts.run("deregister", worker, incarnation, "drain", "")
+
+    def deregister(self, worker: str, incarnation: str, message: str) -> None:
+        """End a worker's life; what it still held is lost with that message."""
+        self.scripts.run("deregister", worker, incarnation, "gone", message)
+
+    def claim(self, worker: str, incarnation: str, id: str) -> Claim | None:
+        """Take a dispatched ticket; None when there is nothing to take. Raises `Fenced`."""
+        longest_us = int(self.settings.limits.request_timeout_s * 1e6)
+        answer = self.scripts.run("claim", worker, incarnation, id, self._lease_us, longest_us)
+        if answer[0] == b"fenced":
+            raise errors.Fenced(worker)
+        if answer[0] == b"gone":
+            return None
+        return Claim(id, answer[1].decode(), answer[2].decode(), answer[3])
+
+    def beat(self, worker: str, incarnation: str) -> Pulse:
+        """Renew the leases of the worker and its tickets. Raises `Fenced`."""
+        answer = self.scripts.run(
+            "beat", worker, incarnation, self._lease_us, self.settings.lease.beat_ms * 1000
+        )
+        if answer[0] == b"fenced":
+            raise errors.Fenced(worker)
+        _, running, cancelled, unheard, replicas = answer
+        names = [item.decode() for item in replicas]
+        return Pulse(
+            running=frozenset(item.decode() for item in running),
+            cancelled=tuple(item.decode() for item in cancelled),
+            unheard=tuple(item.decode() for item in unheard),
+            replicas=dict(zip(names[::2], names[1::2], strict=True)),
+        )
+
+    def write(self, entries: Sequence[Entry], releases: Sequence[Release]) -> dict[str, str]:
+        """Append what was said and end what ended, in one round trip.
+
+        Returns id -> fenced, cancel or full for those whose generation must stop.
+        """
+        client = self.scripts.client
+        commands = []
+        if entries:
+            commands.append(self.scripts.command("append", self._append_arguments(entries)))
+        commands += [self.scripts.command("release", _release_arguments(release)) for release in releases]
+        try:
+            pipeline = client.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command)
+            answers = pipeline.execute(raise_on_error=False)
+            if any(isinstance(answer, redis.exceptions.NoScriptError) for answer in answers):
+                # Redis lost its scripts (a restart, SCRIPT FLUSH): nothing of this call was done in part,
+                # since events and ends that are there already are passed over
+                self.scripts.load()
+                return self.write(entries, releases)
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
+        except Exception as error:
+            raise translate(error) from error
+        verdicts = answers[0] if entries else []
+        names = [item.decode() for item in verdicts]
+        return dict(zip(names[::2], names[1::2], strict=True))
+
+    def _append_arguments(self, entries: Sequence[Entry]) -> list[Any]:
+        arguments: list[Any] = [self.settings.limits.max_log_bytes]
+        for entry in entries:
+            arguments += (entry.id, entry.fence, entry.number, len(entry.events), *entry.events)
+        return arguments
+
+    def held(self, replica: str) -> int:
+        """How many slots of a replica are taken."""
+        try:
+            return int(self.scripts.client.scard(f"{self.scripts.prefix}slots:{replica}"))
+        except Exception as error:
+            raise translate(error) from error
+
+    # ---- everybody's side
+
+    def ping(self) -> None:
+        """Raises `StorageUnavailable` or `StorageFull` when nothing could be written now."""
+        try:
+            self.scripts.client.set(f"{self.scripts.prefix}probe", "1", ex=60)
+        except Exception as error:
+            raise translate(error) from error
+
+    def expire(self) -> int:
+        """Close what nobody closed. Idempotent; every process calls it every `lease.reap_ms`."""
+        gap_us = max(2_000_000, self.settings.lease.reap_ms * 4000)
+        return int(self.scripts.run("expire", gap_us, self._lease_us))
+
+
+def _release_arguments(release: Release) -> list[Any]:
+    return [
+        release.id,
+        release.fence,
+        str(release.status),
+        release.finish_reason,
+        release.code,
+        release.message,
+        release.usage,
+        "" if release.tokens is None else release.tokens,
+        int(release.retry),
+    ]
+
+
+def model_rejection(model: str, state: str) -> errors.Rejected:
+    """Why a model in that state takes no requests."""
+    if state == "loading":
+        return errors.ModelLoading(
+            f"model {model} is being loaded; retry soon", param="model", retry_after_s=5
+        )
+    if state == "unloading":
+        return errors.ModelUnloading(f"model {model} is being unloaded", param="model")
+    if state == "failed":
+        return errors.ModelFailed(f"model {model} failed; an operator has to load it again", param="model")
+    return errors.ModelNotLoaded(f"model {model} is not loaded", param="model")

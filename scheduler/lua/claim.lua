@@ -1,0 +1,22 @@
+-- A worker takes the ticket that was dispatched to it. A second bell, a stale one, or one for a ticket that
+-- was cancelled in between claims nothing.
+-- KEYS[1] prefix
+-- ARGV    2 worker  3 incarnation  4 id  5 lease (us)  6 longest run (us)
+-- returns {ok, fence, replica, generation} | {fenced} | {gone}
+-- include: base
+local worker, id = ARGV[2], ARGV[4]
+if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
+local row = redis.call('HMGET', ticket_key(id), 'status', 'worker', 'replica', 'generation', 'model', 'admitted_us')
+if row[1] ~= 'dispatched' or row[2] ~= worker then return { 'gone' } end
+
+local fence = next_fence()
+redis.call('HSET', ticket_key(id), 'status', 'running', 'fence', fence, 'claimed_us', text(NOW))
+redis.call('HINCRBY', ticket_key(id), 'attempts', 1)
+redis.call('ZADD', P .. 'leases', text(NOW + tonumber(ARGV[5])), id)
+redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(ARGV[6])), id)
+
+-- the average wait, one fifth of it from each new ticket: what 503 queue_full tells the client
+local waited = (NOW - tonumber(row[6])) / 1000
+local average = tonumber(redis.call('HGET', model_key(row[5]), 'wait_ms')) or waited
+redis.call('HSET', model_key(row[5]), 'wait_ms', text(average * 0.8 + waited * 0.2))
+return { 'ok', fence, row[3], row[4] }

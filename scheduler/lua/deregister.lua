@@ -1,0 +1,24 @@
+#!lua flags=allow-oom
+-- A worker goes, having stopped what it ran. 'drain' first: nothing more is dispatched to it.
+-- KEYS[1] prefix
+-- ARGV    2 worker  3 incarnation  4 drain | gone  5 message
+-- returns ok | fenced
+-- include: base
+-- include: log
+-- include: line
+-- include: dispatch
+-- include: terminal
+-- include: lost
+-- include: replica
+local worker = ARGV[2]
+if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return 'fenced' end
+if ARGV[4] == 'drain' then
+  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
+    local model = redis.call('HGET', replica_key(replica), 'model')
+    redis.call('SREM', P .. 'ready:' .. model, replica)
+  end
+else
+  worker_gone(worker, ARGV[5])
+  redis.call('DEL', worker_key(worker))
+end
+return 'ok'

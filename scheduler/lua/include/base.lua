@@ -1,0 +1,28 @@
+-- What every script begins with: the clock, the keys' prefix, numbers as text.
+-- KEYS[1] is the prefix of all keys ("{stoker}:"; its hash tag keeps them in one slot of a cluster).
+-- ARGV[1] is added to Redis' clock in microseconds: 0 in production, anything in tests, which never sleep.
+local P = KEYS[1]
+local clock = redis.call('TIME')
+local NOW = clock[1] * 1000000 + clock[2] + tonumber(ARGV[1])
+
+local function text(number) return string.format('%.0f', number) end
+
+local function ticket_key(id) return P .. 'ticket:' .. id end
+local function log_key(id) return P .. 'log:' .. id end
+local function line_key(model, band, tenant) return P .. 'line:' .. model .. ':' .. band .. ':' .. tenant end
+local function turn_key(model, band) return P .. 'turn:' .. model .. ':' .. band end
+local function slots_key(replica) return P .. 'slots:' .. replica end
+local function model_key(model) return P .. 'model:' .. model end
+local function replica_key(replica) return P .. 'replica:' .. replica end
+local function worker_key(worker) return P .. 'worker:' .. worker end
+
+local BANDS = { 'high', 'normal', 'low' }
+local TERMINAL = { completed = true, incomplete = true, failed = true, cancelled = true }
+
+-- A fence is larger than every earlier one, even when the key is rolled back by a lost write:
+-- it follows the clock.
+local function next_fence()
+  local fence = math.max((tonumber(redis.call('GET', P .. 'fence')) or 0) + 1, NOW)
+  redis.call('SET', P .. 'fence', text(fence))
+  return text(fence)
+end

@@ -1,0 +1,41 @@
+-- Reserve slots for the tickets whose turn it is, and ring their workers' bells.
+-- A slot is membership in `slots:<replica>`, never a counter: giving it back twice is harmless.
+
+-- The ready replica with the most room, in turn among equals; nil when all slots are taken.
+local function roomy_replica(model)
+  local replicas = redis.call('SMEMBERS', P .. 'ready:' .. model)
+  if #replicas == 0 then return nil end
+  local start = 0
+  if #replicas > 1 then
+    table.sort(replicas)
+    start = redis.call('HINCRBY', model_key(model), 'rotation', 1) % #replicas
+  end
+  local best, best_load = nil, 1
+  for step = 0, #replicas - 1 do
+    local replica = replicas[(start + step) % #replicas + 1]
+    local slots = tonumber(redis.call('HGET', replica_key(replica), 'slots'))
+    local load = redis.call('SCARD', slots_key(replica)) / slots
+    if load < best_load then best, best_load = replica, load end
+  end
+  return best
+end
+
+-- The bell is a message the worker gave us when it registered; all that varies is the ticket's id.
+local function ring(worker, id)
+  local bell = redis.call('HMGET', worker_key(worker), 'bell_key', 'bell')
+  if bell[1] then redis.call('LPUSH', bell[1], (string.gsub(bell[2], '@ID@', id))) end
+end
+
+local function dispatch(model)
+  while true do
+    local replica = roomy_replica(model)
+    local id = replica and next_ticket(model)
+    if not id then return end
+    local place = redis.call('HMGET', replica_key(replica), 'worker', 'lease_us')
+    redis.call('SADD', slots_key(replica), id)
+    redis.call('ZADD', P .. 'leases', text(NOW + tonumber(place[2])), id)
+    redis.call('HSET', ticket_key(id), 'status', 'dispatched', 'replica', replica, 'worker', place[1],
+      'dispatched_us', text(NOW))
+    ring(place[1], id)
+  end
+end

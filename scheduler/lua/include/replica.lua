@@ -1,0 +1,84 @@
+-- A replica's end, wanted or not. Who calls it has stopped the engine, or knows that it is dead.
+-- Model states: unloaded, loading, loaded, unloading, failed (drawn in fleet/README.md).
+
+local function end_operation(id, status, problem)
+  local key = P .. 'operation:' .. id
+  if redis.call('HGET', key, 'finished_us') or redis.call('EXISTS', key) == 0 then return end
+  redis.call('HSET', key, 'status', status, 'finished_us', text(NOW), 'stage', status)
+  if problem then redis.call('HSET', key, 'error', problem) else redis.call('HSET', key, 'progress', '1') end
+  redis.call('EXPIRE', key, 86400)
+end
+
+local function forget_replica(replica)
+  local row = redis.call('HMGET', replica_key(replica), 'model', 'worker')
+  if not row[1] then return nil end
+  redis.call('SREM', P .. 'ready:' .. row[1], replica)
+  redis.call('SREM', P .. 'replicas:' .. row[1], replica)
+  redis.call('SREM', P .. 'hosts:' .. row[2], replica)
+  redis.call('DEL', replica_key(replica))
+  return row[1]
+end
+
+-- Everybody who waits for the model leaves the line unserved.
+local function evict(model, code, message)
+  for _, id in ipairs(redis.call('ZRANGE', P .. 'waiting:' .. model, 0, -1)) do
+    finish(id, 'failed', { code = code, message = message })
+  end
+end
+
+local function fail_model(model, code, message)
+  local key = model_key(model)
+  local operation = redis.call('HGET', key, 'operation')
+  redis.call('HSET', key, 'state', 'failed', 'code', code, 'last_error', message, 'changed_us', text(NOW))
+  if operation then end_operation(operation, 'failed', message) end
+  -- one for all: what is left of it is torn down by its workers
+  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
+    redis.call('HSET', replica_key(replica), 'state', 'stopping')
+  end
+  redis.call('DEL', P .. 'ready:' .. model)
+end
+
+-- ticket_code and ticket_message tell the tenants (engine_crashed, worker_lost), code and message the operators
+-- (also load_failed, load_interrupted, ...), who may see more than a tenant.
+-- Those who wait stay in line when a worker was lost: another one takes over in seconds, and the wait is
+-- bounded. When an engine crashed nobody comes by itself, so they are told at once.
+local function replica_down(replica, ticket_code, ticket_message, code, message)
+  local held = redis.call('SMEMBERS', slots_key(replica))
+  local model = forget_replica(replica)
+  if model then
+    local state = redis.call('HGET', model_key(model), 'state')
+    local left = redis.call('SCARD', P .. 'replicas:' .. model)
+    if state == 'loading' then
+      fail_model(model, code, message)
+    elseif state == 'loaded' and left == 0 then
+      fail_model(model, code, message)
+    elseif state == 'unloading' and left == 0 then
+      redis.call('HSET', model_key(model), 'state', 'unloaded', 'changed_us', text(NOW))
+      end_operation(redis.call('HGET', model_key(model), 'operation'), 'completed')
+    elseif state == 'loaded' then
+      redis.call('HSET', model_key(model), 'last_error', message)
+    end
+  end
+  for _, id in ipairs(held) do lose(id, ticket_code, ticket_message) end
+  redis.call('DEL', slots_key(replica))
+  if model and redis.call('HGET', model_key(model), 'state') == 'failed' and ticket_code ~= 'worker_lost' then
+    evict(model, 'model_failed', 'the model failed while this request waited')
+  end
+  return model
+end
+
+-- The worker is gone: all that it held goes the same way.
+local function worker_gone(worker, message)
+  local touched = {}
+  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
+    local state = redis.call('HGET', replica_key(replica), 'state')
+    local code = (state == 'up' or state == 'stopping') and 'worker_lost' or 'load_interrupted'
+    local model = replica_down(replica, 'worker_lost', 'the worker that ran this request is gone',
+      code, message)
+    if model then touched[model] = true end
+  end
+  redis.call('DEL', P .. 'hosts:' .. worker)
+  redis.call('HDEL', worker_key(worker), 'incarnation')
+  redis.call('ZREM', P .. 'workers', worker)
+  for model in pairs(touched) do dispatch(model) end
+end

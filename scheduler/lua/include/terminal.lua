@@ -1,0 +1,37 @@
+-- The one way a ticket ends: out of line, slot back, lease gone, the End written and told, in one step.
+-- why: { code, message, finish_reason, usage } (all optional; usage is JSON text, tokens its sum).
+-- Returns the model to dispatch for, or nil when the ticket had ended already.
+local function finish(id, status, why)
+  local key = ticket_key(id)
+  local row = redis.call('HMGET', key, 'status', 'model', 'tenant', 'band', 'replica', 'last', 'inboxes',
+    'admitted_us', 'claimed_us', 'keep_s', 'store', 'weight', 'cost')
+  local was, model, tenant = row[1], row[2], row[3]
+  if not was or TERMINAL[was] then return nil end
+  if was == 'queued' then leave_line(id, model, row[4], tenant) end
+  if row[5] then redis.call('SREM', slots_key(row[5]), id) end
+  redis.call('ZREM', P .. 'leases', id)
+  redis.call('ZREM', P .. 'deadlines', id)
+  if was ~= 'queued' and why.tokens then
+    charge(model, tenant, tonumber(row[12]), why.tokens - tonumber(row[13]))
+  end
+
+  local admitted, claimed = tonumber(row[8]), tonumber(row[9])
+  local event = { '{"t":"end","status":"', status, '"' }
+  for _, field in ipairs({ 'finish_reason', 'code', 'message' }) do
+    if why[field] and why[field] ~= '' then
+      event[#event + 1] = ',"' .. field .. '":' .. cjson.encode(why[field])
+    end
+  end
+  if why.usage and why.usage ~= '' then event[#event + 1] = ',"usage":' .. why.usage end
+  event[#event + 1] = ',"queue_ms":' .. text(math.floor(((claimed or NOW) - admitted) / 1000))
+  event[#event + 1] = ',"run_ms":' .. text(claimed and math.floor((NOW - claimed) / 1000) or 0) .. '}'
+  local said, number = table.concat(event), tonumber(row[6]) + 1
+  write(id, number, said)
+  tell(row[7], id .. ' ' .. text(number) .. ' ' .. said)
+
+  redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'last', text(number))
+  if row[11] ~= '1' then redis.call('HDEL', key, 'generation', 'echo') end
+  redis.call('EXPIRE', key, row[10])
+  redis.call('EXPIRE', log_key(id), row[10])
+  return model
+end

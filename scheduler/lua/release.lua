@@ -1,0 +1,26 @@
+#!lua flags=allow-oom
+-- End a running ticket, give its slot back and hand it to the next in the same call.
+-- KEYS[1] prefix
+-- ARGV    2 id  3 fence  4 status  5 finish_reason  6 code  7 message  8 usage (JSON) or ''  9 tokens or ''
+--         10 '1' when it may go back into line if nothing was said yet
+-- returns ok | requeued | fenced
+-- include: base
+-- include: log
+-- include: line
+-- include: dispatch
+-- include: terminal
+-- include: lost
+local id = ARGV[2]
+local row = redis.call('HMGET', ticket_key(id), 'status', 'fence', 'model', 'cancel')
+if row[1] ~= 'running' or row[2] ~= ARGV[3] then return 'fenced' end
+if ARGV[10] == '1' and row[4] ~= '1' then
+  lose(id, ARGV[6], ARGV[7])
+else
+  local status, code = ARGV[4], ARGV[6]
+  if row[4] == '1' and status == 'failed' then status, code = 'cancelled', 'cancelled' end
+  finish(id, status, { finish_reason = ARGV[5], code = code, message = ARGV[7], usage = ARGV[8],
+    tokens = tonumber(ARGV[9]) })
+end
+local now = redis.call('HGET', ticket_key(id), 'status')
+dispatch(row[3])
+return now == 'queued' and 'requeued' or 'ok'

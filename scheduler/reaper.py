@@ -1,0 +1,43 @@
+"""Runs `expire` in the background. Every API process and every worker has one; no leader is needed."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+
+from scheduler.errors import StokerError
+from scheduler.ledger import Ledger
+
+logger = logging.getLogger("scheduler")
+
+
+class Reaper:
+    """A thread that closes what nobody closed, about every `lease.reap_ms`."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the current call."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        away = False
+        period = self._ledger.settings.lease.reap_ms / 1000
+        while not self._stop.wait(period * random.uniform(0.8, 1.2)):  # noqa: S311 - only to spread the calls
+            try:
+                self._ledger.expire()
+                away = False
+            except StokerError as error:
+                if not away:
+                    logger.warning("%s", error.message)
+                away = True
+            except Exception:
+                logger.exception("the reaper stumbled; it goes on")

@@ -1,0 +1,106 @@
+"""Runs the Lua scripts: one file per command, shared steps taken in by `-- include: name` lines.
+
+Every script is written so that calling it twice does no harm, so a call whose answer was lost is made once
+more. Redis' own errors become two of ours: `StorageUnavailable` and `StorageFull`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.exceptions import (
+    BusyLoadingError,
+    ConnectionError,  # noqa: A004 - Redis' own, the only one meant here
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,  # noqa: A004
+)
+
+from scheduler.errors import StorageFull, StorageUnavailable
+
+LUA = Path(__file__).parent / "lua"
+INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
+AWAY = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
+
+Argument = str | bytes | int | float
+
+
+@cache
+def source(path: Path) -> str:
+    """A script's text with its includes in place."""
+
+    def include(match: re.Match[str]) -> str:
+        return (LUA / "include" / f"{match[1]}.lua").read_text()
+
+    return INCLUDE.sub(include, path.read_text())
+
+
+class Scripts:
+    """The scripts of one folder, called by name.
+
+    `offset_us` is added to Redis' clock: tests move time with it.
+    """
+
+    def __init__(self, client: redis.Redis, prefix: str, folder: Path = LUA) -> None:
+        self.client = client
+        self.prefix = "{" + prefix + "}:"
+        self.offset_us = 0
+        self._folder = folder
+        self._digests: dict[str, str] = {}
+
+    def command(self, name: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+        """The EVALSHA command that runs the script, for a pipeline."""
+        digest = self._digests.get(name)
+        if digest is None:
+            text = source(self._folder / f"{name}.lua")
+            digest = self._digests[name] = hashlib.sha1(text.encode()).hexdigest()  # noqa: S324 - EVALSHA's name
+        return ("EVALSHA", digest, 1, self.prefix, self.offset_us, *arguments)
+
+    def run(self, name: str, *arguments: Argument) -> Any:
+        """Run a script; its answer comes as Redis gives it, with strings as bytes.
+
+        Raises `StorageUnavailable` when Redis is away, `StorageFull` when it refuses writes.
+        """
+        command = self.command(name, arguments)
+        try:
+            try:
+                return self.client.execute_command(*command)
+            except (ConnectionError, TimeoutError):
+                # a pooled connection that died while it was idle, or an answer lost on the way
+                return self.client.execute_command(*command)
+            except NoScriptError:
+                return self.client.execute_command("EVAL", source(self._folder / f"{name}.lua"), *command[2:])
+        except Exception as error:
+            raise translate(error) from error
+
+    def load(self) -> None:
+        """Give Redis all scripts, so that pipelines can name them. Needed again after it lost them."""
+        try:
+            for path in sorted(self._folder.glob("*.lua")):
+                self.client.script_load(source(path))
+        except Exception as error:
+            raise translate(error) from error
+
+
+def translate(error: Exception) -> Exception:
+    """Ours for Redis' error; anything else, a mistake of ours included, stays what it is."""
+    if isinstance(error, AWAY):
+        return StorageUnavailable(
+            "the shared store (Redis) cannot be reached; retry in a moment", retry_after_s=2
+        )
+    refused = isinstance(error, OutOfMemoryError) or (
+        isinstance(error, ResponseError) and str(error).startswith(("OOM", "MISCONF", "NOREPLICAS"))
+    )
+    if refused:
+        return StorageFull(
+            "the shared store (Redis) refuses writes: its memory or disk is full", retry_after_s=10
+        )
+    return error

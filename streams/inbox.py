@@ -1,0 +1,185 @@
+"""One reader per API process hears for all its clients, over one connection.
+
+The scripts that write a log also publish a copy to the inboxes that follow it. Copies can be lost (pub/sub
+promises nothing); the log cannot. So a `Tail` counts: a gap in the numbers, a reconnect, or a silence sends
+it back to the log, and a client can neither miss an event nor hear one twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from queue import Empty, SimpleQueue
+from types import TracebackType
+
+import redis
+
+from streams.errors import StreamLost
+from streams.events import End, Event, decode
+from streams.log import read
+
+logger = logging.getLogger("streams")
+
+SILENCE_S = 2.0
+"""After so long without a copy a tail asks the log, in case one was lost."""
+
+WAKE = None
+Copy = tuple[int, bytes] | None
+
+
+class Tail:
+    """One client's place in one response's log. Not shared between threads, but `wake` is for others."""
+
+    def __init__(self, inbox: Inbox, id: str) -> None:
+        self.id = id
+        self.number = 0
+        """The number of the event that `next` returned last."""
+        self._inbox = inbox
+        self._copies: SimpleQueue[Copy] = SimpleQueue()
+        self._behind: list[tuple[int, Event]] = []
+        self._asked_at = time.monotonic()
+        self._ended = False
+
+    def next(self, timeout_s: float) -> Event | None:
+        """The next event; None when there was none in that time, or `wake` was called.
+
+        Raises `StreamLost` when the log is gone.
+        """
+        if self._behind:
+            return self._take(*self._behind.pop())
+        try:
+            copy = self._copies.get(timeout=min(timeout_s, SILENCE_S))
+        except Empty:
+            if time.monotonic() - self._asked_at < SILENCE_S:
+                return None
+            return self._catch_up()
+        if copy is WAKE:
+            return None
+        number, data = copy
+        if number <= self.number:
+            return self.next(timeout_s)  # heard already, from the log
+        if number > self.number + 1:
+            return self._catch_up()
+        return self._take(number, decode(data))
+
+    def wake(self) -> None:
+        """Make a waiting `next` return None at once."""
+        self._copies.put(WAKE)
+
+    def hear(self, number: int, data: bytes) -> None:
+        """Called by the inbox with a copy of an event."""
+        self._copies.put((number, data))
+
+    def catch_up(self) -> None:
+        """Have the next call of `next` look into the log first."""
+        self._asked_at = 0.0
+        self.wake()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._inbox.forget(self)
+
+    def _take(self, number: int, event: Event) -> Event:
+        self.number, self._asked_at = number, time.monotonic()
+        self._ended = isinstance(event, End)
+        return event
+
+    def _catch_up(self) -> Event | None:
+        try:
+            events = list(read(self._inbox.client, self._inbox.prefix, self.id, self.number))
+        except (redis.ConnectionError, redis.TimeoutError):
+            return None  # Redis is away: the request's own deadline bounds the wait
+        self._asked_at = time.monotonic()
+        if not events:
+            if not self._inbox.client.exists(f"{{{self._inbox.prefix}}}:ticket:{self.id}"):
+                raise StreamLost(self.id)
+            return None
+        self._behind = events[::-1]
+        return self._take(*self._behind.pop())
+
+    def __enter__(self) -> Tail:
+        """Close at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+
+class Inbox:
+    """A process's one ear. `client` runs short commands, `listener` may block for ever."""
+
+    def __init__(self, client: redis.Redis, listener: redis.Redis, prefix: str) -> None:
+        self.name = secrets.token_hex(8)
+        self.client = client
+        self.prefix = prefix
+        self._listener = listener
+        self._tails: dict[str, tuple[Tail, ...]] = {}
+        self._lock = threading.Lock()
+        self._ready = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._listen, name="inbox", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen; returns when copies cannot be missed any more (or Redis is away)."""
+        self._thread.start()
+        self._ready.wait(timeout=2)
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self._stopping = True
+
+    def follow(self, id: str) -> Tail:
+        """A tail for a response, from its first event. For a new one: before it is admitted."""
+        tail = Tail(self, id)
+        with self._lock:
+            self._tails[id] = (*self._tails.get(id, ()), tail)
+        return tail
+
+    def forget(self, tail: Tail) -> None:
+        """Called by a tail that closes."""
+        with self._lock:
+            left = tuple(other for other in self._tails.get(tail.id, ()) if other is not tail)
+            if left:
+                self._tails[tail.id] = left
+            else:
+                self._tails.pop(tail.id, None)
+
+    def followers(self) -> int:
+        """How many responses are being followed."""
+        return len(self._tails)
+
+    def _listen(self) -> None:
+        channel = f"{{{self.prefix}}}:inbox:{self.name}"
+        while not self._stopping:
+            try:
+                pubsub = self._listener.pubsub()
+                pubsub.subscribe(channel)
+                for message in pubsub.listen():
+                    if message["type"] == "message":
+                        self._deliver(message["data"])
+                    elif message["type"] == "subscribe":
+                        self._ready.set()
+                        self._all_catch_up()
+            except (redis.ConnectionError, redis.TimeoutError, OSError):
+                logger.warning("the shared store is away; listening again in 0.2 s")
+                time.sleep(0.2)
+            except Exception:
+                logger.exception("the inbox stumbled; listening again")
+                time.sleep(0.2)
+
+    def _deliver(self, lines: bytes) -> None:
+        for line in lines.split(b"\n"):
+            id, number, data = line.split(b" ", 2)
+            for tail in self._tails.get(id.decode(), ()):
+                tail.hear(int(number), data)
+
+    def _all_catch_up(self) -> None:
+        with self._lock:
+            tails = [tail for group in self._tails.values() for tail in group]
+        for tail in tails:
+            tail.catch_up()

@@ -1,0 +1,44 @@
+"""The tasks that load and unload, and the ringing for them."""
+
+from __future__ import annotations
+
+import logging
+
+from kombu.exceptions import OperationalError
+
+from fleet.models import Change
+from scheduler.errors import Failed
+from tasks import host
+from tasks.app import app, control_queue
+
+logger = logging.getLogger("tasks")
+
+
+@app.task(name="stoker.load", throws=(Failed,))
+def load(replica: str) -> str:
+    """Start the engine of one replica."""
+    return host.current().load(replica)
+
+
+@app.task(name="stoker.unload", throws=(Failed,))
+def unload(replica: str) -> str:
+    """Drain and stop the engine of one replica."""
+    return host.current().unload(replica)
+
+
+def ring(change: Change) -> None:
+    """Ring the workers that a load or unload concerns. A bell that is lost is found by the worker's next beat.
+
+    The task of the first replica has the operation's id, those of the others have `.1`, `.2`, ... behind it.
+    """
+    if change.operation is None:
+        return
+    task = load if change.operation.kind == "load" else unload
+    for index, assignment in enumerate(change.assignments):
+        id = change.operation.id if index == 0 else f"{change.operation.id}.{index}"
+        try:
+            task.apply_async(
+                (assignment.replica,), task_id=id, queue=control_queue(assignment.worker), ignore_result=True
+            )
+        except OperationalError:
+            logger.warning("no bell for %s: worker %s will find it", assignment.replica, assignment.worker)

