@@ -1,1 +1,1 @@
-"""What is loaded where: the model state machine, replicas, workers, placement, operations and their progress."""
+"""What is loaded where: model states, replicas, workers, placement, operations and their progress."""

@@ -60,7 +60,7 @@ class Fleet:
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self.settings = settings
-        self.client = client
+        self.client: Any = client
         self.scripts = Scripts(client, settings.redis.prefix, Path(__file__).parent / "lua")
 
     # ---- asking
@@ -144,8 +144,8 @@ class Fleet:
     def load(self, name: str, replicas: int | None = None) -> Change:
         """Begin to load a model; the caller rings the workers it names.
 
-        Already loaded or loading: nothing happens and the latest operation is returned. Raises `UnknownModel`,
-        `InvalidLoadRequest`, `NoWorker`, `StateConflict` (while it unloads).
+        Already loaded or loading: nothing happens and the latest operation is returned.
+        Raises `UnknownModel`, `InvalidLoadRequest`, `NoWorker`, `StateConflict` (while it unloads).
         """
         model = self.definition(name)
         count = model.replicas if replicas is None else replicas
@@ -170,7 +170,8 @@ class Fleet:
     def unload(self, name: str) -> Change:
         """Begin to unload a model; the caller rings the workers it names.
 
-        Already unloaded or unloading: nothing happens. Raises `UnknownModel`, `StateConflict` (while it loads).
+        Already unloaded or unloading: nothing happens.
+        Raises `UnknownModel`, `StateConflict` (while it loads).
         """
         self.definition(name)
         operation = operation_id("unload")
@@ -196,7 +197,7 @@ class Fleet:
         return should and (row.state is ModelState.UNLOADED or lost)
 
     def forget_intent(self) -> None:
-        """The platform starts anew: what an operator loaded or unloaded by hand gives way to the configuration."""
+        """The platform starts anew: what was loaded or unloaded by hand gives way to the configuration."""
         try:
             for name in self.settings.models:
                 self.client.hdel(f"{self.scripts.prefix}model:{name}", "wanted")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import redis
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """One worker: its name, the key of its bell's list, what device it is pinned to, how many replicas it hosts."""
+    """One worker: its name, the device it is pinned to (cuda, cpu), how many replicas it hosts."""
 
     name: str
     device: str
@@ -17,7 +16,7 @@ class WorkerRow:
     since: float
 
 
-def workers(client: redis.Redis, prefix: str) -> list[WorkerRow]:
+def workers(client: Any, prefix: str) -> list[WorkerRow]:
     """All registered workers, by name. `prefix` is the keys' one, braces and colon included."""
     names = sorted(name.decode() for name in client.zrange(f"{prefix}workers", 0, -1))
     pipeline = client.pipeline(transaction=False)

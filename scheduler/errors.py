@@ -96,16 +96,16 @@ class StorageFull(Rejected):
 
 
 class Evicted(StokerError):
-    """Raised when a ticket left the line unserved (queue_timeout, model_unloading, model_failed, cancelled)."""
+    """Raised when a ticket left the line unserved (queue_timeout, model_unloading, model_failed)."""
 
     default_code = "queue_timeout"
 
 
 class Failed(StokerError):
-    """Raised when a running request failed (engine_crashed, engine_stalled, worker_lost, deadline_exceeded, ...)."""
+    """Raised when a running request failed (engine_crashed, engine_stalled, worker_lost, ...)."""
 
     default_code = "engine_error"
 
 
-class Fenced(Exception):  # noqa: N818 - a state of affairs, not a mistake
-    """Raised when a worker's incarnation is over: another one registered under its name, or it was given up."""
+class Fenced(Exception):
+    """Raised when a worker's incarnation is over: another took its name, or it was given up."""

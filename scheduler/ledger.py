@@ -128,7 +128,7 @@ class Ledger:
     # ---- the worker's side
 
     def register(self, worker: str, bell_key: str, bell: str, device: str, about: str = "{}") -> str:
-        """Begin a worker's life; returns its incarnation. What an earlier one held is ended in the same step."""
+        """Begin a worker's life; returns its incarnation. What an earlier one held ends in the same step."""
         answer = self.scripts.run("register", worker, self._lease_us, bell_key, bell, device, about)
         return str(answer.decode())
 

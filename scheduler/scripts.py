@@ -16,12 +16,12 @@ from typing import Any
 import redis
 from redis.exceptions import (
     BusyLoadingError,
-    ConnectionError,  # noqa: A004 - Redis' own, the only one meant here
+    ConnectionError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
     ResponseError,
-    TimeoutError,  # noqa: A004
+    TimeoutError,
 )
 
 from scheduler.errors import StorageFull, StorageUnavailable
@@ -50,7 +50,7 @@ class Scripts:
     """
 
     def __init__(self, client: redis.Redis, prefix: str, folder: Path = LUA) -> None:
-        self.client = client
+        self.client: Any = client  # redis-py types every answer as a union of all its modes
         self.prefix = "{" + prefix + "}:"
         self.offset_us = 0
         self._folder = folder

@@ -48,7 +48,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Let in. `replayed`: the same request was let in before, `id` is the earlier one's. `depth`: who waits."""
+    """Let in. `replayed`: it was let in before, under this `id`. `depth`: how many wait now."""
 
     id: str
     replayed: bool = False

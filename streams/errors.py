@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class StreamLost(Exception):  # noqa: N818 - a state of affairs, not a mistake
+class StreamLost(Exception):
     """Raised when a response's log is gone or ends without a terminal event."""

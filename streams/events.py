@@ -39,7 +39,7 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of call number `index`: the first one brings `id` and `name`, each one a piece of `arguments`."""
+    """A piece of call number `index`: the first brings `id` and `name`, each a piece of `arguments`."""
 
     index: int
     arguments: str = ""

@@ -13,6 +13,7 @@ import threading
 import time
 from queue import Empty, SimpleQueue
 from types import TracebackType
+from typing import Any
 
 import redis
 
@@ -55,9 +56,9 @@ class Tail:
             if time.monotonic() - self._asked_at < SILENCE_S:
                 return None
             return self._catch_up()
-        if copy is WAKE:
-            return None
-        number, data = copy
+        return None if copy is WAKE else self._hear(*copy, timeout_s)
+
+    def _hear(self, number: int, data: bytes, timeout_s: float) -> Event | None:
         if number <= self.number:
             return self.next(timeout_s)  # heard already, from the log
         if number > self.number + 1:
@@ -115,9 +116,9 @@ class Inbox:
 
     def __init__(self, client: redis.Redis, listener: redis.Redis, prefix: str) -> None:
         self.name = secrets.token_hex(8)
-        self.client = client
+        self.client: Any = client
         self.prefix = prefix
-        self._listener = listener
+        self._listener: Any = listener
         self._tails: dict[str, tuple[Tail, ...]] = {}
         self._lock = threading.Lock()
         self._ready = threading.Event()

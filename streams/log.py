@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-import redis
-
-from streams.events import End, Event, decode
 from streams.errors import StreamLost
+from streams.events import End, Event, decode
 
 PAGE = 1000
 
@@ -17,7 +16,7 @@ def log_key(prefix: str, id: str) -> str:
     return f"{{{prefix}}}:log:{id}"
 
 
-def read(client: redis.Redis, prefix: str, id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
+def read(client: Any, prefix: str, id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
     """Yield (number, event) of the entries after number `after` that are there now, in order."""
     while True:
         entries = client.xrange(log_key(prefix, id), f"({after}-0" if after else "-", "+", count=PAGE)
@@ -28,7 +27,7 @@ def read(client: redis.Redis, prefix: str, id: str, after: int = 0) -> Iterator[
             return
 
 
-def read_ended(client: redis.Redis, prefix: str, id: str) -> list[Event]:
+def read_ended(client: Any, prefix: str, id: str) -> list[Event]:
     """All events of an ended response. Raises `StreamLost` when the log does not end with an `End`."""
     events = [event for _, event in read(client, prefix, id)]
     if not events or not isinstance(events[-1], End):

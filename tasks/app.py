@@ -61,7 +61,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "task_send_sent_event": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
-        # cancelling on a lost connection is for pools that can kill; a GPU does not need the broker to compute
+        # cancelling on a lost connection is for pools that can kill; a GPU computes without the broker
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "imports": ("tasks.inference", "tasks.lifecycle"),
         "timezone": "UTC",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from celery import Celery
 from kombu.serialization import dumps
@@ -33,7 +34,7 @@ def bell(app: Celery, settings: Settings, task: str, queue: str) -> Bell:
     """The bell of one queue for a task without arguments."""
     message = app.amqp.as_task_v2(PLACEHOLDER, task, args=(), kwargs={}, ignore_result=True)
     content_type, content_encoding, body = dumps(message.body, serializer="json")
-    channel = app.connection_for_write().channel()
+    channel: Any = app.connection_for_write().channel()
     try:
         encoded, encoding = channel.encode_body(bytes_to_str(body), channel.body_encoding)
     finally:

@@ -27,7 +27,7 @@ def unload(replica: str) -> str:
 
 
 def ring(change: Change) -> None:
-    """Ring the workers that a load or unload concerns. A bell that is lost is found by the worker's next beat.
+    """Ring the workers that a load or unload concerns; a beat finds what a lost bell did not announce.
 
     The task of the first replica has the operation's id, those of the others have `.1`, `.2`, ... behind it.
     """

@@ -1,8 +1,8 @@
 """The wire: what crosses a process, as frozen dataclasses with one JSON form each.
 
-A dialect parses what a client sent into a `Generation`; the ledger carries its JSON; a worker hands it to an
-engine. `tests/tasks/samples/` holds a stored sample of each that a test compares, so that a change of the form
-is seen in review.
+A dialect parses what a client sent into a `Generation`; the ledger carries its JSON; a worker hands it to
+an engine. `tests/tasks/samples/` holds a stored sample of each that a test compares, so that a change of
+the form is seen in review.
 """
 
 from __future__ import annotations

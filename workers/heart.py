@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import redis
 
@@ -31,7 +32,7 @@ class Heart:
         self._host = host
         self._ledger = ledger
         self._fleet = fleet
-        self._listener = listener
+        self._listener: Any = listener
         self._stopping = threading.Event()
 
     def start(self) -> None:

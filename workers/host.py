@@ -1,7 +1,7 @@
 """The host: one GPU's worker process, as the task bodies see it.
 
-It claims tickets and gives them to engines, starts and stops engines, and keeps the ledger's picture of this
-worker true. It decides nothing about whose turn it is.
+It claims tickets and gives them to engines, and keeps the ledger's picture of this worker true. It decides
+nothing about whose turn it is.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Callable
 
 import orjson
 
@@ -24,16 +22,12 @@ from scheduler.ticket import Claim, Pulse, Release, Status
 from tasks.wire import Generation
 from workers.flusher import Flusher
 from workers.replica import Replica
+from workers.replicas import Replicas
 from workers.running import Running
-from workers.runtimes.base import EngineError, EngineLost, Exit, Finish, Launch, LoadError
-from workers.runtimes.registry import runtime
+from workers.runtimes.base import EngineError, EngineLost, Finish
 
 logger = logging.getLogger("workers")
 
-T = TypeVar("T")
-
-STOP_TIMEOUT_S = 10.0
-PROGRESS_EVERY_S = 0.2
 DEAF_S = 3.0
 """An engine that still holds a generation so long after it was told to stop is killed."""
 
@@ -47,22 +41,41 @@ STOPPED = {
     "worker_shutdown": "the worker was shut down before this request ended",
 }
 
+Spawn = Callable[[Callable[[], object]], None]
+"""Runs a call beside the caller."""
+
 
 class Host:
-    """Implements `tasks.host.Host`. `incarnation` is this life's, given by the ledger at registration."""
+    """Implements `tasks.host.Host`."""
 
     def __init__(self, worker: str, settings: Settings, ledger: Ledger, fleet: Fleet) -> None:
         self.worker = worker
-        self.incarnation = ""
-        self.replicas: dict[str, Replica] = {}
         self.running: dict[str, Running] = {}
         self.draining = False
+        self.flusher = Flusher(ledger, self.stop_run)
+        self.replicas = Replicas(worker, settings, ledger, fleet, self.stop_runs_of)
         self._settings = settings
         self._ledger = ledger
-        self._fleet = fleet
         self._taking: set[str] = set()
         self._lock = threading.Lock()
-        self.flusher = Flusher(ledger, self.stop_run)
+
+    def begin(self, incarnation: str) -> None:
+        """Begin a life: this is its incarnation, given by the ledger at registration."""
+        self.replicas.incarnation = incarnation
+        self.flusher.start()
+
+    @property
+    def incarnation(self) -> str:
+        """This life's."""
+        return self.replicas.incarnation
+
+    def load(self, replica: str) -> str:
+        """See `tasks.host.Host`."""
+        return self.replicas.load(replica)
+
+    def unload(self, replica: str) -> str:
+        """See `tasks.host.Host`."""
+        return self.replicas.unload(replica)
 
     # ---- one request
 
@@ -84,63 +97,31 @@ class Host:
         run = Running(claim, self.flusher)
         self.running[claim.id] = run
         try:
-            release = self._finished(run, self._engine_run(run))
+            release = _finished(run, self._in_engine(run))
         except EngineLost as error:
-            self._lost(run.replica, error)
-            release = self._failed(run, error, retry=not run.said)
+            self.replicas.lost(run.replica, error)
+            release = _failed(run, error, retry=not run.said)
         except EngineError as error:
-            release = self._failed(run, error, retry=False)
+            release = _failed(run, error)
         except Exception:
             logger.exception("%s failed in a way no runtime foresaw", claim.id)
-            release = self._failed(run, EngineError("engine_error", "the engine failed"), retry=False)
+            release = _failed(run, EngineError("engine_error", "the engine failed"))
         finally:
             self.running.pop(claim.id, None)
         run.end(release)
         return _outcome(release)
 
-    def _engine_run(self, run: Running) -> Finish:
+    def _in_engine(self, run: Running) -> Finish:
         replica = self.replicas.get(run.replica)
         if replica is None or replica.engine is None:
             raise EngineLost("engine_crashed", "the engine is gone")
         return replica.engine.generate(run.claim.id, Generation.from_json(run.claim.generation), run.emit)
 
-    def _finished(self, run: Running, finish: Finish) -> Release:
-        usage = finish.usage
-        if finish.reason == "cancelled" or run.stop_code:
-            code = run.stop_code or "cancelled"
-            status = Status.CANCELLED if code == "cancelled" else Status.FAILED
-        else:
-            code = ""
-            status = Status.INCOMPLETE if finish.reason == "length" else Status.COMPLETED
-        return Release(
-            run.claim.id,
-            run.claim.fence,
-            status,
-            finish_reason="" if code else finish.reason,
-            code=code,
-            message=STOPPED.get(code, ""),
-            usage=orjson.dumps(usage),
-            tokens=usage.total_tokens,
-        )
-
-    @staticmethod
-    def _failed(run: Running, error: EngineError, *, retry: bool) -> Release:
-        code = run.stop_code or error.code
-        status = Status.CANCELLED if code == "cancelled" else Status.FAILED
-        message = STOPPED.get(code, str(error))
-        return Release(
-            run.claim.id,
-            run.claim.fence,
-            status,
-            code=code,
-            message=message,
-            retry=retry and not run.stop_code,
-        )
-
     def stop_run(self, run: Running, code: str) -> None:
         """Make one generation end, for that reason; the first reason stays."""
         if run.stop_code is None:
             run.stop_code = code
+            run.last_heard = time.monotonic()
             replica = self.replicas.get(run.replica)
             if replica and replica.engine:
                 replica.engine.cancel(run.claim.id)
@@ -151,163 +132,17 @@ class Host:
         if run:
             self.stop_run(run, code)
 
-    # ---- one replica
-
-    def load(self, replica: str) -> str:
-        """Start a replica's engine (see `tasks.host.Host`). Raises `Failed` when it does not come up."""
-        try:
-            name = self._persist(lambda: self._fleet.replica_starting(replica, self.worker, self.incarnation))
-            if name is None:
-                return "nothing to do"
-            return self._start(replica, name)
-        except LoadError as error:
-            logger.warning("%s did not load: %s", replica, error)
-            self._report_down(replica, error.code, str(error))
-            raise Failed(str(error), code=error.code) from None
-
-    def _start(self, name: str, model_name: str) -> str:
-        model = self._settings.models.get(model_name)
-        if model is None:
-            raise LoadError("load_failed", f"model {model_name} is not configured on worker {self.worker}")
-        slots = self._room(model.target_inflight)
-        try:
-            adapter = runtime(model.backend)
-        except (KeyError, ValueError, ImportError) as error:
-            raise LoadError("load_failed", f"backend {model.backend} cannot run here: {error}") from error
-        entry = self.replicas[name] = Replica(name, model, adapter, slots=slots)
-        directory = self._settings.data_dir / "engines" / name.replace("/", "_").replace("#", "-")
-        directory.mkdir(parents=True, exist_ok=True)
-        started = time.monotonic()
-        try:
-            entry.engine = adapter.start(self._launch(entry, directory))
-        except LoadError:
-            self.replicas.pop(name, None)
-            raise
-        entry.slots = min(slots, entry.engine.slots)
-        entry.state = ReplicaState.UP
-        engine = entry.engine
-        up = self._persist(
-            lambda: self._fleet.replica_up(name, self.worker, self.incarnation, entry.slots, engine.pid)
-        )
-        if not up:
-            self._stop(entry, "load_cancelled", "the load was given up")
-            return "given up"
-        logger.info(
-            "%s is up: pid %d, %d slots, %.1f s", name, engine.pid, entry.slots, time.monotonic() - started
-        )
-        return f"{entry.slots} slots"
-
-    def _launch(self, entry: Replica, directory: Path) -> Launch:
-        reported = 0.0
-
-        def progress(done: float, stage: str) -> None:
-            nonlocal reported
-            now = time.monotonic()
-            if now - reported < PROGRESS_EVERY_S and done < 1:
-                return
-            reported = now
-            try:
-                wanted = self._fleet.replica_progress(entry.name, done, stage)
-            except StokerError:
-                return
-            if not wanted:
-                entry.abandoned = True
-                entry.runtime.cancel_start(entry.name)
-
-        return Launch(
-            model=entry.model,
-            replica=entry.name,
-            slots=entry.slots,
-            directory=directory,
-            progress=progress,
-            on_exit=lambda exit: self._exited(entry, exit),
-        )
-
-    def _room(self, wanted: int) -> int:
-        """Slots for one more replica: each running request holds a thread of the pool."""
-        taken = sum(replica.slots for replica in list(self.replicas.values()))
-        room = self._settings.worker.threads - taken
-        if room < 1:
-            raise LoadError("load_failed", "no threads are left on this worker: raise worker.threads")
-        return min(wanted, room)
-
-    def unload(self, replica: str) -> str:
-        """Drain and stop a replica (see `tasks.host.Host`)."""
-        entry = self.replicas.get(replica)
-        if entry is None or not entry.begin_stopping():
-            return "nothing to do"
-        self._drain(entry)
-        self._stop(entry, "unloaded", "the model was unloaded")
-        return "unloaded"
-
-    def _drain(self, entry: Replica) -> None:
-        deadline = time.monotonic() + self._settings.limits.request_timeout_s
-        while time.monotonic() < deadline and not self.draining:
-            if self._persist(lambda: self._ledger.held(entry.name)) == 0 and not self._runs_of(entry.name):
-                return
-            time.sleep(0.05)
-        for run in self._runs_of(entry.name):
-            self.stop_run(run, "unload_deadline")
-
-    def _runs_of(self, replica: str) -> list[Running]:
-        return [run for run in list(self.running.values()) if run.replica == replica]
-
-    def _stop(self, entry: Replica, code: str, message: str) -> None:
-        if entry.engine is not None:
-            entry.engine.stop(STOP_TIMEOUT_S)
-        self.replicas.pop(entry.name, None)
-        if entry.go():
-            self._report_down(entry.name, code, message)
-
-    def _exited(self, entry: Replica, exit: Exit) -> None:
-        """An engine's process is gone: asked for (then whoever asked reports it), while loading, or by itself."""
-        if exit.expected or entry.state is ReplicaState.STARTING:
-            return
-        self._lost(entry.name, EngineLost("engine_crashed", f"the engine of {entry.model.name} was {exit}"))
-
-    def _lost(self, name: str, error: EngineLost) -> None:
-        """Take a replica whose engine is lost out of service, before its tickets are given back."""
-        entry = self.replicas.get(name)
-        if entry is None or not entry.go():
-            return
-        logger.error("%s is lost: %s", name, error)
-        self._persist(
-            lambda: self._fleet.replica_down(
-                name,
-                self.worker,
-                self.incarnation,
-                code=error.code,
-                message=str(error),
-                ticket_code=error.code,
-                ticket_message=str(error),
-            )
-        )
-        self.replicas.pop(name, None)
-        if entry.engine is not None:
-            entry.engine.stop(0.0)
-
-    def _report_down(self, replica: str, code: str, message: str) -> None:
-        self._persist(
-            lambda: self._fleet.replica_down(
-                replica, self.worker, self.incarnation, code=code, message=message
-            )
-        )
-
-    def _persist(self, call: Callable[[], T]) -> T:
-        """Repeat a report until Redis takes it: what it says stays true meanwhile."""
-        while True:
-            try:
-                return call()
-            except StokerError as error:
-                if self.draining:
-                    raise
-                logger.warning("%s", error.message)
-                time.sleep(0.3)
+    def stop_runs_of(self, replica: str, code: str) -> int:
+        """The same for all of a replica; how many there were."""
+        runs = [run for run in list(self.running.values()) if run.replica == replica]
+        for run in runs:
+            self.stop_run(run, code)
+        return len(runs)
 
     # ---- keeping the picture true
 
-    def follow(self, pulse: Pulse, spawn: Callable[[Callable[[], object]], None]) -> None:
-        """Do what a beat says: stop the cancelled and the fenced, hear unheard bells, start and stop replicas."""
+    def follow(self, pulse: Pulse, spawn: Spawn) -> None:
+        """Do what a beat says: stop what was cancelled, hear unheard bells, bring replicas to their state."""
         for id in pulse.cancelled:
             self.stop_id(id, "cancelled")
         two_beats = 2 * self._settings.lease.beat_ms / 1000
@@ -315,28 +150,34 @@ class Host:
             if id not in pulse.running and time.monotonic() - run.started > two_beats:
                 self.stop_run(run, "fenced")
         for id in pulse.unheard:
-            logger.warning("%s was dispatched here and its bell was not heard: taking it", id)
-            spawn(lambda id=id: self.generate(id))  # type: ignore[misc]
+            if id not in self._taking:
+                logger.warning("%s was dispatched here and its bell was not heard: taking it", id)
+                spawn(lambda id=id: self.generate(id))  # type: ignore[misc]
         for name, state in pulse.replicas.items():
-            entry = self.replicas.get(name)
-            if state == ReplicaState.ASSIGNED and entry is None and not self.draining:
-                spawn(lambda name=name: self.load(name))  # type: ignore[misc]
-            elif state == ReplicaState.STOPPING and entry is None:
-                spawn(lambda name=name: self._report_down(name, "unloaded", "it was not running"))  # type: ignore[misc]
-            elif state == ReplicaState.STOPPING and entry is not None:
-                self._leave(entry, spawn)
-        for name, entry in list(self.replicas.items()):
-            if name not in pulse.replicas and entry.state is not ReplicaState.STOPPING and entry.go():
-                logger.warning("%s is not the ledger's any more: stopping it", name)
-                entry.abandoned = True
-                spawn(lambda entry=entry: self._stop(entry, "", ""))  # type: ignore[misc]
+            self._bring(name, state, spawn)
+        for entry in list(self.replicas.table.values()):
+            if entry.name not in pulse.replicas:
+                self._let_go(entry, spawn)
 
-    def _leave(self, entry: Replica, spawn: Callable[[Callable[[], object]], None]) -> None:
+    def _bring(self, name: str, state: str, spawn: Spawn) -> None:
+        entry = self.replicas.get(name)
+        if state == ReplicaState.ASSIGNED and entry is None and not self.draining:
+            spawn(lambda: self.load(name))
+        elif state == ReplicaState.STOPPING and entry is None:
+            spawn(lambda: self.replicas.forget(name))
+        elif state == ReplicaState.STOPPING and entry is not None:
+            if entry.state is ReplicaState.STARTING:
+                self.replicas.abandon(entry)
+            elif entry.state is ReplicaState.UP:
+                spawn(lambda: self.unload(name))
+
+    def _let_go(self, entry: Replica, spawn: Spawn) -> None:
+        """The ledger knows nothing of this replica: its load was given up, or its end was reported."""
         if entry.state is ReplicaState.STARTING:
-            entry.abandoned = True
-            entry.runtime.cancel_start(entry.name)
-        elif entry.state is ReplicaState.UP:
-            spawn(lambda: self.unload(entry.name))
+            self.replicas.abandon(entry)
+        elif entry.state is ReplicaState.UP and entry.go():
+            logger.warning("%s is not the ledger's any more: stopping it", entry.name)
+            spawn(lambda: self.replicas.stop(entry, "", ""))
 
     def check_stalls(self) -> None:
         """Stop generations whose engine says nothing, and kill engines that do not even stop."""
@@ -345,13 +186,10 @@ class Host:
             silence = now - run.last_heard
             allowed = limits.idle_timeout_s if run.said else limits.first_event_timeout_s
             if run.stop_code is None and silence > allowed:
-                run.last_heard = now
                 self.stop_run(run, "engine_stalled")
             elif run.stop_code is not None and silence > DEAF_S:
-                self._lost(
-                    run.replica,
-                    EngineLost("engine_stalled", "the engine did not stop a request when told to"),
-                )
+                deaf = EngineLost("engine_stalled", "the engine did not stop a request when told to")
+                self.replicas.lost(run.replica, deaf)
 
     # ---- the end
 
@@ -363,14 +201,12 @@ class Host:
         except StokerError:
             logger.warning("Redis is away; draining all the same")
         deadline = time.monotonic() + timeout_s
-        while self.running and time.monotonic() < deadline:
-            time.sleep(0.02)
+        self._wait_for_runs(deadline)
         for run in list(self.running.values()):
             self.stop_run(run, "worker_shutdown")
-        while self.running and time.monotonic() < deadline + 2:
-            time.sleep(0.02)
+        self._wait_for_runs(time.monotonic() + 2)
         self.flusher.wait_idle(2)
-        self._stop_all(list(self.replicas.values()))
+        self.replicas.stop_all()
         self.flusher.wait_idle(1)
         try:
             self._ledger.deregister(self.worker, self.incarnation, f"worker {self.worker} was shut down")
@@ -380,21 +216,42 @@ class Host:
     def kill(self) -> None:
         """End all engines at once: this life is over."""
         self.draining = True
-        self._stop_all(list(self.replicas.values()), timeout_s=0.0)
+        self.replicas.stop_all(timeout_s=0.0)
 
-    @staticmethod
-    def _stop_all(entries: Iterable[Replica], timeout_s: float = STOP_TIMEOUT_S) -> None:
-        threads = []
-        for entry in entries:
-            entry.go()
-            if entry.engine is None:
-                entry.runtime.cancel_start(entry.name)
-                continue
-            thread = threading.Thread(target=entry.engine.stop, args=(timeout_s,))
-            thread.start()
-            threads.append(thread)
-        for thread in threads:
-            thread.join(timeout_s + 2)
+    def _wait_for_runs(self, deadline: float) -> None:
+        while self.running and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+def _finished(run: Running, finish: Finish) -> Release:
+    """The release of a generation that came to an end, its own or one we asked for."""
+    code = run.stop_code or ("cancelled" if finish.reason == "cancelled" else "")
+    if code:
+        status = Status.CANCELLED if code == "cancelled" else Status.FAILED
+    else:
+        status = Status.INCOMPLETE if finish.reason == "length" else Status.COMPLETED
+    return Release(
+        run.claim.id,
+        run.claim.fence,
+        status,
+        finish_reason="" if code else finish.reason,
+        code=code,
+        message=STOPPED.get(code, ""),
+        usage=orjson.dumps(finish.usage),
+        tokens=finish.usage.total_tokens,
+    )
+
+
+def _failed(run: Running, error: EngineError, *, retry: bool = False) -> Release:
+    code = run.stop_code or error.code
+    return Release(
+        run.claim.id,
+        run.claim.fence,
+        Status.CANCELLED if code == "cancelled" else Status.FAILED,
+        code=code,
+        message=STOPPED.get(code, str(error)),
+        retry=retry and run.stop_code is None,
+    )
 
 
 def _outcome(release: Release) -> str:

@@ -69,10 +69,9 @@ class Worker:
         ring = bell(app, self.settings, GENERATE, self.name)
         self.ledger.scripts.load()
         self.fleet.scripts.load()
-        self.host.incarnation = self.ledger.register(
-            self.name, ring.key, ring.message, device(), orjson.dumps(about()).decode()
+        self.host.begin(
+            self.ledger.register(self.name, ring.key, ring.message, device(), orjson.dumps(about()).decode())
         )
-        self.host.flusher.start()
         self.heart.start()
         self.reaper.start()
         logger.info("worker %s is ready (%s, incarnation %s)", self.name, device(), self.host.incarnation)
@@ -92,7 +91,7 @@ class Worker:
 
 
 def run(name: str, settings: Settings) -> None:
-    """Run the worker of that name until it is told to stop. Raises `StorageUnavailable` when Redis is away."""
+    """Run the worker of that name until it is told to stop. Raises `StorageUnavailable` at once."""
     worker = Worker(name, settings)
     worker.ledger.ping()
     worker.run()

@@ -20,7 +20,6 @@ class Replica:
     state: ReplicaState = ReplicaState.STARTING
     engine: Engine | None = None
     slots: int = 0
-    abandoned: bool = False  # its load shall end
     _gone: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -20,6 +20,7 @@ class Running:
     """
 
     __slots__ = (
+        "_flusher",
         "claim",
         "last_heard",
         "number",
@@ -28,7 +29,6 @@ class Running:
         "said",
         "started",
         "stop_code",
-        "_flusher",
     )
 
     def __init__(self, claim: Claim, flusher: Flusher) -> None:

@@ -1,0 +1,221 @@
+"""The replicas of this worker: starts their engines, drains and stops them, reports what became of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from config.settings import ModelDefinition, Settings
+from fleet.models import Fleet
+from fleet.states import ReplicaState
+from scheduler.errors import Failed, StokerError
+from scheduler.ledger import Ledger
+from workers.patience import Patience
+from workers.replica import Replica
+from workers.runtimes.base import EngineLost, Exit, Launch, LoadError, Progress, Runtime
+from workers.runtimes.registry import runtime
+
+logger = logging.getLogger("workers")
+
+STOP_TIMEOUT_S = 10.0
+PROGRESS_EVERY_S = 0.2
+
+
+class Replicas:
+    """What is loaded on this worker. `stop_runs(replica, code)` ends the requests that run on one."""
+
+    def __init__(
+        self,
+        worker: str,
+        settings: Settings,
+        ledger: Ledger,
+        fleet: Fleet,
+        stop_runs: Callable[[str, str], int],
+    ) -> None:
+        self.worker = worker
+        self.incarnation = ""
+        self.table: dict[str, Replica] = {}
+        self.patience = Patience()
+        self._settings = settings
+        self._ledger = ledger
+        self._fleet = fleet
+        self._stop_runs = stop_runs
+
+    def get(self, name: str) -> Replica | None:
+        """The replica of that name, if it is here."""
+        return self.table.get(name)
+
+    # ---- coming
+
+    def load(self, name: str) -> str:
+        """Start the engine of a replica assigned to this worker. Raises `Failed` when it does not come up."""
+        model_name = self.patience.persist(
+            lambda: self._fleet.replica_starting(name, self.worker, self.incarnation)
+        )
+        if model_name is None:
+            return "nothing to do"
+        try:
+            return self._start(name, model_name)
+        except LoadError as error:
+            logger.warning("%s did not load: %s", name, error)
+            self._report_down(name, error.code, str(error))
+            raise Failed(str(error), code=error.code) from None
+
+    def _start(self, name: str, model_name: str) -> str:
+        model = self._settings.models.get(model_name)
+        if model is None:
+            raise LoadError("load_failed", f"model {model_name} is not configured on worker {self.worker}")
+        adapter = _adapter(model)
+        entry = self.table[name] = Replica(name, model, adapter, slots=self._room(model))
+        started = time.monotonic()
+        try:
+            engine = entry.engine = adapter.start(self._launch(entry))
+        except LoadError:
+            self.table.pop(name, None)
+            raise
+        entry.slots = min(entry.slots, engine.slots)
+        entry.state = ReplicaState.UP
+        up = self.patience.persist(
+            lambda: self._fleet.replica_up(name, self.worker, self.incarnation, entry.slots, engine.pid)
+        )
+        if not up:
+            self.stop(entry, "load_cancelled", "the load was given up")
+            return "given up"
+        took = time.monotonic() - started
+        logger.info("%s is up: pid %d, %d slots, %.1f s", name, engine.pid, entry.slots, took)
+        return f"{entry.slots} slots"
+
+    def _room(self, model: ModelDefinition) -> int:
+        """Slots for one more replica: each running request holds a thread of the pool."""
+        taken = sum(replica.slots for replica in list(self.table.values()))
+        room = self._settings.worker.threads - taken
+        if room < 1:
+            raise LoadError("load_failed", "no threads are left on this worker: raise worker.threads")
+        return min(model.target_inflight, room)
+
+    def _launch(self, entry: Replica) -> Launch:
+        directory = self._settings.data_dir / "engines" / entry.name.replace("/", "_").replace("#", "-")
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LoadError("load_failed", f"cannot write to {directory}: {error.strerror}") from error
+        return Launch(
+            model=entry.model,
+            replica=entry.name,
+            slots=entry.slots,
+            directory=directory,
+            progress=self._progress(entry),
+            on_exit=lambda exit: self._exited(entry, exit),
+        )
+
+    def _progress(self, entry: Replica) -> Progress:
+        reported = 0.0
+
+        def progress(done: float, stage: str) -> None:
+            nonlocal reported
+            now = time.monotonic()
+            if now - reported < PROGRESS_EVERY_S and done < 1:
+                return
+            reported = now
+            try:
+                wanted = self._fleet.replica_progress(entry.name, done, stage)
+            except StokerError:
+                return
+            if not wanted:
+                self.abandon(entry)
+
+        return progress
+
+    def abandon(self, entry: Replica) -> None:
+        """End a load that nobody waits for any more."""
+        entry.runtime.cancel_start(entry.name)
+
+    # ---- going
+
+    def unload(self, name: str) -> str:
+        """Drain and stop a replica."""
+        entry = self.table.get(name)
+        if entry is None or not entry.begin_stopping():
+            return "nothing to do"
+        self._drain(entry)
+        self.stop(entry, "unloaded", "the model was unloaded")
+        return "unloaded"
+
+    def _drain(self, entry: Replica) -> None:
+        deadline = time.monotonic() + self._settings.limits.request_timeout_s
+        while time.monotonic() < deadline:
+            held = self.patience.persist(lambda: self._ledger.held(entry.name))
+            if held == 0:
+                return
+            time.sleep(0.05)
+        self._stop_runs(entry.name, "unload_deadline")
+
+    def stop(self, entry: Replica, code: str, message: str) -> None:
+        """Stop an engine and report the replica's end."""
+        if entry.engine is not None:
+            entry.engine.stop(STOP_TIMEOUT_S)
+        self.table.pop(entry.name, None)
+        if entry.go():
+            self._report_down(entry.name, code, message)
+
+    def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Stop all engines at once; the ledger hears of it from the worker's own end."""
+        self.patience.end()
+        threads = []
+        for entry in list(self.table.values()):
+            entry.go()
+            if entry.engine is None:
+                self.abandon(entry)
+                continue
+            thread = threading.Thread(target=entry.engine.stop, args=(timeout_s,))
+            thread.start()
+            threads.append(thread)
+        for thread in threads:
+            thread.join(timeout_s + 2)
+
+    # ---- dying
+
+    def _exited(self, entry: Replica, exit: Exit) -> None:
+        """An engine's process is gone. One that was asked to go, or never came up, is reported elsewhere."""
+        if exit.expected or entry.state is ReplicaState.STARTING:
+            return
+        self.lost(entry.name, EngineLost("engine_crashed", f"the engine of {entry.model.name} was {exit}"))
+
+    def lost(self, name: str, error: EngineLost) -> None:
+        """Take a replica whose engine is lost out of service, before its tickets are given back."""
+        entry = self.table.get(name)
+        if entry is None or not entry.go():
+            return
+        logger.error("%s is lost: %s", name, error)
+        self.patience.persist(
+            lambda: self._fleet.replica_down(
+                name,
+                self.worker,
+                self.incarnation,
+                code=error.code,
+                message=str(error),
+                ticket_code=error.code,
+                ticket_message=str(error),
+            )
+        )
+        self.table.pop(name, None)
+        if entry.engine is not None:
+            entry.engine.stop(0.0)
+
+    def forget(self, name: str) -> None:
+        """Tell the ledger that a replica it takes for ours is not here."""
+        self._report_down(name, "unloaded", "it was not running")
+
+    def _report_down(self, name: str, code: str, message: str) -> None:
+        self.patience.persist(
+            lambda: self._fleet.replica_down(name, self.worker, self.incarnation, code=code, message=message)
+        )
+
+
+def _adapter(model: ModelDefinition) -> Runtime:
+    try:
+        return runtime(model.backend)
+    except (LookupError, ValueError, ImportError) as error:
+        raise LoadError("load_failed", f"backend {model.backend} cannot run here: {error}") from error
