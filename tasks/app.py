@@ -14,6 +14,7 @@ from kombu import Queue
 
 from config.load import load_settings
 from config.settings import Settings
+from tasks import transport
 
 
 def control_queue(worker: str) -> str:
@@ -70,6 +71,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
 
 def create_app(settings: Settings) -> Celery:
     """A Celery app for these settings."""
+    transport.use()
     made = Celery("stoker", set_as_current=False)
     made.conf.update(configuration(settings))
     return made

@@ -11,6 +11,7 @@ import orjson
 from celery import signals
 
 from config import redis as connections
+from config.logging import setup as set_up_logging
 from config.settings import Settings
 from fleet.models import Fleet
 from scheduler.ledger import Ledger
@@ -47,6 +48,7 @@ class Worker:
         """Run until SIGTERM or SIGINT."""
         app.conf.update(configuration(self.settings))
         app.conf.task_queues = queues(self.name)
+        signals.setup_logging.connect(self._log, weak=False)
         signals.worker_ready.connect(self._ready, weak=False)
         signals.worker_shutting_down.connect(self._shutting_down, weak=False)
         hosts.install(self.host)
@@ -64,6 +66,12 @@ class Worker:
         app.worker_main(arguments)
         if self._shutdown:
             self._shutdown.join()
+
+    def _log(self, **_: Any) -> None:
+        set_up_logging(self.settings)
+        for name in ("celery.worker.strategy", "celery.app.trace"):
+            # two lines a request; Flower shows the same, and more
+            logging.getLogger(name).setLevel(logging.WARNING)
 
     def _ready(self, **_: Any) -> None:
         ring = bell(app, self.settings, GENERATE, self.name)
