@@ -12,20 +12,20 @@ from typing import Any
 from kombu.transport import TRANSPORT_ALIASES, redis
 
 
-class Channel(redis.Channel):  # type: ignore[misc] # kombu is untyped here
+class Channel(redis.Channel):
     """Keeps the client for commands as long as its pool lives; blocking reads have their own, as before."""
 
     _commands: Any = None
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         if asynchronous:
-            return super()._create_client(asynchronous=True)
+            return super()._create_client(asynchronous=True)  # type: ignore[misc] # not in the stubs
         if self._commands is None or self._commands.connection_pool is not self.pool:
-            self._commands = super()._create_client()
+            self._commands = super()._create_client()  # type: ignore[misc]
         return self._commands
 
 
-class Transport(redis.Transport):  # type: ignore[misc]
+class Transport(redis.Transport):
     """The Redis transport with our channel."""
 
     Channel = Channel
