@@ -9,13 +9,13 @@ from typing import Any
 import redis
 
 from config.settings import ModelDefinition, Settings
-from fleet.errors import InvalidLoadRequest, StateConflict
+from fleet.errors import InvalidLoadRequest, NoWorker, StateConflict
 from fleet.operation import Operation, from_row, operation_id
 from fleet.placement import place
 from fleet.states import ModelState
 from fleet.worker import WorkerRow, workers
 from scheduler.errors import UnknownModel
-from scheduler.scripts import Scripts, translate
+from scheduler.scripts import Scripts, call_id, translate
 
 RECOVERABLE = ("worker_lost", "load_interrupted")
 """Why a model may have failed without a fault of its own: a worker that comes (back) loads it again."""
@@ -162,6 +162,8 @@ class Fleet:
         if answer[0] == b"ok":
             assignments = tuple(Assignment(*pair) for pair in zip(names, places, strict=True))
             return Change(self.operation(operation), assignments)
+        if answer[0] == b"gone":
+            raise NoWorker(f"worker {answer[1].decode()} is going; retry", retry_after_s=5)
         state, latest = answer[1].decode(), answer[2].decode()
         if state == ModelState.UNLOADING:
             raise StateConflict(f"model {name} is being unloaded", code="model_unloading", param="model")
@@ -196,19 +198,20 @@ class Fleet:
         lost = row.state is ModelState.FAILED and row.code in RECOVERABLE
         return should and (row.state is ModelState.UNLOADED or lost)
 
-    def forget_intent(self) -> None:
-        """The platform starts anew: what was loaded or unloaded by hand gives way to the configuration."""
-        try:
-            for name in self.settings.models:
-                self.client.hdel(f"{self.scripts.prefix}model:{name}", "wanted")
-        except Exception as error:
-            raise translate(error) from error
+    def start_over(self) -> None:
+        """The platform starts anew: no worker is alive, and only the configuration counts."""
+        self.scripts.run("start_over", *self.settings.models)
 
     # ---- the workers' reports
 
-    def replica_starting(self, replica: str, worker: str, incarnation: str) -> str | None:
-        """A worker takes up its replica; the model's name, or None when there is nothing to take up."""
-        answer = self.scripts.run("replica_starting", replica, worker, incarnation)
+    def replica_starting(
+        self, replica: str, worker: str, incarnation: str, call: str | None = None
+    ) -> str | None:
+        """A worker takes up its replica; the model's name, or None when there is nothing to take up.
+
+        Whoever repeats the call after an error says the same `call` again, and gets the first one's answer.
+        """
+        answer = self.scripts.run("replica_starting", replica, worker, incarnation, call or call_id())
         return answer.decode() if answer else None
 
     def replica_progress(self, replica: str, progress: float, stage: str) -> bool:

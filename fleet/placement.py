@@ -14,7 +14,9 @@ def place(model: ModelDefinition, replicas: int, workers: Sequence[WorkerRow]) -
 
     Raises `NoWorker` when no worker fits the model's device (auto, cuda, cpu).
     """
-    fitting = [worker for worker in workers if model.device in ("auto", worker.device)]
+    fitting = [
+        worker for worker in workers if model.device in ("auto", worker.device) and not worker.draining
+    ]
     if not fitting:
         wanted = "" if model.device == "auto" else f" with a {model.device} device"
         raise NoWorker(f"no worker{wanted} is running; start one with `stoker worker`", retry_after_s=5)

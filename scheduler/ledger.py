@@ -13,7 +13,7 @@ import redis
 
 from config.settings import Settings
 from scheduler import errors
-from scheduler.scripts import Scripts, translate
+from scheduler.scripts import Scripts, call_id, translate
 from scheduler.ticket import Admission, Claim, Entry, Pulse, Release, Status, Ticket, TicketRow
 
 IDEMPOTENCY_S = 900
@@ -140,10 +140,15 @@ class Ledger:
         """End a worker's life; what it still held is lost with that message."""
         self.scripts.run("deregister", worker, incarnation, "gone", message)
 
-    def claim(self, worker: str, incarnation: str, id: str) -> Claim | None:
-        """Take a dispatched ticket; None when there is nothing to take. Raises `Fenced`."""
+    def claim(self, worker: str, incarnation: str, id: str, call: str | None = None) -> Claim | None:
+        """Take a dispatched ticket; None when there is nothing to take. Raises `Fenced`.
+
+        Whoever repeats the call after an error says the same `call` again, and gets the first one's claim.
+        """
         longest_us = int(self.settings.limits.request_timeout_s * 1e6)
-        answer = self.scripts.run("claim", worker, incarnation, id, self._lease_us, longest_us)
+        answer = self.scripts.run(
+            "claim", worker, incarnation, id, self._lease_us, longest_us, call or call_id()
+        )
         if answer[0] == b"fenced":
             raise errors.Fenced(worker)
         if answer[0] == b"gone":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -88,6 +89,11 @@ class Scripts:
                 self.client.script_load(source(path))
         except Exception as error:
             raise translate(error) from error
+
+
+def call_id() -> str:
+    """A call's own name: by it a script knows a repeated call from a second one."""
+    return secrets.token_hex(8)
 
 
 def translate(error: Exception) -> Exception:

@@ -2,6 +2,7 @@
 -- KEYS[1] prefix
 -- ARGV    2 model  3 operation  4 replicas wanted  5 lease (us)  6.. pairs: replica, worker
 -- returns {ok} | {state, state, operation} when the model is in a state that does not allow it
+--         | {gone, worker} when a worker went, or began to, since it was chosen
 -- include: base
 local model, operation = ARGV[2], ARGV[3]
 local row = redis.call('HMGET', model_key(model), 'state', 'operation')
@@ -10,6 +11,11 @@ local state = row[1] or 'unloaded'
 local leaving = redis.call('SCARD', P .. 'replicas:' .. model)
 if (state ~= 'unloaded' and state ~= 'failed') then return { 'state', state, row[2] or '' } end
 if leaving > 0 then return { 'state', 'unloading', row[2] or '' } end
+for at = 7, #ARGV, 2 do
+  -- nobody would ever give up what is assigned to a worker that is gone already
+  local worker = redis.call('HMGET', worker_key(ARGV[at]), 'incarnation', 'draining')
+  if not worker[1] or worker[2] then return { 'gone', ARGV[at] } end
+end
 redis.call('HSET', model_key(model), 'state', 'loading', 'operation', operation, 'wanted', ARGV[4],
   'changed_us', text(NOW))
 redis.call('HDEL', model_key(model), 'last_error', 'code')

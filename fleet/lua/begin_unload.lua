@@ -14,10 +14,11 @@
 local model, operation = ARGV[2], ARGV[3]
 local row = redis.call('HMGET', model_key(model), 'state', 'operation')
 local state = row[1] or 'unloaded'
-if state == 'failed' then
+if state == 'failed' or state == 'unloaded' then
   redis.call('HSET', model_key(model), 'wanted', '0')
   if redis.call('SCARD', P .. 'replicas:' .. model) == 0 then
     redis.call('HSET', model_key(model), 'state', 'unloaded', 'changed_us', text(NOW))
+    evict(model, 'model_unloading', 'the model is being unloaded')
     return { 'state', 'unloaded', row[2] or '' }
   end
 elseif state ~= 'loaded' then

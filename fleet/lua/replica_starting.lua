@@ -1,12 +1,14 @@
 -- A worker takes up the replica that was assigned to it. A second bell takes nothing.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation
+--         5 the call's own name: repeated after a lost answer, it takes up the same again
 -- returns the model, or nil
 -- include: base
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return nil end
-local row = redis.call('HMGET', key, 'model', 'worker', 'state', 'operation')
+local row = redis.call('HMGET', key, 'model', 'worker', 'state', 'operation', 'call')
+if row[3] == 'starting' and row[5] == ARGV[5] then return row[1] end
 if row[3] ~= 'assigned' or row[2] ~= ARGV[3] then return nil end
-redis.call('HSET', key, 'state', 'starting')
+redis.call('HSET', key, 'state', 'starting', 'call', ARGV[5])
 redis.call('HSET', P .. 'operation:' .. row[4], 'status', 'running')
 return row[1]

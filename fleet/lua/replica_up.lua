@@ -12,14 +12,20 @@
 -- include: replica
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'gone' end
-local row = redis.call('HMGET', key, 'state', 'model', 'operation')
+local row = redis.call('HMGET', key, 'state', 'model', 'operation', 'worker')
+if row[1] == 'up' and row[4] == ARGV[3] then return 'up' end -- said again, since the answer was lost
 if row[1] ~= 'starting' then return 'gone' end
 redis.call('HSET', key, 'state', 'up', 'slots', ARGV[5], 'pid', ARGV[6], 'progress', '1', 'up_us', text(NOW))
 local replicas = redis.call('SMEMBERS', P .. 'replicas:' .. row[2])
 for _, replica in ipairs(replicas) do
   if redis.call('HGET', replica_key(replica), 'state') ~= 'up' then return 'up' end
 end
-for _, replica in ipairs(replicas) do redis.call('SADD', P .. 'ready:' .. row[2], replica) end
+for _, replica in ipairs(replicas) do
+  local worker = redis.call('HGET', replica_key(replica), 'worker')
+  if redis.call('HEXISTS', worker_key(worker), 'draining') == 0 then
+    redis.call('SADD', P .. 'ready:' .. row[2], replica)
+  end
+end
 redis.call('HSET', model_key(row[2]), 'state', 'loaded', 'loaded_us', text(NOW), 'changed_us', text(NOW))
 end_operation(row[3], 'completed')
 dispatch(row[2])

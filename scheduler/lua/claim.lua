@@ -2,15 +2,19 @@
 -- was cancelled in between claims nothing.
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 id  5 lease (us)  6 longest run (us)
+--         7 the call's own name: repeated after a lost answer, it claims the same again
 -- returns {ok, fence, replica, generation} | {fenced} | {gone}
 -- include: base
 local worker, id = ARGV[2], ARGV[4]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
-local row = redis.call('HMGET', ticket_key(id), 'status', 'worker', 'replica', 'generation', 'model', 'admitted_us')
+local row = redis.call('HMGET', ticket_key(id), 'status', 'worker', 'replica', 'generation', 'model', 'admitted_us',
+  'call', 'fence')
+if row[1] == 'running' and row[2] == worker and row[7] == ARGV[7] then return { 'ok', row[8], row[3], row[4] } end
 if row[1] ~= 'dispatched' or row[2] ~= worker then return { 'gone' } end
 
 local fence = next_fence()
-redis.call('HSET', ticket_key(id), 'status', 'running', 'fence', fence, 'claimed_us', text(NOW))
+redis.call('HSET', ticket_key(id), 'status', 'running', 'fence', fence, 'claimed_us', text(NOW),
+  'call', ARGV[7])
 redis.call('HINCRBY', ticket_key(id), 'attempts', 1)
 redis.call('ZADD', P .. 'leases', text(NOW + tonumber(ARGV[5])), id)
 redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(ARGV[6])), id)

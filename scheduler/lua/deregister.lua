@@ -13,12 +13,13 @@
 local worker = ARGV[2]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return 'fenced' end
 if ARGV[4] == 'drain' then
+  redis.call('HSET', worker_key(worker), 'draining', '1')
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
     local model = redis.call('HGET', replica_key(replica), 'model')
     redis.call('SREM', P .. 'ready:' .. model, replica)
   end
 else
-  worker_gone(worker, ARGV[5])
+  worker_gone(worker, ARGV[5], true)
   redis.call('DEL', worker_key(worker))
 end
 return 'ok'

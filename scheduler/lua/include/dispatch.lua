@@ -8,7 +8,7 @@ local function roomy_replica(model)
   local start = 0
   if #replicas > 1 then
     table.sort(replicas)
-    start = redis.call('HINCRBY', model_key(model), 'rotation', 1) % #replicas
+    start = (tonumber(redis.call('HGET', model_key(model), 'rotation')) or 0) % #replicas
   end
   local best, best_load = nil, 1
   for step = 0, #replicas - 1 do
@@ -32,6 +32,7 @@ local function dispatch(model)
     local id = replica and next_ticket(model)
     if not id then return end
     local place = redis.call('HMGET', replica_key(replica), 'worker', 'lease_us')
+    redis.call('HINCRBY', model_key(model), 'rotation', 1)
     redis.call('SADD', slots_key(replica), id)
     redis.call('ZADD', P .. 'leases', text(NOW + tonumber(place[2])), id)
     redis.call('HSET', ticket_key(id), 'status', 'dispatched', 'replica', replica, 'worker', place[1],

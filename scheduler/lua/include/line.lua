@@ -22,10 +22,24 @@ local function charge(model, tenant, weight, tokens)
   if tokens ~= 0 then set_served(model, tenant, served(model, tenant) + tokens / weight) end
 end
 
+-- The estimate that was charged gives way to the truth, on the tenant's own account: what others were served
+-- meanwhile is neither forgiven nor held against it.
+local function settle(model, tenant, weight, tokens)
+  if tokens == 0 then return end
+  local before = tonumber(redis.call('HGET', P .. 'served:' .. model, tenant)) or 0
+  local after = before + tokens / weight
+  redis.call('HSET', P .. 'served:' .. model, tenant, after)
+  for _, band in ipairs(BANDS) do
+    local level = tonumber(redis.call('ZSCORE', turn_key(model, band), tenant))
+    -- one that was levelled up when it joined stays there
+    if level and (level == before or after > level) then redis.call('ZADD', turn_key(model, band), after, tenant) end
+  end
+end
+
 -- Into line, behind the tickets admitted earlier; a ticket that comes back is in front again by its age.
 local function join_line(id, model, band, tenant, admitted)
   -- who was idle starts level with the others: credit is not saved up
-  redis.call('ZADD', turn_key(model, band), served(model, tenant), tenant)
+  redis.call('ZADD', turn_key(model, band), 'NX', served(model, tenant), tenant)
   redis.call('ZADD', line_key(model, band, tenant), text(admitted), id)
   redis.call('ZADD', P .. 'waiting:' .. model, text(admitted), id)
 end
@@ -35,6 +49,8 @@ local function leave_line(id, model, band, tenant)
   redis.call('ZREM', P .. 'waiting:' .. model, id)
   if redis.call('EXISTS', line_key(model, band, tenant)) == 0 then
     redis.call('ZREM', turn_key(model, band), tenant)
+    -- a band's impatience is that of its tickets, and goes with them
+    if redis.call('EXISTS', turn_key(model, band)) == 0 then redis.call('HDEL', P .. 'passed:' .. model, band) end
   end
 end
 

@@ -2,13 +2,24 @@
 -- else it fails. Nothing that a client may have read is ever said twice.
 local MOST_ATTEMPTS = 2
 
+-- Whether somebody will serve those who wait for the model: it is there or on its way, or was lost with its
+-- worker (which is no fault of its own, so the next worker brings it back).
+local RECOVERABLE = { worker_lost = true, load_interrupted = true }
+
+local function may_hope(model)
+  local row = redis.call('HMGET', model_key(model), 'state', 'code', 'wanted')
+  if row[1] == 'failed' then return RECOVERABLE[row[2]] end
+  if row[1] == 'unloaded' then return row[3] and row[3] ~= '0' end
+  return row[1] == 'loaded' or row[1] == 'loading'
+end
+
 local function requeue(id)
   local row = redis.call('HMGET', ticket_key(id), 'model', 'band', 'tenant', 'admitted_us', 'replica', 'weight', 'cost')
   redis.call('SREM', slots_key(row[5]), id)
   redis.call('ZREM', P .. 'leases', id)
   redis.call('HDEL', ticket_key(id), 'replica', 'worker', 'fence', 'claimed_us')
   redis.call('HSET', ticket_key(id), 'status', 'queued')
-  charge(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
+  settle(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
   join_line(id, row[1], row[2], row[3], tonumber(row[4]))
 end
 
@@ -17,7 +28,7 @@ local function lose(id, code, message)
   local row = redis.call('HMGET', ticket_key(id), 'status', 'last', 'attempts', 'cancel', 'model')
   if not row[1] or TERMINAL[row[1]] or row[1] == 'queued' then return nil end
   if row[4] == '1' then return finish(id, 'cancelled', { code = 'cancelled' }) end
-  if row[2] == '0' and tonumber(row[3]) < MOST_ATTEMPTS then
+  if row[2] == '0' and tonumber(row[3]) < MOST_ATTEMPTS and may_hope(row[5]) then
     requeue(id)
     return row[5]
   end

@@ -38,47 +38,58 @@ local function fail_model(model, code, message)
   redis.call('DEL', P .. 'ready:' .. model)
 end
 
+-- Nothing of the model is left, as somebody wished.
+local function rest_model(model, message)
+  local was = redis.call('HGET', model_key(model), 'state')
+  local operation = redis.call('HGET', model_key(model), 'operation')
+  redis.call('HSET', model_key(model), 'state', 'unloaded', 'changed_us', text(NOW))
+  if not operation then return end
+  if was == 'loading' then end_operation(operation, 'failed', message)
+  else end_operation(operation, 'completed') end
+end
+
 -- ticket_code and ticket_message tell the tenants (engine_crashed, worker_lost), code and message the operators
 -- (also load_failed, load_interrupted, ...), who may see more than a tenant.
 -- Those who wait stay in line when a worker was lost: another one takes over in seconds, and the wait is
 -- bounded. When an engine crashed nobody comes by itself, so they are told at once.
-local function replica_down(replica, ticket_code, ticket_message, code, message)
+local function replica_down(replica, ticket_code, ticket_message, code, message, gracefully)
   local held = redis.call('SMEMBERS', slots_key(replica))
   local model = forget_replica(replica)
   if model then
     local state = redis.call('HGET', model_key(model), 'state')
     local left = redis.call('SCARD', P .. 'replicas:' .. model)
-    if state == 'loading' then
+    if gracefully and left == 0 and state ~= 'failed' then
+      rest_model(model, message)
+    elseif state == 'loading' then
       fail_model(model, code, message)
     elseif state == 'loaded' and left == 0 then
       fail_model(model, code, message)
     elseif state == 'unloading' and left == 0 then
-      redis.call('HSET', model_key(model), 'state', 'unloaded', 'changed_us', text(NOW))
-      end_operation(redis.call('HGET', model_key(model), 'operation'), 'completed')
+      rest_model(model, message)
     elseif state == 'loaded' then
       redis.call('HSET', model_key(model), 'last_error', message)
     end
   end
   for _, id in ipairs(held) do lose(id, ticket_code, ticket_message) end
   redis.call('DEL', slots_key(replica))
-  if model and redis.call('HGET', model_key(model), 'state') == 'failed' and ticket_code ~= 'worker_lost' then
+  if model and not may_hope(model) then
     evict(model, 'model_failed', 'the model failed while this request waited')
   end
   return model
 end
 
--- The worker is gone: all that it held goes the same way.
-local function worker_gone(worker, message)
+-- The worker is gone: all that it held goes the same way. One that left gracefully leaves no failed model.
+local function worker_gone(worker, message, gracefully)
   local touched = {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
     local state = redis.call('HGET', replica_key(replica), 'state')
     local code = (state == 'up' or state == 'stopping') and 'worker_lost' or 'load_interrupted'
     local model = replica_down(replica, 'worker_lost', 'the worker that ran this request is gone',
-      code, message)
+      code, message, gracefully)
     if model then touched[model] = true end
   end
   redis.call('DEL', P .. 'hosts:' .. worker)
-  redis.call('HDEL', worker_key(worker), 'incarnation')
+  redis.call('HDEL', worker_key(worker), 'incarnation', 'draining')
   redis.call('ZREM', P .. 'workers', worker)
   for model in pairs(touched) do dispatch(model) end
 end

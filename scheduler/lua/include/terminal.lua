@@ -11,8 +11,9 @@ local function finish(id, status, why)
   if row[5] then redis.call('SREM', slots_key(row[5]), id) end
   redis.call('ZREM', P .. 'leases', id)
   redis.call('ZREM', P .. 'deadlines', id)
-  if was ~= 'queued' and why.tokens then
-    charge(model, tenant, tonumber(row[12]), why.tokens - tonumber(row[13]))
+  local tokens = why.tokens or (was == 'dispatched' and 0) -- what never ran cost nothing
+  if was ~= 'queued' and tokens then
+    settle(model, tenant, tonumber(row[12]), tokens - tonumber(row[13]))
   end
 
   local admitted, claimed = tonumber(row[8]), tonumber(row[9])

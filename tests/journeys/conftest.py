@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import openai
+import pytest
+
+from tests.journeys.platform import Platform, platform
+
+STUBS = {
+    "stub": {"backend": "stub", "enabled": True, "target_inflight": 8},
+    "slow": {
+        "backend": "stub",
+        "enabled": True,
+        "target_inflight": 2,
+        "stub_tokens_per_s": 20,
+        "stub_tokens": 200,
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """One platform for the journeys that leave it as they found it."""
+    local = {"models": STUBS}
+    with platform(tmp_path_factory.mktemp("up"), local, "--port", "0") as running:
+        for name in ("stub", "slow", "stoker-demo"):
+            running.wait_state(name, "loaded", 60)
+        yield running
+
+
+@pytest.fixture
+def sdk(shared: Platform) -> Iterator[openai.OpenAI]:
+    """The official SDK, told to check every field of every answer."""
+    with openai.OpenAI(
+        base_url=shared.url + "/v1",
+        api_key=shared.keys["api_key"],
+        max_retries=0,
+        timeout=60,
+        _strict_response_validation=True,
+    ) as client:
+        yield client

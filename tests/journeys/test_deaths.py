@@ -1,0 +1,172 @@
+"""What dies is closed by somebody else, within the promise."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.platform import Platform, family, platform
+
+pytestmark = pytest.mark.journey
+
+LEASE_PROMISE_S = 5 + 0.5 + 1
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """A platform that these journeys may break and that mends itself."""
+    slow = {
+        "backend": "stub",
+        "enabled": True,
+        "target_inflight": 4,
+        "stub_tokens_per_s": 20,
+        "stub_tokens": 400,
+    }
+    local = {"models": {"slow": slow, "stoker-demo": {"enabled": False}}}
+    with platform(tmp_path_factory.mktemp("victim"), local, "--port", "0", "--no-flower") as running:
+        running.wait_state("slow", "loaded", 60)
+        yield running
+
+
+class Stream(threading.Thread):
+    """Reads one streamed response and notes when what came."""
+
+    def __init__(self, running: Platform, text: str = "go on") -> None:
+        super().__init__(daemon=True)
+        self.events: list[dict[str, Any]] = []
+        self.speaking = threading.Event()
+        self.ended_at = 0.0
+        body = json.dumps({"model": "slow", "input": text, "stream": True}).encode()
+        headers = {"Authorization": f"Bearer {running.keys['api_key']}", "Content-Type": "application/json"}
+        self._request = urllib.request.Request(running.url + "/v1/responses", body, headers)
+        self.start()
+
+    def run(self) -> None:
+        with urllib.request.urlopen(self._request, timeout=60) as answer:
+            for line in answer:
+                if line.startswith(b"data: {"):
+                    self.events.append(json.loads(line[6:]))
+                    if self.events[-1]["type"].endswith(".delta"):
+                        self.speaking.set()
+        self.ended_at = time.monotonic()
+
+    def end(self, seconds: float) -> dict[str, Any]:
+        self.join(seconds)
+        assert not self.is_alive(), f"the stream did not end within {seconds} s"
+        return self.events[-1]
+
+
+def test_a_killed_engine_fails_its_responses_within_two_seconds_and_loads_again(victim: Platform) -> None:
+    stream = Stream(victim)
+    assert stream.speaking.wait(10)
+    killed = time.monotonic()
+    os.kill(victim.engine_pid("slow"), signal.SIGKILL)
+    last = stream.end(5)
+    assert stream.ended_at - killed < 2
+    assert last["type"] == "response.failed"
+    assert "engine_crashed" in last["response"]["error"]["message"]
+    row = victim.wait_state("slow", "failed")
+    assert "SIGKILL" in row["last_error"]
+    status, body = victim.call("POST", "/v1/responses", {"model": "slow", "input": "x"})
+    assert (status, body["error"]["code"]) == (409, "model_failed")
+    victim.load("slow")
+    status, body = victim.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=2"})
+    assert status == 200
+
+
+def test_a_killed_worker_fails_what_spoke_keeps_what_waited_and_is_taken_over(victim: Platform) -> None:
+    speaking = Stream(victim)
+    assert speaking.speaking.wait(10)
+    engine = victim.engine_pid("slow")
+    killed = time.monotonic()
+    for pid in victim.pids("stoker worker"):
+        os.kill(pid, signal.SIGKILL)
+    last = speaking.end(15)
+    assert speaking.ended_at - killed < LEASE_PROMISE_S
+    assert last["type"] == "response.failed"
+    assert "worker_lost" in last["response"]["error"]["message"]
+    victim.wait_for(lambda: not Path(f"/proc/{engine}").exists(), 2, "dead engine")
+    victim.wait_state("slow", "loaded")
+    status, body = victim.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=2"})
+    assert status == 200, body
+
+
+def test_a_killed_redis_loses_nothing_that_was_accepted(victim: Platform) -> None:
+    streams = [Stream(victim, "/stub tokens=60") for _ in range(8)]
+    for stream in streams[:4]:
+        stream.speaking.wait(10)
+    (server,) = victim.pids("valkey-server")
+    os.kill(server, signal.SIGKILL)
+    for stream in streams:
+        last = stream.end(40)
+        assert last["type"] == "response.completed", last
+        text = last["response"]["output"][0]["content"][0]["text"]
+        assert text.split() == [f"tok{number}" for number in range(60)]
+        deltas = [event["delta"] for event in stream.events if event["type"] == "response.output_text.delta"]
+        assert "".join(deltas) == text
+    assert victim.model("slow")["inflight_requests"] == 0
+
+
+def test_a_killed_api_is_started_again_and_the_response_can_be_resumed(victim: Platform) -> None:
+    status, body = victim.call(
+        "POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=60", "background": True}
+    )
+    assert status == 200
+    for pid in victim.pids("stoker api"):
+        os.kill(pid, signal.SIGKILL)
+
+    def retrieved() -> dict[str, Any] | None:
+        try:
+            status, answer = victim.call("GET", f"/v1/responses/{body['id']}")
+        except OSError:
+            return None
+        return answer if status == 200 and answer["status"] == "completed" else None
+
+    answer = victim.wait_for(retrieved, 30, "response")
+    assert answer["output"][0]["content"][0]["text"].endswith("tok59")
+
+
+def test_a_frozen_worker_is_given_up_and_may_say_nothing_more(victim: Platform) -> None:
+    speaking = Stream(victim)
+    assert speaking.speaking.wait(10)
+    (worker,) = victim.pids("stoker worker")
+    frozen = time.monotonic()
+    os.kill(worker, signal.SIGSTOP)
+    last = speaking.end(20)
+    assert speaking.ended_at - frozen < LEASE_PROMISE_S + 1
+    assert "worker_lost" in last["response"]["error"]["message"]
+    os.kill(worker, signal.SIGCONT)
+    # it finds its incarnation over, ends, and a fresh one takes over
+    victim.wait_for(lambda: victim.pids("stoker worker") not in ([worker], []), 20, "fresh worker")
+    victim.wait_state("slow", "loaded")
+
+
+def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
+    local = {"models": {"stub": {"backend": "stub", "enabled": True}}}
+    with platform(tmp_path / "up", local, "--port", "0") as running:
+        running.wait_state("stub", "loaded", 60)
+        folder = str(running.folder)
+        assert len(family(folder)) > 5
+        assert running.stop() == 0
+        assert family(folder) == {}
+
+
+def test_a_killed_supervisor_leaves_no_process_behind(tmp_path: Path) -> None:
+    local = {"models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}}}
+    with platform(tmp_path / "up", local, "--port", "0", "--no-flower") as running:
+        running.wait_state("stub", "loaded", 60)
+        running.process.kill()
+        running.process.wait()
+        deadline = time.monotonic() + 15
+        while family(str(running.folder)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert family(str(running.folder)) == {}

@@ -1,0 +1,55 @@
+"""What an operator sees in Flower."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import pytest
+
+from tests.journeys.platform import Platform
+from tests.journeys.test_deaths import Stream
+
+pytestmark = pytest.mark.journey
+
+
+def tasks(shared: Platform) -> dict[str, Any]:
+    secret = base64.b64encode(f"stoker:{shared.keys['flower_password']}".encode()).decode()
+    request = urllib.request.Request(
+        shared.run["flower"] + "/api/tasks?limit=500", headers={"Authorization": f"Basic {secret}"}
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        found: dict[str, Any] = json.loads(answer.read())
+        return found
+
+
+def test_flower_lists_responses_by_their_ids_with_their_true_runtime(shared: Platform) -> None:
+    status, body = shared.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=20"})
+    assert status == 200
+    row = shared.wait_for(
+        lambda: (tasks(shared).get(body["id"]) or {}).get("state") == "SUCCESS" and tasks(shared)[body["id"]],
+        10,
+        "finished task in Flower",
+    )
+    assert row["name"] == "stoker.generate"
+    assert row["runtime"] == pytest.approx(1.0, abs=0.3)  # 20 tokens at 20 a second
+
+
+def test_flower_shows_a_running_response_as_started(shared: Platform) -> None:
+    stream = Stream(shared)
+    assert stream.speaking.wait(10)
+    id = stream.events[0]["response"]["id"]
+    shared.wait_for(lambda: tasks(shared).get(id, {}).get("state") == "STARTED", 10, "started task")
+    shared.call("POST", f"/v1/responses/{id}/cancel")
+    stream.end(5)
+    shared.wait_for(lambda: tasks(shared)[id]["state"] == "SUCCESS", 10, "ended task")
+    assert tasks(shared)[id]["result"].strip("'") == "cancelled"
+
+
+def test_flower_answers_nobody_without_the_password(shared: Platform) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refusal:
+        urllib.request.urlopen(shared.run["flower"] + "/api/tasks", timeout=10)
+    assert refusal.value.code == 401

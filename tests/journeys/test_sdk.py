@@ -1,0 +1,195 @@
+"""The demo model through the whole path, with the official SDK in strict mode."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import openai
+import pytest
+
+from tests.journeys.platform import Platform
+
+pytestmark = pytest.mark.journey
+DEMO = "stoker-demo"
+
+
+def test_the_demo_model_says_what_stoker_is(sdk: openai.OpenAI) -> None:
+    response = sdk.responses.create(model=DEMO, input="What is Stoker?", temperature=0)
+    assert response.status == "completed"
+    assert "language models" in response.output_text
+    assert response.usage
+    assert response.usage.output_tokens > 3
+
+
+def test_a_stream_says_the_same_as_the_whole(sdk: openai.OpenAI) -> None:
+    whole = sdk.responses.create(model=DEMO, input="Tell me a story.", temperature=0)
+    events = list(sdk.responses.create(model=DEMO, input="Tell me a story.", temperature=0, stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert "".join(e.delta for e in events if e.type == "response.output_text.delta") == whole.output_text
+    assert events[-1].type == "response.completed"
+
+
+def test_the_stream_helper_of_the_sdk_is_content(sdk: openai.OpenAI) -> None:
+    with sdk.responses.stream(model=DEMO, input="What is the capital of Norway?", temperature=0) as stream:
+        text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+        final = stream.get_final_response()
+    assert final.output_text == text
+    assert "Oslo" in text
+
+
+def test_a_stored_response_is_retrieved_replayed_and_resumed(sdk: openai.OpenAI) -> None:
+    events = list(sdk.responses.create(model=DEMO, input="Count to twenty.", temperature=0, stream=True))
+    id = events[0].response.id  # type: ignore[union-attr]
+    assert sdk.responses.retrieve(id).output_text == events[-1].response.output_text  # type: ignore[union-attr]
+    replayed = list(sdk.responses.retrieve(id, stream=True))
+    assert [e.to_dict() for e in replayed] == [e.to_dict() for e in events]
+    tail = list(sdk.responses.retrieve(id, stream=True, starting_after=5))
+    assert [e.to_dict() for e in tail] == [e.to_dict() for e in events[6:]]
+    with sdk.responses.stream(response_id=id, starting_after=5) as stream:
+        assert stream.get_final_response().output_text == events[-1].response.output_text  # type: ignore[union-attr]
+    sdk.responses.delete(id)
+    with pytest.raises(openai.NotFoundError):
+        sdk.responses.retrieve(id)
+
+
+def test_the_model_thinks_when_told_to(sdk: openai.OpenAI) -> None:
+    response = sdk.responses.create(
+        model=DEMO, input="Think: what is 3+4?", temperature=0, extra_body={"thinking": "enabled"}
+    )
+    assert [item.type for item in response.output] == ["reasoning", "message"]
+    assert "7" in response.output_text
+
+
+def test_the_model_calls_a_tool_and_reads_its_result(sdk: openai.OpenAI) -> None:
+    tool = {
+        "type": "function",
+        "name": "get_weather",
+        "description": "Weather of a city",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        "strict": None,
+    }
+    question = {"role": "user", "content": "What is the weather in Oslo?"}
+    first = sdk.responses.create(model=DEMO, input=[question], tools=[tool], temperature=0)  # type: ignore[list-item]
+    call = first.output[0]
+    assert call.type == "function_call"
+    assert (call.name, call.arguments.replace(" ", "")) == ("get_weather", '{"city":"Oslo"}')
+    second = sdk.responses.create(
+        model=DEMO,
+        tools=[tool],  # type: ignore[list-item]
+        temperature=0,
+        input=[
+            question,
+            call.to_dict(),
+            {"type": "function_call_output", "call_id": call.call_id, "output": "rainy"},
+        ],  # type: ignore[list-item]
+    )
+    assert second.output_text == "It is rainy in Oslo."
+
+
+def test_a_repeated_prompt_is_partly_cached(sdk: openai.OpenAI) -> None:
+    for _ in range(2):
+        response = sdk.responses.create(model="stub", input="the same words as before")
+    assert response.usage
+    assert response.usage.input_tokens_details.cached_tokens > 0
+
+
+def test_an_answer_that_reaches_its_limit_is_incomplete(sdk: openai.OpenAI) -> None:
+    response = sdk.responses.create(model=DEMO, input="Tell me a story.", max_output_tokens=5, temperature=0)
+    assert response.status == "incomplete"
+    assert response.incomplete_details
+    assert response.incomplete_details.reason == "max_output_tokens"
+
+
+def test_the_other_dialect_gives_the_same_answer(sdk: openai.OpenAI) -> None:
+    question = "What is the capital of Norway?"
+    messages = [{"role": "user", "content": question}]
+    whole = sdk.chat.completions.create(model=DEMO, messages=messages, temperature=0)  # type: ignore[arg-type]
+    chunks = list(
+        sdk.chat.completions.create(
+            model=DEMO,
+            messages=messages,  # type: ignore[arg-type]
+            temperature=0,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    )
+    streamed = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert chunks[-1].usage == whole.usage
+    assert streamed == whole.choices[0].message.content
+    assert streamed == sdk.responses.create(model=DEMO, input=question, temperature=0).output_text
+
+
+def test_thirty_two_clients_at_once_are_all_answered_right(sdk: openai.OpenAI) -> None:
+    capitals = {"Norway": "Oslo", "France": "Paris", "Japan": "Tokyo", "Peru": "Lima"}
+
+    def ask(number: int) -> tuple[str, str]:
+        country, capital = list(capitals.items())[number % 4]
+        question = f"What is the capital of {country}?"
+        if number % 2:
+            return capital, sdk.responses.create(model=DEMO, input=question, temperature=0).output_text
+        events = sdk.responses.create(model=DEMO, input=question, temperature=0, stream=True)
+        return capital, "".join(e.delta for e in events if e.type == "response.output_text.delta")
+
+    with ThreadPoolExecutor(32) as pool:
+        for capital, answer in pool.map(ask, range(64)):
+            assert answer.endswith(f"is {capital}.")
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_client_that_hangs_up_frees_its_slot_within_a_second(shared: Platform, streaming: bool) -> None:
+    import http.client
+
+    connection = http.client.HTTPConnection(shared.url.removeprefix("http://"), timeout=30)
+    body = f'{{"model": "slow", "input": "go on", "stream": {str(streaming).lower()}}}'
+    headers = {"Authorization": f"Bearer {shared.keys['api_key']}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/responses", body, headers)
+    if streaming:
+        assert connection.getresponse().status == 200
+    shared.wait_for(lambda: shared.model("slow")["inflight_requests"] == 1, 5, "request in flight")
+    assert connection.sock or streaming
+    hung_up = time.monotonic()
+    connection.close()
+    shared.wait_for(lambda: shared.model("slow")["inflight_requests"] == 0, 5, "free slot")
+    assert time.monotonic() - hung_up < 1.0
+
+
+def test_another_client_may_cancel_a_response_and_both_hear_of_it(sdk: openai.OpenAI) -> None:
+    stream = sdk.responses.create(model="slow", input="go on", stream=True)
+    id = next(iter(stream)).response.id  # type: ignore[union-attr]
+    cancelled = sdk.responses.cancel(id)
+    assert cancelled.id == id
+    events = list(stream)
+    assert events[-1].response.status == "cancelled"  # type: ignore[union-attr]
+    assert sdk.responses.cancel(id).status == "cancelled"
+
+
+def test_a_background_response_outlives_its_client(sdk: openai.OpenAI) -> None:
+    response = sdk.responses.create(model="stub", input="/stub tokens=5", background=True)
+    assert response.status in ("queued", "in_progress", "completed")
+    deadline = time.monotonic() + 10
+    while response.status != "completed" and time.monotonic() < deadline:
+        response = sdk.responses.retrieve(response.id)
+    assert response.output_text == "tok0 tok1 tok2 tok3 tok4"
+
+
+def test_a_full_line_is_refused_with_its_depth_and_when_to_retry(shared: Platform) -> None:
+    answers: list[tuple[int, dict[str, object]]] = []
+    lock = threading.Lock()
+
+    def ask() -> None:
+        answer = shared.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=2"})
+        with lock:
+            answers.append(answer)
+
+    threads = [threading.Thread(target=ask) for _ in range(70)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    refused = [body["error"] for status, body in answers if status == 503]
+    assert len([status for status, _ in answers if status == 200]) >= 48
+    assert refused
+    assert {error["code"] for error in refused} == {"queue_full"}  # type: ignore[index]
+    assert "queueDepth" in refused[0]  # type: ignore[operator]
