@@ -131,7 +131,8 @@ class Settings:
     """All of it."""
 
     data_dir: Path = ROOT / ".stoker"
-    log_level: str = "info"
+    log_level: str = "info"  # debug, info, warning or error
+    log_format: str = "text"  # or json: one object a line
     redis: RedisSettings = field(default_factory=RedisSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
     flower: FlowerSettings = field(default_factory=FlowerSettings)

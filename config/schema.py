@@ -1,0 +1,279 @@
+"""What may stand in the configuration: a marshmallow schema for each section of the settings.
+
+The defaults live in the dataclasses of `config.settings`; a schema says only what is allowed. `validate` is
+the way in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validates_schema
+
+from config.backends import AVAILABLE, BACKENDS, Backend, Option, owner
+from config.fields import (
+    Named,
+    Section,
+    Strict,
+    choice,
+    flag,
+    integer,
+    listed,
+    mapping,
+    matching,
+    number,
+    shown,
+    suggestion,
+    text,
+    texts,
+)
+from config.settings import BANDS
+
+TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?"
+PROMPT_FORMATS = (
+    "generic",
+    "mistral_template",
+    "qwen3_template",
+    "gemma4_template",
+    "translategemma_template",
+)
+LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("text", "json")
+MAX_INT = 2**31 - 1
+
+
+class RedisSchema(Section):
+    """`redis`."""
+
+    url = matching(
+        r"(rediss?|unix)://\S+",
+        "an address redis://..., rediss://... or unix://...",
+        secret=True,  # it may hold a password
+    )
+    prefix = matching(r"[A-Za-z0-9_.-]{1,32}", "1 to 32 letters, digits, '_', '.' or '-'")
+
+
+class ApiSchema(Section):
+    """`api`."""
+
+    host = text()
+    port = integer(0, 65535)
+    processes = integer(1, 256)
+    threads = integer(4, 10_000)
+    keep_alive_s = number(0.1, 3600)
+    max_body_bytes = integer(1024, MAX_INT)
+    graceful_timeout_s = integer(0, 3600)
+
+
+class FlowerSchema(Section):
+    """`flower`."""
+
+    host = text()
+    port = integer(0, 65535)
+
+
+class WorkerSchema(Section):
+    """`worker`."""
+
+    threads = integer(1, 10_000)
+    task_events = flag()
+    drain_timeout_s = number(0, 86_400)
+
+
+class QueueSchema(Section):
+    """`queue`."""
+
+    max_depth = integer(0, 1_000_000)
+    max_depth_per_tenant = integer(0, 1_000_000)
+    timeout_ms = integer(1, MAX_INT)
+
+
+class LimitSchema(Section):
+    """`limits`."""
+
+    request_timeout_s = number(0.1, 86_400)
+    first_event_timeout_s = number(0.1, 86_400)
+    idle_timeout_s = number(0.1, 86_400)
+    max_log_bytes = integer(1024, MAX_INT)
+
+
+class LeaseSchema(Section):
+    """`lease`."""
+
+    lease_ms = integer(100, 600_000)
+    beat_ms = integer(10, 600_000)
+    reap_ms = integer(10, 600_000)
+
+    @validates_schema(skip_on_field_errors=False)
+    def _beats_within_the_lease(self, data: dict[str, Any], **_: object) -> None:
+        lease, beat = data.get("lease_ms"), data.get("beat_ms")
+        if lease is not None and beat is not None and beat * 2 > lease:
+            raise ValidationError({"beat_ms": [f"must be at most half of lease_ms ({lease}), not {beat}"]})
+
+
+class ResponseSchema(Section):
+    """`responses`."""
+
+    retention_s = integer(1, MAX_INT)
+
+
+class TenantSchema(Section):
+    """One of `tenants`."""
+
+    weight = number(0.001, 1_000_000)
+    max_priority = choice(BANDS)
+    api_keys_sha256 = Strict(
+        "a list of SHA-256 digests (64 lower-case hex digits each)",
+        lambda value: isinstance(value, list) and all(map(_is_digest, value)),
+        convert=tuple,
+        secret=True,  # a key pasted in clear must not end up in a log
+    )
+    admin = flag()
+
+
+class ModelSchema(Section):
+    """The common part of one of `models`; `model_schema` adds the options of its backend."""
+
+    backend = choice(AVAILABLE)
+    model_path = text(nullable=True)
+    device = matching(r"auto|cpu|cuda(:\d+)?", '"auto", "cpu", "cuda" or "cuda:N"')
+    prompt_format = choice(PROMPT_FORMATS)
+    enabled = flag()
+    replicas = integer(1, 64)
+    replica_max = integer(1, 64)
+    target_inflight = integer(1, 4096)
+    load_timeout_s = number(0.1, 86_400)
+
+    of: Backend
+
+    def unknown_key(self, key: str) -> str:
+        """Another backend's field is named as such."""
+        other = owner(key)
+        if other is not None:
+            return f"belongs to the backend {other.name}; this model's backend is {self.of.name}"
+        return super().unknown_key(key)
+
+    @validates_schema(skip_on_field_errors=False)
+    def _replicas_fit(self, data: dict[str, Any], **_: object) -> None:
+        replicas, most = data.get("replicas", 1), data.get("replica_max")
+        if most is not None and replicas > most:
+            raise ValidationError({"replicas": [f"must be at most replica_max ({most}), not {replicas}"]})
+
+    @validates_schema(skip_on_field_errors=False)
+    def _has_a_model_path(self, data: dict[str, Any], **_: object) -> None:
+        if self.of.needs_model_path and data.get("model_path") is None:
+            message = f"is missing; the backend {self.of.name} needs the path of a model file"
+            raise ValidationError({"model_path": [message]})
+
+
+@cache
+def option_field(option: Option) -> Strict:
+    """The field that checks one option of a backend."""
+    kinds: dict[str, Callable[[], Strict]] = {
+        "integer": lambda: integer(_int(option.minimum), _int(option.maximum), nullable=option.nullable),
+        "float": lambda: number(option.minimum, option.maximum, nullable=option.nullable),
+        "enum": lambda: choice(option.choices, nullable=option.nullable),
+        "string": lambda: text(nullable=option.nullable),
+        "boolean": lambda: flag(nullable=option.nullable),
+        "list": lambda: texts(nullable=option.nullable),
+        "object": lambda: mapping(nullable=option.nullable),
+    }
+    return kinds[option.kind]()
+
+
+@cache
+def model_schema(backend: str) -> Schema:
+    """The schema of a model that runs on this (available) backend."""
+    known = BACKENDS[backend]
+    options = {option.name: option_field(option) for option in known.options}
+    members: dict[str, Any] = {"of": known, "__doc__": f"A model on {backend}.", **options}
+    made: type[ModelSchema] = type(f"ModelOn_{backend}", (ModelSchema,), members)
+    return made()
+
+
+def _read_model(_name: str, raw: object) -> object:
+    if not isinstance(raw, Mapping):
+        raise ValidationError(f"must be an object, not {shown(raw)}")
+    backend = raw.get("backend")
+    if isinstance(backend, str) and backend in BACKENDS:
+        if not BACKENDS[backend].available:
+            message = f"{backend} is not available in this version; it must be {listed(AVAILABLE)}"
+            raise ValidationError({"backend": [message]})
+        return model_schema(backend).load(raw)
+    if backend is None:
+        raise ValidationError({"backend": [f"is missing; it must be {listed(AVAILABLE)}"]})
+    hint = suggestion(backend, AVAILABLE) if isinstance(backend, str) else ""
+    raise ValidationError({"backend": [f"must be {listed(AVAILABLE)}, not {shown(backend)}{hint}"]})
+
+
+def _read_tenant(_name: str, raw: Mapping[str, Any]) -> object:
+    return TenantSchema().load(raw)
+
+
+def _section(schema: type[Section]) -> fields.Nested:
+    return fields.Nested(schema, error_messages={"null": "must be an object, not null"})
+
+
+class SettingsSchema(Section):
+    """The whole configuration."""
+
+    data_dir = text()
+    log_level = choice(LOG_LEVELS)
+    log_format = choice(LOG_FORMATS)
+    redis = _section(RedisSchema)
+    api = _section(ApiSchema)
+    flower = _section(FlowerSchema)
+    worker = _section(WorkerSchema)
+    queue = _section(QueueSchema)
+    limits = _section(LimitSchema)
+    lease = _section(LeaseSchema)
+    responses = _section(ResponseSchema)
+    tenants = Named("tenant", TENANT_NAME, _read_tenant)
+    models = Named("model", MODEL_NAME, _read_model)
+
+    @validates_schema
+    def _a_key_has_one_tenant(self, data: dict[str, Any], **_: object) -> None:
+        owners: dict[str, str] = {}
+        for name, tenant in data.get("tenants", {}).items():
+            for digest in tenant.get("api_keys_sha256", ()):
+                first = owners.setdefault(digest, name)
+                if first != name:
+                    message = f"holds a key that the tenant {first} has already; a key has one tenant"
+                    raise ValidationError({"tenants": {name: {"api_keys_sha256": [message]}}})
+
+
+Problem = tuple[tuple[str, ...], str]
+"""Where something is wrong (`("models", "demo", "replicas")`), and what would be right."""
+
+
+def validate(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Check a merged configuration.
+
+    Returns what was read (only what was set, no defaults) and the problems. With problems, the first part is
+    not to be used.
+    """
+    try:
+        return SettingsSchema().load(raw), []
+    except ValidationError as error:
+        return {}, _flat(error.messages, ())
+
+
+def _flat(messages: Any, path: tuple[str, ...]) -> list[Problem]:
+    if isinstance(messages, Mapping):
+        return [
+            found
+            for key, below in messages.items()
+            for found in _flat(below, path if key == "_schema" else (*path, str(key)))
+        ]
+    return [(path, " and ".join(str(message) for message in messages))]
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
+
+
+def _int(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)

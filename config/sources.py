@@ -1,0 +1,164 @@
+"""Where settings come from: two JSON files and the environment, each read into a layer with a name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from config.errors import ConfigError
+from config.fields import suggestion
+from config.merge import deep_merge
+from config.settings import Settings
+
+PLAIN = {
+    "REDIS_URL": ("redis", "url"),
+    "MAX_QUEUE_DEPTH": ("queue", "max_depth"),
+    "QUEUE_TIMEOUT_MS": ("queue", "timeout_ms"),
+    "LOG_LEVEL": ("log_level",),
+    "LOG_FORMAT": ("log_format",),
+    "STOKER_LOG_LEVEL": ("log_level",),
+    "STOKER_LOG_FORMAT": ("log_format",),
+    "STOKER_DATA_DIR": ("data_dir",),
+}
+"""Environment variables with a name of their own; a later one wins over an earlier one."""
+
+KEYS = {"STOKER_API_KEY": "default", "STOKER_ADMIN_KEY": "admin"}
+"""Environment variables that hold a key in clear, and the tenant that each one belongs to."""
+
+SECTION_VARIABLE = re.compile(r"STOKER_([A-Z]+)__([A-Z][A-Z_]*)")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One source of settings. `names` says for a path what a person would look for (a variable's name)."""
+
+    name: str
+    data: Mapping[str, Any]
+    names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+
+    def knows(self, path: tuple[str, ...]) -> bool:
+        """Whether this layer sets the path, or something inside it."""
+        here: Any = self.data
+        for step in path:
+            if not isinstance(here, Mapping) or step not in here:
+                return False
+            here = here[step]
+        return True
+
+    def label(self, path: tuple[str, ...]) -> str:
+        """The file, or the variable that set this path."""
+        return self.names.get(path, self.name)
+
+
+def read_file(path: Path, name: str, *, required: bool) -> Layer:
+    """Read one JSON file; errors call it `name`. One that is not there and not `required` is an empty layer.
+
+    Raises `ConfigError` with file, line and column for what is not JSON, and for a key that stands twice.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        if required:
+            raise ConfigError(f"{name}: there is no such file") from None
+        return Layer(name, {})
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name}: cannot be read: {error}") from error
+    try:
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{name}: line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{name}: must hold one JSON object")
+    return Layer(name, data)
+
+
+def read_environment(environ: Mapping[str, str]) -> Layer:
+    """Read the variables that set something. Raises `ConfigError` for a `STOKER_A__B` that is no setting."""
+    data: dict[str, Any] = {}
+    names: dict[tuple[str, ...], str] = {}
+    problems: list[str] = []
+    found: dict[str, tuple[str, ...]] = {name: path for name, path in PLAIN.items() if name in environ}
+    for name in sorted(environ):
+        match = SECTION_VARIABLE.fullmatch(name)
+        if match is None:
+            continue
+        section, setting = match[1].lower(), match[2].lower()
+        problem = _unknown(section, setting)
+        if problem:
+            problems.append(f"environment variable {name}: {problem}")
+        else:
+            found[name] = (section, setting)
+    for name, path in found.items():
+        data = deep_merge(data, _nested(path, _typed(path, environ[name])))
+        names[path] = f"environment variable {name}"
+    if problems:
+        raise ConfigError(problems)
+    return Layer("environment", data, names)
+
+
+def read_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """The tenants whose key the environment holds, with the SHA-256 hex digest of it."""
+    return {
+        tenant: hashlib.sha256(environ[name].encode("utf-8", "surrogateescape")).hexdigest()
+        for name, tenant in KEYS.items()
+        if environ.get(name)
+    }
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in seen:
+            raise ValueError(f"the key {json.dumps(key)} stands twice in one object")
+        seen[key] = value
+    return seen
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _sections() -> dict[str, dict[str, type]]:
+    """The fields of each section with their types, taken from the dataclasses."""
+    hints = get_type_hints(Settings)
+    return {
+        section.name: get_type_hints(hints[section.name])
+        for section in fields(Settings)
+        if is_dataclass(hints[section.name])
+    }
+
+
+def _unknown(section: str, name: str) -> str | None:
+    sections = _sections()
+    if section not in sections:
+        return f"there is no section {section}{suggestion(section, sections)}"
+    if name not in sections[section]:
+        return f"{section}.{name} is not known{suggestion(name, sections[section])}"
+    return None
+
+
+def _typed(path: tuple[str, ...], text: str) -> object:
+    """A variable is always a text: read it as its setting's type, or leave it for the check to name."""
+    kind = _sections()[path[0]][path[1]] if len(path) == 2 else str
+    if kind is bool:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
+    try:
+        return kind(text) if kind in (int, float) else text
+    except ValueError:
+        return text
+
+
+def _nested(path: tuple[str, ...], value: object) -> dict[str, Any]:
+    """{"a": {"b": value}} for the path (a, b)."""
+    *outer, last = path
+    nested: dict[str, Any] = {last: value}
+    for step in reversed(outer):
+        nested = {step: nested}
+    return nested

@@ -1,0 +1,146 @@
+"""From files and environment to settings."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from config.load import load_settings
+from config.schema import SettingsSchema, TenantSchema, model_schema
+from config.settings import ROOT, ModelDefinition, Settings, Tenant
+
+LLAMA = {"backend": "llama_server", "model_path": "models/x.gguf"}
+
+
+def test_with_no_files_and_no_environment_the_defaults_hold(load, tmp_path):
+    settings = load()
+
+    assert settings.api == Settings().api
+    assert settings.data_dir == tmp_path / ".stoker"
+    assert settings.tenants == {"default": Tenant("default")}
+    assert settings.models == {}
+
+
+def test_local_json_is_laid_over_settings_json(load):
+    settings = load(
+        {"models": {"demo": LLAMA | {"enabled": True}}, "api": {"port": 1234, "threads": 8}},
+        {"models": {"demo": {"enabled": False, "llama_server_n_ctx": 512}}, "api": {"port": 4321}},
+    )
+
+    assert (settings.api.port, settings.api.threads) == (4321, 8)
+    assert settings.models["demo"].enabled is False
+    assert settings.models["demo"].options["llama_server_n_ctx"] == 512
+
+
+def test_the_options_of_a_backend_are_filled_with_their_defaults(load):
+    options = load({"models": {"demo": LLAMA}}).models["demo"].options
+
+    assert options["llama_server_n_ctx"] == 4096
+    assert options["llama_server_cache_prompt"] is True
+    assert options["llama_server_extra_args"] == ()
+    assert not [name for name in options if name.startswith("stub_")]
+
+
+def test_relative_paths_start_at_the_root_of_the_project(load, tmp_path):
+    settings = load(
+        {
+            "data_dir": "../data",
+            "models": {
+                "demo": LLAMA | {"llama_server_mmproj": "mm.gguf", "llama_server_binary": "bin/llama-server"},
+                "path": LLAMA | {"model_path": "/abs/x.gguf", "llama_server_binary": "sh"},
+            },
+        }
+    )
+
+    demo, path = settings.models["demo"], settings.models["path"]
+    assert settings.data_dir == tmp_path.parent / "data"
+    assert demo.model_path == str(tmp_path / "models/x.gguf")
+    assert demo.options["llama_server_mmproj"] == str(tmp_path / "mm.gguf")
+    assert demo.options["llama_server_binary"] == str(tmp_path / "bin/llama-server")
+    assert path.model_path == "/abs/x.gguf"
+    assert Path(path.options["llama_server_binary"]).is_file(), "a bare name is looked up on PATH"
+
+
+def test_as_many_replicas_as_asked_for_may_be_loaded_when_nothing_else_is_said(load):
+    model = load({"models": {"s": {"backend": "stub", "replicas": 3}}}).models["s"]
+
+    assert (model.replicas, model.replica_max) == (3, 3)
+
+
+def test_the_environment_wins_over_both_files(load):
+    settings = load(
+        {"api": {"port": 1}, "redis": {"url": "redis://file:1/0"}, "queue": {"max_depth": 1}},
+        {"api": {"port": 2}},
+        {
+            "STOKER_API__PORT": "9000",
+            "STOKER_API__KEEP_ALIVE_S": "0.5",
+            "STOKER_WORKER__TASK_EVENTS": "false",
+            "REDIS_URL": "rediss://:pw@h:1/2",
+            "MAX_QUEUE_DEPTH": "16",
+            "QUEUE_TIMEOUT_MS": "30000",
+            "STOKER_LOG_LEVEL": "debug",
+            "STOKER_DATA_DIR": "elsewhere",
+        },
+    )
+
+    assert (settings.api.port, settings.api.keep_alive_s) == (9000, 0.5)
+    assert settings.worker.task_events is False
+    assert settings.redis.url == "rediss://:pw@h:1/2"
+    assert (settings.queue.max_depth, settings.queue.timeout_ms) == (16, 30000)
+    assert settings.log_level == "debug"
+    assert settings.data_dir.name == "elsewhere"
+
+
+def test_variables_that_only_look_like_ours_are_left_alone(load):
+    # an orchestrator adds such names for a service called "stoker"
+    assert load(environ={"STOKER_PORT": "tcp://10.0.0.1:80", "STOKER_SERVICE_HOST": "10.0.0.1"})
+
+
+def test_other_files_may_be_named_and_must_then_exist(load, problems, tmp_path):
+    (tmp_path / "other.json").write_text('{"api": {"port": 77}}')
+
+    assert load({"api": {"port": 1}}, None, {"STOKER_SETTINGS": "other.json"}).api.port == 77
+    assert problems(None, None, {"STOKER_LOCAL": "absent.json"}) == ["absent.json: there is no such file"]
+
+
+def test_keys_of_the_environment_are_kept_as_digests_only(load):
+    settings = load(environ={"STOKER_API_KEY": "one", "STOKER_ADMIN_KEY": "two"})
+
+    assert settings.tenants["admin"].admin
+    assert not settings.tenants["default"].admin
+    assert "two" not in repr(settings.tenants["admin"].api_keys_sha256)
+
+
+def test_the_shipped_settings_are_right():
+    settings = load_settings(ROOT, {"STOKER_LOCAL": "settings.json"})
+    demo = settings.models["stoker-demo"]
+
+    assert demo.enabled
+    assert Path(demo.model_path or "").name == "stoker-demo.gguf"
+    assert demo.options["llama_server_n_ctx"] >= 1024, "one request's context"
+    assert not settings.models["stub"].enabled
+
+
+def test_schema_and_dataclasses_know_the_same_fields():
+    hints = get_type_hints(Settings)
+    schema = SettingsSchema()
+    assert set(schema.fields) == {field.name for field in fields(Settings)}
+    for name, kind in hints.items():
+        if is_dataclass(kind):
+            assert set(schema.fields[name].schema.fields) == {field.name for field in fields(kind)}, name
+    assert set(TenantSchema().fields) == {field.name for field in fields(Tenant)} - {"name"}
+    common = {field.name for field in fields(ModelDefinition)} - {"name", "options"}
+    assert {name for name in model_schema("stub").fields if not name.startswith("stub_")} == common
+
+
+@pytest.mark.parametrize(
+    "name", [field.name for field in fields(Settings) if is_dataclass(field.default_factory)]
+)
+def test_the_default_of_every_setting_is_itself_allowed(load, name):
+    default = getattr(Settings(), name)
+    values = {field.name: getattr(default, field.name) for field in fields(default)}
+
+    assert getattr(load({name: values}), name) == default

@@ -1,0 +1,152 @@
+"""What is refused, and that the refusal names the place."""
+
+from __future__ import annotations
+
+import pytest
+
+STUB = {"backend": "stub"}
+
+
+def model(**options):
+    return {"models": {"demo": STUB | options}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"apii": {}}, "settings.json: apii is not known here; did you mean api?"),
+        ({"api": {"prot": 1}}, "settings.json: api.prot is not known here; did you mean port?"),
+        ({"api": []}, "settings.json: api must be an object"),
+        ({"api": None}, "settings.json: api must be an object, not null"),
+        ({"api": {"port": "5"}}, 'settings.json: api.port must be an integer from 0 to 65535, not "5"'),
+        ({"api": {"port": True}}, "settings.json: api.port must be an integer from 0 to 65535, not true"),
+        ({"api": {"port": 5.0}}, "settings.json: api.port must be an integer from 0 to 65535, not 5.0"),
+        ({"api": {"port": None}}, "settings.json: api.port must be an integer from 0 to 65535, not null"),
+        ({"api": {"port": 70000}}, "settings.json: api.port must be an integer from 0 to 65535, not 70000"),
+        ({"worker": {"task_events": 1}}, "settings.json: worker.task_events must be true or false, not 1"),
+        (
+            {"lease": {"lease_ms": 1000, "beat_ms": 600}},
+            "settings.json: lease.beat_ms must be at most half of lease_ms (1000), not 600",
+        ),
+        (model(stub_tokens="5"), 'models.demo.stub_tokens must be an integer from 0 to 1000000, not "5"'),
+        (model(stub_tokens=-1), "models.demo.stub_tokens must be an integer from 0 to 1000000, not -1"),
+        (model(stub_load_s=True), "models.demo.stub_load_s must be a number of at least 0, not true"),
+        (
+            model(stub_load_fail=3),
+            "models.demo.stub_load_fail must be a text that is not empty or null, not 3",
+        ),
+        (model(stub_tokns=1), "models.demo.stub_tokns is not known here; did you mean stub_tokens?"),
+        (
+            model(llama_server_n_ctx=1),
+            "llama_server_n_ctx belongs to the backend llama_server; this model's backend is stub",
+        ),
+        (model(device="tpu"), 'models.demo.device must be "auto", "cpu", "cuda" or "cuda:N", not "tpu"'),
+        (model(replicas=3, replica_max=2), "models.demo.replicas must be at most replica_max (2), not 3"),
+        (model(replicas=0), "models.demo.replicas must be an integer from 1 to 64, not 0"),
+        (
+            {"models": {"demo": {"backend": "vllm"}}},
+            "models.demo.backend vllm is not available in this version",
+        ),
+        (
+            {"models": {"demo": {"backend": "stubb"}}},
+            'models.demo.backend must be one of "stub", "llama_server", not "stubb"; did you mean stub?',
+        ),
+        ({"models": {"demo": {}}}, "models.demo.backend is missing"),
+        ({"models": {"demo": 3}}, "models.demo must be an object, not 3"),
+        (
+            {"models": {"demo": {"backend": "llama_server"}}},
+            "models.demo.model_path is missing; the backend llama_server needs the path of a model file",
+        ),
+        (
+            {
+                "models": {
+                    "demo": {
+                        "backend": "llama_server",
+                        "model_path": "x",
+                        "llama_server_extra_args": ["a", 1],
+                    }
+                }
+            },
+            "models.demo.llama_server_extra_args must be a list of texts",
+        ),
+        ({"models": {"a..b": STUB}}, "models.a..b is not a name for a model"),
+        ({"models": {"../etc": STUB}}, "models.../etc is not a name for a model"),
+        ({"models": {"a/b/c": STUB}}, "models.a/b/c is not a name for a model"),
+        ({"tenants": {"Big": {}}}, "tenants.Big is not a name for a tenant"),
+        ({"tenants": {"a" * 65: {}}}, f"tenants.{'a' * 65} is not a name for a tenant"),
+        ({"tenants": {"a": {"weight": 0}}}, "tenants.a.weight must be a number from 0.001 to 1000000, not 0"),
+        (
+            {"tenants": {"a": {"max_priority": "urgent"}}},
+            'tenants.a.max_priority must be one of "high", "normal", "low", not "urgent"',
+        ),
+        (
+            {"tenants": {"a": {"api_keys_sha256": ["0" * 64]}, "b": {"api_keys_sha256": ["0" * 64]}}},
+            "tenants.b.api_keys_sha256 holds a key that the tenant a has already",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_named_by_its_path(problems, settings, expected):
+    (line,) = problems(settings)
+
+    assert expected in line
+
+
+def test_several_problems_are_all_listed_one_a_line(problems):
+    lines = problems(
+        {"api": {"port": "x", "hots": 1}, "models": {"a": {}, "b": {"backend": "stub", "replicas": "2"}}}
+    )
+
+    assert [line.split()[1] for line in lines] == [
+        "api.port",
+        "api.hots",
+        "models.a.backend",
+        "models.b.replicas",
+    ]
+
+
+def test_the_file_that_set_the_value_is_the_one_blamed(problems):
+    settings = {"models": {"demo": STUB | {"replicas": 1}}, "api": {"port": "x"}}
+    local = {"models": {"demo": {"replicas": "2"}}}
+
+    assert [line.split(":")[0] for line in problems(settings, local)] == ["settings.json", "local.json"]
+
+
+def test_a_variable_is_blamed_by_its_name(problems):
+    lines = problems({"api": {"port": 1}}, None, {"STOKER_API__PORT": "x", "MAX_QUEUE_DEPTH": "-1"})
+
+    assert lines[0].startswith("environment variable STOKER_API__PORT: api.port must be an integer")
+    assert lines[1].startswith("environment variable MAX_QUEUE_DEPTH: queue.max_depth must be an integer")
+
+
+def test_a_variable_for_a_setting_that_does_not_exist_is_refused(problems):
+    assert problems(environ={"STOKER_API__PROT": "1", "STOKER_QUEU__X": "1"}) == [
+        "environment variable STOKER_API__PROT: api.prot is not known; did you mean port?",
+        "environment variable STOKER_QUEU__X: there is no section queu; did you mean queue?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"api": {"port": 1,}}', "settings.json: line 1, column 20: "),
+        ('{\n  "api": 1\n  "b": 2}', "settings.json: line 3, column 3: "),
+        ("", "settings.json: line 1, column 1: "),
+        ("[]", "settings.json: must hold one JSON object"),
+        ('{"api": {}, "api": {}}', 'settings.json: the key "api" stands twice in one object'),
+        ('{"api": {"port": NaN}}', "settings.json: NaN is not JSON"),
+        ("[" * 100_000, "settings.json: "),
+    ],
+)
+def test_what_is_not_json_is_refused_with_the_place(problems, text, expected):
+    (line,) = problems(text)
+
+    assert line.startswith(expected)
+
+
+def test_no_secret_is_repeated_in_an_error(problems):
+    lines = problems(
+        {"redis": {"url": "http://:hunter2@host"}, "tenants": {"a": {"api_keys_sha256": ["hunter2"]}}}
+    )
+
+    assert len(lines) == 2
+    assert "hunter2" not in "".join(lines)

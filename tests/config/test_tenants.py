@@ -1,0 +1,85 @@
+"""Who a key belongs to, and the file of generated keys."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+
+import pytest
+
+from config.errors import ConfigError
+from config.keys import FILE, Keys, ensure_keys, read_keys
+from config.settings import Settings, Tenant
+from config.tenants import Tenants, digest_of
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(
+        data_dir=tmp_path / "data",
+        tenants={"acme": Tenant("acme", api_keys_sha256=(digest_of("sk-acme"), digest_of("sk-acme-2")))},
+    )
+
+
+def test_a_key_finds_its_tenant_and_any_other_finds_none(settings):
+    tenants = Tenants(settings)
+
+    assert tenants.by_key("sk-acme") == tenants.by_key("sk-acme-2") == settings.tenants["acme"]
+    for wrong in ("", "sk-acm", "sk-acme ", "é", "\udcff", digest_of("sk-acme")):
+        assert tenants.by_key(wrong) is None
+
+
+def test_there_is_always_a_default_tenant(settings):
+    tenants = Tenants(settings)
+
+    assert tenants.by_name("default") == Tenant("default")
+    assert tenants.by_name("nobody") is None
+    assert tenants.names() == ["acme", "default"]
+
+
+def test_without_any_key_the_platform_is_open(settings):
+    assert Tenants(settings).any_keys
+    assert not Tenants(replace(settings, tenants={})).any_keys
+
+
+def test_generated_keys_belong_to_default_and_admin(settings):
+    keys = ensure_keys(settings.data_dir)
+    tenants = Tenants(settings)
+
+    default, admin = tenants.by_key(keys.api_key), tenants.by_key(keys.admin_key)
+    assert default is not None
+    assert admin is not None
+    assert (default.name, default.admin) == ("default", False)
+    assert (admin.name, admin.admin) == ("admin", True)
+
+
+def test_generated_keys_are_made_once_and_readable_by_their_owner_only(tmp_path):
+    first = ensure_keys(tmp_path / "data")
+
+    assert ensure_keys(tmp_path / "data") == first == read_keys(tmp_path / "data")
+    assert stat.S_IMODE((tmp_path / "data" / FILE).stat().st_mode) == 0o600
+    assert [path.name for path in (tmp_path / "data").iterdir()] == [FILE]
+    assert len({first.api_key, first.admin_key, first.redis_password, first.flower_password}) == 4
+
+
+def test_keys_do_not_show_when_they_are_printed():
+    keys = Keys()
+
+    assert keys.api_key not in repr(keys)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"api_key": "sekrit"}', '{"api_key": 1}'])
+def test_a_damaged_file_of_keys_is_one_sentence_without_its_content(tmp_path, content):
+    (tmp_path / FILE).write_text(content)
+
+    with pytest.raises(ConfigError, match="is damaged; remove it and new keys are made") as caught:
+        read_keys(tmp_path)
+    assert "sekrit" not in str(caught.value)
+
+
+def test_a_key_that_is_not_a_text_is_damage(tmp_path):
+    (tmp_path / FILE).write_text(json.dumps(dict.fromkeys(Keys.__dataclass_fields__, 1)))
+
+    with pytest.raises(ConfigError, match="damaged"):
+        read_keys(tmp_path)
