@@ -35,16 +35,22 @@ class LoadError(EngineError):
 
 
 class GenerationError(EngineError):
-    """Raised when one generation fails and the engine lives on (invalid_prompt, context_length_exceeded, engine_error)."""
+    """Raised when one generation fails and the engine lives on.
+
+    Codes: invalid_prompt, context_length_exceeded, engine_error.
+    """
 
 
 class EngineLost(EngineError):
-    """Raised when the engine's process is gone or no longer speaks (codes: engine_crashed, engine_stalled)."""
+    """Raised when the engine's process is gone or no longer speaks.
+
+    Codes: engine_crashed, engine_stalled.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """How a generation ended in the engine: reason stop, length, tool_calls or cancelled, and what it used."""
+    """How a generation ended in the engine (stop, length, tool_calls or cancelled) and what it used."""
 
     reason: str
     usage: Usage
@@ -72,7 +78,8 @@ class Launch:
     """All an adapter needs to start one engine.
 
     `slots` is how many requests it must take at once, `directory` a folder of its own for logs and sockets,
-    `on_exit` is called once, from any thread, when the process is gone, asked for or not.
+    `on_exit` is called once, from any thread, when the process of an engine that `start` returned is gone,
+    asked for or not. When `start` raises, the process is gone already and nobody is called.
     """
 
     model: ModelDefinition

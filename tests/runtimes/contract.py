@@ -1,0 +1,246 @@
+"""The contract: how every adapter behaves. A subclass names the model and says how to make it talk."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from config.settings import ROOT, ModelDefinition
+from streams.events import TextDelta
+from tasks.wire import Generation
+from tests.runtimes.conftest import Launched, Start, group_is_gone, has_ended
+from workers.process import EngineProcess
+from workers.runtimes.base import EngineLost, GenerationError, LoadError
+from workers.runtimes.registry import runtime
+
+LONE_WORKER = Path(__file__).with_name("lone_worker.py")
+SOON_S = 1.0
+
+
+class RuntimeContract:
+    """What a worker may rely on."""
+
+    reproducible = True  # whether the same seed gives the same answer
+
+    def model(self, **fields: object) -> ModelDefinition:
+        """A model of this backend that loads quickly."""
+        raise NotImplementedError
+
+    def short(self, **wishes: object) -> Generation:
+        """A request with the same short answer of some words each time."""
+        raise NotImplementedError
+
+    def long(self, **wishes: object) -> Generation:
+        """A request whose answer goes on for a few tenths of a second at least."""
+        raise NotImplementedError
+
+    def too_long(self) -> Generation:
+        """A request that does not fit into the context."""
+        raise NotImplementedError
+
+    # loading
+
+    def test_a_load_tells_its_progress_up_to_the_end(self, shared: Launched) -> None:
+        told = [done for done, _ in shared.progress]
+        assert told == sorted(told)
+        assert told[0] < 1.0
+        assert told.count(1.0) == 1
+        assert told[-1] == 1.0
+        assert shared.engine.slots == 4
+
+    @pytest.mark.parametrize("moment", ["before its process", "after its process", "while it loads"])
+    def test_a_load_can_be_cancelled_in_each_phase(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch, moment: str
+    ) -> None:
+        begin = EngineProcess.start
+        started: list[EngineProcess] = []
+
+        def cancel(*_: object) -> None:
+            runtime(self.model().backend).cancel_start("cancelled")
+
+        def begin_and_cancel(*arguments: object, **named: object) -> EngineProcess:
+            if moment == "before its process":
+                cancel()
+            started.append(begin(*arguments, **named))
+            if moment == "after its process":
+                cancel()
+            return started[-1]
+
+        monkeypatch.setattr(EngineProcess, "start", begin_and_cancel)
+        progress = cancel if moment == "while it loads" else lambda *_: None
+        with pytest.raises(LoadError) as caught:
+            start(self.model(), replica="cancelled", progress=progress)
+        assert caught.value.code == "load_cancelled"
+        assert all(group_is_gone(process.pid) for process in started)
+
+    def test_a_load_that_takes_too_long_leaves_no_process(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begin = EngineProcess.start
+        started: list[EngineProcess] = []
+        monkeypatch.setattr(
+            EngineProcess, "start", lambda *a, **n: started.append(begin(*a, **n)) or started[-1]
+        )
+        with pytest.raises(LoadError) as caught:
+            start(self.model(load_timeout_s=0.001))
+        assert caught.value.code == "load_timeout"
+        assert all(group_is_gone(process.pid) for process in started)
+
+    # answering
+
+    def test_an_answer_comes_in_pieces_and_says_what_it_used(self, shared: Launched) -> None:
+        answer = shared.answer(self.short())
+        assert answer.finish is not None
+        assert answer.finish.reason == "stop"
+        assert all(isinstance(delta, TextDelta) and delta.text for delta in answer.deltas)
+        assert len(answer.deltas) >= 4
+        usage = answer.finish.usage
+        assert usage.input_tokens > 0
+        assert len(answer.deltas) <= usage.output_tokens <= len(answer.deltas) + 2
+        assert usage.reasoning_tokens == 0
+
+    def test_it_answers_as_many_requests_at_once_as_it_has_slots(self, shared: Launched) -> None:
+        request = self.long()
+        running = [shared.begin(request, id=f"at-once-{i}") for i in range(shared.engine.slots)]
+        for _, thread in running:
+            thread.join()
+        answers = [answer for answer, _ in running]
+        assert [answer.error for answer in answers] == [None] * 4
+        assert max(answer.times[0] for answer in answers) < min(answer.times[-1] for answer in answers)
+
+    def test_an_answer_ends_before_a_stop_string(self, shared: Launched) -> None:
+        whole = shared.answer(self.short()).text
+        middle = whole.split()[2]
+        answer = shared.answer(self.short(stop=(middle,)))
+        assert answer.finish is not None
+        assert answer.finish.reason == "stop"
+        assert answer.text == whole[: whole.index(middle)]
+
+    def test_an_answer_ends_at_the_most_tokens_allowed(self, shared: Launched) -> None:
+        answer = shared.answer(self.short(max_tokens=3))
+        assert answer.finish is not None
+        assert answer.finish.reason == "length"
+        assert answer.finish.usage.output_tokens == 3
+
+    def test_the_same_seed_gives_the_same_answer(self, shared: Launched) -> None:
+        if not self.reproducible:
+            pytest.skip("this backend promises no such thing")
+        texts = {shared.answer(self.short(temperature=1.5, seed=7)).text for _ in range(3)}
+        assert len(texts) == 1
+
+    def test_a_repeated_prompt_is_read_from_the_cache(self, shared: Launched) -> None:
+        shared.answer(self.short())
+        again = shared.answer(self.short())
+        assert again.finish is not None
+        usage = again.finish.usage
+        assert 0 < usage.cached_tokens <= usage.input_tokens
+
+    def test_thinking_comes_apart_from_the_answer(self, shared: Launched) -> None:
+        answer = shared.answer(self.thinking())
+        assert answer.finish is not None
+        assert answer.reasoning
+        assert answer.text
+        assert 0 < answer.finish.usage.reasoning_tokens < answer.finish.usage.output_tokens
+
+    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+        raise NotImplementedError
+
+    def test_a_prompt_that_is_too_long_harms_no_one_else(self, shared: Launched) -> None:
+        with pytest.raises(GenerationError) as caught:
+            shared.answer(self.too_long())
+        assert caught.value.code == "context_length_exceeded"
+        assert shared.answer(self.short()).text
+
+    def test_whoever_cannot_take_his_tokens_harms_no_one_else(self, shared: Launched) -> None:
+        def refuse(_delta: object) -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            shared.engine.generate("refusing", self.short(), refuse)
+        assert shared.answer(self.short()).text
+
+    # cancelling
+
+    def test_a_cancelled_generation_frees_its_slot_at_once(self, start: Start) -> None:
+        launched = start(self.model(), slots=1)
+        first, first_thread = launched.begin(self.long(), id="first")
+        assert first.spoke.wait(10)
+        second, second_thread = launched.begin(self.short(), id="second")
+        launched.engine.cancel("first")
+        first_thread.join(SOON_S)
+        second_thread.join(SOON_S)
+        assert first.finish is not None
+        assert first.finish.reason == "cancelled"
+        assert first.finish.usage.input_tokens > 0
+        assert second.finish is not None
+        assert second.text
+
+    def test_cancelling_what_does_not_run_does_nothing(self, shared: Launched) -> None:
+        shared.engine.cancel("unknown")
+        shared.answer(self.short(), id="done")
+        shared.engine.cancel("done")
+        assert shared.answer(self.short()).text
+
+    # dying
+
+    def test_a_killed_engine_is_lost_with_its_signal(self, start: Start) -> None:
+        launched = start(self.model())
+        running = [launched.begin(self.long(), id=f"lost-{i}") for i in range(2)]
+        for answer, _ in running:
+            assert answer.spoke.wait(10)
+        os.kill(launched.engine.pid, signal.SIGKILL)
+        for answer, thread in running:
+            thread.join(SOON_S)
+            assert isinstance(answer.error, EngineLost)
+            assert answer.error.code == "engine_crashed"
+            assert "killed by SIGKILL" in str(answer.error)
+        ended = launched.exits.get(timeout=SOON_S)
+        assert (ended.signal, ended.expected) == (signal.SIGKILL, False)
+        with pytest.raises(EngineLost, match="killed by SIGKILL"):
+            launched.answer(self.short())
+
+    def test_an_engine_dies_with_its_guard(self, start: Start) -> None:
+        launched = start(self.model())
+        os.kill(parent_of(launched.engine.pid), signal.SIGKILL)
+        assert has_ended(launched.engine.pid, SOON_S)
+        assert launched.exits.get(timeout=SOON_S).expected is False
+
+    def test_an_engine_dies_with_its_worker(self, tmp_path: Path) -> None:
+        fields = {name: getattr(self.model(), name) for name in ("backend", "model_path", "options")}
+        worker = subprocess.Popen(
+            [sys.executable, LONE_WORKER, tmp_path, repr(fields)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        assert worker.stdout is not None
+        with worker, worker.stdout:
+            assert select.select([worker.stdout], [], [], 20)[0]
+            engine = int(worker.stdout.readline())
+            worker.kill()
+            assert has_ended(engine, SOON_S)
+
+    def test_a_stop_is_expected_and_leaves_no_process(self, start: Start) -> None:
+        launched = start(self.model())
+        threads = [threading.Thread(target=launched.engine.stop, args=(5.0,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert group_is_gone(launched.engine.pid)
+        assert launched.exits.get(timeout=SOON_S).expected is True
+        launched.engine.stop(5.0)
+        assert launched.exits.empty()
+
+    def thinking(self) -> Generation:
+        """A request whose answer begins with reasoning."""
+        raise NotImplementedError
+
+
+def parent_of(pid: int) -> int:
+    """The parent's pid, from the fields after the command's name in parentheses."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -1,0 +1,89 @@
+"""A streamed answer, cut anywhere, becomes deltas."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from workers.runtimes.base import GenerationError
+from workers.runtimes.chat_stream import ChatStream, events
+
+USAGE = {"prompt_tokens": 9, "completion_tokens": 7}
+
+
+def chunk(delta: dict[str, object] | None = None, **more: object) -> bytes:
+    choices = (
+        [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": more.pop("finish", None)}]
+    )
+    return orjson.dumps({"choices": choices, **more})
+
+
+def told(*chunks: bytes) -> tuple[list[Delta], ChatStream]:
+    deltas: list[Delta] = []
+    stream = ChatStream(deltas.append)
+    for data in chunks:
+        stream.take(data)
+    return deltas, stream
+
+
+def test_events_come_out_whole_wherever_the_body_is_cut() -> None:
+    body = ': ping\n\ndata: {"a":"ü🔥"}\n\nevent: x\ndata:{"b":2}\r\n\r\nerror: {"c":3}\n\ndata: [DONE]\n\n'.encode()
+    expected = ['{"a":"ü🔥"}'.encode(), b'{"b":2}', b'{"c":3}', b"[DONE]"]
+    for size in range(1, len(body) + 1):
+        assert list(events(body[i : i + size] for i in range(0, len(body), size))) == expected
+
+
+def test_an_event_that_is_not_complete_is_not_told() -> None:
+    assert list(events([b"data: 1\n\ndata: 2"])) == [b"1"]
+
+
+def test_text_and_reasoning_are_kept_apart_and_counted() -> None:
+    deltas, stream = told(
+        chunk({"role": "assistant", "content": None}),
+        chunk({"reasoning_content": "I think"}),
+        chunk({"content": "4"}),
+        chunk({}, finish="stop"),
+        chunk(usage=USAGE | {"prompt_tokens_details": {"cached_tokens": 5}}),
+        b"[DONE]",
+    )
+    assert deltas == [ReasoningDelta("I think"), TextDelta("4")]
+    assert stream.reason == "stop"
+    assert stream.usage == Usage(9, 7, 5, 1)
+
+
+def test_a_tool_call_keeps_its_index_and_names_itself_once() -> None:
+    first = {"index": 1, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
+    second = {"index": 1, "function": {"arguments": "{}"}}
+    deltas, stream = told(
+        chunk({"tool_calls": [first]}), chunk({"tool_calls": [second]}), chunk({}, finish="tool_calls")
+    )
+    assert deltas == [ToolCallDelta(1, "", "a", "f"), ToolCallDelta(1, "{}")]
+    assert stream.reason == "tool_calls"
+
+
+def test_the_timings_tell_what_was_cached_when_the_usage_does_not() -> None:
+    _, stream = told(chunk(usage=USAGE, timings={"cache_n": 8}))
+    assert stream.usage.cached_tokens == 8
+
+
+def test_an_answer_cut_short_counts_what_was_seen() -> None:
+    progress = {"total": 20, "cache": 12, "processed": 12}
+    _, stream = told(chunk({"content": None}, prompt_progress=progress), chunk({"content": "a"}))
+    assert stream.usage == Usage(20, 1, 12, 0)
+    assert stream.reason is None
+
+
+@pytest.mark.parametrize("data", [b'{"error": {"code": 500}}', b"{", b"[]", b'{"choices": [1]}', b"7", b"{}"])
+def test_what_is_an_error_or_cannot_be_read_fails_the_generation(data: bytes) -> None:
+    with pytest.raises(GenerationError) as caught:
+        told(data)
+    assert caught.value.code == "engine_error"
+
+
+def test_an_error_of_whoever_takes_the_deltas_is_his_own() -> None:
+    def refuse(_delta: Delta) -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        ChatStream(refuse).take(chunk({"content": "a"}))

@@ -1,0 +1,77 @@
+"""From a `Generation` to the body of a streamed POST /v1/chat/completions. Nothing else is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.wire import Generation, Message, Tool
+from workers.runtimes import translation
+
+TRANSLATE_GEMMA = "translategemma_template"
+
+
+def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+    """The body that any OpenAI-compatible engine understands. Raises `GenerationError` (invalid_prompt)."""
+    body: dict[str, Any] = {
+        "model": generation.model,
+        "messages": _messages(generation, prompt_format),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    sampling = generation.sampling
+    for name in ("max_tokens", "temperature", "top_p", "seed"):
+        if (value := getattr(sampling, name)) is not None:
+            body[name] = value
+    if sampling.stop:
+        body["stop"] = list(sampling.stop)
+    if generation.thinking != "default":
+        body["chat_template_kwargs"] = {"enable_thinking": generation.thinking == "enabled"}
+    if generation.tools:
+        body |= _tools(generation.tools, generation.tool_choice)
+    return body
+
+
+def _messages(generation: Generation, prompt_format: str) -> list[dict[str, Any]]:
+    messages = [_message(message) for message in generation.messages]
+    if generation.target_lang_code is None:
+        return messages
+    if prompt_format == TRANSLATE_GEMMA:
+        asked = next((m for m in reversed(messages) if m["role"] == "user"), None)
+        if asked is not None:
+            asked["content"] = translation.structured(generation, asked["content"])
+        return messages
+    wish = translation.instruction(generation)
+    if messages and messages[0]["role"] == "system":  # many templates take one system message only
+        messages[0]["content"] = f"{wish}\n\n{messages[0]['content']}"
+        return messages
+    return [{"role": "system", "content": wish}, *messages]
+
+
+def _message(message: Message) -> dict[str, Any]:
+    raw: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.reasoning is not None:
+        raw["reasoning_content"] = message.reasoning
+    if message.tool_calls:
+        raw["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        raw["tool_call_id"] = message.tool_call_id
+    return raw
+
+
+def _tools(tools: tuple[Tool, ...], choice: str) -> dict[str, Any]:
+    """Not every engine can be told which tool to call; each can be shown only that one, and told to call."""
+    if choice not in ("none", "auto", "required"):
+        tools = tuple(tool for tool in tools if tool.name == choice)
+        choice = "required"
+    return {"tools": [_tool(tool) for tool in tools], "tool_choice": choice}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": tool.name}
+    if tool.description is not None:
+        function["description"] = tool.description
+    function["parameters"] = tool.parameters or {"type": "object", "properties": {}}
+    return {"type": "function", "function": function}

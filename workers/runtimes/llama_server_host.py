@@ -1,0 +1,80 @@
+"""Runs the llama-server engine inside xllamacpp as a process of its own, on a random loopback port.
+
+Started through `host.py` with the fd to report to and the options of `LlamaServerOptions.for_host` as JSON;
+the API key is in LLAMA_API_KEY. Reports one JSON line: {"port": n}, or {"failed": text}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from importlib import import_module
+from typing import Any
+
+WARNINGS = 2  # a level of detail; 3 logs several lines for each request
+SWITCH = {"auto": -1, "off": 0, "on": 1}
+
+
+def main(arguments: list[str]) -> None:
+    """Load the model, report the port, serve until killed."""
+    report, options = int(arguments[0]), json.loads(arguments[1])
+    try:
+        xllamacpp: Any = import_module("xllamacpp")
+    except ImportError as error:
+        sentence = "pip install xllamacpp, or set llama_server_binary to a llama-server"
+        _report(report, {"failed": f"xllamacpp cannot be imported ({error}): {sentence}"})
+        sys.exit(1)
+    try:
+        server = xllamacpp.Server(_params(xllamacpp, options))
+    except Exception as error:  # whatever it is, the worker has to hear of it
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        _report(report, {"failed": "the engine cannot load the model"})
+        sys.exit(1)
+    _report(report, {"port": int(server.listening_address.rpartition(":")[2])})
+    while True:
+        signal.pause()
+
+
+def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
+    params = xllamacpp.CommonParams()
+    params.verbosity = WARNINGS
+    params.hostnames = ["127.0.0.1"]
+    params.api_keys = [os.environ["LLAMA_API_KEY"]]
+    params.ui = False
+    params.model.path = options["model"]
+    params.n_parallel = options["slots"]
+    params.n_ctx = options["total_context"]
+    params.n_gpu_layers = options["n_gpu_layers"]
+    params.cache_prompt = options["cache_prompt"]
+    params.flash_attn_type = xllamacpp.llama_flash_attn_type(SWITCH[options["flash_attn"]])
+    params.enable_reasoning = SWITCH[options["reasoning"]]
+    if options["threads"] is not None:
+        params.cpuparams.n_threads = options["threads"]
+        params.cpuparams_batch.n_threads = options["threads"]
+    if options["mmproj"] is not None:
+        params.mmproj.path = options["mmproj"]
+    if options["image_max_tokens"] is not None:
+        params.image_max_tokens = options["image_max_tokens"]
+    _speculation(xllamacpp, params.speculative, options)
+    return params
+
+
+def _speculation(xllamacpp: Any, speculative: Any, options: dict[str, Any]) -> None:
+    if options["spec_type"] is not None:
+        names = [name.upper().replace("-", "_") for name in options["spec_type"].split(",")]
+        kinds = xllamacpp.common_speculative_type
+        speculative.types = [getattr(kinds, f"COMMON_SPECULATIVE_TYPE_{name}") for name in names]
+    draft = speculative.draft
+    if options["draft_model"] is not None:
+        draft.mparams.path = options["draft_model"]
+    if options["spec_draft_n_max"] is not None:
+        draft.n_max = options["spec_draft_n_max"]
+    if options["spec_draft_p_min"] is not None:
+        draft.p_min = options["spec_draft_p_min"]
+
+
+def _report(fd: int, message: dict[str, Any]) -> None:
+    os.write(fd, json.dumps(message).encode() + b"\n")
+    os.close(fd)
