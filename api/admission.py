@@ -1,0 +1,109 @@
+"""From a parsed request to a ticket in line."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import time
+from dataclasses import dataclass, replace
+
+from flask import Request
+
+from api.auth import Caller
+from api.context import Rooms
+from api.dialects.base import Dialect, Head, ParsedRequest
+from api.errors import InvalidRequest, NotFound
+from api.kept import head_of, keep
+from scheduler.ticket import Ticket
+from streams.inbox import Tail
+
+USUAL_TOKENS = 256
+"""The guess at an answer's length where the request sets no bound."""
+
+BYTES_PER_TOKEN = 4
+
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A response in line: its head, and the tail to read it by (None when nobody is going to)."""
+
+    head: Head
+    tail: Tail | None
+    replayed: bool = False
+
+
+def make_ticket(
+    dialect: Dialect, parsed: ParsedRequest, caller: Caller, request: Request, created_at: int
+) -> Ticket:
+    """The ticket of a request. Raises `InvalidRequest` for an Idempotency-Key that is none."""
+    generation = parsed.generation.to_json()
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise InvalidRequest("must be 1 to 255 visible ASCII characters", param="Idempotency-Key")
+    most = parsed.generation.sampling.max_tokens
+    return Ticket(
+        id=f"{dialect.ID_PREFIX}{secrets.token_hex(16)}",
+        tenant=caller.tenant.name,
+        weight=caller.tenant.weight,
+        model=parsed.generation.model,
+        band=caller.band,
+        dialect=dialect.NAME,
+        generation=generation,
+        echo=keep(parsed, created_at),
+        store=parsed.store,
+        cost=len(generation) // BYTES_PER_TOKEN + (USUAL_TOKENS if most is None else most),
+        idempotency_key=key,
+        body_hash=None if key is None else _digest(dialect, request.get_data()),
+    )
+
+
+def _digest(dialect: Dialect, body: bytes) -> str:
+    """What an Idempotency-Key stands for: this body, sent to this endpoint."""
+    return hashlib.sha256(dialect.NAME.encode() + b"\0" + body).hexdigest()
+
+
+def admit(
+    rooms: Rooms, dialect: Dialect, parsed: ParsedRequest, caller: Caller, request: Request
+) -> Admitted:
+    """Let the request into line. Raises `Rejected`.
+
+    A repeat under the same Idempotency-Key gets the earlier response, from its first event.
+    """
+    created_at = int(time.time())
+    ticket = make_ticket(dialect, parsed, caller, request, created_at)
+    tail = None
+    if parsed.waits:
+        # before it is admitted, so that not even the first event is missed
+        tail = rooms.inbox.follow(ticket.id)
+        ticket = replace(ticket, inbox=rooms.inbox.name)
+    try:
+        admission = rooms.ledger.admit(ticket)
+    except BaseException:
+        if tail is not None:
+            tail.close()
+        raise
+    if not admission.replayed:
+        return Admitted(Head(ticket.id, created_at, ticket.model, parsed.echo), tail)
+    if tail is not None:
+        tail.close()
+    row = rooms.ledger.lookup(admission.id, ticket.tenant)
+    if row is None:
+        raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
+    # the ledger forgets the echo of what is not stored; the same body has the same one
+    head = replace(head_of(row), echo=parsed.echo)
+    return Admitted(head, join(rooms, row.id) if parsed.waits else None, replayed=True)
+
+
+def join(rooms: Rooms, id: str) -> Tail:
+    """A tail for a response that may have said much already, from its first event."""
+    tail = rooms.inbox.follow(id)
+    try:
+        rooms.ledger.attach(id, rooms.inbox.name)
+    except BaseException:
+        tail.close()
+        raise
+    tail.catch_up()
+    return tail

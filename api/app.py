@@ -1,0 +1,43 @@
+"""The Flask app: wiring only."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from flask import Flask
+
+from api import guard, routes
+from api.access import Access, declare
+from api.context import EXTENSION, Rooms, open_rooms
+from api.openapi import DESCRIPTION, Api
+from config.settings import Settings
+
+VERSION = "0.1.0"
+DOCS = ("static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui")
+"""Endpoints of Flask and flask-smorest, which declare nothing themselves."""
+
+
+def create_app(settings: Settings, rooms: Rooms | None = None) -> Flask:
+    """The app for these settings. Nothing connects before the first request.
+
+    `rooms` are the rooms to use instead of its own. Raises `ConfigError` when the API would be open to the
+    network.
+    """
+    app = Flask("api", static_folder="static")
+    app.config.from_mapping(
+        MAX_CONTENT_LENGTH=settings.api.max_body_bytes,
+        API_TITLE="Stoker",
+        API_VERSION=VERSION,
+        OPENAPI_VERSION="3.1.0",
+        OPENAPI_URL_PREFIX="/",
+        OPENAPI_SWAGGER_UI_PATH="/docs",
+        OPENAPI_SWAGGER_UI_URL="/static/swagger-ui/",
+        API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}, "security": [{"key": []}]},
+    )
+    app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
+    app.extensions[EXTENSION] = rooms or open_rooms(settings)
+    guard.install(app)
+    routes.register(Api(app))
+    for endpoint in DOCS:
+        app.view_functions[endpoint] = declare(partial(app.view_functions[endpoint]), Access.PUBLIC)
+    return app

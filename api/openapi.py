@@ -1,0 +1,211 @@
+"""flask-smorest, as this API uses it: one decorator declares a route whole, and errors have one envelope.
+
+The document is OpenAPI 3.1. Bodies are read by `api.intake`, not by webargs: flask-smorest only documents
+them.
+"""
+
+from __future__ import annotations
+
+import functools
+import http
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import flask_smorest  # type: ignore[import-untyped]
+import marshmallow
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from api.access import Access, declare
+from api.answering import json_response
+from api.errors import CODES, ApiError, InvalidRequest, body_of, envelope, headers_of, kind_of
+from api.intake import read_body
+from api.schemas.errors import ErrorBody
+from api.schemas.fields import Choice, Either, Tagged
+from api.schemas.shape import Shape
+from scheduler.errors import StokerError
+
+logger = logging.getLogger("api")
+
+ViewFunction = Callable[..., Response]
+
+_HTTP_CODES = {
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "request_too_large",
+    415: "unsupported_media_type",
+}
+_HTTP_MESSAGES = {
+    404: "there is no such path",
+    405: "this path does not know that method",
+    413: "the body is too large",
+}
+
+DESCRIPTION = """\
+Language models on your own GPUs, as OpenAI's Responses API and Chat Completions.
+
+Every error is `{"error": {"message", "type", "param", "code"}}`; `code` is stable. Every answer carries its
+id in `x-request-id`. `x-should-retry: false` says that the same request will not fare better; `Retry-After`
+(seconds) says when it may.
+
+Streams are server-sent events that end with `data: [DONE]`; lines that begin with `:` keep the connection
+alive.
+"""
+
+
+class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no types
+    """The OpenAPI document and the handlers of errors."""
+
+    DEFAULT_ERROR_RESPONSE_NAME = None
+    ERROR_SCHEMA = ErrorBody
+
+    def __init__(self, app: Flask) -> None:
+        super().__init__(app)
+        self.ma_plugin.converter.add_attribute_function(_document_field)
+        bearer = {"type": "http", "scheme": "bearer", "description": "An API key; `x-api-key` is taken too."}
+        self.spec.components.security_scheme("key", bearer)
+        app.register_error_handler(StokerError, answer_error)
+        app.register_error_handler(Exception, answer_accident)
+
+    def handle_http_exception(self, error: HTTPException) -> Any:
+        """An error of Flask's or werkzeug's, in our envelope. None of their text is in it."""
+        if error.code is None or error.code < 400:
+            return error  # a redirect
+        code = _HTTP_CODES.get(error.code, "internal_error" if error.code >= 500 else "invalid_request")
+        message = _HTTP_MESSAGES.get(error.code, http.HTTPStatus(error.code).phrase.lower())
+        headers = {"x-should-retry": "false"}
+        if isinstance(error, MethodNotAllowed) and error.valid_methods:
+            headers["Allow"] = ", ".join(error.valid_methods)
+        return json_response(envelope(code, message), error.code, headers)
+
+
+def answer_error(error: StokerError) -> Response:
+    """An error of the platform, as the one table says."""
+    return json_response(body_of(error), kind_of(error.code).status, headers_of(error))
+
+
+def answer_accident(error: Exception) -> Response:
+    """An error of our own making. The log has all of it, the client only that it happened."""
+    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    return answer_error(
+        ApiError("an error inside the platform; its log has the details", code="internal_error")
+    )
+
+
+class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest has no types
+    """The endpoints of one family: one file in `routes/`."""
+
+    def endpoint(  # noqa: PLR0913 - a route is declared whole, in one place
+        self,
+        rule: str,
+        method: str = "GET",
+        *,
+        access: Access,
+        answers: Mapping[int, type[marshmallow.Schema]],
+        body: type[Shape] | None = None,
+        mistaken: type[ApiError] = InvalidRequest,
+        errors: Sequence[str] = (),
+        streams: bool = False,
+        path: Mapping[str, str] | None = None,
+        query: Sequence[Mapping[str, Any]] = (),
+        headers: Sequence[Mapping[str, Any]] = (),
+    ) -> Callable[[ViewFunction], ViewFunction]:
+        """Declare a route: who may use it, what it takes, and all it answers. The docstring is its text.
+
+        With a `body` the view gets it checked, as its first argument; `mistaken` is raised for another shape.
+        `errors` are codes of the error table.
+        """
+
+        def decorate(view: ViewFunction) -> ViewFunction:
+            called = view if body is None else _reading(view, body, mistaken)
+            codes = [*errors, *_usual_codes(access, body, mistaken)]
+            operation: dict[str, Any] = {
+                "operationId": view.__name__,
+                "responses": {**_answers(answers, streams), **_failures(codes)},
+                "parameters": [*query, *headers],
+            }
+            if access is Access.PUBLIC:
+                operation["security"] = []
+            if body is not None:
+                content = {"application/json": {"schema": body}}
+                operation["requestBody"] = {"required": True, "content": content}
+            documented = declare(self.doc(**operation)(called), access)
+            known = [
+                {
+                    "name": name,
+                    "in": "path",
+                    "required": True,
+                    "description": about,
+                    "schema": {"type": "string"},
+                }
+                for name, about in (path or {}).items()
+            ]
+            self.add_url_rule(rule, view.__name__, documented, parameters=known, methods=[method])
+            return view
+
+        return decorate
+
+
+def _reading(view: ViewFunction, shape: type[Shape], mistaken: type[ApiError]) -> ViewFunction:
+    @functools.wraps(view)
+    def called(**path: str) -> Response:
+        return view(read_body(request, shape, mistaken), **path)
+
+    return called
+
+
+def _usual_codes(access: Access, body: type[Shape] | None, mistaken: type[ApiError]) -> list[str]:
+    """The errors that follow from what a route is."""
+    codes = ["internal_error"]
+    if access is not Access.PUBLIC:
+        codes += ["invalid_request", "invalid_api_key", "tenant_mismatch"]
+    if access is Access.ADMIN:
+        codes.append("admin_required")
+    if body is not None:
+        codes += ["invalid_json", "request_too_large", "unsupported_media_type", mistaken.default_code]
+    return codes
+
+
+def _answers(answers: Mapping[int, type[marshmallow.Schema]], streams: bool) -> dict[str, Any]:
+    documented = {}
+    for status, schema in answers.items():
+        content: dict[str, Any] = {"application/json": {"schema": schema}}
+        if streams and status == 200:
+            about = "Server-sent events, the last one `data: [DONE]`."
+            content["text/event-stream"] = {"schema": {"type": "string", "description": about}}
+        documented[str(status)] = {"description": http.HTTPStatus(status).phrase, "content": content}
+    return documented
+
+
+def _failures(codes: Sequence[str]) -> dict[str, Any]:
+    """The error responses by status; those of one status share an entry that names all their codes."""
+    by_status: dict[int, list[str]] = {}
+    for code in dict.fromkeys(codes):
+        by_status.setdefault(CODES[code].status, []).append(code)
+    return {
+        str(status): {
+            "description": f"{http.HTTPStatus(status).phrase}: {', '.join(f'`{code}`' for code in named)}.",
+            "content": {"application/json": {"schema": ErrorBody}},
+            **({"headers": _RETRY_AFTER} if any(CODES[code].retry for code in named) else {}),
+        }
+        for status, named in sorted(by_status.items())
+    }
+
+
+_RETRY_AFTER = {
+    "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
+}
+
+
+def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: object) -> dict[str, Any]:
+    """apispec's part for the fields that marshmallow does not have."""
+    if isinstance(field, Choice):
+        return {"enum": [*field.words, *([None] if field.allow_none else [])]}
+    if isinstance(field, Either):
+        options = [converter.field2property(option) for option in field.options]
+    elif isinstance(field, Tagged):
+        options = [converter.resolve_nested_schema(shape) for shape in dict.fromkeys(field.shapes.values())]
+    else:
+        return {}
+    return {"anyOf": [*options, {"type": "null"}] if field.allow_none else options}

@@ -1,0 +1,39 @@
+"""POST /v1/chat/completions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from api.access import Access
+from api.answering import generate
+from api.dialects import chat
+from api.openapi import Family
+from api.routes.outcomes import GENERATION
+from api.routes.parameters import IDEMPOTENCY_KEY, PRIORITY
+from api.schemas.chat import ChatCompletion, ChatRequest
+
+routes = Family("chat", __name__, description="OpenAI's Chat Completions.")
+
+
+@routes.endpoint(
+    "/v1/chat/completions",
+    "POST",
+    access=Access.TENANT,
+    body=ChatRequest,
+    answers={200: ChatCompletion},
+    streams=True,
+    headers=(PRIORITY, IDEMPOTENCY_KEY),
+    errors=GENERATION,
+)
+def create_chat_completion(body: dict[str, Any]) -> Response:
+    """Answer a conversation
+
+    Generates the next message of a conversation. With `stream: true` the answer comes as
+    `chat.completion.chunk` objects while the model speaks; an error after the first of them is told as
+    `data: {"error": {...}}`. A client that hangs up ends the generation.
+
+    `reasoning_content`, in messages and deltas, holds what the model thought before it answered.
+    """
+    return generate(chat, body)

@@ -1,0 +1,45 @@
+"""GET /health."""
+
+from __future__ import annotations
+
+import time
+
+from flask import Response
+
+from api.access import Access
+from api.answering import json_response
+from api.context import Rooms, rooms
+from api.openapi import Family
+from api.schemas.models import Health
+from fleet.models import ModelRow
+from fleet.states import ModelState
+from scheduler.errors import StokerError
+
+routes = Family("health", __name__, description="Whether the platform can work.")
+
+
+@routes.endpoint("/health", access=Access.PUBLIC, answers={200: Health, 503: Health})
+def check_health() -> Response:
+    """Tell how the platform is
+
+    Needs no key. 503 when Redis is away or takes no writes, or when there are models and all of them failed;
+    `reason` says which.
+    """
+    here = rooms()
+    try:
+        here.probe.write()
+        rows = here.fleet.rows()
+    except StokerError as error:
+        return _answer(here, [], error.code)
+    failed = bool(rows) and all(row.state is ModelState.FAILED for row in rows)
+    return _answer(here, rows, "all_models_failed" if failed else None)
+
+
+def _answer(here: Rooms, rows: list[ModelRow], reason: str | None) -> Response:
+    health = {
+        "status": "unhealthy" if reason else "healthy",
+        "uptime": int(time.monotonic() - here.began_at),
+        "modelsLoaded": sum(row.state is ModelState.LOADED for row in rows),
+        "queueDepth": sum(row.queue_depth for row in rows),
+    }
+    return json_response(health | ({"reason": reason} if reason else {}), 503 if reason else 200)

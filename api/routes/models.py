@@ -1,0 +1,68 @@
+"""/v1/models: what may be named in a request."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Response
+
+from api.access import Access
+from api.answering import json_response
+from api.context import rooms
+from api.openapi import Family
+from api.routes.outcomes import STORAGE
+from api.schemas.models import ModelList, ModelObject
+from fleet.models import ModelRow
+
+routes = Family(
+    "models", __name__, description="The models, with the keys of OpenAI's and Anthropic's objects."
+)
+
+
+@routes.endpoint("/v1/models", access=Access.TENANT, answers={200: ModelList}, errors=STORAGE)
+def list_models() -> Response:
+    """List the models
+
+    All configured ones, loaded or not; `state` tells which can answer now.
+    """
+    models = [_show(row) for row in rooms().fleet.rows()]
+    names = [model["id"] for model in models] or [None]
+    return json_response(
+        {
+            "object": "list",
+            "data": models,
+            "has_more": False,
+            "first_id": names[0],
+            "last_id": names[-1],
+        }
+    )
+
+
+@routes.endpoint(
+    "/v1/models/<path:name>",
+    access=Access.TENANT,
+    answers={200: ModelObject},
+    path={"name": "The model's name; it may hold slashes."},
+    errors=("unknown_model", *STORAGE),
+)
+def retrieve_model(name: str) -> Response:
+    """Fetch a model
+
+    One configured model and its state.
+    """
+    return json_response(_show(rooms().fleet.row(name)))
+
+
+def _show(row: ModelRow) -> dict[str, Any]:
+    created = int(row.loaded_at or 0)
+    return {
+        "id": row.name,
+        "object": "model",
+        "created": created,
+        "owned_by": "stoker",
+        "type": "model",
+        "display_name": row.name,
+        "created_at": datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "state": str(row.state),
+    }

@@ -1,0 +1,34 @@
+"""The error codes of routes, for their documentation."""
+
+from __future__ import annotations
+
+STORAGE = ("storage_unavailable", "storage_full")
+
+GENERATION = (
+    "unsupported_parameter",
+    "unsupported_tool",
+    "unsupported_input",
+    "thinking_unsupported",
+    "invalid_prompt",
+    "context_length_exceeded",
+    "unknown_model",
+    "model_not_loaded",
+    "model_loading",
+    "model_unloading",
+    "model_failed",
+    "idempotency_key_reused",
+    "cancelled",
+    "rate_limit_exceeded",
+    "queue_full",
+    "queue_timeout",
+    "server_busy",
+    "worker_lost",
+    "engine_error",
+    "output_too_large",
+    "engine_crashed",
+    "engine_stalled",
+    "deadline_exceeded",
+    "stream_lost",
+    *STORAGE,
+)
+"""Whatever may happen to a request on its way into line and through a GPU."""

@@ -1,0 +1,47 @@
+"""The bodies of /v1/models and /health."""
+
+from __future__ import annotations
+
+import marshmallow
+from marshmallow import fields
+
+STATES = ("unloaded", "loading", "loaded", "unloading", "failed")
+
+
+class ModelObject(marshmallow.Schema):
+    """A model, with the keys of OpenAI's and of Anthropic's model object."""
+
+    id = fields.String(required=True)
+    object = fields.String(required=True, metadata={"enum": ["model"]})
+    created = fields.Integer(
+        required=True, metadata={"description": "Unix seconds of its load; 0 if not loaded."}
+    )
+    owned_by = fields.String(required=True)
+    type = fields.String(required=True, metadata={"enum": ["model"]})
+    display_name = fields.String(required=True)
+    created_at = fields.String(required=True, metadata={"description": "`created` in RFC 3339."})
+    state = fields.String(
+        required=True, metadata={"enum": list(STATES), "description": "Only `loaded` answers."}
+    )
+
+
+class ModelList(marshmallow.Schema):
+    """All models, with the keys of both vendors' lists."""
+
+    object = fields.String(required=True, metadata={"enum": ["list"]})
+    data = fields.List(fields.Nested(ModelObject), required=True)
+    has_more = fields.Boolean(required=True)
+    first_id = fields.String(required=True, allow_none=True)
+    last_id = fields.String(required=True, allow_none=True)
+
+
+class Health(marshmallow.Schema):
+    """How the platform is."""
+
+    status = fields.String(required=True, metadata={"enum": ["healthy", "unhealthy"]})
+    uptime = fields.Integer(required=True, metadata={"description": "Seconds since this process began."})
+    models_loaded = fields.Integer(required=True, data_key="modelsLoaded")
+    queue_depth = fields.Integer(
+        required=True, data_key="queueDepth", metadata={"description": "Requests that wait, of all models."}
+    )
+    reason = fields.String(metadata={"description": "Why it is unhealthy."})

@@ -1,0 +1,86 @@
+"""gunicorn, as this API needs it: `python -m api.server`, or `serve(settings)`.
+
+gthread workers: a waiting request costs a thread and nothing else, and `gunicorn.socket` lets us notice a
+client that hangs up. Each process makes its own app after the fork, so no connection and no thread is ever
+shared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+
+from api.app import create_app
+from api.context import EXTENSION
+from config.load import load_settings
+from config.logging import setup
+from config.settings import Settings
+
+KEEP_ALIVE_S = 75
+"""How long an idle connection stays; longer than most clients keep theirs, so that it is they who close it.
+"""
+
+SPARE_CONNECTIONS = 1024
+"""Idle connections beside one for each thread."""
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """The API under gunicorn. `run` returns when the server has stopped."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Give gunicorn its settings."""
+        for name, value in configuration(self.settings).items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        """Make this process' app."""
+        return create_app(self.settings)
+
+
+def configuration(settings: Settings) -> dict[str, Any]:
+    """gunicorn's settings for ours."""
+    api = settings.api
+    return {
+        "bind": f"{api.host}:{api.port}",
+        "worker_class": "gthread",
+        "workers": api.processes,
+        "threads": api.threads,
+        "worker_connections": api.threads + SPARE_CONNECTIONS,
+        "keepalive": KEEP_ALIVE_S,
+        "graceful_timeout": api.graceful_timeout_s,
+        "preload_app": False,
+        "accesslog": None,
+        "loglevel": settings.log_level,
+        "proc_name": "stoker-api",
+        "control_socket_disable": True,
+        "post_worker_init": start_rooms,
+        "worker_exit": stop_rooms,
+    }
+
+
+def start_rooms(worker: Any) -> None:
+    """Called in each new process once its app is made: begin to listen before the first request comes."""
+    worker.wsgi.extensions[EXTENSION].start()
+
+
+def stop_rooms(_server: Any, worker: Any) -> None:
+    """Called in a process that ends."""
+    if isinstance(worker.wsgi, Flask):
+        worker.wsgi.extensions[EXTENSION].stop()
+
+
+def serve(settings: Settings) -> None:
+    """Answer until SIGTERM or SIGINT. Raises `ConfigError` before anything is listened to."""
+    setup(settings)
+    create_app(settings)  # what is wrong with the configuration is said here, not by each worker
+    Server(settings).run()
+
+
+if __name__ == "__main__":
+    serve(load_settings())

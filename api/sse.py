@@ -1,0 +1,37 @@
+"""Server-sent events (WHATWG HTML, 9.2), in the part of them that all clients read right.
+
+Only `event:` and `data:` lines are ever written. An `id:` or `retry:` line would be remembered by OpenAI's
+SDK, which then takes the next keep-alive for an event without data and fails. Keep-alives are comments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import orjson
+
+from api.dialects.base import Frame
+
+HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",  # nginx would gather the stream
+}
+KEEP_ALIVE = b": ka\n\n"
+DONE = b"data: [DONE]\n\n"
+
+
+def encode(frames: Iterable[Frame]) -> bytes:
+    """The frames' bytes. JSON holds no raw line break, so one `data:` line is enough."""
+    return b"".join(_encode(name, data) for name, data in frames)
+
+
+def _encode(name: str, data: dict[str, object]) -> bytes:
+    if name:
+        return b"event: %b\ndata: %b\n\n" % (name.encode(), orjson.dumps(data))
+    return b"data: %b\n\n" % orjson.dumps(data)
+
+
+def after(frames: Iterable[Frame], number: int) -> list[Frame]:
+    """The frames with a `sequence_number` over that one."""
+    return [frame for frame in frames if frame[1].get("sequence_number", 0) > number]

@@ -1,0 +1,39 @@
+"""Event logs as Hypothesis makes them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+
+texts = st.text(max_size=6)
+tokens = st.integers(0, 1000)
+
+
+def _call(index: int, piece: str) -> ToolCallDelta:
+    return ToolCallDelta(index, piece, f"call_{index}", f"tool_{index}")
+
+
+deltas = st.one_of(
+    st.builds(TextDelta, texts),
+    st.builds(ReasoningDelta, texts),
+    st.builds(_call, st.integers(0, 2), texts),
+)
+usages = st.one_of(st.none(), st.builds(Usage, tokens, tokens, tokens, tokens))
+ends = st.one_of(
+    st.builds(End, st.just("completed"), st.sampled_from(["stop", "tool_calls"]), usage=usages),
+    st.builds(End, st.just("incomplete"), st.just("length"), usage=usages, run_ms=tokens),
+    st.builds(End, st.just("cancelled"), code=st.sampled_from([None, "cancelled", "model_unloading"])),
+    st.builds(
+        End,
+        st.just("failed"),
+        code=st.sampled_from(["engine_crashed", "queue_timeout", "invalid_prompt", "not_in_the_table"]),
+        message=st.one_of(st.none(), texts),
+        run_ms=tokens,
+    ),
+)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Event]:
+    return [*draw(st.lists(deltas, max_size=12)), draw(ends)]

@@ -1,0 +1,86 @@
+"""The OpenAPI document and its page."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from api.app import DOCS
+from api.errors import CODES
+from api.routes.outcomes import GENERATION
+
+
+@pytest.fixture
+def document(app: Flask) -> dict[str, Any]:
+    document: dict[str, Any] = app.test_client().get("/openapi.json").json
+    return document
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (path, method, item[method])
+        for path, item in document["paths"].items()
+        for method in item
+        if method in ("get", "post", "delete")
+    ]
+
+
+def test_the_document_is_openapi_3_1_and_keeps_its_order(document: dict[str, Any]) -> None:
+    assert document["openapi"] == "3.1.0"
+    assert next(iter(document["components"]["schemas"]["ResponseObject"]["properties"])) == "id"
+
+
+def test_every_operation_has_summary_description_and_errors(document: dict[str, Any]) -> None:
+    for path, method, operation in operations(document):
+        assert operation["summary"], (path, method)
+        assert operation["description"], (path, method)
+        assert "500" in operation["responses"], (path, method)
+        if path != "/health":
+            assert {"401", "403", "400"} <= set(operation["responses"]), (path, method)
+        for name in re.findall(r"{(\w+)}", path):
+            known = document["paths"][path].get("parameters", []) + operation.get("parameters", [])
+            assert any(item["name"] == name and item.get("description") for item in known), path
+
+
+def test_every_route_is_documented(app: Flask, document: dict[str, Any]) -> None:
+    routes = {
+        re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
+        for rule in app.url_map.iter_rules()
+        if rule.endpoint not in DOCS
+    }
+    assert set(document["paths"]) == routes
+
+
+def test_a_generation_documents_all_its_errors(document: dict[str, Any]) -> None:
+    answers = document["paths"]["/v1/responses"]["post"]["responses"]
+    assert {str(CODES[code].status) for code in GENERATION} <= set(answers)
+    assert "`queue_full`" in answers["503"]["description"]
+    assert answers["503"]["headers"]["Retry-After"]
+    assert set(answers["200"]["content"]) == {"application/json", "text/event-stream"}
+
+
+def test_unions_are_documented_and_null_is_said_once(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    given = schemas["ResponsesRequest"]["properties"]["input"]["anyOf"]
+    assert [item["type"] for item in given] == ["string", "array", "null"]
+    assert {"$ref": "#/components/schemas/InputMessage"} in given[1]["items"]["anyOf"]
+    assert "null" not in str(given[1]["items"])
+    assert schemas["ResponsesRequest"]["required"] == ["model"]
+    assert schemas["ResponsesRequest"]["properties"]["thinking"]["enum"][-1] is None
+    assert "enum" in schemas["InputMessage"]["properties"]["role"]
+
+
+def test_the_page_works_without_the_internet(app: Flask) -> None:
+    client = app.test_client()
+    page = client.get("/docs").text
+    assert "://" not in page
+    files = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(files) == 3
+    for file in files:
+        answer = client.get(file)
+        assert answer.status_code == 200
+        assert len(answer.data) > 100_000
+    assert client.get("/static/swagger-ui/LICENSE").status_code == 200

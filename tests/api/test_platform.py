@@ -1,0 +1,100 @@
+"""Models, health and the admin routes."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from api.schemas.admin import AdminModelList, ChangedModel, OperationObject
+from api.schemas.models import Health, ModelList, ModelObject
+from fleet.states import ModelState
+from tests.api.conftest import ADMIN_KEY
+from tests.api.fakes import Below
+
+
+@pytest.fixture
+def admin(app: Flask, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+    import tasks.lifecycle
+
+    monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
+    return client
+
+
+def test_models_carry_the_keys_of_both_vendors(http: FlaskClient) -> None:
+    listed = http.get("/v1/models").json
+    assert ModelList().validate(listed) == {}
+    assert (listed["first_id"], listed["last_id"], listed["has_more"]) == ("demo", "org/deaf", False)
+    one = http.get("/v1/models/org/deaf").json
+    assert one in listed["data"]
+    assert ModelObject().validate(one) == {}
+    assert (one["created"], one["created_at"], one["state"]) == (
+        1_700_000_000,
+        "2023-11-14T22:13:20Z",
+        "loaded",
+    )
+
+
+def test_an_unknown_model_is_404(http: FlaskClient) -> None:
+    answer = http.get("/v1/models/nobody")
+    assert (answer.status_code, answer.json["error"]["code"]) == (404, "unknown_model")
+
+
+def test_health_says_how_much_is_loaded_and_waits(http: FlaskClient) -> None:
+    answer = http.get("/health")
+    assert Health().validate(answer.json) == {}
+    assert answer.json == {"status": "healthy", "uptime": 0, "modelsLoaded": 2, "queueDepth": 4}
+
+
+def test_health_is_503_when_redis_is_away(http: FlaskClient, rooms_below: Below) -> None:
+    rooms_below.fleet.away = True
+    answer = http.get("/health")
+    assert (answer.status_code, answer.json["reason"]) == (503, "storage_unavailable")
+
+
+def test_health_is_503_when_all_models_failed(http: FlaskClient, rooms_below: Below) -> None:
+    rooms_below.fleet.states["demo"] = ModelState.FAILED
+    assert http.get("/health").status_code == 200
+    rooms_below.fleet.states["org/deaf"] = ModelState.FAILED
+    answer = http.get("/health")
+    assert (answer.status_code, answer.json["reason"]) == (503, "all_models_failed")
+    assert Health().validate(answer.json) == {}
+
+
+def test_an_administrator_sees_the_live_state(admin: FlaskClient) -> None:
+    listed = admin.get("/v1/admin/models").json
+    assert AdminModelList().validate(listed) == {}
+    assert [model["runtime_state"] for model in listed["models"]] == ["loaded", "loaded"]
+    assert "model_path" not in listed["models"][0]["definition"]
+
+
+def test_a_load_is_an_operation_to_poll(admin: FlaskClient, rooms_below: Below) -> None:
+    rooms_below.fleet.states["org/deaf"] = ModelState.UNLOADED
+    answer = admin.post("/v1/admin/models/org/deaf/load", json={"replicas": 2})
+    assert answer.status_code == 202
+    assert ChangedModel().validate(answer.json) == {}
+    assert (answer.json["runtime_state"], rooms_below.fleet.asked_replicas) == ("loading", 2)
+    operation = admin.get(f"/v1/admin/operations/{answer.json['operation']['id']}").json
+    assert operation == answer.json["operation"]
+    assert OperationObject().validate(operation) == {}
+    assert admin.post("/v1/admin/models/org/deaf/load", json={}).status_code == 200
+
+
+def test_an_unload_is_one_too_and_twice_is_no_error(admin: FlaskClient) -> None:
+    assert admin.post("/v1/admin/models/demo/unload").status_code == 202
+    again = admin.post("/v1/admin/models/demo/unload", data=b"", content_type="application/json")
+    assert (again.status_code, again.json["operation"]) == (200, None)
+
+
+def test_a_load_of_another_shape_is_422(admin: FlaskClient) -> None:
+    for replicas in (0, "2", True, 2.0):
+        answer = admin.post("/v1/admin/models/demo/load", json={"replicas": replicas})
+        assert (answer.status_code, answer.json["error"]["param"]) == (422, "replicas")
+
+
+def test_what_an_administrator_names_has_to_exist(admin: FlaskClient) -> None:
+    assert admin.post("/v1/admin/models/nobody/load", json={}).status_code == 404
+    assert admin.post("/v1/admin/models/nobody/unload").status_code == 404
+    assert admin.get("/v1/admin/operations/nothing").status_code == 404

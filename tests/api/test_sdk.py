@@ -1,0 +1,131 @@
+"""OpenAI's own client in strict mode, over a real port."""
+
+from __future__ import annotations
+
+import threading
+
+import openai
+import pytest
+
+from streams.events import End, ReasoningDelta, TextDelta, ToolCallDelta
+from tests.api.fakes import HELLO, Below
+
+TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
+
+
+def test_a_response_in_one_piece(sdk: openai.OpenAI) -> None:
+    raw = sdk.responses.with_raw_response.create(model="demo", input="Hi", tools=[TOOL], metadata={"a": "b"})  # type: ignore[list-item]
+    response = raw.parse()
+    assert response.output_text == "Hello."
+    assert response.usage is not None
+    assert response.usage.input_tokens_details.cached_tokens == 3
+    assert raw.request_id is not None
+    assert raw.request_id.startswith("req_")
+
+
+def test_a_streamed_response(sdk: openai.OpenAI) -> None:
+    events = list(sdk.responses.create(model="demo", input="Hi", stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert events[-1].type == "response.completed"
+
+
+def test_the_stream_helper_puts_everything_together(sdk: openai.OpenAI, rooms_below: Below) -> None:
+    rooms_below.ledger.script = [
+        ReasoningDelta("hm"),
+        TextDelta("a"),
+        TextDelta("b"),
+        ToolCallDelta(0, '{"x"', "c1", "f"),
+        ToolCallDelta(0, ": 1}"),
+        End("completed", "tool_calls"),
+    ]
+    with sdk.responses.stream(model="demo", input="Hi", tools=[TOOL]) as stream:  # type: ignore[list-item]
+        final = stream.get_final_response()
+    assert final.output_text == "ab"
+    assert [item.type for item in final.output] == ["reasoning", "message", "function_call"]
+    assert final.output[2].arguments == '{"x": 1}'  # type: ignore[union-attr]
+
+
+def test_keep_alives_do_not_disturb_the_client(sdk: openai.OpenAI, rooms_below: Below) -> None:
+    ledger = rooms_below.ledger
+    ledger.script = None
+    stream = sdk.responses.create(model="demo", input="Hi", stream=True)
+    threading.Timer(0.2, lambda: ledger.say(ledger.only().id, *HELLO)).start()
+    assert [event.type for event in stream][-1] == "response.completed"
+
+
+def test_fetch_replay_resume_and_delete(sdk: openai.OpenAI) -> None:
+    events = list(sdk.responses.create(model="demo", input="Hi", stream=True))
+    id = events[0].response.id  # type: ignore[union-attr]
+    assert sdk.responses.retrieve(id).output_text == "Hello."
+    assert list(sdk.responses.retrieve(id, stream=True)) == events
+    assert list(sdk.responses.retrieve(id, stream=True, starting_after=4)) == events[5:]
+    with sdk.responses.stream(response_id=id, starting_after=4) as stream:
+        assert stream.get_final_response().output_text == "Hello."
+    assert sdk.responses.cancel(id).status == "completed"
+    sdk.responses.delete(id)
+    with pytest.raises(openai.NotFoundError) as caught:
+        sdk.responses.retrieve(id)
+    assert caught.value.code == "not_found"
+
+
+def test_a_background_response_is_polled_and_cancelled(sdk: openai.OpenAI, rooms_below: Below) -> None:
+    rooms_below.ledger.script = []
+    response = sdk.responses.create(model="demo", input="Hi", background=True)
+    assert response.status == "queued"
+    assert sdk.responses.retrieve(response.id).status == "queued"
+    assert sdk.responses.cancel(response.id).status == "cancelled"
+
+
+def test_a_cancelled_stream_ends(sdk: openai.OpenAI, rooms_below: Below) -> None:
+    rooms_below.ledger.script = [TextDelta("a")]
+    stream = sdk.responses.create(model="demo", input="Hi", stream=True)
+    first = next(stream)
+    sdk.responses.cancel(first.response.id)  # type: ignore[union-attr]
+    last = list(stream)[-1]
+    assert last.type == "response.incomplete"
+    assert last.response.status == "cancelled"
+
+
+def test_a_failed_response_raises_before_the_stream_and_tells_within(
+    sdk: openai.OpenAI, rooms_below: Below
+) -> None:
+    rooms_below.ledger.script = [End("failed", code="engine_crashed", message="killed by SIGKILL")]
+    with pytest.raises(openai.InternalServerError) as caught:
+        sdk.responses.create(model="demo", input="Hi")
+    assert caught.value.code == "engine_crashed"
+    last = list(sdk.responses.create(model="demo", input="Hi", stream=True))[-1]
+    assert last.type == "response.failed"
+    assert last.response.error is not None
+    assert last.response.error.message == "engine_crashed: killed by SIGKILL"
+
+
+def test_errors_carry_code_and_param(sdk: openai.OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        sdk.responses.create(model="demo", input=[{"type": "item_reference", "id": "x"}])
+    assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[0].type")
+
+
+def test_chat_in_one_piece_and_streamed_with_usage(sdk: openai.OpenAI) -> None:
+    messages = [{"role": "user", "content": "Hi"}]
+    whole = sdk.chat.completions.create(model="demo", messages=messages)  # type: ignore[call-overload]
+    assert whole.choices[0].message.content == "Hello."
+    chunks = list(
+        sdk.chat.completions.create(  # type: ignore[call-overload]
+            model="demo", messages=messages, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == "Hello."
+    assert chunks[-1].usage == whole.usage
+
+
+def test_a_failing_chat_stream_raises(sdk: openai.OpenAI, rooms_below: Below) -> None:
+    rooms_below.ledger.script = [TextDelta("a"), End("failed", code="worker_lost", message="gone")]
+    messages = [{"role": "user", "content": "Hi"}]
+    with pytest.raises(openai.APIError) as caught:
+        list(sdk.chat.completions.create(model="demo", messages=messages, stream=True))  # type: ignore[call-overload]
+    assert caught.value.code == "worker_lost"
+
+
+def test_models_are_listed(sdk: openai.OpenAI) -> None:
+    assert [model.id for model in sdk.models.list()] == ["demo", "org/deaf"]
+    assert sdk.models.retrieve("demo").owned_by == "stoker"

@@ -1,0 +1,197 @@
+"""The API as gunicorn runs it, over a real ledger; the worker is played by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import openai
+import pytest
+import redis
+
+from api.server import configuration
+from config.load import load_settings
+from config.settings import ROOT, ApiSettings, Settings
+from scheduler.ticket import Claim
+from tests.conftest import Server, free_port
+from tests.scheduler.house import House
+
+KEY = "sk-served"
+
+
+class Served:
+    """A running API, and the one worker behind it, which answers as `play` says."""
+
+    def __init__(self, house: House, port: int) -> None:
+        self.house = house
+        self.url = f"http://127.0.0.1:{port}"
+        self.play: Callable[[Claim], None] = self.hello
+        self.claims: list[Claim] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work)
+        self._thread.start()
+
+    def hello(self, claim: Claim) -> None:
+        self.house.say(claim, 1, "Hel", "lo.")
+        self.house.release(claim, finish_reason="stop")
+
+    def _work(self) -> None:
+        beaten = 0.0
+        while not self._stopping.wait(0.002):
+            if time.monotonic() - beaten > 1:
+                self.house.ledger.beat("w1", self.house.incarnations["w1"])
+                beaten = time.monotonic()
+            if id := self.house.hear():
+                self.claims.append(self.house.run(id))
+                self.play(self.claims[-1])
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+@pytest.fixture(scope="module")
+def served(shared_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("api")
+    port = free_port()
+    written = {
+        "redis": {"prefix": f"api{secrets.token_hex(4)}"},
+        "api": {"port": port, "threads": 32},
+        "models": {"alpha": {"backend": "stub"}},
+    }
+    (folder / "settings.json").write_text(json.dumps(written))
+    (folder / "local.json").write_text("{}")
+    environ = {
+        "STOKER_SETTINGS": str(folder / "settings.json"),
+        "STOKER_LOCAL": str(folder / "local.json"),
+        "STOKER_DATA_DIR": str(folder),
+        "STOKER_API_KEY": KEY,
+        "REDIS_URL": shared_server.url,
+    }
+    settings = load_settings(ROOT, environ)
+    client = redis.Redis.from_url(shared_server.url)
+    house = House(client, settings)
+    house.register()
+    house.load()
+    process = start(environ, folder / "api.log")
+    served = Served(house, port)
+    try:
+        wait_for(served.url, process, folder / "api.log")
+        yield served
+    finally:
+        served.stop()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+        client.close()
+
+
+def start(environ: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "api.server"], cwd=ROOT, env={**os.environ, **environ}, stderr=output
+        )
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=2):
+                return
+        except OSError:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def sdk(served: Served) -> Iterator[openai.OpenAI]:
+    served.play = served.hello
+    with openai.OpenAI(
+        api_key=KEY, base_url=f"{served.url}/v1", max_retries=0, _strict_response_validation=True
+    ) as client:
+        yield client
+
+
+def test_an_answer_comes_through_the_ledger(sdk: openai.OpenAI) -> None:
+    assert sdk.responses.create(model="alpha", input="Hi").output_text == "Hello."
+    chat = sdk.chat.completions.create(model="alpha", messages=[{"role": "user", "content": "Hi"}])
+    assert chat.choices[0].message.content == "Hello."
+
+
+def test_a_stream_is_fetched_replayed_and_resumed_at_once(sdk: openai.OpenAI) -> None:
+    events = list(sdk.responses.create(model="alpha", input="Hi", stream=True))
+    id = events[0].response.id  # type: ignore[union-attr]
+    began = time.monotonic()
+    assert sdk.responses.retrieve(id).output_text == "Hello."
+    assert list(sdk.responses.retrieve(id, stream=True)) == events
+    assert list(sdk.responses.retrieve(id, stream=True, starting_after=3)) == events[4:]
+    assert time.monotonic() - began < 1
+    sdk.responses.delete(id)
+    with pytest.raises(openai.NotFoundError):
+        sdk.responses.retrieve(id)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_hangs_up_is_told_to_the_worker_within_a_second(
+    served: Served, stream: bool
+) -> None:
+    claimed = threading.Event()
+    served.play = lambda _: claimed.set()
+    body = json.dumps({"model": "alpha", "input": "Hi", "stream": stream}).encode()
+    port = int(served.url.rsplit(":", 1)[1])
+    client = socket.create_connection(("127.0.0.1", port))
+    client.sendall(
+        b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"x-api-key: %b\r\nContent-Length: %d\r\n\r\n%b" % (KEY.encode(), len(body), body)
+    )
+    assert claimed.wait(5)
+    client.close()
+    claim, began = served.claims[-1], time.monotonic()
+    while served.house.field(claim.id, "cancel") != "1":
+        assert time.monotonic() - began < 1
+        time.sleep(0.01)
+    served.house.release(claim)
+
+
+def test_many_clients_at_once_are_all_answered(sdk: openai.OpenAI) -> None:
+    answers: list[str] = []
+    ask = lambda: answers.append(sdk.responses.create(model="alpha", input="Hi").output_text)  # noqa: E731
+    threads = [threading.Thread(target=ask) for _ in range(28)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == ["Hello."] * 28
+
+
+def test_a_repeat_of_what_was_not_stored_is_the_same(sdk: openai.OpenAI, served: Served) -> None:
+    def ask() -> object:
+        return sdk.chat.completions.create(
+            model="alpha",
+            messages=[{"role": "user", "content": "Hi"}],
+            extra_headers={"Idempotency-Key": "served"},
+        )
+
+    before = len(served.claims)
+    first = ask()
+    assert ask() == first
+    assert len(served.claims) == before + 1
+
+
+def test_threads_and_processes_are_those_of_the_settings() -> None:
+    settings = replace(Settings(), api=ApiSettings(processes=3, threads=7, port=99))
+    given = configuration(settings)
+    assert (given["workers"], given["threads"], given["bind"]) == (3, 7, "127.0.0.1:99")
+    assert given["preload_app"] is False

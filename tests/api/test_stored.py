@@ -1,0 +1,100 @@
+"""A stored response: fetched, replayed, resumed, cancelled, deleted, and nobody else's."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests.api.conftest import OTHER_KEY
+from tests.api.fakes import HELLO, Below
+from tests.api.test_generation import ASK, frames
+
+
+@pytest.fixture
+def stored(http: FlaskClient) -> str:
+    return str(http.post("/v1/responses", json=ASK).json["id"])
+
+
+def test_what_is_fetched_is_what_was_answered(http: FlaskClient) -> None:
+    first = http.post("/v1/responses", json=ASK).json
+    assert http.get(f"/v1/responses/{first['id']}").json == first
+
+
+def test_a_replay_tells_the_same_events_and_a_cursor_the_rest(http: FlaskClient) -> None:
+    first = frames(http.post("/v1/responses", json={**ASK, "stream": True}).text)
+    url = f"/v1/responses/{first[0]['response']['id']}"  # type: ignore[index]
+    assert frames(http.get(f"{url}?stream=true").text) == first
+    assert frames(http.get(f"{url}?stream=true&starting_after=3").text) == first[4:]
+    assert frames(http.get(f"{url}?stream=true&starting_after=999").text) == []
+
+
+def test_a_resumed_stream_goes_on_with_what_is_still_to_come(http: FlaskClient, rooms_below: Below) -> None:
+    ledger = rooms_below.ledger
+    ledger.script = [HELLO[0]]
+    id = http.post("/v1/responses", json={**ASK, "background": True}).json["id"]
+    resumed = http.get(f"/v1/responses/{id}?stream=true&starting_after=0", buffered=False)
+    chunks = iter(resumed.response)
+    told = next(chunks) + next(chunks)
+    ledger.say(id, *HELLO[1:])
+    told += b"".join(chunks)
+    resumed.close()
+    assert [frame["sequence_number"] for frame in frames(told.decode())] == list(range(1, 11))
+
+
+@pytest.mark.parametrize(
+    "query", ["stream=maybe", "stream=true&starting_after=-1", "stream=true&starting_after=x"]
+)
+def test_a_query_that_is_none_is_refused(http: FlaskClient, stored: str, query: str) -> None:
+    assert http.get(f"/v1/responses/{stored}?{query}").status_code == 400
+
+
+def test_another_tenants_response_does_not_exist(app: Flask, stored: str) -> None:
+    other = app.test_client()
+    other.environ_base["HTTP_X_API_KEY"] = OTHER_KEY
+    url = f"/v1/responses/{stored}"
+    for answer in (
+        other.get(url),
+        other.delete(url),
+        other.post(f"{url}/cancel"),
+        other.get(f"{url}?stream=true"),
+    ):
+        assert (answer.status_code, answer.json["error"]["code"]) == (404, "not_found")
+
+
+def test_what_was_not_to_be_stored_is_not_found(http: FlaskClient) -> None:
+    id = http.post("/v1/responses", json={**ASK, "store": False}).json["id"]
+    assert http.get(f"/v1/responses/{id}").status_code == 404
+    chat = http.post(
+        "/v1/chat/completions", json={"model": "demo", "messages": [{"role": "user", "content": "x"}]}
+    )
+    assert http.get(f"/v1/responses/{chat.json['id']}").status_code == 404
+
+
+def test_a_running_response_is_cancelled_as_the_sdk_asks(http: FlaskClient, rooms_below: Below) -> None:
+    rooms_below.ledger.script = [HELLO[0]]
+    id = http.post("/v1/responses", json={**ASK, "background": True}).json["id"]
+    # an empty body under a JSON content type is what OpenAI's SDK sends
+    answer = http.post(f"/v1/responses/{id}/cancel", data=b"", content_type="application/json")
+    assert (answer.status_code, answer.json["status"]) == (200, "cancelled")
+    assert answer.json["output"][0]["content"][0]["text"] == "Hel"
+    assert http.post(f"/v1/responses/{id}/cancel").json == answer.json
+
+
+def test_cancelling_what_has_ended_changes_nothing(http: FlaskClient, stored: str) -> None:
+    assert http.post(f"/v1/responses/{stored}/cancel").json["status"] == "completed"
+
+
+def test_a_deleted_response_is_gone(http: FlaskClient, stored: str) -> None:
+    url = f"/v1/responses/{stored}"
+    answer = http.delete(url, data=b"", content_type="application/json")
+    assert answer.json == {"id": stored, "object": "response", "deleted": True}
+    assert http.get(url).status_code == 404
+    assert http.delete(url).status_code == 404
+
+
+def test_redis_being_away_is_a_503(http: FlaskClient, rooms_below: Below, stored: str) -> None:
+    rooms_below.store.away = True
+    answer = http.get(f"/v1/responses/{stored}")
+    assert (answer.status_code, answer.json["error"]["code"]) == (503, "storage_unavailable")
+    assert answer.headers["Retry-After"] == "2"
