@@ -1,0 +1,27 @@
+# One image for the API, the workers and Flower: `docker build -t stoker .`
+#
+# GPU engines bring their own programs: mount a llama-server built for CUDA and name it in local.json
+# (llama_server_binary). The engine inside the image computes on the CPU.
+
+FROM python:3.12-slim AS build
+COPY requirements-up.lock /
+RUN python -m venv /venv \
+    && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /requirements-up.lock
+
+FROM python:3.12-slim
+ENV PATH=/venv/bin:$PATH \
+    PYTHONPATH=/app \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    STOKER_DATA_DIR=/data \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+COPY --from=build /venv /venv
+COPY . /app
+WORKDIR /app
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin stoker \
+    && install --directory --owner=stoker --group=stoker --mode=0700 /data
+USER 10001:10001
+VOLUME /data
+EXPOSE 8080
+ENTRYPOINT ["python", "-m", "stoker"]
+CMD ["api"]

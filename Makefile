@@ -1,0 +1,81 @@
+# Stoker's two commands are `make up` and `make test`; both install what is missing into .venv first.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# the first of these that is new enough and can make an environment; PYTHON=... names another
+CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14
+FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
+
+.PHONY: help up test lint bench openapi demo-model lock clean
+
+help: ## show this
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
+
+up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a demo model
+	@$(BIN)/python -m stoker up $(ARGS)
+
+test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/dev.stamp ## check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+bench: $(VENV)/dev.stamp ## measure latency, throughput and CPU against a bare proxy
+	@$(BIN)/python -m bench $(ARGS)
+
+openapi: $(VENV)/up.stamp ## write the OpenAPI document to docs/openapi.json
+	@$(BIN)/python -m api.openapi docs/openapi.json
+
+demo-model: ## train the demo model anew (a few minutes on two cores)
+	$(MAKE) $(VENV)/dev.stamp
+	@$(PIP) install numpy gguf
+	@$(BIN)/python models/demo/train.py
+
+lock: $(VENV)/dev.stamp ## choose the newest versions that fit pyproject.toml
+	@$(PIP) install uv
+	@UV_CUSTOM_COMPILE_COMMAND="make lock" && export UV_CUSTOM_COMPILE_COMMAND \
+	  && compile="$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --python-version 3.11" \
+	  && $$compile --extra up --extra dev pyproject.toml -o requirements-dev.lock \
+	  && $$compile --extra up -c requirements-dev.lock pyproject.toml -o requirements-up.lock \
+	  && $$compile -c requirements-dev.lock pyproject.toml -o requirements.lock
+
+clean: ## remove the environment and the caches, not the data in .stoker
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/made.stamp:
+	@for python in $(CANDIDATES); do \
+	  if $$python -c '$(FIT)' 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "Stoker needs Python 3.11 or newer with its venv module; install it, or name one: make up PYTHON=/path/to/python3" >&2; \
+	  exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$($$found --version)"; \
+	$$found -m venv $(VENV)
+	@touch $@
+
+$(VENV)/up.stamp: requirements-up.lock pyproject.toml | $(VENV)/made.stamp
+	@$(call install,$<,the platform)
+	@touch $@
+
+# a superset of what `make up` installs, in the same versions
+$(VENV)/dev.stamp: requirements-dev.lock pyproject.toml | $(VENV)/made.stamp
+	@$(call install,$<,the platform and the tools to work on it)
+	@touch $(VENV)/up.stamp $@
+
+define install
+began=$$(date +%s); \
+echo "Installing $(2) into $(VENV): $$(grep -c '^[a-z].*==' $(1)) packages, once"; \
+$(PIP) install -r $(1) && $(PIP) install --no-deps --editable . \
+  && echo "Installed in $$(($$(date +%s) - began)) s"
+endef

@@ -1,0 +1,116 @@
+"""Speak to a running API over HTTP, with the standard library only."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+TIMEOUT_S = 10.0
+
+
+class ApiError(Exception):
+    """Raised when the API refuses or cannot be reached; the text is one sentence for a person."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        """`status` is the HTTP status, None when there was no answer."""
+        super().__init__(message)
+        self.status = status
+
+
+class Client:
+    """One API, addressed by its URL, with one key."""
+
+    def __init__(self, url: str, key: str | None, timeout_s: float = TIMEOUT_S) -> None:
+        """Nothing is sent yet. Raises `ApiError` when the URL is not one."""
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        try:
+            self._port = parts.port
+        except ValueError:
+            self._port = -1
+        if parts.scheme not in ("http", "https") or not parts.hostname or self._port == -1:
+            raise ApiError(f"{url} is not an address of an API; it should be like http://127.0.0.1:8080")
+        self.url = url.rstrip("/")
+        self._parts, self._host, self._key, self._timeout_s = parts, parts.hostname, key, timeout_s
+
+    def get(self, path: str) -> dict[str, Any]:
+        """GET a JSON object. Raises `ApiError`."""
+        return self._json("GET", path, None)
+
+    def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """POST a JSON object and read one. Raises `ApiError`."""
+        return self._json("POST", path, body or {})
+
+    def events(self, path: str, body: dict[str, Any], timeout_s: float) -> Iterator[dict[str, Any]]:
+        """POST and read the server-sent events of the answer as they come, until `[DONE]` or the end.
+
+        `timeout_s` bounds the silence between two events. Raises `ApiError`.
+        """
+        connection = self._connect(timeout_s)
+        try:
+            response = self._send(connection, "POST", path, body)
+            if response.status >= 400:
+                raise _refusal(response.status, response.read())
+            for line in response:
+                data = line.strip().removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
+                if data == b"[DONE]":
+                    return
+                if data:
+                    yield json.loads(data)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise self._unreachable(error) from error
+        finally:
+            connection.close()
+
+    def _json(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        connection = self._connect(self._timeout_s)
+        try:
+            response = self._send(connection, method, path, body)
+            data = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise self._unreachable(error) from error
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise _refusal(response.status, data)
+        try:
+            answer = json.loads(data)
+        except ValueError as error:
+            raise ApiError(f"what answers at {self.url} is not Stoker's API: it sent no JSON") from error
+        return answer if isinstance(answer, dict) else {"data": answer}
+
+    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+        return kind(self._host, self._port, timeout=timeout_s)
+
+    def _send(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: dict[str, Any] | None
+    ) -> http.client.HTTPResponse:
+        headers = {"Accept": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        payload = None if body is None else json.dumps(body).encode()
+        connection.request(method, self._parts.path.rstrip("/") + path, payload, headers)
+        return connection.getresponse()
+
+    def _unreachable(self, error: Exception) -> ApiError:
+        if isinstance(error, ConnectionRefusedError):
+            return ApiError(f"no API answers at {self.url}; start one with `stoker up` (or `make up`)")
+        return ApiError(f"the API at {self.url} does not answer: {error or type(error).__name__}")
+
+
+def in_path(name: str) -> str:
+    """A model's name as a part of a path; its slash, if it has one, stays."""
+    return quote(name, safe="/")
+
+
+def _refusal(status: int, data: bytes) -> ApiError:
+    try:
+        error = json.loads(data)["error"]
+        return ApiError(f"{error['message']} ({error.get('code') or status})", status)
+    except (ValueError, KeyError, TypeError):
+        return ApiError(f"the API answered with status {status}", status)

@@ -1,0 +1,190 @@
+"""The program `stoker`: each command reads the settings, wires the rooms it needs and hands over."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from dataclasses import asdict, replace
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import click
+
+from config.errors import ConfigError
+from config.keys import read_keys
+from config.load import load_settings
+from config.logging import setup
+from config.settings import Settings
+from stoker.client import ApiError, Client
+from stoker.running import read_run
+from stoker.screen import Screen
+from stoker.version import version
+
+WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # it becomes the name of a queue
+
+
+class FrontDoor(click.Group):
+    """Turns what our rooms raise into one clean text and an exit code: 2 for the configuration, else 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except ConfigError as error:
+            click.echo(f"The configuration cannot be used:\n{error}", err=True)
+            ctx.exit(2)
+        except ApiError as error:
+            click.echo(str(error), err=True)
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            ctx.exit(130)
+
+
+@click.group(cls=FrontDoor, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version())
+def cli() -> None:
+    """Serve language models from your own GPUs."""
+
+
+@cli.command("up")
+@click.option("--ask/--no-ask", default=True, help="Ask the demo model one question when it is loaded.")
+@click.option("--flower/--no-flower", default=True, help="Run the task monitor.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the API (default: as configured).")
+def run_up(ask: bool, flower: bool, port: int | None) -> None:
+    """Run the whole platform on this machine."""
+    from stoker.up import Wishes, up  # noqa: PLC0415 - each command pays for its own imports only
+
+    sys.exit(up(load_settings(), Wishes(ask=ask, flower=flower, port=port), Screen()))
+
+
+@cli.command("api")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: as configured).")
+def run_api(port: int | None) -> None:
+    """Run the HTTP API."""
+    settings = load_settings()
+    setup(settings)
+    if port is not None:
+        settings = replace(settings, api=replace(settings.api, port=port))
+    from api import server  # noqa: PLC0415
+
+    server.serve(settings)
+
+
+@cli.command("worker")
+@click.option("--name", default="cpu0", show_default=True, help="Name of the worker, such as gpu0.")
+def run_worker(name: str) -> None:
+    """Run the worker of one GPU."""
+    if not re.fullmatch(WORKER_NAME, name, re.ASCII):
+        raise click.BadParameter(f"must match {WORKER_NAME}", param_hint="--name")
+    settings = load_settings()
+    setup(settings)
+    from workers import main as workers_main  # noqa: PLC0415
+
+    workers_main.run(name, settings)
+
+
+@cli.command("flower")
+@click.option("--address", help="Address to listen on (default: as configured).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: as configured).")
+def run_flower(address: str | None, port: int | None) -> None:
+    """Run the task monitor; the variable FLOWER_BASIC_AUTH must hold its user:password."""
+    settings = load_settings()
+    if not os.environ.get("FLOWER_BASIC_AUTH"):
+        raise click.ClickException("set FLOWER_BASIC_AUTH=user:password; Flower is never run without one")
+    from stoker.plans import flower_argv  # noqa: PLC0415
+
+    argv = flower_argv(address or settings.flower.host, settings.flower.port if port is None else port)
+    os.execv(argv[0], argv)  # noqa: S606 - Flower takes this process' place
+
+
+def _reach(function: Any) -> Any:
+    """The option that says which API is meant."""
+    return click.option("--url", envvar="STOKER_URL", help="Address of the API (default: the running one).")(
+        function
+    )
+
+
+@cli.command("load")
+@click.argument("name")
+@click.option("--replicas", type=click.IntRange(1), help="How many (default: as configured).")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
+@_reach
+def run_load(name: str, replicas: int | None, wait: bool, url: str | None) -> None:
+    """Load a configured model."""
+    from stoker.lifecycle import change, show_change  # noqa: PLC0415
+
+    client = _admin(url)
+    row = change(client, "load", name, **({} if replicas is None else {"replicas": replicas}))
+    show_change(client, "load", row, Screen(), wait=wait)
+
+
+@cli.command("unload")
+@click.argument("name")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
+@_reach
+def run_unload(name: str, wait: bool, url: str | None) -> None:
+    """Unload a model: finish what runs, cancel what waits."""
+    from stoker.lifecycle import change, show_change  # noqa: PLC0415
+
+    client = _admin(url)
+    show_change(client, "unload", change(client, "unload", name), Screen(), wait=wait)
+
+
+@cli.command("status")
+@click.option("--json", "as_json", is_flag=True, help="All that the API says, as JSON.")
+@_reach
+def run_status(as_json: bool, url: str | None) -> None:
+    """Show the models and what they do."""
+    from stoker.lifecycle import table  # noqa: PLC0415
+
+    models = _admin(url).get("/v1/admin/models").get("models", [])
+    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(table(models)))
+
+
+@cli.command("ask")
+@click.argument("question")
+@click.option("--model", help="Which model (default: one that is loaded).")
+@_reach
+def run_ask(question: str, model: str | None, url: str | None) -> None:
+    """Ask a model, show its answer and how long it took."""
+    from stoker.question import ask, some_model  # noqa: PLC0415
+
+    settings = load_settings()
+    keys = read_keys(settings.data_dir)
+    client = Client(_url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None))
+    timing = ask(client, model or some_model(client), question, lambda text: click.echo(text, nl=False))
+    click.echo(f"\n({timing})")
+
+
+@cli.command("config")
+def run_config() -> None:
+    """Check the configuration and show what is in force."""
+    settings = load_settings()
+    shown = asdict(settings)
+    parts = urlsplit(settings.redis.url)
+    if parts.password is not None:
+        place = parts.netloc.rpartition("@")[2]
+        shown["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{place}"))
+    click.echo(json.dumps(shown, indent=2, default=str))
+
+
+def _admin(url: str | None) -> Client:
+    settings = load_settings()
+    keys = read_keys(settings.data_dir)
+    key = os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
+    return Client(_url(settings, url), key)
+
+
+def _url(settings: Settings, url: str | None) -> str:
+    """The API that is meant: the one named, the one that `stoker up` runs, or the configured one."""
+    if url:
+        return url
+    running = read_run(settings.data_dir).get("url")
+    return str(running or f"http://{settings.api.host}:{settings.api.port}")
+
+
+def main() -> None:
+    """Run the command line."""
+    cli()

@@ -1,0 +1,65 @@
+"""Ask a model one question through the whole path, and say how long it took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stoker.client import ApiError, Client
+
+SILENCE_S = 120.0
+DELTAS = ("response.output_text.delta", "response.reasoning_text.delta")
+ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds until the first token and until the end, and the tokens the engine counted."""
+
+    first_s: float
+    total_s: float
+    tokens: int
+
+    def __str__(self) -> str:
+        """One line for a person."""
+        speed = f", {self.tokens / self.total_s:.0f} tokens/s" if self.tokens and self.total_s > 0 else ""
+        return (
+            f"first token after {1000 * self.first_s:.0f} ms, "
+            f"{self.tokens} tokens in {1000 * self.total_s:.0f} ms{speed}"
+        )
+
+
+def ask(client: Client, model: str, question: str, show: Callable[[str], None]) -> Timing:
+    """Stream the answer, giving each piece of its text to `show`. Raises `ApiError` when there is none."""
+    began = time.monotonic()
+    first: float | None = None
+    body = {"model": model, "input": question, "stream": True}
+    for event in client.events("/v1/responses", body, SILENCE_S):
+        kind = event.get("type")
+        if kind in DELTAS and first is None:
+            first = time.monotonic() - began
+        if kind == "response.output_text.delta":
+            show(str(event["delta"]))
+        elif kind in ENDS:
+            total_s = time.monotonic() - began
+            response = event.get("response", {})
+            if kind == "response.failed":
+                error = response.get("error") or {}
+                raise ApiError(f"{model} gave no answer: {error.get('message', 'it failed')}")
+            tokens = int((response.get("usage") or {}).get("output_tokens", 0))
+            return Timing(total_s if first is None else first, total_s, tokens)
+        elif kind == "error":
+            raise ApiError(f"{model} gave no answer: {event.get('message', 'it failed')}")
+    raise ApiError(f"{model} gave no answer: the stream ended too soon")
+
+
+def some_model(client: Client) -> str:
+    """A model that can be asked now. Raises `ApiError` when there is none."""
+    models = client.get("/v1/models").get("data", [])
+    ready = [str(model["id"]) for model in models if model.get("state") == "loaded"]
+    if not ready:
+        raise ApiError(
+            "no model is loaded; `stoker status` shows those there are, `stoker load NAME` loads one"
+        )
+    return ready[0]

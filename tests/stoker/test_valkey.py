@@ -1,0 +1,94 @@
+"""The embedded server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+import redis
+
+from stoker.lock import Lock
+from stoker.ports import free_port
+from stoker.valkey import HOST, NoServer, find_server, server_plan
+
+from .conftest import eventually
+
+PASSWORD = "correct-horse"
+
+
+@pytest.fixture
+def server(supervisor, tmp_path):
+    try:
+        found = find_server()
+    except NoServer:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip("no Redis server here")
+    lock = Lock(tmp_path)
+    port = free_port(HOST, 0)
+    supervisor.starting = False
+    yield supervisor.start(server_plan(found, tmp_path, port, PASSWORD, lock.fd)), port
+    os.close(lock.fd)
+
+
+def connect(port):
+    client = redis.Redis(HOST, port, password=PASSWORD, retry=None)
+    assert eventually(lambda: answers(client))
+    return client
+
+
+def answers(client):
+    try:
+        return client.ping()
+    except redis.RedisError:
+        return False
+
+
+def test_it_asks_for_the_password_and_nobody_can_read_it(server, tmp_path):
+    part, port = server
+    connect(port)
+
+    with pytest.raises(redis.AuthenticationError):
+        redis.Redis(HOST, port).ping()
+    assert PASSWORD not in Path(f"/proc/{part.pid}/cmdline").read_text()
+    assert stat.S_IMODE((tmp_path / "redis" / "server.conf").stat().st_mode) == 0o600
+
+
+def test_it_never_forgets_to_make_room(server):
+    _, port = server
+
+    assert connect(port).config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+
+
+def test_it_keeps_its_data_through_kill_9(server, supervisor, said):
+    part, port = server
+    client = connect(port)
+    client.set("kept", "yes")
+    client.execute_command("WAITAOF", 1, 0, 2000)  # at most a second passes until it is on the disk
+    os.kill(part.pid, signal.SIGKILL)
+
+    assert supervisor.until(lambda: len(said) == 2, 5)
+    assert connect(port).get("kept") == b"yes"
+
+
+def test_asked_to_stop_it_writes_all_and_ends_well(server, supervisor):
+    part, port = server
+    connect(port).set("a", 1)
+
+    assert supervisor.stop() is True
+    assert "bye bye" in part.plan.log.read_text()
+
+
+def test_a_server_that_is_too_old_is_not_taken(tmp_path, monkeypatch):
+    old = tmp_path / "redis-server"
+    old.write_text("#!/bin/sh\necho Redis server v=6.2.14 sha=0:0 malloc=x bits=64 build=0\n")
+    old.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    assert find_server().program != old
+    old.write_text(old.read_text().replace("6.2.14", "7.0.15"))
+    assert find_server().program == old
+    assert find_server().label == "redis 7.0.15"
