@@ -8,9 +8,14 @@ from tests.scheduler.house import House
 
 
 @pytest.fixture
-def house(client: redis.Redis, settings: Settings) -> House:
+def empty_house(client: redis.Redis, settings: Settings) -> House:
+    """Nothing registered, nothing loaded."""
+    return House(client, settings)
+
+
+@pytest.fixture
+def house(empty_house: House) -> House:
     """One worker, model alpha loaded with two slots."""
-    house = House(client, settings)
-    house.register()
-    house.load()
-    return house
+    empty_house.register()
+    empty_house.load()
+    return empty_house

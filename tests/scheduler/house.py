@@ -30,20 +30,61 @@ class House:
     def prefix(self) -> str:
         return self.ledger.scripts.prefix
 
+    # ---- time
+
     def pass_time(self, seconds: float) -> None:
         self.ledger.scripts.offset_us += int(seconds * 1e6)
         self.fleet.scripts.offset_us = self.ledger.scripts.offset_us
 
+    def live(self, seconds: float, *beating: str) -> int:
+        """Let time pass as it does in a running house: the reaper looks every second, these workers beat.
+
+        Returns how many the reaper closed.
+        """
+        closed = 0
+        while seconds > 0:
+            step = min(seconds, 1.0)
+            self.pass_time(step)
+            seconds -= step
+            for worker in beating:
+                self.ledger.beat(worker, self.incarnations[worker])
+            closed += self.ledger.expire()
+        return closed
+
+    # ---- workers and models
+
     def register(self, worker: str = "w1") -> str:
-        self.incarnations[worker] = self.ledger.register(worker, f"{self.prefix}bells:{worker}", "ring @ID@", "cpu")
+        bell_key = f"{self.prefix}bells:{worker}"
+        self.incarnations[worker] = self.ledger.register(worker, bell_key, "ring @ID@", "cpu")
         return self.incarnations[worker]
 
     def load(self, model: str = "alpha", slots: int = 2, replicas: int = 1) -> list[str]:
         change = self.fleet.load(model, replicas)
         for item in change.assignments:
-            self.fleet.replica_starting(item.replica, item.worker, self.incarnations[item.worker])
-            self.fleet.replica_up(item.replica, item.worker, self.incarnations[item.worker], slots, 4242)
+            self.starting(item.replica, item.worker)
+            self.up(item.replica, item.worker, slots)
         return [item.replica for item in change.assignments]
+
+    def starting(self, replica: str, worker: str = "w1") -> str | None:
+        return self.fleet.replica_starting(replica, worker, self.incarnations[worker])
+
+    def up(self, replica: str, worker: str = "w1", slots: int = 2) -> bool:
+        return self.fleet.replica_up(replica, worker, self.incarnations[worker], slots, 4242)
+
+    def crash(self, replica: str, worker: str = "w1", code: str = "engine_crashed") -> None:
+        self.fleet.replica_down(
+            replica, worker, self.incarnations[worker], code=code, message="killed by SIGSEGV"
+        )
+
+    def stopped(self, replica: str, worker: str = "w1") -> None:
+        self.fleet.replica_down(
+            replica, worker, self.incarnations[worker], code="unloaded", message="the model was unloaded"
+        )
+
+    def model(self, name: str = "alpha") -> str:
+        return str(self.fleet.row(name).state)
+
+    # ---- requests
 
     def admit(self, tenant: str = "acme", band: str = "normal", model: str = "alpha", **more: object) -> str:
         ticket = Ticket(f"resp_{next(COUNTER):06d}", tenant, model, "test", b"{}", b"{}", band=band)
@@ -52,6 +93,12 @@ class House:
     def claim(self, id: str, worker: str = "w1") -> Claim | None:
         return self.ledger.claim(worker, self.incarnations[worker], id)
 
+    def run(self, id: str, worker: str = "w1") -> Claim:
+        """Claim a ticket that is there to be claimed."""
+        claim = self.claim(id, worker)
+        assert claim, f"{id} is {self.status(id)}"
+        return claim
+
     def say(self, claim: Claim, number: int, *texts: str) -> dict[str, str]:
         events = tuple(TextDelta(text).encode() for text in texts)
         return self.ledger.write([Entry(claim.id, claim.fence, number, events)], [])
@@ -59,9 +106,21 @@ class House:
     def release(self, claim: Claim, status: Status = Status.COMPLETED, **more: object) -> None:
         self.ledger.write([], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
 
+    def serve(self, worker: str = "w1", **release: object) -> str | None:
+        """Answer one bell: claim, and release at once. Returns whose bell it was, None when none rang."""
+        id = self.hear(worker)
+        if id is not None:
+            self.release(self.run(id, worker), **release)  # type: ignore[arg-type]
+        return id
+
+    # ---- looking
+
     def status(self, id: str) -> str:
         value = self.client.hget(f"{self.prefix}ticket:{id}", "status")
         return value.decode() if value else "gone"
+
+    def field(self, id: str, name: str) -> str:
+        return (self.client.hget(f"{self.prefix}ticket:{id}", name) or b"").decode()
 
     def log(self, id: str) -> list[object]:
         return [decode(fields[b"e"]) for _, fields in self.client.xrange(f"{self.prefix}log:{id}")]
@@ -71,12 +130,17 @@ class House:
         assert len(ends) == 1, f"{id} has {len(ends)} terminal events"
         return ends[0]
 
+    def hear(self, worker: str = "w1") -> str | None:
+        """The id rung for the earliest."""
+        bell = self.client.rpop(f"{self.prefix}bells:{worker}")
+        return bell.decode().removeprefix("ring ") if bell else None
+
     def bells(self, worker: str = "w1") -> list[str]:
         """The ids rung for, the earliest first; hearing them empties the list."""
-        heard = []
-        while (bell := self.client.rpop(f"{self.prefix}bells:{worker}")) is not None:
-            heard.append(bell.decode().removeprefix("ring "))
-        return heard
+        return list(iter(lambda: self.hear(worker), None))
+
+    def waiting(self, model: str = "alpha") -> list[str]:
+        return [id.decode() for id in self.client.zrange(f"{self.prefix}waiting:{model}", 0, -1)]
 
     def taken(self) -> int:
         keys = self.client.keys(f"{self.prefix}slots:*")

@@ -1,0 +1,183 @@
+"""Every key in Redis: its name, its type, what it holds, who writes it, how long it stays.
+
+The scripts build these names themselves (`lua/include/base.lua`); this table is for people, and
+`tests/scheduler/test_keys.py` holds the two together. All names begin with `{<prefix>}:`, whose hash tag
+keeps them in one slot. Celery's own queues lie beside them under `<prefix>.celery:`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One kind of key; what varies in its name is in <>. Writers are scripts, or Python files."""
+
+    name: str
+    type: str
+    holds: str
+    writers: str
+    stays: str
+
+    def matches(self, name: str) -> bool:
+        """True when a key of that name (behind the prefix) is of this kind."""
+        parts = re.split(r"(<\w+>)", self.name)
+        pattern = "".join("[^ ]+" if part.startswith("<") else re.escape(part) for part in parts)
+        return re.fullmatch(pattern, name) is not None
+
+
+EMPTY = "until it is empty"
+ENDED = "until some time after the end: retention, or 60 s when not stored"
+FOREVER = "for good"
+
+KEYS = (
+    # ---- a request
+    Key(
+        "ticket:<id>",
+        "hash",
+        "the truth about a request: status, tenant, weight, model, band, dialect, generation, echo, inboxes, "
+        "store, keep_s, cost, attempts, cancel, last (number of its last event), bytes (size of its log); "
+        "while somebody has it: replica, worker, fence, call; and admitted, dispatched, claimed, ended (_us)",
+        "admit append attach cancel claim delete include/dispatch include/lost include/terminal",
+        ENDED,
+    ),
+    Key(
+        "log:<id>",
+        "stream",
+        "what was said: entry n has the id n-0 and the event as its field e; the last one is terminal",
+        "delete include/log include/terminal",
+        ENDED,
+    ),
+    Key(
+        "deadlines",
+        "zset",
+        "tickets that have not ended, by the time at which they will be",
+        "admit claim expire include/terminal",
+        EMPTY,
+    ),
+    Key(
+        "idempotency:<tenant>:<key>",
+        "hash",
+        "the id of the first response to this Idempotency-Key, and the hash of its body",
+        "admit",
+        "900 s from the admission",
+    ),
+    # ---- the line
+    Key(
+        "line:<model>:<band>:<tenant>",
+        "zset",
+        "a tenant's waiting tickets, by admission",
+        "include/line",
+        EMPTY,
+    ),
+    Key(
+        "turn:<model>:<band>",
+        "zset",
+        "the tenants with a line there, by what they were served (tokens divided by weight)",
+        "include/line",
+        EMPTY,
+    ),
+    Key("waiting:<model>", "zset", "all waiting tickets of a model, by admission", "include/line", EMPTY),
+    Key(
+        "passed:<model>",
+        "hash",
+        "how often each waiting band was passed over since its last turn",
+        "include/line",
+        EMPTY,
+    ),
+    Key(
+        "served:<model>",
+        "hash",
+        "what each tenant was served; @floor is the level at which who was idle starts",
+        "include/line",
+        FOREVER,
+    ),
+    # ---- what runs
+    Key(
+        "slots:<replica>",
+        "set",
+        "the tickets that hold its slots: dispatched or running",
+        "include/dispatch include/lost include/replica include/terminal",
+        EMPTY,
+    ),
+    Key(
+        "leases",
+        "zset",
+        "dispatched and running tickets, by the time at which they count as lost",
+        "beat claim expire include/dispatch include/lost include/terminal",
+        EMPTY,
+    ),
+    Key("fence", "string", "the last fence or incarnation given out", "include/base", FOREVER),
+    # ---- workers
+    Key(
+        "workers",
+        "zset",
+        "registered workers, by the time at which they count as silent",
+        "beat expire register include/replica",
+        EMPTY,
+    ),
+    Key(
+        "worker:<worker>",
+        "hash",
+        "incarnation (missing: given up), bell_key and bell, device, about, since_us, draining",
+        "deregister register include/replica",
+        "until it deregisters",
+    ),
+    Key("hosts:<worker>", "set", "the replicas assigned to a worker", "begin_load include/replica", EMPTY),
+    # ---- models
+    Key(
+        "model:<model>",
+        "hash",
+        "state, operation (the latest), wanted (replicas; 0: an operator unloaded it), code and last_error, "
+        "wait_ms (average), rotation, loaded_us, changed_us",
+        "begin_load begin_unload claim replica_up start_over include/dispatch include/replica",
+        FOREVER,
+    ),
+    Key(
+        "replicas:<model>",
+        "set",
+        "the replicas of a model, in any state",
+        "begin_load include/replica",
+        EMPTY,
+    ),
+    Key(
+        "ready:<model>",
+        "set",
+        "those of them that take tickets",
+        "begin_unload deregister replica_up include/replica",
+        EMPTY,
+    ),
+    Key(
+        "replica:<replica>",
+        "hash",
+        "state, model, worker, operation, progress, slots, pid, lease_us, call, up_us",
+        "begin_load begin_unload replica_progress replica_starting replica_up include/replica",
+        "until it is down",
+    ),
+    Key(
+        "operation:<id>",
+        "hash",
+        "a load or unload: kind, model, status, stage, progress, error, created_us, finished_us",
+        "begin_load begin_unload replica_progress replica_starting include/replica",
+        "a day",
+    ),
+    # ---- the house
+    Key("expired_at", "string", "when `expire` ran last, to notice that Redis was away", "expire", FOREVER),
+    Key("probe", "string", "nothing: it is written to see that writing works", "scheduler/ledger.py", "60 s"),
+    Key("audit", "stream", "who changed what, as a chain of hashes", "governance/audit.py", FOREVER),
+    Key("inbox:<name>", "channel", "copies of events for one API process", "include/log", "is not kept"),
+    Key(
+        "bell:<worker>",
+        "channel",
+        "cancels for what a worker runs; its beat repeats them",
+        "cancel delete expire",
+        "is not kept",
+    ),
+)
+
+
+def find(name: str) -> Key | None:
+    """The kind of a key by its name behind the prefix; None when there is no such kind."""
+    return next((key for key in KEYS if key.matches(name)), None)

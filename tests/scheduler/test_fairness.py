@@ -1,0 +1,349 @@
+"""Priority picks the band, fairness picks the tenant, order picks the ticket, room picks the replica."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import redis
+
+from config.settings import Settings
+from scheduler.errors import QueueFull
+from scheduler.ticket import Status
+from tests.scheduler.house import House
+
+PATIENCE = {"normal": 4, "low": 16}
+
+
+@pytest.fixture
+def counter(client: redis.Redis, settings: Settings) -> House:
+    """A house with one slot and a long line: who is served next is one bell."""
+    house = House(
+        client, replace(settings, queue=replace(settings.queue, max_depth=9999, max_depth_per_tenant=999))
+    )
+    house.register()
+    house.load(slots=1)
+    return house
+
+
+def served(house: House, turns: int, **release: object) -> list[str]:
+    """The tickets of the next turns, in order."""
+    ids = [house.serve(**release) for _ in range(turns)]
+    return [id for id in ids if id is not None]
+
+
+def keep_waiting(
+    house: House, lines: dict[tuple[str, str], int], turns: int, tokens: int | None = None
+) -> list[str]:
+    """Serve some turns while each (tenant, band) always has tickets in line; whose turn each was."""
+    whose = {}
+    for (tenant, band), weight in lines.items():
+        for _ in range(3):
+            whose[house.admit(tenant, band, weight=weight)] = (tenant, band)
+    turned = []
+    for _ in range(turns):
+        id = house.serve(**({} if tokens is None else {"tokens": tokens}))
+        assert id
+        turned.append(whose[id])
+        tenant, band = whose[id]
+        whose[house.admit(tenant, band, weight=lines[tenant, band])] = (tenant, band)
+    return turned
+
+
+# ---- bands
+
+
+def test_high_goes_before_normal_and_normal_before_low(counter: House) -> None:
+    counter.admit()  # takes the slot
+    low, normal, high = (counter.admit(band=band) for band in ("low", "normal", "high"))
+    assert served(counter, 4)[1:] == [high, normal, low]
+
+
+def test_a_band_goes_before_the_tenant_who_was_served_least(counter: House) -> None:
+    counter.admit("quiet")
+    first = counter.admit("busy", "high", cost=10_000)
+    second = counter.admit("busy", "high", cost=10_000)
+    waiting = counter.admit("quiet", "normal", cost=1)
+    assert served(counter, 4)[1:] == [first, second, waiting]
+
+
+@pytest.mark.parametrize(("band", "patience"), PATIENCE.items())
+def test_a_band_that_was_passed_over_as_often_as_its_patience_has_the_next_turn(
+    counter: House, band: str, patience: int
+) -> None:
+    turns = keep_waiting(counter, {("a", "high"): 1, ("a", band): 1}, 3 * (patience + 1) + 1)[1:]
+    bands = [band for _, band in turns]
+    assert bands == (["high"] * patience + [band]) * 3
+
+
+def test_with_all_bands_waiting_none_starves(counter: House) -> None:
+    turns = keep_waiting(counter, {("a", "high"): 1, ("a", "normal"): 1, ("a", "low"): 1}, 172)
+    bands = [band for _, band in turns]
+    shares = Counter(bands)
+    # one turn in 17 is low's; of the others one in 5 is normal's, a turn later when low's falls on it
+    assert shares["low"] == 10
+    assert shares["high"] > 3 * shares["normal"]
+    for band, patience in PATIENCE.items():
+        gaps = [len(run) for run in "".join("x" if one == band else "." for one in bands).split("x")]
+        assert max(gaps) <= patience + 1, band
+
+
+def test_a_band_that_is_alone_loses_its_impatience(counter: House) -> None:
+    counter.admit()
+    low = counter.admit(band="low")
+    highs = [counter.admit(band="high") for _ in range(20)]
+    assert served(counter, 22)[1:] == [*highs[:16], low, *highs[16:]]
+    # that low turn is over: the next low ticket is as patient as the first
+    counter.admit()
+    low = counter.admit(band="low")
+    highs = [counter.admit(band="high") for _ in range(17)]
+    assert served(counter, 19)[1:] == [*highs[:16], low, *highs[16:]]
+
+
+def test_a_band_that_left_the_line_unserved_takes_no_impatience_along(counter: House) -> None:
+    counter.admit()
+    low = counter.admit(band="low")
+    highs = [counter.admit(band="high") for _ in range(40)]
+    assert served(counter, 16)[1:] == highs[:15]
+    counter.ledger.cancel(low, "acme")  # one turn before it would have been served
+    late = counter.admit(band="low")
+    turns = served(counter, 18)
+    assert turns.index(late) == 17, "passed over 16 times of its own, and served in the next turn"
+
+
+# ---- tenants
+
+
+def test_the_tenant_who_was_served_least_is_next(counter: House) -> None:
+    counter.admit("x")
+    heavy, light = counter.admit("heavy", cost=500), counter.admit("light", cost=100)
+    again = counter.admit("heavy", cost=500), counter.admit("light", cost=100)
+    assert served(counter, 5)[1:3] == [heavy, light]
+    counter.admit("x")
+    third = counter.admit("light", cost=100)
+    assert counter.status(again[1]) == "completed"
+    assert counter.status(third) in {"queued", "dispatched"}
+
+
+def test_a_busy_tenant_does_not_starve_a_quiet_one(counter: House) -> None:
+    flood = [counter.admit("busy") for _ in range(100)]
+    assert served(counter, 10) == flood[:10]
+    quiet = counter.admit("quiet")
+    assert quiet in served(counter, 2), "the one that is dispatched already, then the quiet one"
+
+
+def test_shares_follow_weights_of_one_to_three(counter: House) -> None:
+    turns = keep_waiting(counter, {("one", "normal"): 1, ("three", "normal"): 3}, 400)
+    shares = Counter(tenant for tenant, _ in turns)
+    assert shares["three"] / shares["one"] == pytest.approx(3, rel=0.03)
+
+
+def test_shares_are_even_at_equal_weights(counter: House) -> None:
+    names = [f"t{number}" for number in range(8)]
+    turns = keep_waiting(counter, {(name, "normal"): 1 for name in names}, 400)
+    shares = [Counter(tenant for tenant, _ in turns)[name] for name in names]
+    jain = sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
+    assert jain >= 0.95
+    assert max(shares) - min(shares) <= 2
+
+
+def test_shares_follow_weights_within_every_band(counter: House) -> None:
+    lines = {("one", "high"): 1, ("three", "high"): 3, ("one", "low"): 1, ("three", "low"): 3}
+    turns = keep_waiting(counter, lines, 400)
+    shares = Counter(tenant for tenant, _ in turns)
+    assert shares["three"] / shares["one"] == pytest.approx(3, rel=0.05)
+
+
+def test_true_usage_settles_the_estimate(counter: House) -> None:
+    """Both are estimated alike; what one truly uses is three times the other's."""
+    whose = {counter.admit(tenant): tenant for tenant in ("terse", "verbose") for _ in range(3)}
+    used: Counter[str] = Counter()
+    for _ in range(200):
+        id = counter.hear()
+        assert id
+        tenant = whose[id]
+        tokens = 300 if tenant == "verbose" else 100
+        used[tenant] += tokens
+        whose[counter.admit(tenant)] = tenant
+        counter.release(counter.run(id), tokens=tokens)
+    assert used["verbose"] / used["terse"] == pytest.approx(1, rel=0.05)
+
+
+def test_a_long_answer_counts_as_what_it_was_and_no_more(client: redis.Redis, settings: Settings) -> None:
+    """One that took long is settled on its tenant's own account, not on top of what others had meanwhile."""
+    house = House(
+        client, replace(settings, queue=replace(settings.queue, max_depth=999, max_depth_per_tenant=999))
+    )
+    house.register()
+    house.load(slots=2)
+    house.admit("slow", cost=100)
+    slow = house.run(house.hear() or "")
+    for _ in range(100):
+        house.admit("quick", cost=100)
+    for _ in range(50):
+        house.serve(tokens=100)  # quick has 5000 by now
+    house.release(slow, tokens=3000)
+    next_one = house.admit("slow", cost=100)
+    assert next_one in [house.serve(tokens=100) for _ in range(3)]
+
+
+def test_an_unknown_true_usage_leaves_the_estimate(counter: House) -> None:
+    turns = keep_waiting(counter, {("a", "normal"): 1, ("b", "normal"): 1}, 40, tokens=None)
+    assert Counter(tenant for tenant, _ in turns) == {"a": 20, "b": 20}
+
+
+def test_a_ticket_that_never_ran_is_not_charged(counter: House) -> None:
+    counter.admit("other")
+    first = counter.admit("shy", cost=10_000)
+    assert served(counter, 1)
+    assert counter.status(first) == "dispatched"
+    counter.ledger.cancel(first, "shy")
+    counter.bells()
+    counter.admit("other")
+    others = [counter.admit("other") for _ in range(3)]
+    again = counter.admit("shy")
+    assert again in served(counter, 3), f"{again} waits for {others}"
+
+
+def test_who_was_idle_saves_no_credit(counter: House) -> None:
+    counter.admit("idle")
+    for _ in range(50):
+        counter.admit("busy")
+    served(counter, 41)
+    late = [counter.admit("idle") for _ in range(20)]
+    turns = served(counter, 10)
+    share = sum(id in late for id in turns)
+    assert 4 <= share <= 6, "from now on every other turn, and not the forty that it did not ask for"
+
+
+def test_a_second_ticket_does_not_send_the_first_one_back(counter: House) -> None:
+    """While the high band runs, the tenants of the low one keep their places among themselves."""
+    counter.admit("x", "high")
+    first = counter.admit("a", "low")
+    second = counter.admit("b", "low")
+    for _ in range(6):
+        counter.admit("x", "high")
+    served(counter, 4)
+    third = counter.admit("a", "low")
+    lows = [id for id in served(counter, 6) if counter.field(id, "band") == "low"]
+    assert lows == [first, second, third]
+
+
+# ---- order
+
+
+def test_a_tenants_tickets_are_served_in_the_order_they_came(counter: House) -> None:
+    ids = [counter.admit() for _ in range(30)]
+    assert served(counter, 30) == ids
+
+
+def test_a_ticket_that_comes_back_is_in_front_again(counter: House) -> None:
+    first, second, third = (counter.admit() for _ in range(3))
+    claim = counter.run(counter.hear() or "")
+    counter.release(claim, Status.FAILED, code="engine_crashed", retry=True)
+    assert counter.hear() == first, "its slot was given to itself again: it is the oldest"
+    counter.release(counter.run(first))
+    assert served(counter, 2) == [second, third]
+
+
+def test_coming_back_costs_the_tenant_nothing(counter: House) -> None:
+    counter.admit("a-unlucky", cost=1000)
+    for tenant in ("a-unlucky", "b-other", "a-unlucky", "b-other"):
+        counter.admit(tenant, cost=1000)
+    first = counter.run(counter.hear() or "")
+    counter.release(first, Status.FAILED, code="engine_crashed", retry=True)
+    tenants = [counter.field(id, "tenant") for id in served(counter, 5)]
+    assert tenants == ["a-unlucky", "b-other", "a-unlucky", "b-other", "a-unlucky"]
+
+
+# ---- replicas
+
+
+def house_of(client: redis.Redis, settings: Settings, replicas: int, slots: int) -> tuple[House, list[str]]:
+    house = House(client, settings)
+    for number in range(replicas):
+        house.register(f"w{number + 1}")
+    return house, house.load(replicas=replicas, slots=slots)
+
+
+@pytest.mark.parametrize("replicas", [2, 3, 4])
+def test_idle_replicas_are_used_in_turn(client: redis.Redis, settings: Settings, replicas: int) -> None:
+    house, names = house_of(client, settings, replicas, slots=2)
+    used: Counter[str] = Counter()
+    for _ in range(3 * replicas):
+        id = house.admit()
+        used[house.field(id, "replica")] += 1
+        house.release(house.run(id, house.field(id, "worker")))
+    assert used == dict.fromkeys(names, 3)
+
+
+def test_the_least_loaded_replica_is_next(client: redis.Redis, settings: Settings) -> None:
+    house, names = house_of(client, settings, 3, slots=2)
+    ids = [house.admit() for _ in range(6)]
+    assert Counter(house.field(id, "replica") for id in ids[:3]) == dict.fromkeys(names, 1)
+    assert Counter(house.field(id, "replica") for id in ids) == dict.fromkeys(names, 2)
+    freed = house.field(ids[4], "replica")
+    house.release(house.run(ids[4], house.field(ids[4], "worker")))
+    assert house.field(house.admit(), "replica") == freed
+
+
+def test_load_is_measured_by_the_share_of_taken_slots(client: redis.Redis, settings: Settings) -> None:
+    house = House(client, settings)
+    house.register("w1")
+    house.register("w2")
+    change = house.fleet.load("alpha", 2)
+    for item, slots in zip(change.assignments, (1, 4), strict=True):
+        house.starting(item.replica, item.worker)
+        house.up(item.replica, item.worker, slots)
+    ids = [house.admit() for _ in range(5)]
+    shares = Counter(house.field(id, "replica") for id in ids)
+    assert shares == {change.assignments[0].replica: 1, change.assignments[1].replica: 4}
+
+
+def test_no_replica_takes_more_than_its_slots(client: redis.Redis, settings: Settings) -> None:
+    house, names = house_of(client, settings, 2, slots=3)
+    for _ in range(20):
+        house.admit()
+    for name in names:
+        assert house.client.scard(f"{house.prefix}slots:{name}") == 3
+    assert len(house.waiting()) == 14
+
+
+# ---- bounds
+
+
+def test_a_model_without_a_line_takes_what_it_has_room_for(client: redis.Redis, settings: Settings) -> None:
+    house = House(client, replace(settings, queue=replace(settings.queue, max_depth=0)))
+    house.register()
+    house.load(slots=2)
+    house.admit()
+    house.admit()
+    with pytest.raises(QueueFull):
+        house.admit()
+
+
+def test_two_models_have_two_lines(house: House) -> None:
+    house.load("beta", slots=1)
+    for _ in range(3):
+        house.admit(model="alpha")
+    waiting = [house.admit(model="beta") for _ in range(2)][1]
+    assert house.waiting("beta") == [waiting]
+    assert len(house.waiting("alpha")) == 1
+
+
+def test_the_average_wait_is_what_a_refusal_tells(client: redis.Redis, settings: Settings) -> None:
+    house = House(client, replace(settings, queue=replace(settings.queue, max_depth=1)))
+    house.register()
+    house.load(slots=1)
+    house.admit()
+    house.admit()
+    house.pass_time(20)
+    house.serve()
+    house.serve()
+    house.admit()
+    house.admit()
+    with pytest.raises(QueueFull) as refusal:
+        house.admit()
+    assert refusal.value.details["avgWaitMs"] == pytest.approx(20_000, rel=0.01)
+    assert refusal.value.retry_after_s in {20, 21}
