@@ -42,7 +42,9 @@ def make_ticket(
     generation = parsed.generation.to_json()
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _KEY.fullmatch(key):
-        raise InvalidRequest("must be 1 to 255 visible ASCII characters", param="Idempotency-Key")
+        raise InvalidRequest(
+            "Idempotency-Key must be 1 to 255 visible ASCII characters", param="Idempotency-Key"
+        )
     most = parsed.generation.sampling.max_tokens
     return Ticket(
         id=f"{dialect.ID_PREFIX}{secrets.token_hex(16)}",

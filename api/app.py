@@ -32,6 +32,7 @@ def create_app(settings: Settings, rooms: Rooms | None = None) -> Flask:
         OPENAPI_URL_PREFIX="/",
         OPENAPI_SWAGGER_UI_PATH="/docs",
         OPENAPI_SWAGGER_UI_URL="/static/swagger-ui/",
+        OPENAPI_SWAGGER_UI_CONFIG={"validatorUrl": None},  # it would ask a server on the internet
         API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}, "security": [{"key": []}]},
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not

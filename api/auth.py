@@ -105,7 +105,7 @@ def band_of(asked: str | None, tenant: Tenant) -> str:
 
 def is_loopback(host: str) -> bool:
     """Whether a listening address can be reached from this machine only."""
-    if host == "localhost" or host.startswith("unix:"):
+    if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback

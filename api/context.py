@@ -20,6 +20,7 @@ from config.redis import blocking, commands
 from config.settings import Settings
 from config.tenants import Tenants
 from fleet.models import Fleet
+from governance.audit import Audit
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
 from streams.inbox import Inbox
@@ -53,6 +54,7 @@ class Rooms:
     fleet: Fleet
     inbox: Inbox
     reaper: Reaper
+    audit: Audit
     probe: Probe
     hangups: Hangups
     seats: Seats
@@ -88,6 +90,7 @@ def open_rooms(settings: Settings) -> Rooms:
         fleet=Fleet(client, settings),
         inbox=Inbox(client, blocking(settings), settings.redis.prefix),
         reaper=Reaper(ledger),
+        audit=Audit(client, settings.redis.prefix),
         probe=Probe(settings),
         hangups=Hangups(),
         seats=Seats(settings.api.threads),

@@ -85,9 +85,21 @@ CODES: Mapping[str, Kind] = {
     "deadline_exceeded": Kind(504, SERVER),
     "stream_lost": Kind(504, SERVER),
     "worker_lost": Kind(503, SERVER, retry=True),
-    "worker_stopped": Kind(503, SERVER, retry=True),
+    "worker_shutdown": Kind(503, SERVER, retry=True),
     "unload_deadline": Kind(503, SERVER),
+    "load_failed": Kind(503, SERVER),
+    "load_timeout": Kind(503, SERVER),
+    "load_cancelled": Kind(503, SERVER),
+    "load_interrupted": Kind(503, SERVER, retry=True),
 }
+
+MESSAGES: Mapping[str, str] = {
+    "cancelled": "the response was cancelled",
+    "queue_timeout": "no replica became free in time",
+    "deadline_exceeded": "the response took longer than a request may",
+    "storage_unavailable": "the shared store (Redis) was away for too long",
+}
+"""What an end without a message of its own says."""
 
 UNKNOWN = Kind(500, SERVER)
 """For a code that is not in the table: a room has grown and the table has not."""
@@ -164,6 +176,6 @@ def headers_of(error: StokerError) -> dict[str, str]:
 def failure(end: End) -> StokerError:
     """The error of a response that ended without an answer: `Evicted` if its turn never came, or `Failed`."""
     code = end.code or ("cancelled" if end.status == "cancelled" else "engine_error")
-    message = end.message or f"The response ended without an answer ({code})."
+    message = end.message or MESSAGES.get(code, "the response ended without an answer")
     family = Failed if end.run_ms else Evicted
     return family(message, code=code, retry_after_s=5 if kind_of(code).retry else None)

@@ -122,7 +122,10 @@ class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest ha
             codes = [*errors, *_usual_codes(access, body, mistaken)]
             operation: dict[str, Any] = {
                 "operationId": view.__name__,
-                "responses": {**_answers(answers, streams), **_failures(codes)},
+                "responses": {
+                    **_answers(answers, streams, measured=streams and body is not None),
+                    **_failures(codes),
+                },
                 "parameters": [*query, *headers],
             }
             if access is Access.PUBLIC:
@@ -167,14 +170,18 @@ def _usual_codes(access: Access, body: type[Shape] | None, mistaken: type[ApiErr
     return codes
 
 
-def _answers(answers: Mapping[int, type[marshmallow.Schema]], streams: bool) -> dict[str, Any]:
-    documented = {}
+def _answers(
+    answers: Mapping[int, type[marshmallow.Schema]], streams: bool, *, measured: bool
+) -> dict[str, Any]:
+    documented: dict[str, Any] = {}
     for status, schema in answers.items():
         content: dict[str, Any] = {"application/json": {"schema": schema}}
         if streams and status == 200:
             about = "Server-sent events, the last one `data: [DONE]`."
             content["text/event-stream"] = {"schema": {"type": "string", "description": about}}
         documented[str(status)] = {"description": http.HTTPStatus(status).phrase, "content": content}
+        if measured:
+            documented[str(status)]["headers"] = MEASUREMENTS
     return documented
 
 
@@ -192,6 +199,16 @@ def _failures(codes: Sequence[str]) -> dict[str, Any]:
         for status, named in sorted(by_status.items())
     }
 
+
+MEASUREMENTS = {
+    name: {"description": f"{about} Not with a stream.", "schema": {"type": kind}}
+    for name, kind, about in (
+        ("X-Queue-Wait-Ms", "integer", "How long the request waited for its turn."),
+        ("X-GPU-Time-Ms", "integer", "How long the engine worked on it."),
+        ("X-Cache-Hit", "boolean", "Whether a part of the prompt was known already."),
+        ("X-Cache-Tokens-Reused", "integer", "How many tokens of it were."),
+    )
+}
 
 _RETRY_AFTER = {
     "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}

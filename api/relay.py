@@ -11,6 +11,8 @@ from api import sse
 from api.dialects.base import Rendering
 from api.hangups import Hangups
 from config.settings import Settings
+from scheduler.errors import StorageUnavailable
+from scheduler.scripts import translate
 from streams.errors import StreamLost
 from streams.events import End, Event
 from streams.inbox import Tail
@@ -23,7 +25,7 @@ BURST = 64
 LOST = End(
     "failed",
     code="stream_lost",
-    message="The platform lost sight of this response; it may have ended or not.",
+    message="the platform lost sight of this response; it may have ended or not",
 )
 
 
@@ -102,6 +104,10 @@ class Relay:
             return self._tail.next(max(0.0, timeout_s))
         except StreamLost:
             return LOST
+        except Exception as error:
+            if isinstance(translate(error), StorageUnavailable):
+                return None  # Redis is away: the deadline bounds the wait
+            raise
 
     def _burst(self, event: Event) -> list[Event]:
         events = [event]

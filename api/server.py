@@ -7,13 +7,16 @@ shared.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from flask import Flask
+from gunicorn import glogging  # type: ignore[import-untyped]
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 
 from api.app import create_app
 from api.context import EXTENSION
+from config.errors import ConfigError
 from config.load import load_settings
 from config.logging import setup
 from config.settings import Settings
@@ -24,6 +27,16 @@ KEEP_ALIVE_S = 75
 
 SPARE_CONNECTIONS = 1024
 """Idle connections beside one for each thread."""
+
+
+class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's own lines go where all others go, in the same form."""
+
+    def setup(self, cfg: Any) -> None:
+        """Set the level; `config.logging` has set up the rest."""
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
@@ -56,6 +69,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "graceful_timeout": api.graceful_timeout_s,
         "preload_app": False,
         "accesslog": None,
+        "logger_class": Log,
         "loglevel": settings.log_level,
         "proc_name": "stoker-api",
         "control_socket_disable": True,
@@ -71,8 +85,9 @@ def start_rooms(worker: Any) -> None:
 
 def stop_rooms(_server: Any, worker: Any) -> None:
     """Called in a process that ends."""
-    if isinstance(worker.wsgi, Flask):
-        worker.wsgi.extensions[EXTENSION].stop()
+    app = getattr(worker, "wsgi", None)  # none, if it could not be made
+    if isinstance(app, Flask):
+        app.extensions[EXTENSION].stop()
 
 
 def serve(settings: Settings) -> None:
@@ -82,5 +97,13 @@ def serve(settings: Settings) -> None:
     Server(settings).run()
 
 
+def main() -> None:
+    """Answer with the settings of this machine; a configuration that cannot be used is one line each."""
+    try:
+        serve(load_settings())
+    except ConfigError as error:
+        sys.exit(str(error))
+
+
 if __name__ == "__main__":
-    serve(load_settings())
+    main()

@@ -78,7 +78,8 @@ class Client:
         try:
             answer = json.loads(data)
         except ValueError as error:
-            raise ApiError(f"what answers at {self.url} is not Stoker's API: it sent no JSON") from error
+            message = f"what answers at {self.url} is not Stoker's API: it sent no JSON"
+            raise ApiError(message, response.status) from error
         return answer if isinstance(answer, dict) else {"data": answer}
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:

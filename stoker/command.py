@@ -170,6 +170,15 @@ def run_config() -> None:
     click.echo(json.dumps(shown, indent=2, default=str))
 
 
+@cli.command("openapi")
+def run_openapi() -> None:
+    """Print the OpenAPI document of the HTTP API."""
+    from api.app import create_app  # noqa: PLC0415
+
+    document = create_app(load_settings()).test_client().get("/openapi.json").get_json()
+    click.echo(json.dumps(document, indent=2, sort_keys=True))
+
+
 def _admin(url: str | None) -> Client:
     settings = load_settings()
     keys = read_keys(settings.data_dir)

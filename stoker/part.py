@@ -16,6 +16,7 @@ from pathlib import Path
 from stoker.backoff import Backoff
 
 PR_SET_PDEATHSIG = 1
+HEADLINE = "==== "  # begins the line that each start writes into the log
 MAX_LOG_BYTES = 16 * 1024 * 1024  # a longer log is put aside as `.1` when its part starts
 
 
@@ -72,6 +73,10 @@ class Part:
         self.restart_at = None
         with contextlib.ExitStack() as stack:
             output = None if plan.log is None else stack.enter_context(open_log(plan.log))
+            if output is not None:
+                os.write(
+                    output, f"{HEADLINE}{plan.name} starts, {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode()
+                )
             self._process = subprocess.Popen(
                 plan.argv,
                 stdin=subprocess.DEVNULL,
@@ -128,12 +133,12 @@ def ending(code: int) -> str:
 
 
 def last_lines(log: Path | None, count: int = 12) -> list[str]:
-    """The end of a log, for whoever wants to know why its part ended."""
+    """The last lines since the last start, for whoever wants to know why the part ended."""
     try:
         text = b"" if log is None else log.read_bytes()[-16384:]
     except OSError:
         return []
-    return text.decode("utf-8", "replace").splitlines()[-count:]
+    return text.decode("utf-8", "replace").rpartition(HEADLINE)[2].splitlines()[1:][-count:]
 
 
 @contextlib.contextmanager

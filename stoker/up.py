@@ -28,7 +28,7 @@ from stoker.welcome import QUESTION, reachable, short, welcome
 
 START_S = 60.0  # a part that has not come up by then never will
 ANSWER_S = 120.0
-FOREIGN_S = 5.0  # a Redis that is not ours runs already; its ledger may know failures of yesterday
+FOREIGN_S = 3.0  # a Redis that is not ours runs already; its ledger may know failures of yesterday
 
 
 class CannotStart(Exception):

@@ -29,7 +29,7 @@ def curl(url: str, key: str, model: str, question: str) -> str:
     """A command that asks the question, ready to be pasted into a shell."""
     headers = ["-H", f"Authorization: Bearer {key}", "-H", "Content-Type: application/json"]
     body = json.dumps({"model": model, "input": question})
-    return shlex.join(["curl", f"{url}/v1/responses", *headers, "-d", body])
+    return shlex.join(["curl", "-s", f"{url}/v1/responses", *headers, "-d", body])
 
 
 def reachable(host: str, port: int) -> str:

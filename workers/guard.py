@@ -46,8 +46,9 @@ def main(arguments: list[str]) -> None:
 
         _report(status_fd, f'{{"error": {json.dumps(str(error))}}}')
         return
+    watch = Watch(engine, bell)
     _report(status_fd, f'{{"pid": {engine}}}')
-    code, asked = Watch(engine, bell).until_the_end()
+    code, asked = watch.until_the_end()
     ended = f'"exit": {code}, "signal": null' if code >= 0 else f'"exit": null, "signal": {-code}'
     _report(status_fd, f'{{{ended}, "asked": {"true" if asked else "false"}}}')
     _clear(engine, bell)
@@ -120,10 +121,11 @@ class Watch:
         while (code := _reap(self.engine)) is None:
             timeout = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
             readable, _, _ = select.select(self.sources, [], [], timeout)
-            if LIFELINE in readable:
-                self._listen()
             if self.bell in readable:
                 _silence(self.bell)
+                continue  # an end comes before a request to end that arrived at the same time
+            if LIFELINE in readable:
+                self._listen()
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 self.deadline = None
                 self._signal(signal.SIGKILL)

@@ -109,7 +109,7 @@ def _messages(body: dict[str, Any]) -> tuple[Message, ...]:
     if given is not None and messages is not None:
         raise InvalidRequest("input and messages exclude each other", param="messages")
     if given is None and messages is None:
-        raise InvalidRequest("is required: input", param="input")
+        raise InvalidRequest("input is required", param="input")
     said = from_messages(messages) if messages is not None else from_input(given or "")
     instructions = body.get("instructions")
     return (Message("system", instructions), *said) if instructions else said

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
+import redis
 from flask import Response
 
 from api.access import Access
 from api.answering import json_response
+from api.auth import caller
 from api.capabilities import thinking_modes
 from api.context import rooms
 from api.errors import NotFound, UnprocessableRequest
@@ -18,6 +21,8 @@ from config.backends import BACKENDS
 from fleet.models import Change, ModelRow
 from fleet.operation import Operation
 from fleet.states import ModelState
+
+logger = logging.getLogger("api")
 
 routes = Family("admin", __name__, description="Load, unload and look at models; for administrators.")
 
@@ -91,10 +96,21 @@ def retrieve_operation(id: str) -> Response:
 def _answer(name: str, change: Change) -> Response:
     from tasks.lifecycle import ring  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
+    _record(name, change)
     ring(change)
     operation = _show_operation(change.operation) if change.operation else None
     shown = _show(rooms().fleet.row(name)) | {"operation": operation}
     return json_response(shown, 202 if change.assignments else 200)
+
+
+def _record(name: str, change: Change) -> None:
+    if not change.operation or not change.assignments:
+        return
+    try:
+        rooms().audit.record(caller().tenant.name, change.operation.kind, name, change.operation.id)
+    except redis.RedisError:
+        # it has begun already; refusing now would only hide it
+        logger.exception("%s %s is missing in the audit chain", change.operation.id, name)
 
 
 def _show_operation(operation: Operation) -> dict[str, Any]:

@@ -23,6 +23,8 @@ GENERATION = (
     "queue_timeout",
     "server_busy",
     "worker_lost",
+    "worker_shutdown",
+    "unload_deadline",
     "engine_error",
     "output_too_large",
     "engine_crashed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from flask import Response
@@ -104,13 +105,13 @@ def cancel_response(id: str) -> Response:
     Ends it if it is still going on, in the background or not; one that has ended stays as it is. Answers with
     the response once it has ended, or after two seconds as it is then.
     """
-    here, tenant = rooms(), caller().tenant.name
-    row = _own(id)
-    if here.ledger.cancel(id, tenant) is None:
+    here, row = rooms(), _own(id)
+    status = here.ledger.cancel(id, caller().tenant.name)
+    if status is None:
         raise _not_found(id)
     here.start()
-    events = last_words(here, id)
-    return json_response(_show(here.ledger.lookup(id, tenant) or row, events))
+    # the row as it was: once it has ended, the echo of what is not stored is gone
+    return json_response(_show(replace(row, status=status), last_words(here, id)))
 
 
 def _own(id: str) -> TicketRow:

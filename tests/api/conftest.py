@@ -19,7 +19,7 @@ from api.context import Rooms, Seats
 from api.hangups import Hangups
 from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
 from config.tenants import Tenants, digest_of
-from tests.api.fakes import Below, FakeProbe, FakeReaper, below
+from tests.api.fakes import Below, FakeAudit, FakeProbe, FakeReaper, below
 
 KEY, OTHER_KEY, ADMIN_KEY = "sk-one", "sk-two", "sk-admin"
 
@@ -55,6 +55,7 @@ def make_rooms(settings: Settings, under: Below) -> Rooms:
         fleet=under.fleet,  # type: ignore[arg-type]
         inbox=under.inbox,
         reaper=FakeReaper(),  # type: ignore[arg-type]
+        audit=FakeAudit(),  # type: ignore[arg-type]
         probe=FakeProbe(under.fleet),  # type: ignore[arg-type]
         hangups=Hangups(),
         seats=Seats(settings.api.threads),

@@ -211,6 +211,14 @@ class FakeReaper:
         pass
 
 
+class FakeAudit:
+    def __init__(self) -> None:
+        self.recorded: list[tuple[str, ...]] = []
+
+    def record(self, *said: str) -> None:
+        self.recorded.append(said)
+
+
 @dataclass
 class Below:
     """All of it, as a test holds it."""

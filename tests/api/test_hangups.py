@@ -86,6 +86,22 @@ def test_a_background_stream_goes_on_without_its_client(port: int, rooms: Rooms,
     assert rooms_below.ledger.cancelled == []
 
 
+def test_who_only_reads_along_cancels_nothing(port: int, rooms: Rooms, rooms_below: Below) -> None:
+    ledger = rooms_below.ledger
+    ledger.script = [TextDelta("a")]
+    first = ask(port, stream=True)
+    eventually(lambda: ledger.tickets and rooms.hangups.watched() == 1)
+    reader = socket.create_connection(("127.0.0.1", port))
+    path = f"/v1/responses/{ledger.only().id}?stream=true"
+    reader.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode())
+    eventually(lambda: rooms.hangups.watched() == 2)
+    reader.close()
+    eventually(lambda: rooms.hangups.watched() == 1)
+    assert ledger.cancelled == []
+    first.close()
+    eventually(lambda: ledger.cancelled)
+
+
 def test_a_cancel_that_fails_costs_nobody_else_anything(port: int, rooms: Rooms, rooms_below: Below) -> None:
     ledger = rooms_below.ledger
     ledger.script = []

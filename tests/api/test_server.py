@@ -144,9 +144,7 @@ def test_a_stream_is_fetched_replayed_and_resumed_at_once(sdk: openai.OpenAI) ->
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_hangs_up_is_told_to_the_worker_within_a_second(
-    served: Served, stream: bool
-) -> None:
+def test_a_client_that_hangs_up_is_told_to_the_worker_within_a_second(served: Served, stream: bool) -> None:
     claimed = threading.Event()
     served.play = lambda _: claimed.set()
     body = json.dumps({"model": "alpha", "input": "Hi", "stream": stream}).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from config.merge import deep_merge
@@ -12,6 +12,8 @@ from config.merge import deep_merge
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
 )
+# a busy machine is slow at anything, which says nothing about merging
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 OBJECTS = st.recursive(
     st.dictionaries(st.sampled_from("abc"), SCALARS, max_size=3),
     lambda inner: st.dictionaries(st.sampled_from("abc"), SCALARS | inner, max_size=3),
@@ -36,6 +38,7 @@ def test_an_explicit_null_wins_over_a_value_and_over_an_object():
     assert deep_merge({"a": 1, "b": {"c": 1}}, {"a": None, "b": None}) == {"a": None, "b": None}
 
 
+@patient
 @given(OBJECTS, OBJECTS)
 def test_every_leaf_comes_from_the_later_layer_if_it_has_one(base, over):
     before = copy.deepcopy((base, over))
@@ -53,11 +56,13 @@ def test_every_leaf_comes_from_the_later_layer_if_it_has_one(base, over):
     assert (base, over) == before
 
 
+@patient
 @given(OBJECTS)
 def test_merging_with_nothing_or_with_itself_changes_nothing(layer):
     assert deep_merge(layer, {}) == deep_merge({}, layer) == deep_merge(layer, layer) == layer
 
 
+@patient
 @given(OBJECTS, OBJECTS, OBJECTS)
 def test_three_layers_may_be_merged_in_either_grouping_when_shapes_agree(first, second, third):
     # where one layer holds an object and another a value the grouping decides; elsewhere it must not

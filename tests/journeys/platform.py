@@ -49,18 +49,18 @@ class Platform:
             stdout=self.output.open("w"),
             stderr=subprocess.STDOUT,
         )
-        self.wait_for(lambda: (folder / "data" / "run.json").exists(), STARTED_S, "run.json")
+        self.wait_for((folder / "data" / "run.json").exists, STARTED_S, "run.json")
         self.run = json.loads((folder / "data" / "run.json").read_text())
         self.keys = json.loads((folder / "data" / "keys.json").read_text())
         self.url: str = self.run["url"]
 
     # ---- asking
 
-    def wait_for(self, true: Callable[[], Any], seconds: float, what: str) -> Any:
+    def wait_for(self, ask: Callable[[], Any], seconds: float, what: str) -> Any:
         """The first true answer; fails the test with the platform's own words."""
         deadline = time.monotonic() + seconds
         while True:
-            answer = true()
+            answer = ask()
             if answer:
                 return answer
             dead = self.process.poll() is not None
@@ -164,7 +164,7 @@ def family(folder: str) -> dict[int, str]:
         with contextlib.suppress(OSError):
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            place = os.readlink(entry / "cwd")
+            place = str((entry / "cwd").readlink())
             mine = folder.encode() in (entry / "environ").read_bytes() or folder in command + place
             if mine and state != "Z" and int(entry.name) != os.getpid():
                 found[int(entry.name)] = command

@@ -22,7 +22,9 @@ def test_every_answer_is_one_that_the_document_declares(tmp_path: Path) -> None:
         running.wait_state("stub", "loaded", 60)
         config = tmp_path / "schemathesis.toml"
         # 503 and 504 are declared and mean what they say; a 500 never does
-        config.write_text('[checks]\nnot_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503", "504"]\n')
+        config.write_text(
+            '[checks]\nnot_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503", "504"]\n'
+        )
         fuzzed = subprocess.run(
             [
                 str(Path(sys.executable).with_name("schemathesis")),

@@ -28,7 +28,8 @@ def told(*chunks: bytes) -> tuple[list[Delta], ChatStream]:
 
 
 def test_events_come_out_whole_wherever_the_body_is_cut() -> None:
-    body = ': ping\n\ndata: {"a":"ü🔥"}\n\nevent: x\ndata:{"b":2}\r\n\r\nerror: {"c":3}\n\ndata: [DONE]\n\n'.encode()
+    first = ': ping\n\ndata: {"a":"ü🔥"}\n\n'.encode()
+    body = first + b'event: x\ndata:{"b":2}\r\n\r\nerror: {"c":3}\n\ndata: [DONE]\n\n'
     expected = ['{"a":"ü🔥"}'.encode(), b'{"b":2}', b'{"c":3}', b"[DONE]"]
     for size in range(1, len(body) + 1):
         assert list(events(body[i : i + size] for i in range(0, len(body), size))) == expected

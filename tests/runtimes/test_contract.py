@@ -20,7 +20,7 @@ WEATHER = Tool(
 STORY = Tool(
     "tell",
     "Tell a story.",
-    {"type": "object", "properties": {"s": {"type": "string", "minLength": 900}}, "required": ["s"]},
+    {"type": "object", "properties": {"s": {"type": "string", "minLength": 1900}}, "required": ["s"]},
 )
 
 
@@ -73,7 +73,8 @@ class TestLlamaServer(RuntimeContract):
 
     def long(self, **wishes: object) -> Generation:
         """Whatever the demo model knows, a grammar makes it go on: a call whose argument is long."""
-        return ask("Tell me a story.", max_tokens=900, tools=(STORY,), tool_choice="required", **wishes)
+        call = {"tools": (STORY,), "tool_choice": "required"}
+        return ask("Tell me a story.", **{"max_tokens": 1800, **call, **wishes})
 
     def too_long(self) -> Generation:
         return ask("word " * 3000)

@@ -106,6 +106,7 @@ def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
     assert "is not executable: chmod +x" in refusal(llama(binary=str(tmp_path / "plain")))
     assert "set llama_server_binary too" in refusal(llama(extra_args=["--metrics"]))
     assert "no option llama_server_wrong" in refusal(llama(wrong=1))
+    assert "no option llama_server_slots" in refusal(llama(slots=1))
 
 
 # starting

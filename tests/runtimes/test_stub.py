@@ -118,9 +118,11 @@ def test_a_speed_is_kept(engine: Launched) -> None:
     assert 0.19 < answer.times[-1] - answer.times[0] < 0.5
 
 
-def test_the_first_token_can_be_late(engine: Launched) -> None:
+@pytest.mark.parametrize(("option", "directive"), [(0.1, ""), (0.0, "first_token_s=0.1")])
+def test_the_first_token_can_be_late(start: Start, option: float, directive: str) -> None:
+    launched = start(stub(first_token_s=option))
     begun = time.monotonic()
-    answer = engine.answer(ask("/stub first_token_s=0.1"))
+    answer = launched.answer(ask(f"/stub {directive}"))
     assert answer.times[0] - begun >= 0.1
 
 
@@ -130,8 +132,9 @@ def test_who_comes_when_all_slots_are_taken_waits_in_line(start: Start) -> None:
     assert first.spoke.wait(5)
     second, second_thread = launched.begin(ask("hi"), id="second")
     third, third_thread = launched.begin(ask("/stub stall_after=1"), id="third")
-    launched.engine.cancel("third")
-    third_thread.join(5)
+    while third_thread.is_alive():  # a cancel that comes before its generation does nothing
+        launched.engine.cancel("third")
+        third_thread.join(0.01)
     assert third.finish is not None
     assert third.finish.reason == "cancelled"
     assert not second.spoke.is_set()
@@ -227,7 +230,7 @@ def test_a_slow_load_tells_how_far_it_is(start: Start) -> None:
 
 
 def test_it_is_quick_enough_to_measure_others_with(start: Start) -> None:
-    """Far below what it reaches on an idle machine, so that a busy one passes as well."""
+    """By the clock of this process, which does not care how busy the machine is."""
     launched = start(stub(), slots=64)
     counts: Counter[int] = Counter()
 
@@ -238,13 +241,13 @@ def test_it_is_quick_enough_to_measure_others_with(start: Start) -> None:
         launched.engine.generate(f"quick-{i}", ask("/stub tokens=2000"), emit)
 
     threads = [threading.Thread(target=run, args=(i,)) for i in range(64)]
-    begun = time.monotonic()
+    begun = time.process_time()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert counts.total() == 64 * 2000
-    assert counts.total() / (time.monotonic() - begun) > 100_000
+    assert counts.total() / (time.process_time() - begun) > 200_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

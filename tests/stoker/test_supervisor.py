@@ -90,7 +90,7 @@ def test_parts_are_stopped_rank_by_rank(supervisor, tmp_path):
         supervisor.start(plan(name, NOTE.format(pause, order, name), tmp_path, rank=rank))
         for name, rank, pause in (("redis", 9, 0), ("worker", 2, 0.2), ("api", 1, 0.4))
     ]
-    assert eventually(lambda: all(part.plan.log.read_text() for part in parts))
+    assert eventually(lambda: all("up\n" in part.plan.log.read_text() for part in parts))
 
     assert supervisor.stop() is True
     assert (tmp_path / "order").read_text() == "apiworkerredis"
@@ -99,7 +99,7 @@ def test_parts_are_stopped_rank_by_rank(supervisor, tmp_path):
 def test_a_part_that_ignores_sigterm_is_killed_after_its_time(supervisor, tmp_path):
     part = supervisor.start(plan("deaf", STUBBORN, tmp_path, stop_s=0.3))
     pid = part.pid
-    assert eventually(lambda: "deaf" in part.plan.log.read_text())
+    assert eventually(lambda: last_lines(part.plan.log) == ["deaf"])
     began = time.monotonic()
 
     assert supervisor.stop() is False
@@ -109,7 +109,7 @@ def test_a_part_that_ignores_sigterm_is_killed_after_its_time(supervisor, tmp_pa
 
 def test_a_signal_ends_the_run_and_a_second_one_kills_at_once(supervisor, tmp_path):
     part = supervisor.start(plan("deaf", STUBBORN, tmp_path, stop_s=600))
-    assert eventually(lambda: "deaf" in part.plan.log.read_text())
+    assert eventually(lambda: last_lines(part.plan.log) == ["deaf"])
     supervisor.starting = False
     signal.raise_signal(signal.SIGINT)
     supervisor.run()  # returns: somebody asked
@@ -129,8 +129,9 @@ def test_a_signal_while_starting_is_not_lost(supervisor):
 
 def test_what_a_part_left_behind_in_its_group_is_killed(supervisor, tmp_path):
     part = supervisor.start(plan("parent", PARENT, tmp_path))
-    assert eventually(lambda: part.plan.log.read_text().strip())
-    grandchild = int(part.plan.log.read_text())
+    assert eventually(lambda: last_lines(part.plan.log))
+    (line,) = last_lines(part.plan.log)
+    grandchild = int(line)
     os.kill(part.pid, signal.SIGKILL)
 
     supervisor.starting = False
@@ -161,3 +162,21 @@ def test_no_part_outlives_a_supervisor_that_is_killed():
         parent.kill()
 
     assert eventually(lambda: not any(lives(pid) for pid in pids))
+
+
+def test_every_start_is_marked_in_the_log_and_only_the_last_one_is_quoted(supervisor, said, tmp_path):
+    part = supervisor.start(plan("api", "import os; print(os.getpid())", tmp_path))
+    supervisor.starting = False
+
+    assert supervisor.until(lambda: len(said) >= 3, 5)
+    assert part.plan.log.read_text().count("==== api starts, ") == 2
+    assert len(last_lines(part.plan.log)) == 1
+
+
+def test_a_very_long_log_is_put_aside(supervisor, tmp_path, monkeypatch):
+    monkeypatch.setattr("stoker.part.MAX_LOG_BYTES", 10)
+    (tmp_path / "api.log").write_text("much too long")
+    supervisor.start(plan("api", SLEEPER, tmp_path))
+
+    assert (tmp_path / "api.log.1").read_text() == "much too long"
+    assert "much" not in (tmp_path / "api.log").read_text()

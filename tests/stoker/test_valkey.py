@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from stoker.lock import Lock
 from stoker.ports import free_port
@@ -17,6 +19,7 @@ from stoker.valkey import HOST, NoServer, find_server, server_plan
 from .conftest import eventually
 
 PASSWORD = "correct-horse"
+NEVER = Retry(NoBackoff(), 0)
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def server(supervisor, tmp_path):
 
 
 def connect(port):
-    client = redis.Redis(HOST, port, password=PASSWORD, retry=None)
+    client = redis.Redis(HOST, port, password=PASSWORD, retry=NEVER)
     assert eventually(lambda: answers(client))
     return client
 
@@ -52,7 +55,7 @@ def test_it_asks_for_the_password_and_nobody_can_read_it(server, tmp_path):
     connect(port)
 
     with pytest.raises(redis.AuthenticationError):
-        redis.Redis(HOST, port).ping()
+        redis.Redis(HOST, port, retry=NEVER).ping()
     assert PASSWORD not in Path(f"/proc/{part.pid}/cmdline").read_text()
     assert stat.S_IMODE((tmp_path / "redis" / "server.conf").stat().st_mode) == 0o600
 

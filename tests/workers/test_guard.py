@@ -174,6 +174,8 @@ def test_a_pipe_given_to_the_engine_ends_with_the_engine(guarded: Callable[..., 
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.readline() == b"hello\n"
+        held = {fd.readlink() for fd in Path(f"/proc/{engine.process.pid}/fd").iterdir()}
+        assert Path(f"/proc/self/fd/{reading}").readlink() not in held
         os.kill(engine.pid, signal.SIGKILL)
         assert pipe.readline() == b""
 

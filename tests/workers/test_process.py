@@ -97,6 +97,21 @@ def test_a_stop_after_a_crash_does_not_make_it_expected(begin: Begin, exits: Sim
     assert exits.get_nowait() == Exit(None, signal.SIGSEGV, expected=False)
 
 
+def test_a_crash_that_is_not_yet_known_of_is_not_made_expected_by_a_stop(
+    begin: Begin, exits: SimpleQueue[Exit]
+) -> None:
+    process = begin("sleep", "60")
+    os.kill(process.guard_pid, signal.SIGSTOP)
+    os.kill(process.pid, signal.SIGSEGV)
+    assert has_ended(process.pid, PATIENCE_S)
+    stopping = threading.Thread(target=process.stop, args=(PATIENCE_S,))
+    stopping.start()
+    wait_until(lambda: process._asked)
+    os.kill(process.guard_pid, signal.SIGCONT)
+    stopping.join()
+    assert exits.get_nowait() == Exit(None, signal.SIGSEGV, expected=False)
+
+
 def test_who_ignores_a_stop_is_killed(begin: Begin, exits: SimpleQueue[Exit]) -> None:
     process = begin("sh", "-c", DEAF)
     wait_until(lambda: last_lines(process.log_path) == "ready")

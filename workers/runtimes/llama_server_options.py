@@ -76,7 +76,7 @@ class LlamaServerOptions:
             for name, value in model.options.items()
             if name.startswith(PREFIX) and value is not None
         }
-        if unknown := given.keys() - cls.__dataclass_fields__.keys():
+        if unknown := given.keys() - (cls.__dataclass_fields__.keys() - {"model", "slots"}):
             raise _refused(f"there is no option {PREFIX}{min(unknown)}")
         for name in ("binary", "mmproj", "draft_model", "library_path"):
             if name in given:

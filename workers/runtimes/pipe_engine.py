@@ -196,7 +196,7 @@ class PipeEngine:
             self._lost = str(self._process.lost(reason))
             running = list(self._running.values())
         for one in running:
-            pass
+            one.outcome.put(EngineLost("engine_crashed", self._lost))
         self._frames.close()
 
     def _hand_out(self, frame: dict[str, Any]) -> None:

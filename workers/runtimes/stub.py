@@ -5,6 +5,7 @@ on a laptop. A model's options:
 
     stub_tokens          int >= 0, 16     tokens of an answer: "tok0 tok1 tok2 ..."
     stub_tokens_per_s    float >= 0, 0    speed of each generation; 0: as fast as it can
+    stub_first_token_s   float >= 0, 0    silence before the first token
     stub_context         int >= 1, 4096   words of a prompt; a longer one is context_length_exceeded
     stub_load_s          float >= 0, 0    how long it loads
     stub_load_fail       text or null     the load fails, with this message

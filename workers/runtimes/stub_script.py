@@ -62,7 +62,7 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     directives, text = directives_of(asked) if options.get("stub_directives", True) else ({}, asked)
     script = Script(
         tokens_per_s=directives.get("tokens_per_s", options.get("stub_tokens_per_s", 0.0)),
-        first_token_s=directives.get("first_token_s", 0.0),
+        first_token_s=directives.get("first_token_s", options.get("stub_first_token_s", 0.0)),
         signal=directives.get("signal", signal.SIGKILL),
     )
     if "error" in directives:

@@ -1,0 +1,201 @@
+"""The description of production, as far as a machine without Docker can check it."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from config.load import load_settings
+from config.settings import ROOT, ApiSettings, WorkerSettings
+from config.sources import KEYS, PLAIN, SECTION_VARIABLE
+from stoker.command import cli
+
+OWN_VARIABLES = {"FLOWER_BASIC_AUTH", "CUDA_VISIBLE_DEVICES"}
+RESET = object()
+
+
+class Loader(yaml.SafeLoader):
+    """YAML with Compose's own tag."""
+
+
+Loader.add_constructor("!reset", lambda *_: RESET)
+
+
+def read(name: str) -> dict[str, Any]:
+    return yaml.load((ROOT / name).read_text(), Loader)  # noqa: S506 - a SafeLoader with one tag more
+
+
+def overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Lay one file over the other as Compose does: objects are merged, commands replaced, !reset removes."""
+    merged = copy.deepcopy(base)
+    for key, value in over.items():
+        if value is RESET:
+            merged.pop(key, None)
+        elif isinstance(value, dict) and isinstance(merged.get(key), dict):
+            merged[key] = overlay(merged[key], value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def seconds(duration: str) -> int:
+    return int(duration.removesuffix("s"))
+
+
+@pytest.fixture
+def services() -> dict[str, Any]:
+    return read("docker-compose.yml")["services"]
+
+
+def ours(services: dict[str, Any]) -> dict[str, Any]:
+    return {name: service for name, service in services.items() if name != "redis"}
+
+
+def test_redis_keeps_its_data_makes_no_room_and_asks_for_a_password(services):
+    redis = services["redis"]
+    command = " ".join(redis["command"])
+
+    for words in (
+        "--appendonly yes",
+        "--appendfsync everysec",
+        "--maxmemory-policy noeviction",
+        "requirepass",
+    ):
+        assert words in command
+    assert redis["environment"]["REDIS_PASSWORD"].startswith("${REDIS_PASSWORD:?")
+    assert "redis:/data" in redis["volumes"]
+    assert "healthcheck" in redis
+
+
+def test_redis_is_not_published_and_flower_on_loopback_only(services):
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+
+    assert set(published) == {"api", "flower"}
+    assert all(port.startswith("127.0.0.1:") for port in published["flower"])
+    assert all(port.startswith("${API_ADDRESS:-127.0.0.1}:") for port in published["api"])
+
+
+def test_no_secret_has_a_default(services):
+    text = (ROOT / "docker-compose.yml").read_text()
+    secrets = {"REDIS_PASSWORD", "FLOWER_BASIC_AUTH", *KEYS}
+
+    for secret in secrets:
+        uses = re.findall(rf"\$\{{{secret}([^}}]*)\}}", text)
+        assert uses, secret
+        assert all(use.startswith(":?") for use in uses), secret
+    assert services["flower"]["environment"]["FLOWER_BASIC_AUTH"].startswith("${FLOWER_BASIC_AUTH:?")
+
+
+def test_one_worker_has_one_gpu_to_itself(services):
+    devices = services["worker-gpu0"]["deploy"]["resources"]["reservations"]["devices"]
+
+    assert devices == [{"driver": "nvidia", "device_ids": ["0"], "capabilities": ["gpu"]}]
+    assert services["worker-gpu0"]["command"] == ["worker", "--name", "gpu0"]
+
+
+def test_a_second_gpu_is_three_lines_more():
+    text = (ROOT / "docker-compose.yml").read_text()
+    service = text[text.index("  worker-gpu0:\n") : text.index("  flower:\n")]
+    more = "\n".join(
+        line.replace("gpu0", "gpu1").replace('["0"]', '["1"]')
+        for line in service.splitlines()
+        if line.strip().startswith(("worker-gpu0", "<<: *worker", "command", "deploy"))
+    )
+    copied = yaml.load(text.replace("  flower:\n", f"{more}\n    environment: *gpu\n  flower:\n"), Loader)  # noqa: S506
+
+    first, second = (copied["services"][name] for name in ("worker-gpu0", "worker-gpu1"))
+    assert second["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"] == ["1"]
+    assert {**second, "deploy": None, "command": None} == {**first, "deploy": None, "command": None}
+
+
+def test_without_gpus_no_service_reserves_a_device(services):
+    merged = overlay(services, read("docker-compose.cpu.yml")["services"])
+
+    assert set(merged) == set(services), "the override adds no service"
+    assert "devices" not in yaml.dump(merged)
+    assert merged["worker-gpu0"]["command"] == ["worker", "--name", "cpu0"]
+    assert merged["worker-gpu0"]["environment"]["CUDA_VISIBLE_DEVICES"] == ""
+    assert "REDIS_URL" in merged["worker-gpu0"]["environment"]
+
+
+def test_everything_restarts_and_is_given_time_to_drain(services):
+    assert all(service["restart"] == "unless-stopped" for service in services.values())
+    environment = services["api"]["environment"]
+    graceful = int(environment.get("STOKER_API__GRACEFUL_TIMEOUT_S", ApiSettings().graceful_timeout_s))
+    assert seconds(services["api"]["stop_grace_period"]) > graceful
+    assert seconds(services["worker-gpu0"]["stop_grace_period"]) > WorkerSettings().drain_timeout_s
+    assert seconds(services["redis"]["stop_grace_period"]) >= 10
+
+
+def test_ours_run_with_nothing_they_do_not_need(services):
+    for name, service in ours(services).items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["depends_on"]["redis"] == {"condition": "service_healthy"}, name
+        mounts = [volume.rsplit(":", 2) for volume in service["volumes"]]
+        assert [mount[1:] for mount in mounts if mount[1] == "/app/models"] == [["/app/models", "ro"]], name
+
+
+def test_every_command_is_one_that_stoker_knows(services):
+    for name, service in ours(services).items():
+        command, *options = service["command"]
+        assert command in cli.commands, name
+        known = {option for parameter in cli.commands[command].params for option in parameter.opts}
+        assert {option for option in options if option.startswith("--")} <= known, name
+
+
+def test_every_variable_is_one_that_is_read(services):
+    variables = {name for service in ours(services).values() for name in service["environment"]}
+
+    for name in variables - OWN_VARIABLES:
+        assert name in PLAIN or name in KEYS or SECTION_VARIABLE.fullmatch(name), name
+
+
+def test_the_settings_of_each_service_are_accepted(services, tmp_path):
+    (tmp_path / "settings.json").write_text((ROOT / "settings.json").read_text())
+    for name, service in ours(services).items():
+        environ = {key: plain(value) for key, value in service["environment"].items()}
+        settings = load_settings(tmp_path, environ)
+        assert settings.redis.url == "redis://:x@redis:6379/0", name
+        assert settings.log_format == "json", name
+
+
+def test_the_api_asks_its_own_health():
+    health = read("docker-compose.yml")["services"]["api"]["healthcheck"]["test"]
+
+    assert health[:2] == ["CMD", "python"]
+    compile(health[3], "healthcheck", "exec")
+    assert "/health" in health[3]
+
+
+def plain(value: str) -> str:
+    """A value with its variables filled in: the default, or x."""
+    return re.sub(r"\$\{\w+(?::-([^}]*)|:\?[^}]*)?\}", lambda match: match[1] or "x", value)
+
+
+def test_the_image_runs_as_nobody_special_and_starts_a_command_of_ours():
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    user = next(line for line in lines if line.startswith("USER"))
+    command = next(line for line in lines if line.startswith("CMD"))
+
+    assert not user.split()[1].startswith(("0", "root"))
+    assert lines.index(user) < lines.index(command)
+    assert 'ENTRYPOINT ["python", "-m", "stoker"]' in lines
+    assert yaml.safe_load(command.removeprefix("CMD "))[0] in cli.commands
+    assert CliRunner().invoke(cli, ["api", "--help"]).exit_code == 0
+
+
+def test_the_image_holds_all_rooms_and_nothing_of_ours_besides():
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    rooms = {package.partition(".")[0] for package in packages}
+
+    assert "*" in ignored
+    assert rooms <= {line.removeprefix("!") for line in ignored if line.startswith("!")}

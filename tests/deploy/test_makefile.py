@@ -1,0 +1,73 @@
+"""The targets of the Makefile."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from config.settings import ROOT
+
+TARGETS = {"up", "test", "lint", "bench", "openapi", "demo-model", "lock", "clean"}
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Run make in a copy of the project's frame, where nothing is installed."""
+    program = shutil.which("make")
+    if program is None:
+        pytest.skip("no make here")
+    for name in ("Makefile", "pyproject.toml", "requirements-up.lock", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    # the tests themselves may run under make, which would tell its child so
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+
+    def run(*arguments):
+        return subprocess.run(
+            [program, *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+    return run
+
+
+def test_help_lists_every_target(make):
+    listed = {line.split()[0] for line in make("help").stdout.splitlines()}
+
+    assert listed == TARGETS | {"help"}
+
+
+@pytest.mark.parametrize("target", sorted(TARGETS))
+def test_every_target_can_be_planned(make, target):
+    assert make("--dry-run", target).returncode == 0
+
+
+def test_without_a_python_that_is_new_enough_it_says_so_in_one_sentence(make):
+    ran = make("up", "CANDIDATES=false")
+
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("Stoker needs Python 3.11 or newer")
+    assert ran.stdout == ""
+
+
+def test_a_python_of_ones_own_may_be_named(make):
+    assert re.search(
+        r"for python in /my/python python3 ", make("--dry-run", "up", "PYTHON=/my/python").stdout
+    )
+
+
+def test_nothing_is_installed_twice(make, tmp_path):
+    (tmp_path / ".venv").mkdir()
+    for name in ("made.stamp", "up.stamp"):
+        (tmp_path / ".venv" / name).touch()
+
+    assert "pip" not in make("--dry-run", "up").stdout

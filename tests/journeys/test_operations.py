@@ -1,0 +1,75 @@
+"""Loading and unloading, from the shell and over HTTP."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from governance.audit import Audit
+from tests.journeys.platform import ROOT, Platform
+from tests.journeys.test_deaths import Stream
+
+pytestmark = pytest.mark.journey
+
+
+def stoker(shared: Platform, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "stoker", *arguments],
+        cwd=ROOT,
+        env=shared.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_shell_unloads_loads_and_shows_a_model(shared: Platform) -> None:
+    assert stoker(shared, "unload", "stub").returncode == 0
+    assert shared.model("stub")["runtime_state"] == "unloaded"
+    status, body = shared.call("POST", "/v1/responses", {"model": "stub", "input": "x"})
+    assert (status, body["error"]["code"]) == (409, "model_not_loaded")
+    assert stoker(shared, "load", "stub").returncode == 0
+    shown = stoker(shared, "status")
+    assert shown.returncode == 0
+    assert "stub" in shown.stdout
+    status, _ = shared.call("POST", "/v1/responses", {"model": "stub", "input": "x"})
+    assert status == 200
+
+
+def test_what_was_changed_stands_in_the_audit_chain(shared: Platform) -> None:
+    shared.admin("POST", "/v1/admin/models/stub/unload")
+    shared.wait_state("stub", "unloaded")
+    shared.load("stub")
+    audit = Audit(shared.redis(), "stoker")
+    assert [(record.actor, record.action, record.subject) for record in audit.records()][-2:] == [
+        ("admin", "unload", "stub"),
+        ("admin", "load", "stub"),
+    ]
+    assert audit.broken_at() is None
+
+
+def test_an_unload_lets_the_running_request_finish_and_cancels_what_waits(shared: Platform) -> None:
+    running = [Stream(shared, "/stub tokens=40") for _ in range(2)]
+    for stream in running:
+        assert stream.speaking.wait(10)
+    waiting = Stream(shared, "/stub tokens=40")
+    shared.wait_for(lambda: shared.model("slow")["queue_depth"] == 1, 5, "waiting request")
+    status, body = shared.admin("POST", "/v1/admin/models/slow/unload")
+    assert status == 202
+    assert "model_unloading" in waiting.end(5)["response"]["error"]["message"]
+    assert shared.model("slow")["runtime_state"] == "unloading"
+    for stream in running:
+        assert stream.end(10)["type"] == "response.completed"
+    shared.wait_state("slow", "unloaded")
+    status, operation = shared.admin("GET", f"/v1/admin/operations/{body['operation']['id']}")
+    assert (status, operation["status"]) == (200, "completed")
+    shared.load("slow")
+
+
+def test_a_tenant_may_not_load(shared: Platform) -> None:
+    status, body = shared.call("POST", "/v1/admin/models/stub/load", {})
+    assert status == 403
+    assert set(body["error"]) == {"message", "type", "param", "code"}

@@ -1,0 +1,129 @@
+"""Planted bugs: do the tests of the ledger notice them?
+
+    python -m tests.scheduler.mutants              all of them, with a verdict on each
+    python -m tests.scheduler.mutants name ...     some of them
+
+`mutants.txt` has them: a name and a Lua source, what to take out (-), what to put in (+), and why nobody
+could notice it (=), when that is so. For each the ledger's tests and the state machine run in a process of
+their own, up to the first failure. The default test run checks only that each still finds its place.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.settings import ROOT
+
+LIST = Path(__file__).with_name("mutants.txt")
+VARIABLE = "STOKER_MUTANT"
+SUITE = ("test_ledger.py", "test_expiry.py", "test_fairness.py", "../fleet", "test_ledger_state.py")
+LIMIT_S = 300
+ENOUGH = 0.9
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One planted bug; `equivalent` says why it is none."""
+
+    name: str
+    path: Path
+    old: str
+    new: str
+    equivalent: str
+
+    def plant(self, text: str) -> str:
+        """Its source with the bug in it. Raises `ValueError` when its text is not there exactly once."""
+        if text.count(self.old) != 1:
+            raise ValueError(f"{self.name}: its text is {text.count(self.old)} times in {self.path}")
+        return text.replace(self.old, self.new)
+
+
+def read() -> list[Mutant]:
+    """All of them."""
+    mutants = []
+    for block in LIST.read_text().strip().split("\n\n"):
+        first, *lines = [line for line in block.splitlines() if not line.startswith("#")]
+        name, file = first.split()
+        parts = {mark: [line[2:] for line in lines if line[0] == mark] for mark in "-+="}
+        old, new, why = "\n".join(parts["-"]), "\n".join(parts["+"]), " ".join(parts["="])
+        mutants.append(Mutant(name, ROOT / file, old, new, why))
+    return mutants
+
+
+# ---- in the process that runs the suite, whose plugin this module is
+
+
+def pytest_configure() -> None:
+    """Plant the bug before any script is read."""
+    from scheduler import scripts
+
+    mutant = next(one for one in read() if one.name == os.environ[VARIABLE])
+
+    def text(path: Path) -> str:
+        return mutant.plant(path.read_text()) if path == mutant.path else path.read_text()
+
+    def source(path: Path) -> str:
+        return scripts.INCLUDE.sub(
+            lambda found: text(scripts.LUA / "include" / f"{found[1]}.lua"), text(path)
+        )
+
+    scripts.source = source  # type: ignore[assignment]
+
+
+# ---- in the process that runs them all
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant: `by` is the test that noticed it, '' when none did."""
+
+    mutant: Mutant
+    by: str
+    seconds: float
+
+    def __str__(self) -> str:
+        word = "killed" if self.by else "equal" if self.mutant.equivalent else "SURVIVED"
+        return f"{word:8} {self.seconds:5.1f} s  {self.mutant.name:46} {self.by or self.mutant.equivalent}"
+
+
+def hunt(mutant: Mutant) -> Verdict:
+    """Run the suite against one mutant."""
+    suite = [str(Path(__file__).parent / name) for name in SUITE]
+    command = [sys.executable, "-m", "pytest", "-xq", "--no-header", "-p", "tests.scheduler.mutants", *suite]
+    environment = {**os.environ, VARIABLE: mutant.name, "HYPOTHESIS_PROFILE": "mutants"}
+    began = time.monotonic()
+    try:
+        run = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Verdict(mutant, "(the suite hung)", LIMIT_S)
+    failed = [line for line in run.stdout.splitlines() if line.startswith("FAILED")]
+    by = failed[0].split("::")[1].split(" - ")[0] if failed else ""
+    if run.returncode and not failed:
+        raise RuntimeError(f"{mutant.name}: the suite did not run: {run.stdout[-2000:]}{run.stderr[-2000:]}")
+    return Verdict(mutant, by, time.monotonic() - began)
+
+
+def main(names: list[str]) -> int:
+    """Hunt them, two at a time, and print a verdict on each."""
+    verdicts = []
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for verdict in pool.map(hunt, [mutant for mutant in read() if not names or mutant.name in names]):
+            print(verdict, flush=True)
+            verdicts.append(verdict)
+    real = [verdict for verdict in verdicts if not verdict.mutant.equivalent]
+    killed = sum(bool(verdict.by) for verdict in real)
+    equal = len(verdicts) - len(real)
+    print(f"\n{killed} of {len(real)} killed ({killed / len(real):.0%}); {equal} more are equivalent")
+    return 0 if killed >= ENOUGH * len(real) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""All that the ledger holds under one prefix, read in one call, and as things rather than keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import redis
+
+DUMP = """
+local out = {}
+for _, key in ipairs(redis.call('KEYS', KEYS[1] .. '*')) do
+  local kind, value = redis.call('TYPE', key)['ok'], {}
+  if kind == 'hash' then value = redis.call('HGETALL', key)
+  elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'set' then value = redis.call('SMEMBERS', key)
+  elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
+  elseif kind == 'string' then value = { redis.call('GET', key) }
+  elseif kind == 'stream' then
+    for _, entry in ipairs(redis.call('XRANGE', key, '-', '+')) do
+      value[#value + 1] = entry[1]
+      value[#value + 1] = entry[2][2]
+    end
+  end
+  out[#out + 1] = { key, kind, redis.call('TTL', key), value }
+end
+return out
+"""
+
+
+@dataclass
+class Memory:
+    """What somebody outside remembers: who was admitted, which words the ledger accepted, how it ended.
+
+    `accepted` has (fence, text) by ticket, `attempts` the fences of its claims.
+    """
+
+    admitted: dict[str, str] = field(default_factory=dict)
+    accepted: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    attempts: dict[str, set[str]] = field(default_factory=dict)
+    ended: dict[str, tuple[str, int]] = field(default_factory=dict)
+    deleted: set[str] = field(default_factory=set)
+    draining: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Snapshot:
+    """Tickets, models and so on by name; `kinds` and `ttls` by key behind the prefix."""
+
+    memory: Memory = field(default_factory=Memory)
+    kinds: dict[str, str] = field(default_factory=dict)
+    ttls: dict[str, int] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    by_word: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def all(self, word: str) -> Mapping[str, Any]:
+        """The values of all keys `word:<name>`, by name."""
+        return self.by_word.get(word, {})
+
+    def one(self, name: str) -> Any:
+        """A key's value; an empty mapping when it is not there."""
+        return self.values.get(name, {})
+
+    @property
+    def tickets(self) -> Mapping[str, dict[str, str]]:
+        return self.all("ticket")
+
+    def with_status(self, *statuses: str) -> set[str]:
+        return {id for id, row in self.tickets.items() if row["status"] in statuses}
+
+    def log(self, id: str) -> list[tuple[int, dict[str, Any]]]:
+        """(number, event) of every entry."""
+        return [(int(at.split("-")[0]), orjson.loads(event)) for at, event in self.one(f"log:{id}") or ()]
+
+
+def take(client: redis.Redis, prefix: str, memory: Memory | None = None) -> Snapshot:
+    """What is there now. `prefix` is the keys' one, braces and colon included."""
+    found = Snapshot(memory or Memory())
+    for raw_key, raw_kind, ttl, raw in client.eval(DUMP, 1, prefix):  # type: ignore[union-attr]
+        name, kind = raw_key.decode().removeprefix(prefix), raw_kind.decode()
+        items = [item.decode() for item in raw]
+        if kind == "hash":
+            value: Any = dict(zip(items[::2], items[1::2], strict=True))
+        elif kind == "zset":
+            value = {item: float(score) for item, score in zip(items[::2], items[1::2], strict=True)}
+        elif kind == "stream":
+            value = list(zip(items[::2], items[1::2], strict=True))
+        elif kind == "set":
+            value = set(items)
+        else:
+            value = items
+        found.kinds[name], found.ttls[name], found.values[name] = kind, ttl, value
+        word, _, rest = name.partition(":")
+        found.by_word.setdefault(word, {})[rest] = value
+    return found

@@ -1,0 +1,445 @@
+"""Anything may happen in any order, and every promise holds after every step.
+
+A Hypothesis state machine drives the real scripts on a real server. Time is an argument, so an hour passes
+in a microsecond. Zombies are common here: workers that were given up and go on with what they had. What
+happens next is drawn by weight among what is possible now; Hypothesis' own choice of rules leaves the house
+empty most of the time.
+
+`HYPOTHESIS_PROFILE=nightly` runs it for longer; a failure prints how to run the same example again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import HealthCheck, Phase, strategies
+from hypothesis import settings as profile
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from config.settings import Settings
+from fleet.errors import NoWorker, StateConflict
+from scheduler.errors import Fenced, Rejected
+from scheduler.ticket import Claim, Entry, Release, Status
+from streams.events import TextDelta
+from tests.scheduler.house import House
+from tests.scheduler.promises import BANDS, check, check_that_nothing_is_left
+from tests.scheduler.snapshot import Memory, Snapshot, take
+
+MODELS = ("alpha", "alpha", "beta")
+WORKERS = ("w1", "w2", "w3")
+TENANTS = ("acme", "umbrella", "wayne")
+ENDS = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
+REPEATED = {  # what must change nothing when it is said again, since an answer may be lost
+    *("admit", "claim", "cancel", "attach", "begin_load", "begin_unload"),
+    *("replica_starting", "replica_up", "replica_down", "deregister"),
+}
+EXAMPLES = itertools.count()
+
+BUDGETS = {
+    "default": {"max_examples": 60, "stateful_step_count": 40},
+    "nightly": {"max_examples": 2000, "stateful_step_count": 60},
+    # against planted bugs: the first failure is enough
+    "mutants": {"max_examples": 200, "stateful_step_count": 40, "phases": (Phase.generate,)},
+}
+
+Draw = Callable[..., Any]
+Event = Callable[["Ledger", Draw], None]
+EVENTS: list[tuple[int, Callable[["Ledger"], Any], Event]] = []
+
+
+def event(weight: int, when: Callable[[Ledger], Any] = lambda _: True) -> Callable[[Event], Event]:
+    """What may happen, how often compared with the rest, and when it can."""
+
+    def enter(happen: Event) -> Event:
+        EVENTS.append((weight, when, happen))
+        return happen
+
+    return enter
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A claim in the hands of one life of a worker."""
+
+    claim: Claim
+    worker: str
+    incarnation: str
+
+
+class Ledger(RuleBasedStateMachine):
+    """What the API, the workers and the reaper do, and what they should not."""
+
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        super().__init__()
+        prefix = f"{settings.redis.prefix}-{next(EXAMPLES)}"
+        self.house = House(client, replace(settings, redis=replace(settings.redis, prefix=prefix)))
+        self.ledger, self.fleet = self.house.ledger, self.house.fleet
+        self.memory = Memory()
+        self.holders: list[Holder] = []
+        self.former: list[tuple[str, str]] = []
+        self.numbers = itertools.count(1)
+        self.fences: list[int] = []
+        self.now = Snapshot()
+        self.last_call: tuple[Any, ...] = ()
+        for scripts in (self.ledger.scripts, self.fleet.scripts):
+            scripts.run = self.remembering(scripts.run)  # type: ignore[method-assign]
+
+    def remembering(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        def remember(*call: Any) -> Any:
+            self.last_call = (run, *call)
+            return run(*call)
+
+        return remember
+
+    def look(self) -> Snapshot:
+        return take(self.house.client, self.house.prefix, self.memory)
+
+    @initialize(slots=strategies.sampled_from([1, 2]), workers=strategies.sampled_from([1, 2]))
+    def a_model_is_loaded(self, slots: int, workers: int) -> None:
+        for worker in WORKERS[:workers]:
+            self.begins_a_life(worker)
+        self.house.load("alpha", slots=slots, replicas=workers)
+
+    @rule(data=strategies.data())
+    def something_happens(self, data: strategies.DataObject) -> None:
+        possible = [happen for weight, when, happen in EVENTS if when(self) for _ in range(weight)]
+        names = strategies.sampled_from(possible)
+
+        def draw(items: Any, label: str = "") -> Any:
+            return data.draw(strategies.sampled_from(list(items)), label)
+
+        data.draw(names.map(Named), "what")(self, draw)
+
+    @invariant()
+    def every_promise_holds(self) -> None:
+        self.now = self.look()
+        check(self.now)
+
+    def teardown(self) -> None:
+        """Everybody dies, time passes, and the reaper closes what is open."""
+        try:
+            self.house.pass_time(1000)
+            self.ledger.expire()
+            self.house.live(8)
+            self.every_promise_holds()
+            check_that_nothing_is_left(self.now)
+        finally:
+            for key in self.house.client.scan_iter(f"{self.house.prefix}*", count=1000):
+                self.house.client.delete(key)
+
+    # ---- what there is to choose from
+
+    def tickets(self, *statuses: str) -> list[str]:
+        return sorted(self.now.with_status(*statuses) if statuses else self.now.tickets)
+
+    def replicas(self, *states: str) -> list[str]:
+        return sorted(name for name, row in self.now.all("replica").items() if row["state"] in states)
+
+    def host_of(self, replica: str) -> tuple[str, str]:
+        worker = self.now.all("replica")[replica]["worker"]
+        return worker, self.house.incarnations[worker]
+
+    def alive(self) -> list[str]:
+        return sorted(self.now.one("workers"))
+
+    def runs(self) -> list[Holder]:
+        """The claims that are good."""
+        rows = self.now.tickets
+        return [one for one in self.holders if rows.get(one.claim.id, {}).get("fence") == one.claim.fence]
+
+    def zombies(self) -> list[tuple[str, str]]:
+        return [life for life in self.former if life != (life[0], self.house.incarnations[life[0]])]
+
+    # ---- requests come, and clients change their minds
+
+    @event(8)
+    def requests_come(self, draw: Draw) -> None:
+        model, tenant, band = draw(MODELS), draw(TENANTS), draw(BANDS)
+        for _ in range(draw([1, 1, 2, 4])):
+            id = f"r{next(self.numbers):03}"
+            with contextlib.suppress(Rejected):
+                self.house.admit(tenant, band, model, id=id, weight=draw([1, 3]), store=draw([True, False]))
+                self.memory.admitted[id] = tenant
+
+    @event(2, lambda self: self.now.tickets)
+    def a_request_is_cancelled(self, draw: Draw) -> None:
+        id, right = draw(self.tickets()), draw([True, True, False])
+        status = self.ledger.cancel(id, self.memory.admitted[id] if right else "stranger")
+        assert (status is None) == (not right)
+
+    @event(1, lambda self: self.now.tickets)
+    def a_response_is_deleted(self, draw: Draw) -> None:
+        id = draw(self.tickets())
+        if self.ledger.delete(id, self.memory.admitted[id]) and id in self.memory.ended:
+            self.memory.deleted.add(id)
+
+    # ---- workers do their work
+
+    @event(8, lambda self: self.tickets("dispatched"))
+    def a_bell_is_heard(self, draw: Draw) -> None:
+        id = draw(self.tickets("dispatched"))
+        worker = self.now.tickets[id]["worker"]
+        claim = self.house.claim(id, worker)
+        assert claim, f"{id} was dispatched to {worker}"
+        self.holds(claim, worker)
+
+    def holds(self, claim: Claim, worker: str) -> None:
+        self.holders.append(Holder(claim, worker, self.house.incarnations[worker]))
+        self.memory.attempts.setdefault(claim.id, set()).add(claim.fence)
+        self.given_out(claim.fence)
+
+    def given_out(self, fence: str) -> None:
+        assert not self.fences or int(fence) > self.fences[-1], "fences grow"
+        self.fences.append(int(fence))
+
+    @event(6, lambda self: self.runs())
+    def an_engine_speaks(self, draw: Draw) -> None:
+        self.speak(draw(self.runs()).claim, draw([1, 3]), again=draw([True, False]))
+
+    def speak(self, claim: Claim, count: int, *, again: bool = False) -> None:
+        said = self.memory.accepted.setdefault(claim.id, [])
+        number = sum(fence == claim.fence for fence, _ in said) + 1
+        texts = [f"{claim.fence}/{number + offset}" for offset in range(count)]
+        entry = Entry(claim.id, claim.fence, number, tuple(TextDelta(text).encode() for text in texts))
+        verdicts = self.ledger.write([entry, entry] if again else [entry], [])
+        if verdicts.get(claim.id) not in {"fenced", "cancel"}:
+            said += [(claim.fence, text) for text in texts]
+
+    @event(4, lambda self: self.runs())
+    def a_run_ends(self, draw: Draw) -> None:
+        self.end(draw(self.runs()).claim, draw(ENDS), draw([None, 1, 5000]), retry=draw([True, False]))
+
+    def end(self, claim: Claim, status: Status, tokens: int | None, *, retry: bool) -> None:
+        retry = retry and status is Status.FAILED
+        release = Release(claim.id, claim.fence, status, code="engine_error", tokens=tokens, retry=retry)
+        self.ledger.write([], [release])
+
+    # ---- workers come and go
+
+    @event(2)
+    def a_worker_starts_or_is_restarted(self, draw: Draw) -> None:
+        self.begins_a_life(draw(WORKERS))
+
+    def begins_a_life(self, worker: str) -> None:
+        if worker in self.house.incarnations:
+            self.former.append((worker, self.house.incarnations[worker]))
+        self.given_out(self.house.register(worker))
+        self.memory.draining.discard(worker)
+
+    @event(3, lambda self: self.alive())
+    def a_worker_beats(self, draw: Draw) -> None:
+        worker = draw(self.alive())
+        pulse = self.ledger.beat(worker, self.house.incarnations[worker])
+        mine = {id for id in self.tickets("running") if self.now.tickets[id]["worker"] == worker}
+        assert pulse.running == mine
+        assert set(pulse.cancelled) == {id for id in mine if self.now.tickets[id].get("cancel") == "1"}
+        rows = self.now.all("replica").items()
+        assert pulse.replicas == {name: row["state"] for name, row in rows if row["worker"] == worker}
+
+    @event(1, lambda self: self.alive())
+    def a_worker_drains(self, draw: Draw) -> None:
+        worker = draw(self.alive())
+        self.ledger.drain(worker, self.house.incarnations[worker])
+        self.memory.draining.add(worker)
+
+    @event(1, lambda self: self.alive())
+    def a_worker_leaves(self, draw: Draw) -> None:
+        worker = draw(self.alive())
+        self.ledger.deregister(worker, self.house.incarnations[worker], "shut down")
+        self.memory.draining.discard(worker)
+
+    # ---- models come and go
+
+    @event(2)
+    def a_model_is_loaded_at_once(self, draw: Draw) -> None:
+        with contextlib.suppress(NoWorker, StateConflict):
+            self.house.load(draw(MODELS), slots=draw([1, 2]), replicas=draw([1, 2]))
+
+    @event(5, lambda self: "alpha" not in self.now.all("ready"))
+    def the_house_is_put_right(self, draw: Draw) -> None:
+        for replica in self.replicas("stopping"):
+            self.fleet.replica_down(replica, *self.host_of(replica), code="unloaded", message="unloaded")
+        for worker in WORKERS[:2]:
+            if worker not in self.alive():
+                self.begins_a_life(worker)
+        with contextlib.suppress(NoWorker, StateConflict):
+            self.house.load("alpha", slots=draw([1, 2]), replicas=draw([1, 2]))
+
+    @event(1)
+    def a_load_begins(self, draw: Draw) -> None:
+        with contextlib.suppress(NoWorker, StateConflict):
+            self.fleet.load(draw(MODELS), draw([1, 2]))
+
+    @event(1)
+    def a_load_begins_on_a_worker_that_may_be_gone(self, draw: Draw) -> None:
+        model, number = draw(MODELS), next(self.numbers)
+        place = (f"{model}#{number}.0", draw(WORKERS))
+        self.fleet.scripts.run("begin_load", model, f"load_{number}", 1, 5_000_000, *place)
+
+    @event(4, lambda self: self.replicas("assigned"))
+    def a_worker_takes_up_a_replica(self, draw: Draw) -> None:
+        replica = draw(self.replicas("assigned"))
+        assert self.fleet.replica_starting(replica, *self.host_of(replica))
+
+    @event(4, lambda self: self.replicas("starting"))
+    def a_replica_comes_up(self, draw: Draw) -> None:
+        replica = draw(self.replicas("starting"))
+        self.fleet.replica_progress(replica, 0.5, "reading")
+        assert self.fleet.replica_up(replica, *self.host_of(replica), draw([1, 2]), 1)
+
+    @event(4, lambda self: self.replicas("stopping"))
+    def a_replica_stops_as_it_was_told(self, draw: Draw) -> None:
+        replica = draw(self.replicas("stopping"))
+        self.fleet.replica_down(replica, *self.host_of(replica), code="unloaded", message="unloaded")
+
+    @event(1, lambda self: self.replicas("starting", "up", "stopping"))
+    def an_engine_crashes(self, draw: Draw) -> None:
+        replica = draw(self.replicas("starting", "up", "stopping"))
+        code = draw(["engine_crashed", "load_failed"])
+        self.fleet.replica_down(replica, *self.host_of(replica), code=code, message="killed")
+
+    @event(1)
+    def a_model_is_unloaded(self, draw: Draw) -> None:
+        with contextlib.suppress(StateConflict):
+            self.fleet.unload(draw(MODELS))
+
+    # ---- time passes
+
+    @event(2)
+    def time_passes(self, draw: Draw) -> None:
+        self.house.pass_time(draw([0.1, 0.5, 1.0, 1.9]))
+
+    @event(1)
+    def much_time_passes(self, draw: Draw) -> None:
+        self.house.pass_time(draw([4.9, 30.0, 130.0, 650.0]))
+
+    @event(2)
+    def time_passes_and_some_worker_is_silent(self, draw: Draw) -> None:
+        silent = draw(["nobody", "nobody", *self.alive()])
+        self.house.live(draw([2.0, 6.0]), *(worker for worker in self.alive() if worker != silent))
+
+    @event(1)
+    def the_line_grows_old(self, draw: Draw) -> None:
+        workers = self.alive()
+        for _ in range(draw([1, 5])):
+            self.house.live(
+                25, *(workers if all(name in self.look().one("workers") for name in workers) else ())
+            )
+
+    @event(2)
+    def the_reaper_looks(self, _: Draw) -> None:
+        self.ledger.expire()
+
+    # ---- an answer was lost: whoever called calls once more
+
+    @event(3, lambda self: self.last_call)
+    def the_last_call_is_repeated(self, _: Draw) -> None:
+        run, name, *arguments = self.last_call
+        before = without_clock(self.look())
+        answer = run(name, *arguments)
+        if name == "register":
+            worker = arguments[0]
+            self.former.append((worker, self.house.incarnations[worker]))
+            self.house.incarnations[worker] = answer.decode()
+            self.given_out(answer)
+        elif name == "delete" and arguments[0] in self.memory.ended:
+            self.memory.deleted.add(arguments[0])
+        assert name not in REPEATED or without_clock(self.look()) == before, f"{name} did more when repeated"
+
+    # ---- zombies: they were given up, do not know it, and go on
+
+    @event(4, lambda self: self.holders)
+    def a_zombie_speaks(self, draw: Draw) -> None:
+        self.speak(draw(self.holders).claim, draw([1, 3]))
+
+    @event(3, lambda self: self.holders)
+    def a_zombie_ends_its_run(self, draw: Draw) -> None:
+        self.end(draw(self.holders).claim, draw(ENDS), 7, retry=draw([True, False]))
+
+    @event(2, lambda self: self.holders)
+    def a_zombie_speaks_and_ends_in_one_breath(self, draw: Draw) -> None:
+        claim = draw(self.holders).claim
+        self.speak(claim, 1)
+        self.end(claim, Status.COMPLETED, None, retry=False)
+
+    @event(2, lambda self: self.zombies() and self.now.tickets)
+    def a_zombie_claims(self, draw: Draw) -> None:
+        worker, incarnation = draw(self.zombies())
+        for id in self.tickets():
+            with pytest.raises(Fenced):
+                self.ledger.claim(worker, incarnation, id)
+
+    @event(3, lambda self: self.now.tickets and self.alive())
+    def a_bell_rings_at_the_wrong_time_or_place(self, draw: Draw) -> None:
+        id, worker = draw(self.tickets()), draw(self.alive())
+        row = self.now.tickets[id]
+        claim = self.house.claim(id, worker)
+        assert (claim is not None) == (row["status"] == "dispatched" and row["worker"] == worker)
+        if claim:
+            self.holds(claim, worker)
+
+    @event(3, lambda self: self.zombies())
+    def a_zombie_worker_reports(self, draw: Draw) -> None:
+        worker, incarnation = draw(self.zombies())
+        replica = draw(sorted(self.now.all("replica")) or ["alpha#gone"])
+        before = without_clock(self.look())
+        verb = draw(["beat", "drain", "leave", "up", "down", "starting"])
+        if verb == "beat":
+            with pytest.raises(Fenced):
+                self.ledger.beat(worker, incarnation)
+        elif verb == "drain":
+            self.ledger.drain(worker, incarnation)
+        elif verb == "leave":
+            self.ledger.deregister(worker, incarnation, "goodbye")
+        elif verb == "up":
+            assert not self.fleet.replica_up(replica, worker, incarnation, 9, 1)
+        elif verb == "down":
+            self.fleet.replica_down(replica, worker, incarnation, code="engine_crashed", message="killed")
+        else:
+            assert self.fleet.replica_starting(replica, worker, incarnation) is None
+        assert without_clock(self.look()) == before
+
+
+class Named:
+    """An event that shows its name when a failure is printed."""
+
+    def __init__(self, happen: Event) -> None:
+        self.happen = happen
+
+    def __call__(self, *arguments: Any) -> None:
+        self.happen(*arguments)
+
+    def __repr__(self) -> str:
+        return self.happen.__name__
+
+
+def without_clock(snapshot: Snapshot) -> dict[str, Any]:
+    return {name: value for name, value in snapshot.values.items() if name != "expired_at"}
+
+
+@pytest.mark.timeout(7200)
+def test_whatever_happens_every_promise_holds(client: redis.Redis, settings: Settings) -> None:
+    budget = BUDGETS[os.environ.get("HYPOTHESIS_PROFILE", "default")]
+    run_state_machine_as_test(
+        lambda: Ledger(client, settings),
+        settings=profile(
+            deadline=None,
+            database=None,
+            print_blob=True,
+            suppress_health_check=list(HealthCheck),
+            **budget,  # type: ignore[arg-type]
+        ),
+    )

@@ -1,0 +1,237 @@
+"""What the command line says to an API, and hears."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from click.testing import CliRunner
+
+from stoker.client import ApiError, Client
+from stoker.command import cli
+from stoker.ports import free_port
+from stoker.question import ask
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers each path with what the test put there: (status, body)."""
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length", 0))
+        self.server.bodies.append(json.loads(self.rfile.read(length)))  # type: ignore[attr-defined]
+        self._answer()
+
+    def _answer(self) -> None:
+        self.server.keys.append(self.headers.get("Authorization"))  # type: ignore[attr-defined]
+        queue = self.server.answers[self.path]  # type: ignore[attr-defined]
+        status, body = queue.pop(0) if len(queue) > 1 else queue[0]
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def api():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server.answers, server.bodies, server.keys = {}, [], []
+    server.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def run(api, tmp_path):
+    """Run a command against that API: exit code and output."""
+
+    def run(*words, url=None):
+        environment = {
+            "STOKER_DATA_DIR": str(tmp_path),
+            "STOKER_ADMIN_KEY": "sk-admin",
+            "STOKER_API_KEY": "sk-me",
+            "STOKER_LOCAL": None,
+            "STOKER_URL": url or api.url,
+        }
+        result = CliRunner().invoke(cli, words, env=environment)
+        return result.exit_code, result.output
+
+    return run
+
+
+def operation(**more):
+    return {"id": "load_1", "kind": "load", "model": "m", "status": "running", "progress": 0.5} | more
+
+
+def sse(*events):
+    return b"".join(b": ka\n\nevent: x\ndata: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+def test_a_load_is_followed_to_its_end(api, run):
+    api.answers = {
+        "/v1/admin/models/m/load": [(202, {"name": "m", "operation": operation()})],
+        "/v1/admin/operations/load_1": [
+            (200, operation(stage="reading weights", progress=0.75)),
+            (200, operation(status="completed")),
+        ],
+    }
+
+    code, output = run("load", "m", "--replicas", "2")
+
+    assert code == 0
+    assert output.splitlines()[:2] == ["m: loading 50 %", "m: loading 75 % (reading weights)"]
+    assert output.splitlines()[2].startswith("m: loaded (")
+    assert api.bodies == [{"replicas": 2}]
+    assert set(api.keys) == {"Bearer sk-admin"}
+
+
+def test_a_load_that_fails_says_why_and_ends_with_1(api, run):
+    api.answers = {
+        "/v1/admin/models/m/load": [(202, {"name": "m", "operation": operation()})],
+        "/v1/admin/operations/load_1": [(200, operation(status="failed", error="no such file"))],
+    }
+
+    code, output = run("load", "m")
+    assert code == 1
+    assert output.endswith("m: the load failed: no such file\n")
+
+
+def test_what_is_loaded_already_is_simply_said(api, run):
+    done = {"name": "m", "runtime_state": "loaded", "operation": operation(status="completed")}
+    api.answers = {"/v1/admin/models/org/m/load": [(200, done)]}
+
+    assert run("load", "org/m") == (0, "m: loaded\n")
+
+
+def test_nobody_waits_who_does_not_want_to(api, run):
+    begun = {"name": "m", "runtime_state": "unloading", "operation": operation(kind="unload")}
+    api.answers = {"/v1/admin/models/m/unload": [(202, begun)]}
+
+    assert run("unload", "m", "--no-wait") == (0, "m: unloading\n")
+
+
+def test_a_refusal_is_one_sentence(api, run):
+    error = {"error": {"message": "model 'm' is not configured", "code": "unknown_model"}}
+    api.answers = {"/v1/admin/models/m/load": [(404, error)]}
+
+    assert run("load", "m") == (1, "model 'm' is not configured (unknown_model)\n")
+
+
+def test_status_is_a_table_with_the_reason_of_a_failure_below_its_model(api, run):
+    rows = [
+        {"name": "a", "runtime_state": "loaded", "loaded_replicas": 1, "replicas": 1, "inflight_requests": 2},
+        {"name": "longer", "runtime_state": "failed", "replicas": 1, "last_error": "killed by SIGKILL"},
+    ]
+    api.answers = {"/v1/admin/models": [(200, {"models": rows})]}
+
+    assert run("status")[1].splitlines() == [
+        "name    state   replicas  running  waiting",
+        "a       loaded  1/1       2        0",
+        "longer  failed  0/1       0        0",
+        "  killed by SIGKILL",
+    ]
+    assert json.loads(run("status", "--json")[1]) == rows
+
+
+def test_a_question_is_streamed_and_timed(api, run):
+    api.answers = {
+        "/v1/models": [
+            (200, {"data": [{"id": "off", "state": "unloaded"}, {"id": "on", "state": "loaded"}]})
+        ],
+        "/v1/responses": [
+            (
+                200,
+                sse(
+                    {"type": "response.created"},
+                    {"type": "response.output_text.delta", "delta": "a fire "},
+                    {"type": "response.output_text.delta", "delta": "keeper"},
+                    {"type": "response.completed", "response": {"usage": {"output_tokens": 7}}},
+                )
+                + b"data: [DONE]\n\n",
+            )
+        ],
+    }
+
+    code, output = run("ask", "What is Stoker?")
+    assert code == 0
+    assert output.startswith("a fire keeper\n(first token after ")
+    assert ", 7 tokens in " in output
+    assert api.bodies == [{"model": "on", "input": "What is Stoker?", "stream": True}]
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([{"type": "response.failed", "response": {"error": {"message": "it died"}}}], "it died"),
+        ([{"type": "error", "message": "it broke"}], "it broke"),
+        ([{"type": "response.created"}], "the stream ended too soon"),
+    ],
+)
+def test_a_question_without_an_answer_says_why(api, events, reason):
+    api.answers = {"/v1/responses": [(200, sse(*events))]}
+
+    with pytest.raises(ApiError, match=f"m gave no answer: {reason}"):
+        ask(Client(api.url, None), "m", "?", print)
+
+
+def test_without_an_api_it_is_said_how_to_start_one(run):
+    url = f"http://127.0.0.1:{free_port('127.0.0.1', 0)}"
+
+    assert run("status", url=url) == (
+        1,
+        f"no API answers at {url}; start one with `stoker up` (or `make up`)\n",
+    )
+
+
+def test_something_else_on_that_port_is_noticed(api, run):
+    api.answers = {"/v1/admin/models": [(200, b"<html>")]}
+
+    assert run("status") == (1, f"what answers at {api.url} is not Stoker's API: it sent no JSON\n")
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://x:port"])
+def test_an_address_that_is_none_is_refused(run, url):
+    assert run("status", url=url)[0] == 1
+
+
+def test_a_wrong_configuration_is_one_clean_text_and_exit_code_2(run, monkeypatch):
+    monkeypatch.setenv("STOKER_API__PORT", "x")
+
+    assert run("config") == (
+        2,
+        "The configuration cannot be used:\n"
+        'environment variable STOKER_API__PORT: api.port must be an integer from 0 to 65535, not "x"\n',
+    )
+
+
+def test_the_configuration_is_shown_without_the_password_of_redis(run, monkeypatch):
+    monkeypatch.setenv("REDIS_URL", "redis://me:hunter2@host:1/0")
+    code, output = run("config")
+
+    assert code == 0
+    assert json.loads(output)["redis"]["url"] == "redis://me:***@host:1/0"
+
+
+def test_flower_is_never_run_without_a_password(run, monkeypatch):
+    monkeypatch.delenv("FLOWER_BASIC_AUTH", raising=False)
+    code, output = run("flower")
+
+    assert code == 1
+    assert "set FLOWER_BASIC_AUTH=user:password" in output
+
+
+@pytest.mark.parametrize("name", ["", "GPU 0", "a/b", "-x", "x" * 65])
+def test_a_worker_with_a_bad_name_is_refused(run, name):
+    assert run("worker", "--name", name)[0] == 2

@@ -1,0 +1,204 @@
+"""`stoker up` as a newcomer meets it, with the stub for a model so that it is quick."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from config.settings import ROOT
+
+from .conftest import eventually, lives
+
+MODELS = {
+    "stoker-demo": {"enabled": False},
+    "stub": {"enabled": True},
+}
+
+pytestmark = pytest.mark.journey
+
+
+class Up:
+    """A running `stoker up` and what it printed."""
+
+    def __init__(self, folder: Path, *options: str, local: dict[str, object] | None = None) -> None:
+        (folder / "local.json").write_text(json.dumps({"models": MODELS, **(local or {})}))
+        self.data = folder / "data"
+        self.output = folder / "output"
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("STOKER_", "REDIS_"))}
+        self.environment = {
+            **clean,
+            "STOKER_LOCAL": str(folder / "local.json"),
+            "STOKER_DATA_DIR": str(self.data),
+        }
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "stoker", "up", *options],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def text(self) -> str:
+        return self.output.read_text()
+
+    def until(self, words: str, seconds: float = 60) -> str:
+        """Wait until it has printed this."""
+        assert eventually(lambda: words in self.text or self.process.poll() is not None, seconds), self.text
+        assert words in self.text, self.text
+        return self.text
+
+    def family(self) -> set[int]:
+        """Itself and all that came from it, however indirectly: engines and their guards too."""
+        parents = {}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                pid, _, rest = stat.read_text().partition(" ")
+                parents[int(pid)] = int(rest.rpartition(") ")[2].split()[1])
+            except OSError:
+                continue
+        found = {self.process.pid}
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return found
+
+    def part(self, words: str) -> int:
+        """The process of a part."""
+        (pid,) = (
+            pid
+            for pid in self.family() - {self.process.pid}
+            if words.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            and int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1]) == self.process.pid
+        )
+        return pid
+
+
+@pytest.fixture
+def up(tmp_path):
+    """Start one; nothing of it is left after the test."""
+    started = []
+
+    def start(*options, **more):
+        started.append(Up(tmp_path, *options, **more))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.process.kill()
+        each.process.wait()
+        shutil.rmtree(each.data, ignore_errors=True)
+
+
+def test_it_answers_says_how_to_ask_restarts_what_dies_and_leaves_nothing(up):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        platform = up("--port", str(port))
+        text = platform.until("Stoker runs.")
+
+    assert f"port {port} is taken: the API uses " in text
+    assert re.search(
+        r"Asking stub: What is Stoker\?\ntok0 tok1 .*\n\(first token after \d+ ms, 16 tokens in", text
+    )
+
+    # the printed command works as it stands
+    (command,) = (line for line in text.splitlines() if line.startswith("curl "))
+    answer = subprocess.run(
+        [shutil.which("bash") or "sh", "-c", command], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert json.loads(answer.stdout)["status"] == "completed"
+
+    # Flower asks for its password, which its arguments do not tell
+    url, password = re.search(r"Flower +(\S+) \(user stoker, password (\w+)\)", text).groups()
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"{url}/workers", timeout=5)
+    assert password.encode() not in Path(f"/proc/{platform.part('flower')}/cmdline").read_bytes()
+
+    # what dies is started again
+    os.kill(platform.part("stoker worker"), signal.SIGKILL)
+    platform.until("worker cpu0 killed by SIGKILL; starting it again in 0.5 s")
+    platform.until("worker cpu0 started again")
+
+    # a second one on the same folder is refused
+    second = subprocess.run(
+        [sys.executable, "-m", "stoker", "up"],
+        cwd=ROOT,
+        env=platform.environment,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert second.returncode == 1
+    assert second.stdout.startswith("stoker cannot start: another `stoker up` (process ")
+    assert second.stdout.count("\n") == 1
+
+    # Ctrl-C ends it all
+    family = platform.family()
+    assert len(family) >= 6
+    platform.process.send_signal(signal.SIGINT)
+    assert platform.process.wait(30) == 0
+    assert platform.text.endswith("Stopped\n")
+    assert eventually(lambda: not any(lives(pid) for pid in family), 2), family
+    assert not (platform.data / "run.json").exists()
+
+
+def test_killed_with_9_it_takes_everything_along_and_comes_up_again_with_its_keys(up):
+    first = up("--no-flower", "--no-ask", "--port", "0")
+    key = re.search(r"Key +(\S+)", first.until("Stoker runs."))[1]
+    family = first.family()
+    first.process.kill()
+    first.process.wait()
+
+    assert eventually(lambda: not any(lives(pid) for pid in family), 10), family
+    again = up("--no-flower", "--no-ask", "--port", "0")
+    assert key in again.until("Stoker runs.")
+    again.process.terminate()
+    assert again.process.wait(30) == 0
+
+
+def test_a_part_that_cannot_start_ends_it_with_the_reason(up):
+    platform = up("--no-flower", local={"api": {"host": "192.0.2.1"}})
+
+    assert platform.process.wait(60) == 1
+    assert "stoker cannot start: cannot listen on 192.0.2.1:8080: " in platform.text
+
+
+def test_a_redis_that_does_not_answer_ends_it_with_the_reason(up, monkeypatch):
+    monkeypatch.setenv("HOME", "/nonexistent")
+    platform = up("--no-flower", local={"redis": {"url": "redis://127.0.0.1:1/0"}})
+
+    assert platform.process.wait(60) == 1
+    assert "stoker cannot start: Redis (that of REDIS_URL) does not answer" in platform.text
+    assert platform.text.endswith("Stopped\n")
+
+
+def test_a_wrong_configuration_ends_it_before_anything_starts(up):
+    platform = up(local={"apii": {}})
+
+    assert platform.process.wait(20) == 2
+    assert "apii is not known here; did you mean api?" in platform.text
+    assert not platform.data.exists()
+
+
+def test_asked_to_stop_while_it_starts_it_does(up):
+    platform = up("--no-flower", "--no-ask", "--port", "0")
+    platform.until("redis")
+    family = platform.family()
+    time.sleep(0.3)
+    platform.process.terminate()
+
+    assert platform.process.wait(40) == 0
+    assert not any(lives(pid) for pid in family)
