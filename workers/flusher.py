@@ -16,11 +16,17 @@ from collections.abc import Callable
 from scheduler.errors import StokerError
 from scheduler.ledger import Ledger
 from scheduler.ticket import Entry, Release
+from streams.events import Delta
 from workers.running import Running
 
 logger = logging.getLogger("workers")
 
-MOST_PENDING_BYTES = 16 * 1024 * 1024
+MOST_PENDING = 200_000
+"""Events kept while Redis is away; some ten minutes of a busy worker's."""
+
+MOST_AT_ONCE = 5_000
+"""Events in one write: a longer script would keep everybody else waiting."""
+
 RETRY_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
 
@@ -35,7 +41,6 @@ class Flusher:
         self._ledger = ledger
         self._stop_run = stop_run
         self._pending: deque[tuple[Running, bytes | Release]] = deque()
-        self._bytes = 0
         self._wake = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
@@ -45,11 +50,13 @@ class Flusher:
         """Begin to write."""
         self._thread.start()
 
-    def say(self, run: Running, event: bytes) -> None:
-        """Queue one encoded event."""
-        self._bytes += len(event)
-        self._put(run, event)
-        if self._bytes > MOST_PENDING_BYTES:
+    def say(self, run: Running, delta: Delta) -> None:
+        """Queue what the engine of a generation said. Never waits for Redis."""
+        run.hear()
+        if run.stop_code is not None:
+            return
+        self._put(run, delta.encode())
+        if len(self._pending) > MOST_PENDING:
             self._stop_run(run, "storage_unavailable")
 
     def end(self, run: Running, release: Release) -> None:
@@ -79,16 +86,17 @@ class Flusher:
             runs: dict[str, Running] = {}
             said: dict[str, list[bytes]] = {}
             releases: list[Release] = []
-            for _ in range(len(self._pending)):
+            for _ in range(min(len(self._pending), MOST_AT_ONCE)):
                 run, item = self._pending.popleft()
                 if isinstance(item, bytes):
                     runs[run.claim.id] = run
                     said.setdefault(run.claim.id, []).append(item)
-                    self._bytes -= len(item)
                 else:
                     releases.append(item)
             if said or releases:
                 self._write(runs, said, releases)
+            if self._pending:
+                self._wake.set()
             self._idle.set()
 
     def _write(self, runs: dict[str, Running], said: dict[str, list[bytes]], releases: list[Release]) -> None:

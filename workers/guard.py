@@ -118,18 +118,18 @@ class Watch:
 
     def until_the_end(self) -> tuple[int, bool]:
         """Obey the lifeline until the engine ends: its exit code (negative: the signal), and `asked`."""
-        while (code := _reap(self.engine)) is None:
+        while True:
             timeout = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
             readable, _, _ = select.select(self.sources, [], [], timeout)
-            if self.bell in readable:
-                _silence(self.bell)
-                continue  # an end comes before a request to end that arrived at the same time
+            _silence(self.bell)
+            code = _reap(self.engine)  # first: a request to end does not excuse an end that came before it
+            if code is not None:
+                return code, self.asked
             if LIFELINE in readable:
                 self._listen()
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 self.deadline = None
                 self._signal(signal.SIGKILL)
-        return code, self.asked
 
     def _listen(self) -> None:
         data = os.read(LIFELINE, 4096)

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import orjson
 
@@ -94,7 +95,7 @@ class Host:
             self._taking.discard(id)
 
     def _run(self, claim: Claim) -> str:
-        run = Running(claim, self.flusher)
+        run = Running(claim)
         self.running[claim.id] = run
         try:
             release = _finished(run, self._in_engine(run))
@@ -108,14 +109,15 @@ class Host:
             release = _failed(run, EngineError("engine_error", "the engine failed"))
         finally:
             self.running.pop(claim.id, None)
-        run.end(release)
+        self.flusher.end(run, release)
         return _outcome(release)
 
     def _in_engine(self, run: Running) -> Finish:
         replica = self.replicas.get(run.replica)
         if replica is None or replica.engine is None:
             raise EngineLost("engine_crashed", "the engine is gone")
-        return replica.engine.generate(run.claim.id, Generation.from_json(run.claim.generation), run.emit)
+        generation = Generation.from_json(run.claim.generation)
+        return replica.engine.generate(run.claim.id, generation, partial(self.flusher.say, run))
 
     def stop_run(self, run: Running, code: str) -> None:
         """Make one generation end, for that reason; the first reason stays."""
