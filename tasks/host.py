@@ -14,7 +14,7 @@ class Host(Protocol):
     def generate(self, id: str) -> str:
         """Run the ticket with that id, if it is this worker's to run; says in a few words how it ended.
 
-        Raises `scheduler.errors.Failed` or `Evicted` when it did not end well.
+        Raises `scheduler.errors.Failed` when it did not end well.
         """
         ...
 

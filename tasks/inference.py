@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.errors import Evicted, Failed
+from scheduler.errors import Failed
 from tasks import host
 from tasks.app import app
 
 GENERATE = "stoker.generate"
 
 
-@app.task(name=GENERATE, bind=True, throws=(Failed, Evicted))
+@app.task(name=GENERATE, bind=True, throws=(Failed,))
 def generate(self: Any) -> str:
     """Run the ticket this bell rang for."""
     return host.current().generate(self.request.id)

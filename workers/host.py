@@ -17,7 +17,7 @@ import orjson
 from config.settings import Settings
 from fleet.models import Fleet
 from fleet.states import ReplicaState
-from scheduler.errors import Evicted, Failed, Fenced, StokerError
+from scheduler.errors import Failed, Fenced, StokerError
 from scheduler.ledger import Ledger
 from scheduler.ticket import Claim, Pulse, Release, Status
 from tasks.wire import Generation
@@ -187,11 +187,19 @@ class Host:
         for run in list(self.running.values()):
             silence = now - run.last_heard
             allowed = limits.idle_timeout_s if run.said else limits.first_event_timeout_s
-            if run.stop_code is None and silence > allowed:
+            if run.stop_code is not None:
+                self._insist(run, silence)
+            elif silence > allowed:
                 self.stop_run(run, "engine_stalled")
-            elif run.stop_code is not None and silence > DEAF_S:
-                deaf = EngineLost("engine_stalled", "the engine did not stop a request when told to")
-                self.replicas.lost(run.replica, deaf)
+
+    def _insist(self, run: Running, silence: float) -> None:
+        replica = self.replicas.get(run.replica)
+        if replica and replica.engine:
+            # the first word may have come before the engine knew the request
+            replica.engine.cancel(run.claim.id)
+        if silence > DEAF_S:
+            deaf = EngineLost("engine_stalled", "the engine did not stop a request when told to")
+            self.replicas.lost(run.replica, deaf)
 
     # ---- the end
 
@@ -259,6 +267,5 @@ def _failed(run: Running, error: EngineError, *, retry: bool = False) -> Release
 def _outcome(release: Release) -> str:
     """What Flower shows; a failed ticket is a failed task."""
     if release.status is Status.FAILED:
-        family = Evicted if release.retry else Failed
-        raise family(release.message, code=release.code)
+        raise Failed(release.message, code=release.code)
     return str(release.status)

@@ -25,6 +25,7 @@ LOG_CHECK_MS = 30_000
 
 INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 INHERITED_PREFIXES = ("OMP_", "GGML_")
+DEFAULTS = {"OMP_WAIT_POLICY": "passive", "GGML_NO_BACKTRACE": "1"}  # no spinning threads, no debugger
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
         for name, value in os.environ.items()
         if name in INHERITED or name.startswith(INHERITED_PREFIXES)
     }
-    return {**inherited, **given}
+    return {**DEFAULTS, **inherited, **given}
 
 
 def last_lines(path: Path, lines: int = 3, limit: int = 300) -> str:

@@ -178,10 +178,10 @@ class Replicas:
     # ---- dying
 
     def _exited(self, entry: Replica, exit: Exit) -> None:
-        """An engine's process is gone. One that was asked to go, or never came up, is reported elsewhere."""
-        if exit.expected or entry.state is ReplicaState.STARTING:
-            return
-        self.lost(entry.name, EngineLost("engine_crashed", f"the engine of {entry.model.name} was {exit}"))
+        """An engine's process is gone. One that was asked to go is reported by whoever asked."""
+        if not exit.expected:
+            ended = EngineLost("engine_crashed", f"the engine of {entry.model.name} ended by itself: {exit}")
+            self.lost(entry.name, ended)
 
     def lost(self, name: str, error: EngineLost) -> None:
         """Take a replica whose engine is lost out of service, before its tickets are given back."""

@@ -107,7 +107,7 @@ class RuntimeContract:
         assert usage.reasoning_tokens == 0
 
     def test_it_answers_as_many_requests_at_once_as_it_has_slots(self, shared: Launched) -> None:
-        request = self.long(max_tokens=400)
+        request = self.long()
         running = [shared.begin(request, id=f"at-once-{i}") for i in range(shared.engine.slots)]
         for _, thread in running:
             thread.join()

@@ -63,7 +63,7 @@ class LlamaServerRuntime:
 
 
 def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
-    env = {"LLAMA_API_KEY": key, "OMP_WAIT_POLICY": "passive", "GGML_NO_BACKTRACE": "1"}
+    env = {"LLAMA_API_KEY": key}
     if options.library_path is not None:
         inherited = os.environ.get("LD_LIBRARY_PATH")
         env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(options.library_path), inherited]))

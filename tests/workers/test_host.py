@@ -1,0 +1,206 @@
+"""A host with real stub engines and the real ledger; its heart is beaten by hand."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import redis
+
+from config.settings import LimitSettings, ModelDefinition, Settings
+from fleet.models import Fleet
+from scheduler.errors import StokerError
+from scheduler.ledger import Ledger
+from scheduler.ticket import Ticket
+from streams.events import End, TextDelta
+from streams.log import read
+from tasks.wire import Generation, Message
+from tests.conftest import Server
+from workers.host import Host
+
+
+class Seat:
+    """One worker, without Celery: bells are heard by beating."""
+
+    def __init__(self, settings: Settings, name: str = "w1") -> None:
+        self.client = redis.Redis.from_url(settings.redis.url)
+        self.settings = settings
+        self.ledger = Ledger(self.client, settings)
+        self.fleet = Fleet(self.client, settings)
+        self.host = Host(name, settings, self.ledger, self.fleet)
+        self.host.begin(self.ledger.register(name, f"{self.ledger.scripts.prefix}bells", "@ID@", "cpu"))
+        self.threads: list[threading.Thread] = []
+        self.problems: list[BaseException] = []
+
+    def spawn(self, call: Callable[[], object]) -> None:
+        def run() -> None:
+            try:
+                call()
+            except StokerError as problem:
+                self.problems.append(problem)
+
+        thread = threading.Thread(target=run, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def beat(self) -> None:
+        self.host.check_stalls()
+        self.host.follow(self.ledger.beat(self.host.worker, self.host.incarnation), self.spawn)
+
+    def until(self, true: Callable[[], Any], seconds: float = 10) -> Any:
+        deadline = time.monotonic() + seconds
+        while not (answer := true()):
+            assert time.monotonic() < deadline, "it did not come true"
+            self.beat()
+            time.sleep(0.01)
+        return answer
+
+    def load(self, name: str = "alpha", replicas: int = 1) -> None:
+        self.fleet.load(name, replicas)
+        self.until(lambda: self.fleet.row(name).state == "loaded")
+
+    def admit(self, text: str, model: str = "alpha") -> str:
+        generation = Generation(model, (Message("user", text),))
+        id = f"resp_{os.urandom(6).hex()}"
+        return self.ledger.admit(Ticket(id, "acme", model, "test", generation.to_json(), b"{}")).id
+
+    def said(self, id: str) -> list[Any]:
+        return [event for _, event in read(self.client, self.settings.redis.prefix, id)]
+
+    def end(self, id: str) -> End:
+        self.until(lambda: isinstance((self.said(id) or [None])[-1], End))
+        return self.said(id)[-1]  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def seat(settings: Settings) -> Iterator[Seat]:
+    made = Seat(settings)
+    yield made
+    made.host.kill()
+
+
+def test_a_ticket_whose_bell_was_lost_is_taken_at_a_beat(seat: Seat) -> None:
+    seat.load()
+    id = seat.admit("/stub tokens=3")
+    seat.ledger.scripts.offset_us = 2_000_000  # longer ago than a beat
+    assert seat.end(id).status == "completed"
+    assert "".join(event.text for event in seat.said(id) if isinstance(event, TextDelta)) == "tok0 tok1 tok2"
+
+
+def test_a_cancelled_request_stops_at_the_next_beat_at_the_latest(seat: Seat) -> None:
+    seat.load()
+    id = seat.admit("/stub tokens=1000 tokens_per_s=20")
+    seat.spawn(lambda: seat.host.generate(id))
+    seat.until(lambda: seat.said(id))
+    seat.ledger.cancel(id, "acme")
+    assert seat.end(id).status == "cancelled"
+    assert seat.host.running == {}
+
+
+def test_an_engine_that_says_nothing_is_stopped_and_named(settings: Settings) -> None:
+    seat = Seat(replace(settings, limits=LimitSettings(first_event_timeout_s=0.2, idle_timeout_s=0.2)))
+    seat.load()
+    id = seat.admit("/stub tokens=10 hang_after=2")
+    seat.spawn(lambda: seat.host.generate(id))
+    end = seat.end(id)
+    assert (end.status, end.code) == ("failed", "engine_stalled")
+    seat.host.kill()
+
+
+def test_a_request_that_said_nothing_moves_to_the_other_replica_when_its_engine_dies(seat: Seat) -> None:
+    seat.load(replicas=2)
+    id = seat.admit("/stub tokens=4 first_token_s=0.5")
+    seat.spawn(lambda: seat.host.generate(id))
+    seat.until(lambda: id in seat.host.running)
+    first = seat.host.running[id].replica
+    engine = seat.host.replicas.table[first].engine
+    assert engine
+    os.kill(engine.pid, signal.SIGKILL)
+    seat.until(lambda: first not in seat.host.replicas.table)
+    seat.ledger.scripts.offset_us = 2_000_000
+    assert seat.end(id).status == "completed"
+    row = seat.fleet.row("alpha")
+    assert (row.state, row.loaded_replicas) == ("loaded", 1)
+    assert row.last_error
+    assert "SIGKILL" in row.last_error
+
+
+def test_a_prompt_that_kills_its_engine_is_not_tried_a_third_time(seat: Seat) -> None:
+    seat.load(replicas=3)
+    id = seat.admit("/stub tokens=4 crash_after=0")
+    seat.ledger.scripts.offset_us = 2_000_000
+    end = seat.end(id)
+    assert (end.status, end.code) == ("failed", "engine_crashed")
+    assert seat.fleet.row("alpha").loaded_replicas == 1
+
+
+def test_what_is_said_while_redis_is_away_is_said_when_it_is_back(
+    own_server: Server, settings: Settings
+) -> None:
+    seat = Seat(replace(settings, redis=replace(settings.redis, url=own_server.url)))
+    seat.load()
+    id = seat.admit("/stub tokens=30 tokens_per_s=60")
+    seat.spawn(lambda: seat.host.generate(id))
+    seat.until(lambda: seat.said(id))
+    own_server.kill()
+    seat.threads[-1].join(10)  # the engine ends while nobody can hear it
+    own_server.start()
+    assert seat.end(id).status == "completed"
+    assert "".join(event.text for event in seat.said(id)[:-1]).split() == [f"tok{n}" for n in range(30)]
+    seat.host.kill()
+
+
+def test_a_load_that_fails_names_its_reason_and_frees_the_replica(settings: Settings) -> None:
+    models = {"bad": ModelDefinition("bad", "stub", options={"stub_load_fail": "no such weights"})}
+    seat = Seat(replace(settings, models=models))
+    seat.fleet.load("bad", 1)
+    seat.until(lambda: seat.fleet.row("bad").state == "failed")
+    assert "no such weights" in (seat.fleet.row("bad").last_error or "")
+    assert seat.host.replicas.table == {}
+    assert seat.problems
+    seat.host.kill()
+
+
+def test_one_failed_replica_tears_down_the_others(settings: Settings) -> None:
+    models = {
+        "alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_s": 0.3}),
+    }
+    seat = Seat(replace(settings, models=models))
+    change = seat.fleet.load("alpha", 2)
+    seat.spawn(lambda: seat.host.load(change.assignments[0].replica))
+    seat.fleet.replica_starting(change.assignments[1].replica, "w1", seat.host.incarnation)
+    seat.fleet.replica_down(
+        change.assignments[1].replica, "w1", seat.host.incarnation, code="load_failed", message="broken"
+    )
+    seat.until(lambda: not seat.client.smembers(f"{seat.fleet.scripts.prefix}replicas:alpha"))
+    assert seat.host.replicas.table == {}
+    assert seat.fleet.row("alpha").state == "failed"
+    seat.load()  # and it can be loaded again
+    seat.host.kill()
+
+
+def test_a_shut_down_lets_what_runs_finish(seat: Seat) -> None:
+    seat.load()
+    id = seat.admit("/stub tokens=10 tokens_per_s=40")
+    seat.spawn(lambda: seat.host.generate(id))
+    seat.until(lambda: seat.said(id))
+    seat.host.shut_down(10)
+    assert seat.said(id)[-1].status == "completed"
+    assert seat.fleet.row("alpha").state == "unloaded"
+    assert seat.fleet.workers() == []
+
+
+def test_a_shut_down_that_may_not_wait_says_so_to_the_client(seat: Seat) -> None:
+    seat.load()
+    id = seat.admit("/stub tokens=1000 tokens_per_s=20")
+    seat.spawn(lambda: seat.host.generate(id))
+    seat.until(lambda: seat.said(id))
+    seat.host.shut_down(0)
+    end = seat.said(id)[-1]
+    assert (end.status, end.code) == ("failed", "worker_shutdown")
