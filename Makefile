@@ -30,15 +30,15 @@ lint: $(VENV)/dev.stamp ## check style, types and the direction of imports
 	$(BIN)/lint-imports
 
 bench: $(VENV)/dev.stamp ## measure latency, throughput and CPU against a bare proxy
-	@$(BIN)/python -m bench $(ARGS)
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 openapi: $(VENV)/up.stamp ## write the OpenAPI document to docs/openapi.json
-	@$(BIN)/python -m api.openapi docs/openapi.json
+	@$(BIN)/python -m stoker openapi > docs/openapi.json
 
-demo-model: ## train the demo model anew (a few minutes on two cores)
-	$(MAKE) $(VENV)/dev.stamp
-	@$(PIP) install numpy gguf
-	@$(BIN)/python models/demo/train.py
+demo-model: | $(VENV)/made.stamp ## train the demo model anew, in an environment of its own (it needs torch)
+	@$(BIN)/python -m venv .cache/train
+	@.cache/train/bin/pip install --quiet gguf jinja2 numpy tokenizers torch
+	@.cache/train/bin/python models/demo/train.py models/stoker-demo.gguf
 
 lock: $(VENV)/dev.stamp ## choose the newest versions that fit pyproject.toml
 	@$(PIP) install uv

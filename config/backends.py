@@ -119,7 +119,9 @@ LLAMA_SERVER = Backend(
             maximum=100_000_000,
             live=True,
         ),
-        Option("llama_server_n_gpu_layers", "integer", -1, "layers kept on the GPU; -1: as many as fit", minimum=-1),
+        Option(
+            "llama_server_n_gpu_layers", "integer", -1, "layers on the GPU; -1: as many as fit", minimum=-1
+        ),
         Option("llama_server_flash_attn", "enum", "auto", "flash attention", choices=("on", "off", "auto")),
         Option(
             "llama_server_threads",

@@ -54,18 +54,16 @@ class Tail:
             return event
         try:
             copy = self._copies.get(timeout=min(timeout_s, SILENCE_S))
+            while copy is not WAKE and copy[0] <= self.number:
+                copy = self._copies.get(timeout=min(timeout_s, SILENCE_S))  # heard already, from the log
         except Empty:
             if time.monotonic() - self._asked_at < SILENCE_S:
                 return None
             return self._catch_up()
-        return None if copy is WAKE else self._hear(*copy, timeout_s)
-
-    def _hear(self, number: int, data: bytes, timeout_s: float) -> Event | None:
-        if number <= self.number:
-            return self.next(timeout_s)  # heard already, from the log
-        if number > self.number + 1:
-            return self._catch_up()
-        return self._take(number, decode(data))
+        if copy is WAKE:
+            return None
+        number, data = copy
+        return self._take(number, decode(data)) if number == self.number + 1 else self._catch_up()
 
     def wake(self) -> None:
         """Make a waiting `next` return None at once."""

@@ -17,7 +17,9 @@ local state = row[1] or 'unloaded'
 if state == 'failed' or state == 'unloaded' then
   redis.call('HSET', model_key(model), 'wanted', '0')
   if redis.call('SCARD', P .. 'replicas:' .. model) == 0 then
-    redis.call('HSET', model_key(model), 'state', 'unloaded', 'changed_us', text(NOW))
+    if state == 'failed' then
+      redis.call('HSET', model_key(model), 'state', 'unloaded', 'changed_us', text(NOW))
+    end
     evict(model, 'model_unloading', 'the model is being unloaded')
     return { 'state', 'unloaded', row[2] or '' }
   end

@@ -16,6 +16,32 @@ from streams.events import End, TextDelta, decode
 COUNTER = itertools.count()
 
 
+class Ear:
+    """Hears what is published on some channels, from now on."""
+
+    def __init__(self, client: redis.Redis, prefix: str, *channels: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._pubsub = client.pubsub()
+        self._pubsub.subscribe(*(prefix + channel for channel in channels))
+        for _ in channels:
+            assert self._pubsub.get_message(timeout=5)
+        self._last = prefix + channels[-1]
+
+    def heard(self) -> list[tuple[str, str]]:
+        """(channel, message) of all that was published until this call."""
+        self._client.publish(self._last, "(that was all)")
+        messages = []
+        while (message := self._pubsub.get_message(timeout=5)) is not None:
+            if message["data"] == b"(that was all)":
+                self._pubsub.close()
+                return messages
+            messages.append(
+                (message["channel"].decode().removeprefix(self._prefix), message["data"].decode())
+            )
+        raise AssertionError("nothing is heard any more")
+
+
 class House:
     """What the API and a worker would do, one call at a time."""
 
@@ -114,6 +140,9 @@ class House:
         return id
 
     # ---- looking
+
+    def listen(self, *channels: str) -> Ear:
+        return Ear(self.client, self.prefix, *channels)
 
     def status(self, id: str) -> str:
         value = self.client.hget(f"{self.prefix}ticket:{id}", "status")

@@ -170,6 +170,20 @@ def test_true_usage_settles_the_estimate(counter: House) -> None:
     assert used["verbose"] / used["terse"] == pytest.approx(1, rel=0.05)
 
 
+def test_true_usage_is_shared_by_weight(counter: House) -> None:
+    weights = {"one": 1, "three": 3}
+    whose = {counter.admit(tenant, weight=weights[tenant]): tenant for tenant in weights for _ in range(3)}
+    turns: Counter[str] = Counter()
+    for _ in range(200):
+        id = counter.hear()
+        assert id
+        tenant = whose[id]
+        turns[tenant] += 1
+        whose[counter.admit(tenant, weight=weights[tenant])] = tenant
+        counter.release(counter.run(id), tokens=2000)  # eight times what was estimated
+    assert turns["three"] / turns["one"] == pytest.approx(3, rel=0.06)
+
+
 def test_a_long_answer_counts_as_what_it_was_and_no_more(client: redis.Redis, settings: Settings) -> None:
     """One that took long is settled on its tenant's own account, not on top of what others had meanwhile."""
     house = House(

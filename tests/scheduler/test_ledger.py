@@ -2,8 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.errors import Fenced, IdempotencyConflict, ModelNotLoaded, QueueFull
-from scheduler.ticket import Status
+from scheduler.errors import (
+    Fenced,
+    IdempotencyConflict,
+    ModelFailed,
+    ModelLoading,
+    ModelNotLoaded,
+    ModelUnloading,
+    QueueFull,
+    Rejected,
+)
+from scheduler.ticket import Entry, Release, Status
 from streams.events import TextDelta
 from tests.scheduler.house import House
 
@@ -117,7 +126,9 @@ def test_cancel_of_a_running_ticket_is_heard_at_the_next_append(house: House) ->
     id = house.admit()
     claim = house.claim(id)
     assert claim
+    ear = house.listen("bell:w1")
     assert house.ledger.cancel(id, "acme") is Status.RUNNING
+    assert ear.heard() == [("bell:w1", f"cancel {id}")]
     assert house.say(claim, 1, "more") == {id: "cancel"}
     house.release(claim, Status.CANCELLED, code="cancelled")
     assert house.end(id).status == "cancelled"
@@ -216,3 +227,133 @@ def test_the_scripts_come_back_after_redis_lost_them(house: House) -> None:
     house.client.script_flush()
     house.release(claim)
     assert house.end(id).status == "completed"
+
+
+def test_what_is_said_and_how_it_ends_is_told_to_everybody_who_listens(house: House) -> None:
+    ear = house.listen("inbox:here", "inbox:there", "inbox:gone")
+    id = house.admit(inbox="here")
+    claim = house.run(id)
+    house.say(claim, 1, "a", "b")
+    house.ledger.attach(id, "there")
+    house.ledger.attach(id, "gone")
+    house.ledger.detach(id, "gone")
+    house.say(claim, 3, "c")
+    house.release(claim)
+    heard: dict[str, list[str]] = {}
+    for channel, copy in ear.heard():
+        heard.setdefault(channel, []).extend(copy.split("\n"))
+    log = [fields[b"e"].decode() for _, fields in house.client.xrange(f"{house.prefix}log:{id}")]
+    assert heard["inbox:here"] == [f"{id} {number} {event}" for number, event in enumerate(log, 1)]
+    assert heard["inbox:there"] == heard["inbox:here"][2:]
+    assert "inbox:gone" not in heard
+    assert house.ledger.attach(id, "late") is Status.COMPLETED
+    assert house.ledger.attach("resp_unknown", "late") is None
+
+
+def test_one_step_of_many_requests_is_told_in_one_copy_for_each_inbox(house: House) -> None:
+    ear = house.listen("inbox:here")
+    claims = [house.run(house.admit(inbox="here")) for _ in range(2)]
+    entries = [Entry(claim.id, claim.fence, 1, (TextDelta("x").encode(),)) for claim in claims]
+    assert house.ledger.write(entries, []) == {}
+    ((_, copy),) = ear.heard()
+    assert [line.split(" ")[:2] for line in copy.split("\n")] == [[claim.id, "1"] for claim in claims]
+
+
+def test_delete_hands_the_slot_of_a_dispatched_ticket_over(house: House) -> None:
+    ids = [house.admit() for _ in range(3)]
+    house.bells()
+    assert house.ledger.delete(ids[0], "acme")
+    assert house.end(ids[0]).status == "cancelled"
+    assert house.bells() == [ids[2]]
+
+
+def test_delete_of_a_running_response_asks_its_worker_to_stop(house: House) -> None:
+    id = house.admit()
+    claim = house.run(id)
+    ear = house.listen("bell:w1")
+    assert house.ledger.delete(id, "acme")
+    assert ear.heard() == [("bell:w1", f"cancel {id}")]
+    assert house.say(claim, 1, "more") == {id: "cancel"}
+    house.release(claim, Status.CANCELLED, code="cancelled")
+    assert house.end(id).status == "cancelled"
+    assert 0 < house.client.ttl(f"{house.prefix}ticket:{id}") <= 60
+    assert house.ledger.delete(id, "acme") is False, "it is not stored any more"
+
+
+def test_a_response_that_is_not_stored_cannot_be_deleted(house: House) -> None:
+    id = house.admit(store=False)
+    assert house.ledger.delete(id, "acme") is False
+    assert house.status(id) == "dispatched"
+
+
+def test_a_stored_response_keeps_its_prompt_and_goes_when_its_retention_ends(house: House) -> None:
+    id = house.admit(generation=b'{"kept":1}')
+    house.release(house.run(id))
+    assert house.field(id, "generation") == '{"kept":1}'
+    for key in ("ticket", "log"):
+        left = house.client.ttl(f"{house.prefix}{key}:{id}")
+        assert 0 < left <= house.settings.responses.retention_s
+
+
+def test_the_end_says_how_long_it_waited_and_ran(house: House) -> None:
+    id = house.admit()
+    house.pass_time(2)
+    claim = house.run(id)
+    house.pass_time(3)
+    house.release(claim)
+    assert house.end(id).queue_ms == pytest.approx(2000, abs=100)
+    assert house.end(id).run_ms == pytest.approx(3000, abs=100)
+
+
+def test_a_message_may_hold_anything_and_stays_one_event(house: House) -> None:
+    id = house.admit()
+    message = 'it said "no"\n\\ \u2028 \U0001f525'
+    house.release(house.run(id), Status.FAILED, code="engine_error", message=message)
+    assert house.end(id).message == message
+
+
+def test_a_write_that_is_repeated_as_a_whole_changes_nothing(house: House) -> None:
+    id = house.admit()
+    claim = house.run(id)
+    entries = [Entry(id, claim.fence, 1, (TextDelta("a").encode(),))]
+    releases = [Release(id, claim.fence, Status.COMPLETED)]
+    assert house.ledger.write(entries, releases) == {}
+    assert house.ledger.write(entries, releases) == {id: "fenced"}
+    assert len(house.log(id)) == 2
+    assert house.end(id).status == "completed"
+
+
+def test_lookup_tells_what_the_ledger_has(house: House) -> None:
+    id = house.admit(echo=b'{"user":"x"}', band="high")
+    row = house.ledger.lookup(id, "acme")
+    assert row
+    assert (row.model, row.dialect, row.status, row.echo) == (
+        "alpha",
+        "test",
+        Status.DISPATCHED,
+        b'{"user":"x"}',
+    )
+    assert (row.store, row.attempts) == (True, 0)
+    assert row.replica
+    house.run(id)
+    again = house.ledger.lookup(id, "acme")
+    assert again
+    assert again.attempts == 1
+    assert house.ledger.lookup("resp_unknown", "acme") is None
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [
+        ("loading", ModelLoading),
+        ("unloading", ModelUnloading),
+        ("failed", ModelFailed),
+        ("unloaded", ModelNotLoaded),
+    ],
+)
+def test_a_model_in_each_state_says_why_it_takes_nothing(
+    house: House, state: str, error: type[Rejected]
+) -> None:
+    house.client.hset(f"{house.prefix}model:beta", "state", state)
+    with pytest.raises(error):
+        house.admit(model="beta")

@@ -35,6 +35,7 @@ from scheduler.errors import Fenced, Rejected
 from scheduler.ticket import Claim, Entry, Release, Status
 from streams.events import TextDelta
 from tests.scheduler.house import House
+from tests.scheduler.mutants import VARIABLE
 from tests.scheduler.promises import BANDS, check, check_that_nothing_is_left
 from tests.scheduler.snapshot import Memory, Snapshot, take
 
@@ -51,13 +52,13 @@ EXAMPLES = itertools.count()
 BUDGETS = {
     "default": {"max_examples": 60, "stateful_step_count": 40},
     "nightly": {"max_examples": 2000, "stateful_step_count": 60},
-    # against planted bugs: the first failure is enough
-    "mutants": {"max_examples": 200, "stateful_step_count": 40, "phases": (Phase.generate,)},
+    # against a planted bug the first failure is enough
+    "mutant": {"max_examples": 200, "stateful_step_count": 40, "phases": (Phase.generate,)},
 }
 
 Draw = Callable[..., Any]
 Event = Callable[["Ledger", Draw], None]
-EVENTS: list[tuple[int, Callable[["Ledger"], Any], Event]] = []
+EVENTS: list[tuple[int, Callable[[Ledger], Any], Event]] = []
 
 
 def event(weight: int, when: Callable[[Ledger], Any] = lambda _: True) -> Callable[[Event], Event]:
@@ -188,7 +189,7 @@ class Ledger(RuleBasedStateMachine):
 
     # ---- workers do their work
 
-    @event(8, lambda self: self.tickets("dispatched"))
+    @event(14, lambda self: self.tickets("dispatched"))
     def a_bell_is_heard(self, draw: Draw) -> None:
         id = draw(self.tickets("dispatched"))
         worker = self.now.tickets[id]["worker"]
@@ -209,12 +210,16 @@ class Ledger(RuleBasedStateMachine):
     def an_engine_speaks(self, draw: Draw) -> None:
         self.speak(draw(self.runs()).claim, draw([1, 3]), again=draw([True, False]))
 
+    def write(self, entries: list[Entry], releases: list[Release]) -> dict[str, str]:
+        self.last_call = ()
+        return self.ledger.write(entries, releases)
+
     def speak(self, claim: Claim, count: int, *, again: bool = False) -> None:
         said = self.memory.accepted.setdefault(claim.id, [])
         number = sum(fence == claim.fence for fence, _ in said) + 1
         texts = [f"{claim.fence}/{number + offset}" for offset in range(count)]
         entry = Entry(claim.id, claim.fence, number, tuple(TextDelta(text).encode() for text in texts))
-        verdicts = self.ledger.write([entry, entry] if again else [entry], [])
+        verdicts = self.write([entry, entry] if again else [entry], [])
         if verdicts.get(claim.id) not in {"fenced", "cancel"}:
             said += [(claim.fence, text) for text in texts]
 
@@ -222,10 +227,14 @@ class Ledger(RuleBasedStateMachine):
     def a_run_ends(self, draw: Draw) -> None:
         self.end(draw(self.runs()).claim, draw(ENDS), draw([None, 1, 5000]), retry=draw([True, False]))
 
+    @event(3, lambda self: self.runs())
+    def a_run_is_lost_and_may_be_tried_again(self, draw: Draw) -> None:
+        self.end(draw(self.runs()).claim, Status.FAILED, None, retry=True)
+
     def end(self, claim: Claim, status: Status, tokens: int | None, *, retry: bool) -> None:
         retry = retry and status is Status.FAILED
         release = Release(claim.id, claim.fence, status, code="engine_error", tokens=tokens, retry=retry)
-        self.ledger.write([], [release])
+        self.write([], [release])
 
     # ---- workers come and go
 
@@ -343,6 +352,11 @@ class Ledger(RuleBasedStateMachine):
     def the_reaper_looks(self, _: Draw) -> None:
         self.ledger.expire()
 
+    @event(2, lambda self: self.tickets("dispatched", "running"))
+    def a_lease_is_lost(self, draw: Draw) -> None:
+        self.house.client.zadd(f"{self.house.prefix}leases", {draw(self.tickets("dispatched", "running")): 1})
+        self.ledger.expire()
+
     # ---- an answer was lost: whoever called calls once more
 
     @event(3, lambda self: self.last_call)
@@ -432,7 +446,7 @@ def without_clock(snapshot: Snapshot) -> dict[str, Any]:
 
 @pytest.mark.timeout(7200)
 def test_whatever_happens_every_promise_holds(client: redis.Redis, settings: Settings) -> None:
-    budget = BUDGETS[os.environ.get("HYPOTHESIS_PROFILE", "default")]
+    budget = BUDGETS["mutant" if VARIABLE in os.environ else os.environ.get("HYPOTHESIS_PROFILE", "default")]
     run_state_machine_as_test(
         lambda: Ledger(client, settings),
         settings=profile(

@@ -1,0 +1,153 @@
+"""From samples to the table: medians over rounds, ratios of the same round's pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.job import BURST, MANY, ONE, PACE, PACED, Load
+from benchmarks.rounds import Sample
+from benchmarks.variants import FLOWER, PARTS, PROXY, STOKER, UPSTREAM
+
+VARIANTS = (UPSTREAM, PROXY, STOKER, FLOWER)
+COMPARED = (STOKER, FLOWER)
+NAMES = {"api": "API (proxy)", "engine": "engine (upstream)", "redis": "Redis", "flower": "Flower"}
+NONE = ""
+
+Value = Callable[[Sample], float | None]
+
+
+class Samples:
+    """All samples, by round."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._by_place = {(sample.round, sample.load, sample.variant): sample for sample in samples}
+        self.rounds = sorted({place[0] for place in self._by_place})
+
+    def values(self, load: Load, variant: str, value: Value) -> list[float]:
+        """The value in each round; [] where it was not measured in all of them."""
+        found = [self._by_place.get((number, load.name, variant)) for number in self.rounds]
+        values = [None if sample is None else value(sample) for sample in found]
+        known = [one for one in values if one is not None]
+        return known if len(known) == len(values) else []
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. Its ratios are to the proxy; `less` is taken off first, in the same round."""
+
+    title: str
+    load: Load
+    value: Value
+    form: str = "{:.2f}"
+    less: str | None = None
+    ratio: bool = True
+
+    def of(self, samples: Samples, variant: str) -> list[float]:
+        """Its value in each round."""
+        values = samples.values(self.load, variant, self.value)
+        if self.less is None or not values:
+            return values
+        base = samples.values(self.load, self.less, self.value)
+        return [value - other for value, other in zip(values, base, strict=True)]
+
+    def cells(self, samples: Samples, variants: Sequence[str]) -> list[str]:
+        """Title, medians and ratios."""
+        values = {variant: self.of(samples, variant) for variant in variants}
+        if self.less is not None:
+            values[self.less] = []
+        shown = [self.form.format(median(found)) if found else NONE for found in values.values()]
+        compared = [self._ratio(values[PROXY], values[variant]) for variant in COMPARED]
+        return [self.title, *shown, *compared]
+
+    def _ratio(self, reference: list[float], values: list[float]) -> str:
+        if not (self.ratio and reference and values and all(one > 0 for one in reference)):
+            return NONE
+        ratios = [value / base for value, base in zip(values, reference, strict=True)]
+        return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def per_second(count: Callable[[Sample], int]) -> Value:
+    """A count over the time it took."""
+    return lambda sample: count(sample) / sample.measured.seconds
+
+
+def requests(sample: Sample) -> int:
+    """How many were answered."""
+    return sample.measured.requests
+
+
+def tokens(sample: Sample) -> int:
+    """How many came."""
+    return sample.measured.tokens
+
+
+def cpu_us(count: Callable[[Sample], int], part: str | None = None) -> Value:
+    """CPU microseconds for each of what is counted, of one part or of all."""
+
+    def value(sample: Sample) -> float | None:
+        used = sum(sample.cpu_s.values()) if part is None else sample.cpu_s.get(part)
+        return None if used is None else used * 1e6 / max(1, count(sample))
+
+    return value
+
+
+def _offered(sample: Sample) -> float:
+    return sample.measured.tokens / (PACED.clients * PACE * sample.measured.seconds)
+
+
+MAIN = (
+    Row("1 client: p50 ms", ONE, lambda s: s.measured.latency_p50_ms),
+    Row("1 client: p95 ms", ONE, lambda s: s.measured.latency_p95_ms),
+    Row("1 client: **added p50 ms**", ONE, lambda s: s.measured.latency_p50_ms, less=UPSTREAM),
+    Row("1 client: added p95 ms", ONE, lambda s: s.measured.latency_p95_ms, less=UPSTREAM),
+    Row("32 clients: **requests/s**", MANY, per_second(requests), "{:.0f}"),
+    Row("32 clients: p50 ms", MANY, lambda s: s.measured.latency_p50_ms, "{:.1f}"),
+    Row("32 clients: p95 ms", MANY, lambda s: s.measured.latency_p95_ms, "{:.1f}"),
+    Row("32 clients: **CPU us/request**", MANY, cpu_us(requests), "{:.0f}"),
+    Row("64 streams, instant: **tokens/s**", BURST, per_second(tokens), "{:.0f}"),
+    Row("64 streams, instant: CPU us/token", BURST, cpu_us(tokens), "{:.1f}"),
+    Row("64 streams, paced: **delivered/offered**", PACED, _offered, "{:.3f}"),
+    Row("64 streams, paced: token delay p50 ms", PACED, lambda s: s.measured.late_p50_ms),
+    Row("64 streams, paced: token delay p95 ms", PACED, lambda s: s.measured.late_p95_ms),
+    Row("64 streams, paced: **CPU us/token**", PACED, cpu_us(tokens), "{:.0f}"),
+)
+
+
+def _part_rows() -> list[Row]:
+    rows = []
+    for load, count, form in (
+        (MANY, requests, "{:.0f}"),
+        (BURST, tokens, "{:.1f}"),
+        (PACED, tokens, "{:.1f}"),
+    ):
+        what = "request" if count is requests else "token"
+        for part in PARTS:
+            title = f"{load.title}: {NAMES.get(part, part)}, us/{what}"
+            rows.append(Row(title, load, cpu_us(count, part), form, ratio=False))
+    return rows
+
+
+def tables(samples: Samples) -> str:
+    """The two tables in Markdown: the figures, and whose CPU it was."""
+    ratios = [f"{name} / proxy" for name in COMPARED]
+    main = [["", *VARIANTS, *ratios], *(row.cells(samples, VARIANTS) for row in MAIN)]
+    shown = VARIANTS[1:]
+    parts = [
+        ["CPU by process", *shown],
+        *(row.cells(samples, shown)[: len(shown) + 1] for row in _part_rows()),
+    ]
+    return f"{_markdown(main)}\n\n{_markdown(parts)}"
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *others = zip(cells, widths, strict=True)
+        return " | ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
+
+    head, *body = rows
+    rule = " | ".join(["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
+    return "\n".join(f"| {text} |" for text in (line(head), rule, *map(line, body)))

@@ -1,0 +1,122 @@
+"""What each script costs the server, by its own clock: `python -m tests.scheduler.cost`.
+
+Every call is written into the slow log with its microseconds (network and client left out); the table has
+their medians. The numbers stand in scheduler/README.md.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import redis
+
+from config.settings import ModelDefinition, QueueSettings, RedisSettings, Settings
+from scheduler.ticket import Claim, Entry
+from streams.events import TextDelta
+from tests.conftest import start_server
+from tests.scheduler.house import House
+
+CALLS = 400
+GENERATION = b'{"messages":[{"role":"user","content":"' + b"x" * 2000 + b'"}]}'
+
+
+class Meter:
+    """Runs calls and says how long the server took for each."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.client = client
+        client.config_set("slowlog-log-slower-than", 0)
+        client.config_set("slowlog-max-len", 4 * CALLS)
+
+    def measure(
+        self, what: str, call: Callable[[], object], prepare: Callable[[], object] = lambda: None
+    ) -> None:
+        took = []
+        for _ in range(CALLS):
+            prepare()
+            self.client.slowlog_reset()
+            call()
+            entries = self.client.slowlog_get(8)
+            took.append(
+                sum(entry["duration"] for entry in entries if entry["command"].startswith(b"EVALSHA"))
+            )
+        tenths = statistics.quantiles(took, n=100)
+        print(f"| {what:52} | {statistics.median(took):6.0f} | {tenths[98]:6.0f} |", flush=True)
+
+
+def house_on(client: redis.Redis, settings: Settings, name: str, slots: int) -> House:
+    house = House(client, replace(settings, redis=RedisSettings(settings.redis.url, name)))
+    house.register()
+    house.load(slots=slots)
+    return house
+
+
+def admit(house: House) -> str:
+    return house.admit(generation=GENERATION, inbox="here")
+
+
+def running(house: House, count: int) -> list[Claim]:
+    return [house.run(admit(house)) for _ in range(count)]
+
+
+def say(house: House, claims: list[Claim], numbers: dict[str, int]) -> None:
+    event = (TextDelta(" token").encode(),)
+    for claim in claims:
+        numbers[claim.id] = numbers.get(claim.id, 0) + 1
+    house.ledger.write([Entry(claim.id, claim.fence, numbers[claim.id], event) for claim in claims], [])
+
+
+def main() -> None:
+    """Measure them all."""
+    server = start_server(Path(tempfile.mkdtemp()))
+    client = redis.Redis.from_url(server.url)
+    models = {"alpha": ModelDefinition("alpha", "stub", replica_max=4)}
+    queue = QueueSettings(max_depth=10**6, max_depth_per_tenant=10**6)
+    settings = replace(Settings(), redis=RedisSettings(server.url), models=models, queue=queue)
+    meter = Meter(client)
+    print(f"| {'call':52} | median |    p99 |\n|{'-' * 54}|-------:|-------:|")
+
+    house = house_on(client, settings, "free", 10**6)
+    meter.measure("`admit`, a slot is free: admitted and dispatched", lambda: admit(house))
+    house = house_on(client, settings, "line", 1)
+    meter.measure("`admit`, into line", lambda: admit(house))
+    house = house_on(client, settings, "claim", 10**6)
+    ids: list[str] = []
+    meter.measure("`claim`", lambda: house.run(ids[-1]), lambda: ids.append(admit(house)))
+    house, numbers = house_on(client, settings, "append", 64), {}
+    claims = running(house, 32)
+    meter.measure("`append`, one event of one request", lambda: say(house, claims[:1], numbers))
+    meter.measure("`append`, one event of each of 32 requests", lambda: say(house, claims, numbers))
+    house = house_on(client, settings, "release", 4)
+    held: list[Claim] = []
+    meter.measure(
+        "`release`, nobody waits", lambda: house.release(held[-1]), lambda: held.extend(running(house, 1))
+    )
+    house = house_on(client, settings, "over", 1)
+    for _ in range(CALLS + 1):
+        admit(house)
+
+    def claim_next() -> None:
+        held.append(house.run(house.hear() or ""))
+
+    meter.measure("`release`, and hand the slot over", lambda: house.release(held[-1]), claim_next)
+    house = house_on(client, settings, "cancel", 1)
+    admit(house)
+    meter.measure(
+        "`cancel`, of a waiting ticket",
+        lambda: house.ledger.cancel(ids[-1], "acme"),
+        lambda: ids.append(admit(house)),
+    )
+    house = house_on(client, settings, "beat", 64)
+    running(house, 64)
+    meter.measure("`beat`, with 64 running", lambda: house.ledger.beat("w1", house.incarnations["w1"]))
+    meter.measure("`expire`, nothing is due", house.ledger.expire)
+    server.kill()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+"""Copies may be lost, come twice or late; what a client hears is the log, each event once and in order."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import redis
+
+from config.settings import Settings
+from scheduler.ticket import Claim, Entry
+from streams import inbox as module
+from streams.errors import StreamLost
+from streams.events import End, TextDelta
+from streams.inbox import Inbox, Tail
+from tests.conftest import Server
+from tests.scheduler.house import House
+from tests.streams.conftest import MakeInbox, events_of
+
+
+def begin(house: House, inbox: Inbox, id: str) -> tuple[Tail, Claim]:
+    """As the API does it: follow, then admit."""
+    tail = inbox.follow(id)
+    house.admit(id=id, inbox=inbox.name)
+    return tail, house.run(id)
+
+
+def texts(*words: str) -> list[TextDelta]:
+    return [TextDelta(word) for word in words]
+
+
+def test_what_is_said_arrives_in_order_and_the_end_is_last(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, "a", "b")
+    house.say(claim, 3, "c")
+    house.release(claim, finish_reason="stop")
+    assert events_of(tail, 3) == texts("a", "b", "c")
+    (end,) = events_of(tail, 1)
+    assert isinstance(end, End)
+    assert (end.status, end.finish_reason) == ("completed", "stop")
+    assert tail.number == 4
+    tail.close()
+
+
+def test_nothing_is_read_from_the_log_while_all_copies_arrive(
+    house: House, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "read", lambda *_: pytest.fail("the log was asked"))
+    tail, claim = begin(house, inbox, "r1")
+    for number in range(1, 50):
+        house.say(claim, number, f"{number}")
+    assert events_of(tail, 49) == texts(*map(str, range(1, 50)))
+
+
+def test_any_text_arrives_as_it_was_said(house: House, inbox: Inbox) -> None:
+    words = ["", " ", "two\nlines", "r1 7 {}", "\u2028", '{"t":"end"}', "\U0001f525", "\x00"]
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, *words)
+    assert events_of(tail, len(words)) == texts(*words)
+
+
+# ---- copies that are lost, late or double
+
+
+def test_a_gap_sends_the_reader_to_the_log(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    house.ledger.detach("r1", inbox.name)
+    house.say(claim, 1, "a", "b")
+    house.ledger.attach("r1", inbox.name)
+    house.say(claim, 3, "c")
+    assert events_of(tail, 3) == texts("a", "b", "c")
+
+
+def test_copies_that_come_twice_or_late_are_passed_over(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, "a", "b", "c")
+    assert events_of(tail, 3) == texts("a", "b", "c")
+    for number in (1, 3, 2, 3):
+        tail.hear(number, TextDelta("again").encode())
+    house.say(claim, 4, "d")
+    assert events_of(tail, 1) == texts("d")
+
+
+def test_thousands_of_late_copies_are_passed_over(house: House, inbox: Inbox) -> None:
+    words = [str(number) for number in range(3000)]
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, *words)
+    tail.catch_up()  # all of it comes from the log first, and then again as copies
+    assert events_of(tail, 3000) == texts(*words)
+    house.say(claim, 3001, "new")
+    assert events_of(tail, 1) == texts("new")
+
+
+def test_silence_sends_the_reader_to_the_log(
+    house: House, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SILENCE_S", 0.05)
+    tail, claim = begin(house, inbox, "r1")
+    house.ledger.detach("r1", inbox.name)
+    house.say(claim, 1, "nobody told me")
+    assert events_of(tail, 1) == texts("nobody told me")
+
+
+def test_a_reader_that_comes_late_begins_at_the_first_event(house: House, inbox: Inbox) -> None:
+    id = house.admit()
+    claim = house.run(id)
+    house.say(claim, 1, "a", "b")
+    tail = inbox.follow(id)
+    house.ledger.attach(id, inbox.name)
+    tail.catch_up()
+    house.say(claim, 3, "c")
+    house.release(claim)
+    events = events_of(tail, 4)
+    assert events[:3] == texts("a", "b", "c")
+    assert isinstance(events[3], End)
+
+
+def test_an_ended_response_is_read_from_its_log(house: House, inbox: Inbox) -> None:
+    id = house.admit()
+    claim = house.run(id)
+    house.say(claim, 1, "a")
+    house.release(claim)
+    tail = inbox.follow(id)
+    tail.catch_up()
+    assert tail.next(0) == TextDelta("a")
+    assert isinstance(tail.next(0), End)
+
+
+# ---- waiting
+
+
+def test_next_gives_up_after_its_time(house: House, inbox: Inbox) -> None:
+    tail, _ = begin(house, inbox, "r1")
+    before = time.monotonic()
+    assert tail.next(0) is None
+    assert tail.next(0.05) is None
+    assert time.monotonic() - before < 1
+
+
+def test_wake_returns_a_waiting_reader_at_once(house: House, inbox: Inbox) -> None:
+    tail, _ = begin(house, inbox, "r1")
+    threading.Timer(0.02, tail.wake).start()
+    before = time.monotonic()
+    assert tail.next(30) is None
+    assert time.monotonic() - before < 1.5
+
+
+def test_a_waiting_reader_hears_the_next_event_at_once(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    threading.Timer(0.02, lambda: house.say(claim, 1, "a")).start()
+    assert tail.next(1.9) == TextDelta("a")
+
+
+# ---- several readers
+
+
+def test_two_readers_of_one_response_hear_the_same(house: House, inbox: Inbox, make_inbox: MakeInbox) -> None:
+    first, claim = begin(house, inbox, "r1")
+    second = inbox.follow("r1")
+    elsewhere = make_inbox()
+    third = elsewhere.follow("r1")
+    house.ledger.attach("r1", elsewhere.name)
+    house.say(claim, 1, "a", "b")
+    first_two = events_of(first, 2)
+    first.close()
+    assert inbox.followers() == 1
+    house.say(claim, 3, "c")
+    house.release(claim)
+    assert first_two == texts("a", "b")
+    for tail in (second, third):
+        assert events_of(tail, 4)[:3] == texts("a", "b", "c")
+        tail.close()
+    assert inbox.followers() == elsewhere.followers() == 0
+
+
+def test_a_reader_closes_at_the_end_of_its_block(inbox: Inbox) -> None:
+    with inbox.follow("r1"), inbox.follow("r2"):
+        assert inbox.followers() == 2
+    assert inbox.followers() == 0
+
+
+def test_copies_for_nobody_are_ignored(house: House, inbox: Inbox) -> None:
+    house.admit(id="r1", inbox=inbox.name)
+    claim = house.run("r1")
+    house.say(claim, 1, "nobody listens")
+    tail, claim = begin(house, inbox, "r2")
+    house.say(claim, 1, "a")
+    assert events_of(tail, 1) == texts("a")
+
+
+def test_two_hundred_responses_at_once_reach_their_readers(house: House, inbox: Inbox) -> None:
+    pairs = [begin(house, inbox, f"r{number}") for number in range(200)]
+    heard: dict[str, list[object]] = {}
+
+    def read(tail: Tail) -> None:
+        heard[tail.id] = list(events_of(tail, 21))
+
+    readers = [threading.Thread(target=read, args=(tail,)) for tail, _ in pairs]
+    for reader in readers:
+        reader.start()
+    for step in range(20):
+        entries = [
+            Entry(claim.id, claim.fence, step + 1, (TextDelta(f"{claim.id}/{step}").encode(),))
+            for _, claim in pairs
+        ]
+        assert house.ledger.write(entries, []) == {}
+    for _, claim in pairs:
+        house.release(claim)
+    for reader in readers:
+        reader.join()
+    for tail, _ in pairs:
+        assert heard[tail.id][:20] == texts(*(f"{tail.id}/{step}" for step in range(20)))
+        assert isinstance(heard[tail.id][20], End)
+
+
+# ---- Redis goes and comes back
+
+
+def test_a_broken_connection_loses_nothing(house: House, inbox: Inbox, client: redis.Redis) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, "before")
+    assert events_of(tail, 1) == texts("before")
+    for round_ in range(3):
+        assert client.client_kill_filter(_type="pubsub") >= 1
+        house.say(claim, 2 + 2 * round_, "while deaf", "and more")
+        assert events_of(tail, 2) == texts("while deaf", "and more")
+    house.release(claim)
+    assert isinstance(events_of(tail, 1)[0], End)
+
+
+def test_nonsense_on_the_channel_does_not_make_it_deaf(
+    house: House, inbox: Inbox, client: redis.Redis
+) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    client.publish(f"{house.prefix}inbox:{inbox.name}", b"\xff")
+    house.say(claim, 1, "a")
+    assert events_of(tail, 1) == texts("a")
+
+
+def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings) -> None:
+    client = redis.Redis.from_url(own_server.url, retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0))
+    house = House(client, settings)
+    house.register()
+    house.load()
+    inbox = Inbox(client, redis.Redis.from_url(own_server.url), settings.redis.prefix)
+    inbox.start()
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, "before")
+    assert events_of(tail, 1) == texts("before")
+    house.say(claim, 2, "unread")
+    own_server.kill()
+    tail.catch_up()
+    for _ in range(4):
+        event = tail.next(0.05)
+        assert event in {None, TextDelta("unread")}
+        if event:
+            break
+    own_server.start()
+    house.say(claim, 3, "after")
+    rest = ["after"] if event else ["unread", "after"]
+    assert events_of(tail, len(rest)) == texts(*rest)
+    inbox.stop()
+    client.client_kill_filter(_type="pubsub")
+
+
+def test_an_inbox_starts_while_redis_is_away(own_server: Server, settings: Settings) -> None:
+    client = redis.Redis.from_url(own_server.url)
+    own_server.kill()
+    inbox = Inbox(client, redis.Redis.from_url(own_server.url), settings.redis.prefix)
+    starter = threading.Thread(target=inbox.start)
+    starter.start()
+    own_server.start()
+    starter.join()
+    house = House(client, settings)
+    house.register()
+    house.load()
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, "a")
+    assert events_of(tail, 1) == texts("a")
+    inbox.stop()
+    client.client_kill_filter(_type="pubsub")
+
+
+# ---- what is gone is said to be gone
+
+
+def test_a_response_whose_log_is_gone_is_lost(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, "a")
+    assert events_of(tail, 1) == texts("a")
+    house.client.delete(f"{house.prefix}ticket:r1", f"{house.prefix}log:r1")
+    tail.catch_up()
+    with pytest.raises(StreamLost):
+        tail.next(0)
+
+
+def test_a_response_that_says_nothing_yet_is_not_lost(house: House, inbox: Inbox) -> None:
+    tail, _ = begin(house, inbox, "r1")
+    tail.catch_up()
+    assert [tail.next(0) for _ in range(3)] == [None] * 3
