@@ -7,6 +7,7 @@ shared.
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -19,7 +20,11 @@ from api.context import EXTENSION
 from config.errors import ConfigError
 from config.load import load_settings
 from config.logging import setup
+from config.redis import commands
 from config.settings import Settings
+from scheduler.server import check_server
+
+logger = logging.getLogger("api")
 
 KEEP_ALIVE_S = 75
 """How long an idle connection stays; longer than most clients keep theirs, so that it is they who close it.
@@ -93,6 +98,10 @@ def stop_rooms(_server: Any, worker: Any) -> None:
 def serve(settings: Settings) -> None:
     """Answer until SIGTERM or SIGINT. Raises `ConfigError` before anything is listened to."""
     setup(settings)
+    try:
+        check_server(commands(settings), settings)
+    except ConfigError as error:
+        logger.warning("%s", error)  # /health says so too, and the API answers as soon as Redis does
     create_app(settings)  # what is wrong with the configuration is said here, not by each worker
     Server(settings).run()
 

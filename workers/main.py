@@ -16,6 +16,7 @@ from config.settings import Settings
 from fleet.models import Fleet
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
+from scheduler.server import check_server
 from tasks import host as hosts
 from tasks.app import app, configuration, queues
 from tasks.bell import bell
@@ -99,7 +100,7 @@ class Worker:
 
 
 def run(name: str, settings: Settings) -> None:
-    """Run the worker of that name until it is told to stop. Raises `StorageUnavailable` at once."""
+    """Run the worker of that name until it is told to stop. Raises `ConfigError` for a Redis of no use."""
     worker = Worker(name, settings)
-    worker.ledger.ping()
+    check_server(worker.ledger.scripts.client, settings)
     worker.run()

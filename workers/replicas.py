@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from config.settings import ModelDefinition, Settings
 from fleet.models import Fleet
@@ -21,6 +23,7 @@ logger = logging.getLogger("workers")
 
 STOP_TIMEOUT_S = 10.0
 PROGRESS_EVERY_S = 0.2
+ENGINE_LOGS_KEPT = 50
 
 
 class Replicas:
@@ -96,9 +99,11 @@ class Replicas:
         return min(model.target_inflight, room)
 
     def _launch(self, entry: Replica) -> Launch:
-        directory = self._settings.data_dir / "engines" / entry.name.replace("/", "_").replace("#", "-")
+        engines = self._settings.data_dir / "engines"
+        directory = engines / entry.name.replace("/", "_").replace("#", "-")
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            _prune(engines)
         except OSError as error:
             raise LoadError("load_failed", f"cannot write to {directory}: {error.strerror}") from error
         return Launch(
@@ -212,6 +217,13 @@ class Replicas:
         self.patience.persist(
             lambda: self._fleet.replica_down(name, self.worker, self.incarnation, code=code, message=message)
         )
+
+
+def _prune(engines: Path) -> None:
+    """Keep the logs of the latest engines only."""
+    by_age = sorted(engines.iterdir(), key=lambda directory: directory.stat().st_mtime)
+    for directory in by_age[:-ENGINE_LOGS_KEPT]:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _adapter(model: ModelDefinition) -> Runtime:
