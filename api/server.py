@@ -18,6 +18,7 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from api.app import create_app
 from api.context import EXTENSION
 from config.errors import ConfigError
+from config.garbage import settle
 from config.load import load_settings
 from config.logging import setup
 from config.redis import commands
@@ -85,6 +86,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
 
 def start_rooms(worker: Any) -> None:
     """Called in each new process once its app is made: begin to listen before the first request comes."""
+    settle()
     worker.wsgi.extensions[EXTENSION].start()
 
 

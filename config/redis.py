@@ -31,14 +31,19 @@ def commands(settings: Settings) -> Redis:
 
 
 def blocking(settings: Settings) -> Redis:
-    """A client for subscribers and blocking reads, which may hear nothing for as long as they like."""
-    return _client(settings, None)
+    """A client for subscribers and blocking reads, which may hear nothing for as long as they like.
+
+    It speaks RESP2: there a published message is an ordinary answer, which a subscriber can read without the
+    client's whole machinery for pushes.
+    """
+    return _client(settings, None, protocol=2)
 
 
-def _client(settings: Settings, timeout_s: float | None) -> Redis:
+def _client(settings: Settings, timeout_s: float | None, protocol: int = 3) -> Redis:
     url = settings.redis.url
     options: dict[str, Any] = {
         "decode_responses": False,
+        "protocol": protocol,
         "socket_timeout": timeout_s,
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "health_check_interval": HEALTH_CHECK_S,

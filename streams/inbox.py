@@ -113,7 +113,7 @@ class Tail:
 
 
 class Inbox:
-    """A process's one ear. `client` runs short commands, `listener` may block for ever."""
+    """A process's one ear. `client` runs short commands; `listener` may block for ever and speaks RESP2."""
 
     def __init__(self, client: redis.Redis, listener: redis.Redis, prefix: str) -> None:
         self.name = secrets.token_hex(8)
@@ -162,11 +162,12 @@ class Inbox:
             try:
                 pubsub = self._listener.pubsub()
                 pubsub.subscribe(channel)
-                for message in pubsub.listen():
-                    if message["type"] == "message":
-                        self._deliver(message["data"])
-                    elif message["type"] == "subscribe":
-                        away = False
+                away = False
+                while True:
+                    kind, _, content = pubsub.connection.read_response()
+                    if kind == b"message":
+                        self._deliver(content)
+                    elif kind == b"subscribe":
                         self._ready.set()
                         self._all_catch_up()
             except (redis.ConnectionError, redis.TimeoutError, OSError):

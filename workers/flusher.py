@@ -1,8 +1,9 @@
 """Writes what all requests of a worker say, in one round trip per engine step.
 
 Engines emit from their own threads and never wait for Redis: while one write is under way, everything said
-meanwhile gathers and becomes the next. When Redis is away the writes are repeated (they are idempotent) and
-what is said is kept, up to a bound; over it the generations are stopped.
+meanwhile gathers and becomes the next one, neighbouring pieces of text as one event. When Redis is away the
+writes are repeated (they are idempotent) and what is said is kept, up to a bound; over it the generations are
+stopped.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 
 from scheduler.errors import StokerError
 from scheduler.ledger import Ledger
 from scheduler.ticket import Entry, Release
-from streams.events import Delta
+from streams.events import Delta, ReasoningDelta, TextDelta
 from workers.running import Running
 
 logger = logging.getLogger("workers")
@@ -40,7 +42,7 @@ class Flusher:
     def __init__(self, ledger: Ledger, stop_run: Callable[[Running, str], None]) -> None:
         self._ledger = ledger
         self._stop_run = stop_run
-        self._pending: deque[tuple[Running, bytes | Release]] = deque()
+        self._pending: deque[tuple[Running, Delta | Release]] = deque()
         self._wake = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
@@ -55,7 +57,7 @@ class Flusher:
         run.hear()
         if run.stop_code is not None:
             return
-        self._put(run, delta.encode())
+        self._put(run, delta)
         if len(self._pending) > MOST_PENDING:
             self._stop_run(run, "storage_unavailable")
 
@@ -73,7 +75,7 @@ class Flusher:
             time.sleep(0.005)
         return True
 
-    def _put(self, run: Running, item: bytes | Release) -> None:
+    def _put(self, run: Running, item: Delta | Release) -> None:
         self._pending.append((run, item))
         if not self._wake.is_set():
             self._wake.set()
@@ -84,26 +86,27 @@ class Flusher:
             self._idle.clear()
             self._wake.clear()
             runs: dict[str, Running] = {}
-            said: dict[str, list[bytes]] = {}
+            said: dict[str, list[Delta]] = {}
             releases: list[Release] = []
             for _ in range(min(len(self._pending), MOST_AT_ONCE)):
                 run, item = self._pending.popleft()
-                if isinstance(item, bytes):
+                if isinstance(item, Release):
+                    releases.append(item)
+                else:
                     runs[run.claim.id] = run
                     said.setdefault(run.claim.id, []).append(item)
-                else:
-                    releases.append(item)
             if said or releases:
                 self._write(runs, said, releases)
             if self._pending:
                 self._wake.set()
             self._idle.set()
 
-    def _write(self, runs: dict[str, Running], said: dict[str, list[bytes]], releases: list[Release]) -> None:
+    def _write(self, runs: dict[str, Running], said: dict[str, list[Delta]], releases: list[Release]) -> None:
         entries = []
-        for id, events in said.items():
+        for id, deltas in said.items():
             run = runs[id]
-            entries.append(Entry(id, run.claim.fence, run.number + 1, tuple(events)))
+            events = tuple(delta.encode() for delta in gathered(deltas))
+            entries.append(Entry(id, run.claim.fence, run.number + 1, events))
             run.number += len(events)
         for id, verdict in self._persist(entries, releases).items():
             code = {"cancel": "cancelled", "full": "output_too_large"}.get(verdict, verdict)
@@ -129,3 +132,12 @@ class Flusher:
     def _give_up(self, entries: list[Entry], releases: list[Release]) -> dict[str, str]:
         self._persist([], releases)
         return {entry.id: "storage_full" for entry in entries}
+
+
+def gathered(deltas: list[Delta]) -> Iterator[Delta]:
+    """The same words in fewer events: pieces of text, or of reasoning, that follow each other are one."""
+    for kind, group in groupby(deltas, key=type):
+        if kind is TextDelta or kind is ReasoningDelta:
+            yield kind("".join([delta.text for delta in group]))  # type: ignore[union-attr]
+        else:
+            yield from group

@@ -11,6 +11,7 @@ import orjson
 from celery import signals
 
 from config import redis as connections
+from config.garbage import settle
 from config.logging import setup as set_up_logging
 from config.settings import Settings
 from fleet.models import Fleet
@@ -81,6 +82,7 @@ class Worker:
         self.host.begin(
             self.ledger.register(self.name, ring.key, ring.message, device(), orjson.dumps(about()).decode())
         )
+        settle()
         self.heart.start()
         self.reaper.start()
         logger.info("worker %s is ready (%s, incarnation %s)", self.name, device(), self.host.incarnation)

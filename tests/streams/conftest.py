@@ -28,7 +28,7 @@ def make_inbox(client: redis.Redis, settings: Settings) -> Iterator[MakeInbox]:
     made: list[Inbox] = []
 
     def make() -> Inbox:
-        inbox = Inbox(client, redis.Redis.from_url(settings.redis.url), settings.redis.prefix)
+        inbox = Inbox(client, redis.Redis.from_url(settings.redis.url, protocol=2), settings.redis.prefix)
         inbox.start()
         made.append(inbox)
         return inbox

@@ -243,7 +243,7 @@ def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings
     house = House(client, settings)
     house.register()
     house.load()
-    inbox = Inbox(client, redis.Redis.from_url(own_server.url), settings.redis.prefix)
+    inbox = Inbox(client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix)
     inbox.start()
     tail, claim = begin(house, inbox, "r1")
     house.say(claim, 1, "before")
@@ -267,7 +267,7 @@ def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings
 def test_an_inbox_starts_while_redis_is_away(own_server: Server, settings: Settings) -> None:
     client = redis.Redis.from_url(own_server.url)
     own_server.kill()
-    inbox = Inbox(client, redis.Redis.from_url(own_server.url), settings.redis.prefix)
+    inbox = Inbox(client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix)
     starter = threading.Thread(target=inbox.start)
     starter.start()
     own_server.start()
