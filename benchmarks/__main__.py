@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.generator import Broken
 from benchmarks.machine import about
 from benchmarks.proxy import CLIENTS
-from benchmarks.report import Samples, tables
+from benchmarks.report import Samples, bars, tables
 from benchmarks.rounds import run
 from benchmarks.variants import started
 
@@ -73,6 +73,8 @@ def main() -> int:
         print(f"- {name}: {text}")
     print(f"- {chosen.rounds} rounds of {chosen.seconds} s; the proxy asks with {chosen.proxy_client}\n")
     print(tables(Samples(samples)))
+    if chosen.proxy_client == CLIENTS[0]:
+        print(f"\n{bars(Samples(samples))}")
     return 0
 
 

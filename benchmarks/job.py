@@ -11,9 +11,6 @@ TOKENS = 64
 PACE = 50.0
 """Tokens a second of each stream of the paced model."""
 
-DELTA = b"event: response.output_text.delta\n"
-"""Begins each token in a stream: the platform's and the reference's speak the same dialect."""
-
 
 @dataclass(frozen=True)
 class Load:

@@ -17,12 +17,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 
-from benchmarks.job import DELTA, PROMPT, TOKENS, Job, Measured, percentile
+from benchmarks.job import PROMPT, TOKENS, Job, Measured, percentile
 
 HOST = "127.0.0.1"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 LAST_CHUNK = b"\r\n0\r\n\r\n"
-OVERLAP = len(DELTA) - 1
+CHUNK = re.compile(rb"\r\n[0-9a-fA-F]+\r\n")
+DELTA = re.compile(rb'"delta":"([^"]*)"')
+TOKEN = b"tok"
 PATIENCE_S = 5.0
 """A window in which nobody is answered for so long, or that takes so long to drain, has failed."""
 
@@ -41,15 +43,16 @@ class Client:
         self.socket.setblocking(False)
         self.busy = False
         self.asked_at = 0.0
-        self.heard = b""  # of a stream: the end only
+        self.begun = False  # to be answered
+        self.heard = b""  # of a stream: the end only, which is no whole event yet
         self.tokens = 0
         self.arrivals: list[float] = []  # of a paced stream's tokens
         self._missing = -1  # bytes of an answer with a length; -1 before its head is read
 
     def ask(self) -> None:
         """Send the request."""
-        self.busy, self.heard, self._missing, self.tokens = True, b"", -1, 0
-        self.arrivals = []
+        self.busy, self.begun, self.heard, self._missing = True, False, b"", -1
+        self.tokens, self.arrivals = 0, []
         self.asked_at = time.perf_counter()
         if self.socket.send(self.request) != len(self.request):
             raise LoadError("a request did not fit into the socket")
@@ -59,22 +62,22 @@ class Client:
         data = self.socket.recv(1 << 18)
         if not data:
             raise LoadError(f"the server hung up after {self.heard[:300]!r}")
-        if not self.heard and not data.startswith(b"HTTP/1.1 200"):
+        if not self.begun and not data.startswith(b"HTTP/1.1 200"):
             raise LoadError(f"the answer was {data[:600].decode('utf-8', 'replace')}")
+        self.begun = True
         ended = self._read_stream(data) if self.stream else self._read_whole(data)
         self.busy = not ended
         return ended
 
     def _read_stream(self, data: bytes) -> bool:
-        window = self.heard + data
-        found = window.count(DELTA)
-        if found:
-            self.tokens += found
-            if self.paced:
-                self.arrivals.extend([time.perf_counter()] * found)
-        # too short for a whole mark, so that none is counted twice
-        self.heard = window[-OVERLAP:]
-        ended = window.endswith(LAST_CHUNK)
+        heard = self.heard + data
+        ended = heard.endswith(LAST_CHUNK)
+        events, _, self.heard = (heard, b"", b"") if ended else heard.rpartition(b"\n\n")
+        # a chunk may end within an event, and an event may bring several tokens
+        found = sum(text.count(TOKEN) for text in DELTA.findall(CHUNK.sub(b"", events)))
+        self.tokens += found
+        if found and self.paced:
+            self.arrivals.extend([time.perf_counter()] * found)
         if ended and self.tokens != TOKENS:
             raise LoadError(f"a stream of {self.tokens} tokens that ends with {data[-600:]!r}")
         return ended
@@ -234,5 +237,5 @@ def _say(message: object) -> None:
 
 
 if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt, BrokenPipeError):  # whoever measures is gone
         serve()

@@ -58,14 +58,20 @@ class Row:
         if self.less is not None:
             values[self.less] = []
         shown = [self.form.format(median(found)) if found else NONE for found in values.values()]
-        compared = [self._ratio(values[PROXY], values[variant]) for variant in COMPARED]
-        return [self.title, *shown, *compared]
+        ratios = [self.ratios(samples, variant) if self.ratio else [] for variant in COMPARED]
+        return [self.title, *shown, *map(_spread, ratios)]
 
-    def _ratio(self, reference: list[float], values: list[float]) -> str:
-        if not (self.ratio and reference and values and all(one > 0 for one in reference)):
-            return NONE
-        ratios = [value / base for value, base in zip(values, reference, strict=True)]
-        return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    def ratios(self, samples: Samples, variant: str) -> list[float]:
+        """What it is to the proxy's in the same round."""
+        values, reference = self.of(samples, variant), self.of(samples, PROXY)
+        if not values or not reference or min(reference) <= 0:
+            return []
+        return [value / base for value, base in zip(values, reference, strict=True)]
+
+
+def _spread(ratios: list[float]) -> str:
+    """The median and the range."""
+    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else NONE
 
 
 def per_second(count: Callable[[Sample], int]) -> Value:
@@ -97,22 +103,59 @@ def _offered(sample: Sample) -> float:
     return sample.measured.tokens / (PACED.clients * PACE * sample.measured.seconds)
 
 
+ADDED = Row("1 client: **added p50 ms**", ONE, lambda s: s.measured.latency_p50_ms, less=UPSTREAM)
+RATE = Row("32 clients: **requests/s**", MANY, per_second(requests), "{:.0f}")
+CPU = Row("32 clients: **CPU us/request**", MANY, cpu_us(requests), "{:.0f}")
+DELIVERED = Row("64 streams, paced: **delivered/offered**", PACED, _offered, "{:.3f}")
+PACED_CPU = Row("64 streams, paced: **CPU us/token**", PACED, cpu_us(tokens), "{:.0f}")
 MAIN = (
     Row("1 client: p50 ms", ONE, lambda s: s.measured.latency_p50_ms),
     Row("1 client: p95 ms", ONE, lambda s: s.measured.latency_p95_ms),
-    Row("1 client: **added p50 ms**", ONE, lambda s: s.measured.latency_p50_ms, less=UPSTREAM),
+    ADDED,
     Row("1 client: added p95 ms", ONE, lambda s: s.measured.latency_p95_ms, less=UPSTREAM),
-    Row("32 clients: **requests/s**", MANY, per_second(requests), "{:.0f}"),
+    RATE,
     Row("32 clients: p50 ms", MANY, lambda s: s.measured.latency_p50_ms, "{:.1f}"),
     Row("32 clients: p95 ms", MANY, lambda s: s.measured.latency_p95_ms, "{:.1f}"),
-    Row("32 clients: **CPU us/request**", MANY, cpu_us(requests), "{:.0f}"),
+    CPU,
     Row("64 streams, instant: **tokens/s**", BURST, per_second(tokens), "{:.0f}"),
     Row("64 streams, instant: CPU us/token", BURST, cpu_us(tokens), "{:.1f}"),
-    Row("64 streams, paced: **delivered/offered**", PACED, _offered, "{:.3f}"),
+    DELIVERED,
     Row("64 streams, paced: token delay p50 ms", PACED, lambda s: s.measured.late_p50_ms),
     Row("64 streams, paced: token delay p95 ms", PACED, lambda s: s.measured.late_p95_ms),
-    Row("64 streams, paced: **CPU us/token**", PACED, cpu_us(tokens), "{:.0f}"),
+    PACED_CPU,
 )
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a change must not break, with or without Flower: `least` or `most`, of the ratio or the value."""
+
+    title: str
+    row: Row
+    least: float = 0.0
+    most: float = float("inf")
+    ratio: bool = True
+
+    def cells(self, samples: Samples) -> list[str]:
+        """Title, bound, medians and whether it holds."""
+        bound = f"at least {self.least}" if self.least else f"at most {self.most}"
+        medians = [self._median(samples, variant) for variant in COMPARED]
+        holds = all(self.least <= value <= self.most for value in medians)
+        return [self.title, bound, *(f"{value:.2f}" for value in medians), "yes" if holds else "**no**"]
+
+    def _median(self, samples: Samples, variant: str) -> float:
+        values = self.row.ratios(samples, variant) if self.ratio else self.row.of(samples, variant)
+        return median(values) if values else float("nan")
+
+
+BARS = (
+    Bar("added p50 at 1 client / proxy's", ADDED, most=12.0),
+    Bar("requests/s at 32 clients / proxy's", RATE, least=0.1),
+    Bar("CPU per request / proxy's", CPU, most=13.0),
+    Bar("CPU per paced token / proxy's", PACED_CPU, most=4.5),
+    Bar("delivered / offered, paced", DELIVERED, least=0.95, ratio=False),
+)
+"""Set for the proxy that asks with `http.client`."""
 
 
 def _part_rows() -> list[Row]:
@@ -139,6 +182,11 @@ def tables(samples: Samples) -> str:
         *(row.cells(samples, shown)[: len(shown) + 1] for row in _part_rows()),
     ]
     return f"{_markdown(main)}\n\n{_markdown(parts)}"
+
+
+def bars(samples: Samples) -> str:
+    """The bars and how far off they are, in Markdown."""
+    return _markdown([["bar", "bound", *COMPARED, "holds"], *(bar.cells(samples) for bar in BARS)])
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:

@@ -13,7 +13,7 @@ import re
 import sys
 from functools import cache
 
-from benchmarks.job import DELTA, PACE, TOKENS
+from benchmarks.job import PACE, TOKENS
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 PIECES = ["tok0", *(f" tok{index}" for index in range(1, TOKENS))]
@@ -53,7 +53,8 @@ def chunk(index: int) -> bytes:
         "logprobs": [],
         "sequence_number": index + 4,
     }
-    data = DELTA + b"data: " + json.dumps(event).encode() + b"\n\n"
+    told = json.dumps(event, separators=(",", ":"))
+    data = f"event: {event['type']}\ndata: {told}\n\n".encode()
     encoded = b"%x\r\n%b\r\n" % (len(data), data)
     return encoded + LAST_CHUNK if index == TOKENS - 1 else encoded
 

@@ -176,16 +176,12 @@ class Ledger:
 
         Returns id -> fenced, cancel or full for those whose generation must stop.
         """
-        client = self.scripts.client
         commands = []
         if entries:
             commands.append(self.scripts.command("append", self._append_arguments(entries)))
         commands += [self.scripts.command("release", _release_arguments(release)) for release in releases]
         try:
-            pipeline = client.pipeline(transaction=False)
-            for command in commands:
-                pipeline.execute_command(*command)
-            answers = pipeline.execute(raise_on_error=False)
+            answers = self.scripts.exchange(commands)
             if any(isinstance(answer, redis.exceptions.NoScriptError) for answer in answers):
                 # Redis lost its scripts (a restart, SCRIPT FLUSH): nothing of this call was done in part,
                 # since events and ends that are there already are passed over

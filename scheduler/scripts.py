@@ -26,6 +26,7 @@ from redis.exceptions import (
 )
 
 from scheduler.errors import StorageFull, StorageUnavailable
+from scheduler.wires import wires
 
 LUA = Path(__file__).parent / "lua"
 INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
@@ -54,6 +55,7 @@ class Scripts:
         self.client: Any = client  # redis-py types every answer as a union of all its modes
         self.prefix = "{" + prefix + "}:"
         self.offset_us = 0
+        self._wires = wires(client)
         self._folder = folder
         self._digests: dict[str, str] = {}
 
@@ -72,15 +74,23 @@ class Scripts:
         """
         command = self.command(name, arguments)
         try:
-            try:
-                return self.client.execute_command(*command)
-            except (ConnectionError, TimeoutError):
-                # a pooled connection that died while it was idle, or an answer lost on the way
-                return self.client.execute_command(*command)
-            except NoScriptError:
-                return self.client.execute_command("EVAL", source(self._folder / f"{name}.lua"), *command[2:])
+            (answer,) = self.exchange([command])
+            if isinstance(answer, NoScriptError):
+                text = source(self._folder / f"{name}.lua")
+                (answer,) = self.exchange([("EVAL", text, *command[2:])])
         except Exception as error:
             raise translate(error) from error
+        if isinstance(answer, Exception):
+            raise translate(answer)
+        return answer
+
+    def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+        """Run commands in one round trip; a refused one's answer is its exception."""
+        try:
+            return self._wires.exchange(commands)
+        except (ConnectionError, TimeoutError):
+            # a connection that died while it was idle, or an answer lost on the way
+            return self._wires.exchange(commands)
 
     def load(self) -> None:
         """Give Redis all scripts, so that pipelines can name them. Needed again after it lost them."""

@@ -89,7 +89,7 @@ def _configuration(directory: Path, port: int, password: str) -> str:
             f"requirepass {password}",
             f'dir "{_quoted(directory)}"',
             "appendonly yes",
-            "appendfsync everysec",
+            "appendfsync no",  # docs/decisions/0008: a killed process loses nothing
             'save ""',
             # an evicted key would be a lost request
             "maxmemory-policy noeviction",

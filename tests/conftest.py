@@ -58,7 +58,7 @@ class Server:
                 "--appendonly",
                 "yes",
                 "--appendfsync",
-                "everysec",
+                "no",  # a killed process loses nothing (docs/decisions/0008)
                 "--save",
                 "",
                 "--maxmemory-policy",

@@ -50,6 +50,7 @@ class Worker:
         """Run until SIGTERM or SIGINT."""
         app.conf.update(configuration(self.settings))
         app.conf.task_queues = queues(self.name)
+        app.conf.worker_consumer = "workers.consumer:Consumer"
         signals.setup_logging.connect(self._log, weak=False)
         signals.worker_ready.connect(self._ready, weak=False)
         signals.worker_shutting_down.connect(self._shutting_down, weak=False)

@@ -1,0 +1,101 @@
+"""The tables that docs/ shows and the code decides: errors, settings, the backends' options."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from api.errors import CODES
+from config.backends import AVAILABLE, BACKENDS, Option
+from config.fields import Section, Strict
+from config.schema import ModelSchema, SettingsSchema, TenantSchema, option_field
+from config.settings import ROOT, ModelDefinition, Settings, Tenant
+from config.sources import KEYS, PLAIN
+from tests.docs.page import Row, Table
+
+UNITS = {"_per_s": "per second", "_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
+MADE_ELSEWHERE = {"backend": "required", "replica_max": "as `replicas`"}
+"""Defaults that are no constant of a dataclass."""
+
+
+def tables() -> dict[str, Table]:
+    """All of them, by the name in their comments."""
+    return {
+        "errors": _errors(),
+        "settings": _settings(),
+        "tenant": _of("field", TenantSchema(), _defaults(Tenant)),
+        "model": _of("field", ModelSchema(), _defaults(ModelDefinition) | MADE_ELSEWHERE),
+        "variables": _variables(),
+        **{f"options of {name}": _options(BACKENDS[name].options) for name in AVAILABLE},
+    }
+
+
+def _errors() -> Table:
+    ordered = sorted(CODES.items(), key=lambda item: (item[1].status, item[0]))
+    rows = [
+        (f"`{code}`", str(kind.status), f"`{kind.type}`", "yes" if kind.retry else "no")
+        for code, kind in ordered
+    ]
+    return Table(("code", "status", "type", "retry", "meaning"), rows, written=True)
+
+
+def _settings() -> Table:
+    rows: list[Row] = []
+    for name, field in SettingsSchema().fields.items():
+        inner = getattr(field, "schema", None)
+        default = getattr(Settings(), name)
+        if isinstance(inner, Section):
+            rows += [_row(f"{name}.{key}", part, getattr(default, key)) for key, part in inner.fields.items()]
+        elif isinstance(field, Strict):
+            rows.append(_row(name, field, default))
+    return Table(("setting", "value", "unit", "default", "meaning"), rows, written=True)
+
+
+def _of(thing: str, schema: Section, defaults: Mapping[str, Any]) -> Table:
+    rows = [_row(name, field, defaults[name]) for name, field in schema.fields.items()]
+    return Table((thing, "value", "unit", "default", "meaning"), rows, written=True)
+
+
+def _options(options: tuple[Option, ...]) -> Table:
+    rows = [(*_row(option.name, option_field(option), option.default), option.about) for option in options]
+    return Table(("option", "value", "unit", "default", "meaning"), rows)
+
+
+def _variables() -> Table:
+    named = [(f"`{name}`", f"`{'.'.join(path)}`") for name, path in PLAIN.items()]
+    keys = [(f"`{name}`", f"an API key (in clear) of the tenant `{tenant}`") for name, tenant in KEYS.items()]
+    return Table(("variable", "sets"), named + keys)
+
+
+def _row(name: str, field: object, default: object) -> Row:
+    expects = getattr(field, "expects", "")
+    unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), "")
+    return f"`{name}`", _bare(expects), unit, _shown(default)
+
+
+def _bare(expects: str) -> str:
+    """Without its article: "an integer from 1 to 256" is "integer from 1 to 256"."""
+    return expects.removeprefix("a ").removeprefix("an ")
+
+
+def _shown(default: object) -> str:
+    if default in MADE_ELSEWHERE.values():
+        return str(default)
+    if isinstance(default, Path):
+        return f"`{json.dumps(str(default.relative_to(ROOT)))}`"
+    if isinstance(default, float) and default.is_integer():
+        default = int(default)
+    return f"`{json.dumps(list(default) if isinstance(default, tuple) else default)}`"
+
+
+def _defaults(kind: Any) -> dict[str, Any]:
+    return dict(_fields(kind))
+
+
+def _fields(kind: Any) -> Iterator[tuple[str, Any]]:
+    for field in dataclasses.fields(kind):
+        if field.default is not dataclasses.MISSING:
+            yield field.name, field.default

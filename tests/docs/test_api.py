@@ -1,0 +1,150 @@
+"""docs/api.md, held against the API: its routes, the fields of its bodies, its examples."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+
+from api.access import Access, access_of
+from api.app import create_app
+from api.context import Seats
+from api.schemas.admin import LoadRequest
+from api.schemas.chat import ChatRequest
+from api.schemas.responses import STATUSES, ResponsesRequest
+from config.keys import Keys
+from config.settings import ROOT, ApiSettings, QueueSettings, Settings
+from tests.docs.page import blocks, code, read, rows, section
+
+BODIES = {
+    "/v1/responses": ResponsesRequest,
+    "/v1/chat/completions": ChatRequest,
+    "/v1/admin/models/stub/load": LoadRequest,
+}
+QUIET = {"static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui"}
+
+
+@pytest.fixture(scope="module")
+def page():
+    return read("api.md")
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    return create_app(replace(Settings(), data_dir=tmp_path_factory.mktemp("data")))
+
+
+def commands(page):
+    """The curl calls of the page: method, path, body."""
+    for block in blocks(page, "sh"):
+        joined = re.sub(r"\\\n", " ", block)
+        for call in re.findall(r"curl (.*?)(?=\ncurl |\n\n|\n  \| |\)$|\Z)", joined, re.DOTALL):
+            yield parsed(shlex.split(call.partition(" | python3")[0]))
+
+
+def parsed(words):
+    method, body, url = None, None, ""
+    options = iter(words)
+    for word in options:
+        if word == "-X":
+            method = next(options)
+        elif word == "-d":
+            body = json.loads(next(options))
+        elif word == "-H":
+            assert next(options).split()[0] in ("$AUTH", "$ADMIN", "$JSON", "Idempotency-Key:")
+        elif word.startswith("$URL"):
+            url = word.removeprefix("$URL").replace("$ID", "resp_1").replace("$OPERATION", "load_1")
+        else:
+            assert re.fullmatch(r"-[sSN]+", word), word
+    return method or ("POST" if body is not None else "GET"), urlsplit(url).path, body
+
+
+def test_every_route_is_listed_with_who_may_use_it(page, app):
+    listed = {}
+    for calls, access, _ in (row for row in rows(page) if len(row) == 3):
+        for call in code(calls):
+            if re.fullmatch(r"(GET|POST|DELETE) /\S+", call):
+                listed[call] = access
+    routes = {}
+    for rule in app.url_map.iter_rules():
+        path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
+        access = access_of(app.view_functions[rule.endpoint])
+        for method in rule.methods - {"HEAD", "OPTIONS"}:
+            if rule.endpoint not in QUIET or path in ("/docs", "/openapi.json"):
+                routes[f"{method} {path}"] = (access or Access.PUBLIC).value
+    assert listed == routes
+
+
+def test_every_example_calls_a_route_with_a_body_that_it_takes(page, app):
+    found = list(commands(page))
+    assert len(found) >= 18
+    urls = app.url_map.bind("localhost")
+    for method, path, body in found:
+        assert urls.match(path, method), (method, path)
+        if body is not None:
+            BODIES[path].check(body)
+
+
+@pytest.mark.parametrize(
+    ("title", "shape"), [("Responses", ResponsesRequest), ("Chat Completions", ChatRequest)]
+)
+def test_every_field_is_named(page, title, shape):
+    named = {word for row in rows(section(page, title)) for cell in row for word in code(cell)}
+    named |= {word.partition(".")[0] for word in named}
+    assert set(shape().fields) - {"text"} <= named
+
+
+@pytest.mark.parametrize(("title", "dialect"), [("Responses", "responses"), ("Chat Completions", "chat")])
+def test_every_field_that_is_refused_is_named_as_such(page, title, dialect):
+    source = (ROOT / "api" / "dialects" / f"{dialect}.py").read_text()
+    refused = set(re.findall(r'refuse\(body, "(\w+)"', source))
+    assert refused
+    told = " ".join(
+        " ".join(row) for row in rows(section(page, title)) if "`unsupported_parameter`" in row[-1]
+    )
+    assert refused <= set(code(told))
+
+
+def test_every_status_of_a_response_is_explained(page):
+    explained = {row[0] for row in rows(section(page, "Responses"))}
+    assert {f"`{status}`" for status in STATUSES} <= explained
+
+
+def test_the_events_are_those_that_are_sent(page):
+    source = (ROOT / "api" / "dialects" / "responses.py").read_text()
+    sent = set(re.findall(r'"(response\.[a-z_.]+)"', source))
+    ends = {"response.completed", "response.incomplete", "response.failed"}
+    assert set(re.findall(r"response\.[a-z_]+[a-z_.]*[a-z]", section(page, "Events"))) == sent | ends
+
+
+def test_headers_of_answers_are_told(page):
+    told = set(code(section(page, "Response headers")))
+    folder = ROOT / "api"
+    source = "".join(
+        path.read_text() for path in (folder / "answering.py", folder / "guard.py", folder / "errors.py")
+    )
+    sent = set(re.findall(r'"((?:X-|x-|Retry-)[\w-]+)"', source)) | {"request-id"}
+    assert {header for header in sent if not header.startswith("x-api")} <= {
+        word.partition(":")[0] for word in told
+    }
+
+
+def test_the_numbers_are_those_that_are_shipped(page):
+    queue, api, page = QueueSettings(), ApiSettings(), re.sub(r"[ \n]+", " ", page)
+    full = page.partition("When there is no room")[2]
+    assert f"`queue.max_depth`, {queue.max_depth} " in full
+    assert f"`queue.max_depth_per_tenant`, {queue.max_depth_per_tenant} " in full
+    assert f"`queue.timeout_ms`, {queue.timeout_ms // 60_000} minutes" in full
+    assert f"less a sixteenth, {Seats(api.threads).count} " in full
+    assert f"after each {api.keep_alive_s:.0f} seconds" in page
+    assert f"at most {api.max_body_bytes >> 20} MiB" in page
+
+
+def test_the_keys_are_found_where_the_first_example_looks(page):
+    looked_for = set(re.findall(r'"(\w+_key)": ', blocks(page, "sh")[0]))
+    assert looked_for == {"api_key", "admin_key"}
+    assert looked_for <= set(Keys.__dataclass_fields__)

@@ -1,0 +1,96 @@
+"""docs/configuration.md, held against the configuration: its examples are accepted, its mistakes refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+import pytest
+
+from config.errors import ConfigError
+from config.load import load_settings
+from config.settings import ROOT
+from config.sources import KEYS, PLAIN
+from scheduler.scripts import source
+from tests.docs.page import blocks, code, read, rows, section
+from workers.runtimes.stub_script import FLAGS, VALUES, directives_of
+
+ROOMS = ("api", "tasks", "workers", "fleet", "scheduler", "streams", "governance", "config", "stoker")
+
+
+@pytest.fixture(scope="module")
+def page():
+    return read("configuration.md")
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Settings with this text for a local.json, over the settings.json that is shipped."""
+
+    def load(local: str):
+        (tmp_path / "settings.json").write_text((ROOT / "settings.json").read_text())
+        (tmp_path / "local.json").write_text(local)
+        return load_settings(tmp_path, {})
+
+    return load
+
+
+@pytest.mark.parametrize("name", ["configuration.md", "operations.md"])
+def test_every_example_of_a_local_json_is_accepted(name, load):
+    examples = blocks(read(name), "json")
+    assert examples
+    for example in examples:
+        given = json.loads(example)
+        settings = load(example)
+        assert set(given.get("models", ())) <= set(settings.models)
+        assert set(given.get("tenants", ())) <= set(settings.tenants)
+
+
+def test_every_mistake_is_answered_as_it_says(page, load):
+    shown = [row for row in rows(section(page, "When it is wrong")) if row[0].startswith("`")]
+    assert len(shown) >= 10
+    for local, said in shown:
+        with pytest.raises(ConfigError) as caught:
+            load(local.strip("`"))
+        assert caught.value.problems == (said.strip("`"),)
+
+
+def test_the_keys_of_the_example_have_the_digests_that_stand_there(page, load):
+    (example,) = (block for block in blocks(page, "json") if "api_keys_sha256" in block)
+    for tenant in load(example).tenants.values():
+        for digest in tenant.api_keys_sha256:
+            assert any(hashlib.sha256(word.encode()).hexdigest() == digest for word in code(page)), (
+                tenant.name
+            )
+
+
+def test_every_variable_that_is_read_is_named(page):
+    named = {word for row in rows(page) for word in code(row[0])}
+    text = "".join(path.read_text() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+    read_somewhere = set(re.findall(r'environ(?:\.get)?[\[(]"(\w+)"', text)) | set(
+        re.findall(r'envvar="(\w+)"', text)
+    )
+    own = {name for name in read_somewhere if name not in ("LD_LIBRARY_PATH", "LLAMA_API_KEY")}
+    assert own | PLAIN.keys() | KEYS.keys() <= named
+
+
+def test_every_directive_of_the_stub_is_explained(page):
+    explained = {row[0].strip("`").partition("=")[0] for row in rows(section(page, "stub")) if len(row) == 2}
+    assert explained - {"directive"} == {*FLAGS, *VALUES}
+
+
+def test_the_question_to_the_stub_holds_directives(page):
+    (example,) = (block for block in blocks(page, "sh") if "/stub " in block)
+    found, rest = directives_of(re.search(r'"(.*)"', example)[1])
+    assert found == {"tokens": 20, "tokens_per_s": 10.0}
+    assert not rest
+
+
+def test_a_band_is_passed_over_as_often_as_it_says(page):
+    patience = dict(re.findall(r"(normal|low) = (\d+)", source(ROOT / "scheduler" / "lua" / "admit.lua")))
+    assert f"a `low` band that was passed over {patience['low']} times" in re.sub(r"\s+", " ", page)
+    assert f"a `normal` one after {patience['normal']} times" in re.sub(r"\s+", " ", page)
+    assert f"over {patience['normal']} (`normal`) or {patience['low']} (`low`) times" in re.sub(
+        r"\s+", " ", read("api.md")
+    )

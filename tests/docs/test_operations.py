@@ -1,0 +1,128 @@
+"""docs/operations.md, held against what operators really see."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from api.errors import CODES
+from config.settings import (
+    ROOT,
+    ApiSettings,
+    LeaseSettings,
+    LimitSettings,
+    QueueSettings,
+    ResponseSettings,
+    WorkerSettings,
+)
+from governance.audit import KEPT
+from scheduler.keys import KEYS
+from stoker.part import MAX_LOG_BYTES
+from tests.docs.page import blocks, code, read, rows, section
+from workers.heart import EX_TEMPFAIL, LOOK_EVERY_S
+from workers.host import DEAF_S
+from workers.replicas import ENGINE_LOGS_KEPT
+
+ROOMS = ("api", "tasks", "workers", "fleet", "scheduler", "streams", "governance", "config", "stoker")
+SPOKEN = re.compile(
+    r"[a-z_]+(\.[a-z_]+)?|[A-Z_]+|/.*|--.*|\S+\.log|stoker .*|cpu\d|nvidia-smi|\"device\": \"cuda\"|printf %s"
+)
+"""What stands in code type in the table of troubles and is no sentence."""
+
+
+@pytest.fixture(scope="module")
+def page():
+    return read("operations.md")
+
+
+@pytest.fixture(scope="module")
+def compose():
+    return (ROOT / "docker-compose.yml").read_text()
+
+
+def words(text):
+    return re.sub(r"\s+", " ", text)
+
+
+def test_every_sentence_that_it_quotes_is_said_somewhere(page):
+    paths = (path for room in ROOMS for kind in ("*.py", "*.lua") for path in (ROOT / room).rglob(kind))
+    source = "\n".join(path.read_text() for path in paths)
+    troubles = [row for row in rows(section(page, "When something is wrong")) if len(row) == 3]
+    quoted = [
+        said
+        for row in troubles
+        for cell in row[:2]
+        for said in code(cell)
+        if not SPOKEN.fullmatch(said.strip())
+    ]
+    assert len(quoted) >= 20
+    assert [said for said in quoted if said not in source and said not in source.replace("`", "")] == []
+
+
+def test_every_code_that_it_names_is_one(page):
+    troubles = section(page, "When something is wrong")
+    first = {
+        said for row in rows(troubles) for said in code(row[0]) if re.fullmatch(r"[a-z]+(_[a-z]+)+", said)
+    }
+    assert first <= CODES.keys()
+    reasons = code(section(page, "What to watch"))
+    assert {"storage_unavailable", "storage_full", "all_models_failed"} <= set(reasons)
+    assert '"all_models_failed"' in (ROOT / "api" / "routes" / "health.py").read_text()
+
+
+def test_every_variable_of_compose_is_explained(page, compose):
+    explained = {said: row[1] for row in rows(page) if len(row) == 3 for said in code(row[0])}
+    for name in set(re.findall(r"\$\{(\w+)", compose)):
+        required = f"${{{name}:?" in compose
+        assert explained[name] == ("yes" if required else ""), name
+    written = next(block for block in blocks(page, "sh") if ".env" in block)
+    assert set(re.findall(r"\$\{(\w+):\?", compose)) <= set(re.findall(r"^(\w+)=", written, re.MULTILINE))
+
+
+def test_a_second_gpu_is_a_worker_like_the_first(page, compose):
+    (example,) = blocks(page, "yaml")
+    services = yaml.safe_load(compose.replace("  flower:\n", f"{example}\n  flower:\n"))["services"]
+    first, second = services["worker-gpu0"], services["worker-gpu1"]
+    assert second["command"] == ["worker", "--name", "gpu1"]
+    devices = second["deploy"]["resources"]["reservations"]["devices"]
+    assert devices == [{"driver": "nvidia", "device_ids": ["1"], "capabilities": ["gpu"]}]
+    assert {**second, "command": 0, "deploy": 0} == {**first, "command": 0, "deploy": 0}
+
+
+def test_the_services_it_speaks_of_are_there(page, compose):
+    services = yaml.safe_load(compose)["services"].keys() | {"worker-gpu1"}
+    text = "\n".join(blocks(page, "sh"))
+    named = re.findall(
+        r"(?:exec|cp|run --rm --no-deps) (\w+)|(?:stop|start|--detach|--force-recreate) ([a-z][\w-]+)", text
+    )
+    assert {one or other for one, other in named} <= services
+
+
+def test_the_keys_in_redis_that_it_names_exist(page):
+    stored = rows(section(page, "What is stored where, and for how long"))[1:]
+    named = [name for _, where, _ in stored if where.startswith("Redis") for name in code(where)]
+    assert len(named) >= 10
+    for name in named:
+        if not name.startswith("stoker.celery:"):
+            assert any(known.name == name or known.name.startswith(name) for known in KEYS), name
+
+
+def test_the_numbers_are_those_that_are_shipped(page):
+    text, lease, limits = words(page), LeaseSettings(), LimitSettings()
+    promised = (lease.lease_ms + lease.reap_ms) / 1000 + 1
+    assert f"| {promised:g} s (`lease_ms` {lease.lease_ms / 1000:g} s, `reap_ms` " in text
+    assert f"`reap_ms` {lease.reap_ms / 1000:g} s, 1 s)" in text
+    assert f"{QueueSettings().timeout_ms // 60_000} min in line (`queue.timeout_ms`)" in text
+    assert f"{limits.request_timeout_s / 60:.0f} min running (`limits.request_timeout_s`)" in text
+    assert f"{WorkerSettings().drain_timeout_s:.0f} s (`worker.drain_timeout_s`)" in text
+    assert f"({ApiSettings().graceful_timeout_s} seconds, in Compose 30)" in text
+    assert f"killed after {DEAF_S:.0f} s" in text
+    assert f"within about {LOOK_EVERY_S:.0f} seconds" in text
+    assert f"exits with {EX_TEMPFAIL}" in text
+    assert f"{KEPT:,} times" in text
+    assert f"over {MAX_LOG_BYTES >> 20} MiB" in text
+    assert f"the latest {ENGINE_LOGS_KEPT} engines" in text
+    assert ResponseSettings().retention_s == 3600
+    assert "an hour of retention" in text

@@ -1,0 +1,60 @@
+"""What the pages promise to a reader who follows them: links lead somewhere, commands exist."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import click
+import pytest
+
+from config.settings import ROOT
+from stoker.command import cli
+from tests.docs.page import PAGES, blocks, code
+
+pytestmark = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+STOKER = re.compile(r"(?:\.venv/bin/stoker|python -m stoker|^stoker)((?: [^\s`|&;<>]+)*)", re.MULTILINE)
+
+
+def anchors(text):
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(page.read_text()):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text()), link
+
+
+def test_commands_are_known_and_so_are_their_options(page):
+    text = page.read_text()
+    said = [words for part in (*blocks(text, "sh"), *code(text)) for words in STOKER.findall(part)]
+    assert said or page.name == "api.md"
+    for words in map(str.split, said):
+        if not words or words[0] in ("...", "cannot"):
+            continue
+        command = cli.commands[words[0]]
+        assert isinstance(command, click.Command)
+        known = {
+            name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
+        }
+        assert {word for word in words if word.startswith("--")} <= known, words
+
+
+def test_make_targets_exist(page):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)", page.read_text())) <= targets
+
+
+def test_shell_examples_are_shell(page):
+    for block in blocks(page.read_text(), "sh"):
+        checked = subprocess.run(
+            [shutil.which("sh") or "sh", "-n"], input=block, text=True, capture_output=True, check=False
+        )
+        assert checked.returncode == 0, f"{block}\n{checked.stderr}"
