@@ -78,8 +78,8 @@ CODES: Mapping[str, Kind] = {
     "context_length_exceeded": Kind(400, INVALID, response_code="invalid_prompt"),
     "output_too_large": Kind(500, SERVER),
     "engine_error": Kind(500, SERVER),
-    # 502: the server behind the gateway broke off (RFC 9110, 15.6.3). Not to be repeated by itself: a prompt
-    # that kills an engine would kill the next one too
+    # 502: the server behind the gateway broke off (RFC 9110, 15.6.3). The platform has tried it on another
+    # engine already, if nothing had been said; a client's repeats would kill one engine after the other
     "engine_crashed": Kind(502, SERVER),
     "engine_stalled": Kind(504, SERVER),
     "deadline_exceeded": Kind(504, SERVER),
@@ -168,7 +168,7 @@ def headers_of(error: StokerError) -> dict[str, str]:
     headers = {}
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(max(1, min(LONGEST_RETRY_AFTER_S, error.retry_after_s)))
-    if not kind_of(error.code).retry:
+    elif not kind_of(error.code).retry:
         headers["x-should-retry"] = "false"
     return headers
 

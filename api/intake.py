@@ -32,7 +32,8 @@ def read_body(
     Raises `ApiError`: unsupported_media_type (415), invalid_json (400); and werkzeug's own 413 for a body
     over `MAX_CONTENT_LENGTH`.
     """
-    body: dict[str, Any] = parse_json(read_bytes(request))
+    empty = not request.content_length and shape.may_be_empty()
+    body: dict[str, Any] = {} if empty else parse_json(read_bytes(request))
     try:
         shape.check(body)
     except Mismatch as error:

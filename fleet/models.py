@@ -15,10 +15,8 @@ from fleet.placement import place
 from fleet.states import ModelState
 from fleet.worker import WorkerRow, workers
 from scheduler.errors import UnknownModel
+from scheduler.ledger import TAKEN_OVER
 from scheduler.scripts import Scripts, call_id, translate
-
-RECOVERABLE = ("worker_lost", "load_interrupted")
-"""Why a model may have failed without a fault of its own: a worker that comes (back) loads it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +193,7 @@ class Fleet:
 
     def _is_missing(self, row: ModelRow) -> bool:
         should = row.definition.enabled if row.wanted is None else row.wanted
-        lost = row.state is ModelState.FAILED and row.code in RECOVERABLE
+        lost = row.state is ModelState.FAILED and row.code in TAKEN_OVER
         return should and (row.state is ModelState.UNLOADED or lost)
 
     def start_over(self) -> None:

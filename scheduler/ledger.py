@@ -6,6 +6,7 @@ event; a slot is given back exactly once; what a client may have read is never s
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,10 @@ from scheduler.scripts import Scripts, call_id, translate
 from scheduler.ticket import Admission, Claim, Entry, Pulse, Release, Status, Ticket, TicketRow
 
 IDEMPOTENCY_S = 900
+
+TAKEN_OVER = ("worker_lost", "load_interrupted")
+"""Why a model may have failed without a fault of its own: a worker that comes (back) loads it again."""
+
 ROW = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
 
 
@@ -53,7 +58,7 @@ class Ledger:
             queue.timeout_ms * 1000,
             queue.max_depth,
             queue.max_depth_per_tenant,
-            ticket.idempotency_key or "",
+            _hashed(ticket.idempotency_key),
             ticket.body_hash or "",
             IDEMPOTENCY_S,
         )
@@ -66,7 +71,7 @@ class Ledger:
 
     def _rejection(self, ticket: Ticket, verdict: str, rest: Sequence[Any]) -> errors.Rejected:
         if verdict == "state":
-            return model_rejection(ticket.model, rest[0].decode())
+            return model_rejection(ticket.model, rest[0].decode(), rest[1].decode())
         if verdict == "conflict":
             return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
         depth, wait_ms = int(rest[0]), int(rest[1])
@@ -224,6 +229,11 @@ class Ledger:
         return int(self.scripts.run("expire", gap_us, self._lease_us))
 
 
+def _hashed(key: str | None) -> str:
+    """A client's own text never becomes a part of one of our keys as it is."""
+    return hashlib.sha256(key.encode()).hexdigest() if key else ""
+
+
 def _release_arguments(release: Release) -> list[Any]:
     return [
         release.id,
@@ -238,7 +248,7 @@ def _release_arguments(release: Release) -> list[Any]:
     ]
 
 
-def model_rejection(model: str, state: str) -> errors.Rejected:
+def model_rejection(model: str, state: str, code: str = "") -> errors.Rejected:
     """Why a model in that state takes no requests."""
     if state == "loading":
         return errors.ModelLoading(
@@ -246,6 +256,9 @@ def model_rejection(model: str, state: str) -> errors.Rejected:
         )
     if state == "unloading":
         return errors.ModelUnloading(f"model {model} is being unloaded", param="model")
+    if state == "failed" and code in TAKEN_OVER:
+        message = f"model {model} lost its worker; another one is taking over, retry soon"
+        return errors.ModelFailed(message, param="model", retry_after_s=5)
     if state == "failed":
         return errors.ModelFailed(f"model {model} failed; an operator has to load it again", param="model")
     return errors.ModelNotLoaded(f"model {model} is not loaded", param="model")

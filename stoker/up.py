@@ -9,10 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
+from redis import Redis
+
 from config import redis as connections
+from config.errors import ConfigError
 from config.keys import ensure_keys
 from config.settings import ROOT, RedisSettings, Settings
 from fleet.models import Fleet
+from scheduler.server import check_server
 from stoker import plans
 from stoker.arrivals import Arrivals
 from stoker.client import ApiError, Client
@@ -127,7 +131,9 @@ class Platform:
         settings = replace(self.settings, redis=replace(self.settings.redis, url=url))
         client = connections.commands(settings)
         if not self.supervisor.until(lambda: _answers(client.ping), START_S if self.own_redis else FOREIGN_S):
-            raise CannotStart(f"Redis ({where}) does not answer; check its address, its password and its log")
+            raise CannotStart(_why(client, settings) or f"Redis ({where}) does not answer; look into its log")
+        if (why := _why(client, settings)) is not None:
+            raise CannotStart(why)
         if self.own_redis:
             # whatever the former run left in the ledger, none of its workers lives
             Fleet(client, settings).start_over()
@@ -207,6 +213,15 @@ def _answers(call: Callable[[], object]) -> bool:
     except Exception:
         return False  # whatever it is: it does not answer yet
     return True
+
+
+def _why(client: Redis, settings: Settings) -> str | None:
+    """Why this Redis is of no use, if it is not."""
+    try:
+        check_server(client, settings)
+    except ConfigError as error:
+        return str(error)
+    return None
 
 
 def _speaks(client: Client, path: str) -> bool:

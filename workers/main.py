@@ -56,6 +56,7 @@ class Worker:
         signals.worker_shutting_down.connect(self._shutting_down, weak=False)
         hosts.install(self.host)
         arguments = [
+            "--quiet",  # no banner: logs may be JSON
             "worker",
             "--pool=threads",
             f"--concurrency={self.settings.worker.threads + CONTROL_THREADS}",

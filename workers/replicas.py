@@ -99,11 +99,11 @@ class Replicas:
         return min(model.target_inflight, room)
 
     def _launch(self, entry: Replica) -> Launch:
-        engines = self._settings.data_dir / "engines"
-        directory = engines / entry.name.replace("/", "_").replace("#", "-")
+        engines = self._settings.data_dir / "engines" / self.worker
+        directory = engines / _folder(entry.name)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            _prune(engines)
+            self._prune(engines)
         except OSError as error:
             raise LoadError("load_failed", f"cannot write to {directory}: {error.strerror}") from error
         return Launch(
@@ -114,6 +114,14 @@ class Replicas:
             progress=self._progress(entry),
             on_exit=lambda exit: self._exited(entry, exit),
         )
+
+    def _prune(self, engines: Path) -> None:
+        """Keep the logs of the engines that are here, and of the latest that were."""
+        here = {_folder(name) for name in self.table}
+        gone = [directory for directory in engines.iterdir() if directory.name not in here]
+        gone.sort(key=lambda directory: directory.stat().st_mtime)
+        for directory in gone[:-ENGINE_LOGS_KEPT]:
+            shutil.rmtree(directory, ignore_errors=True)
 
     def _progress(self, entry: Replica) -> Progress:
         reported = 0.0
@@ -219,11 +227,8 @@ class Replicas:
         )
 
 
-def _prune(engines: Path) -> None:
-    """Keep the logs of the latest engines only."""
-    by_age = sorted(engines.iterdir(), key=lambda directory: directory.stat().st_mtime)
-    for directory in by_age[:-ENGINE_LOGS_KEPT]:
-        shutil.rmtree(directory, ignore_errors=True)
+def _folder(replica: str) -> str:
+    return replica.replace("/", "_").replace("#", "-")
 
 
 def _adapter(model: ModelDefinition) -> Runtime:

@@ -11,7 +11,9 @@ from api.schemas.shape import Shape
 
 
 class LoadRequest(Shape):
-    """How to load a model; an empty object takes everything from the configuration."""
+    """How to load a model; an empty object, or no body, takes everything from the configuration."""
+
+    closed = True  # an override that is not known must not be dropped in silence
 
     replicas = Whole("How many replicas, for this load only.", least=1, most=1024)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import marshmallow
 
@@ -57,12 +57,19 @@ class Checked(Protocol):
 
 
 class Shape(marshmallow.Schema):
-    """A JSON object. All its fields come from `api.schemas.fields`; others are tolerated and ignored."""
+    """A JSON object of fields from `api.schemas.fields`; others are ignored unless it is `closed`."""
+
+    closed: ClassVar[bool] = False
 
     class Meta:
         """Unknown fields pass: clients are newer than we are as often as older."""
 
         unknown = marshmallow.EXCLUDE
+
+    @classmethod
+    def may_be_empty(cls) -> bool:
+        """Whether an object without any field has this shape; then no body at all will do too."""
+        return not _fields(cls)[1]
 
     @classmethod
     def check(cls, value: object) -> None:
@@ -73,6 +80,8 @@ class Shape(marshmallow.Schema):
         for key, item in value.items():
             field = known.get(key)
             if field is None:
+                if cls.closed:
+                    mismatch("is not a field of this request", key)
                 continue
             if item is None:
                 if not field.allow_none:

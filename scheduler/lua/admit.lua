@@ -4,7 +4,7 @@
 --         10 inbox or ''  11 store 0|1  12 seconds to keep the ended ticket  13 cost (tokens, estimated)
 --         14 longest wait (us)  15 most waiting for the model  16 most waiting of the tenant
 --         17 idempotency key (hashed) or ''  18 hash of the body  19 seconds to remember the key
--- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state}
+-- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state, code of its failure}
 --         | {full, depth, average wait (ms)} | {tenant_full, depth, average wait (ms)}
 -- include: base
 -- include: log
@@ -22,8 +22,8 @@ end
 -- the same call twice (a retry after a lost answer) is one ticket
 if redis.call('EXISTS', ticket_key(id)) == 1 then return { 'replayed', id } end
 
-local row = redis.call('HMGET', model_key(model), 'state', 'wait_ms')
-if row[1] ~= 'loaded' then return { 'state', row[1] or 'unloaded' } end
+local row = redis.call('HMGET', model_key(model), 'state', 'wait_ms', 'code')
+if row[1] ~= 'loaded' then return { 'state', row[1] or 'unloaded', row[3] or '' } end
 
 -- the tenant's rate limit belongs here: after the model's state, before the line, in this same call
 
@@ -37,8 +37,8 @@ end
 
 redis.call('HSET', ticket_key(id), 'status', 'queued', 'tenant', tenant, 'weight', weight, 'model', model,
   'band', band, 'dialect', ARGV[7], 'generation', ARGV[8], 'echo', ARGV[9], 'inboxes', ARGV[10],
-  'store', ARGV[11], 'keep_s', ARGV[12], 'cost', ARGV[13], 'admitted_us', text(NOW), 'attempts', '0',
-  'last', '0', 'bytes', '0')
+  'store', ARGV[11], 'keep_s', ARGV[12], 'cost', ARGV[13], 'wait_us', ARGV[14],
+  'admitted_us', text(NOW), 'attempts', '0', 'last', '0', 'bytes', '0')
 redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(ARGV[14])), id)
 if idempotency then
   redis.call('HSET', idempotency, 'id', id, 'body', ARGV[18])

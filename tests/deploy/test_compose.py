@@ -63,7 +63,7 @@ def test_redis_keeps_its_data_makes_no_room_and_asks_for_a_password(services):
 
     for words in (
         "--appendonly yes",
-        "--appendfsync $${APPENDFSYNC}",
+        "--appendfsync ${REDIS_APPENDFSYNC:-everysec}",
         "--maxmemory-policy noeviction",
         "requirepass",
     ):

@@ -142,6 +142,21 @@ def test_a_restarted_worker_does_not_take_up_what_it_was_assigned_in_its_former_
     assert house.ledger.beat(item.worker, house.incarnations[item.worker]).replicas == {}
 
 
+def test_a_former_life_can_report_nothing_about_the_replicas_of_the_next(house: House) -> None:
+    former = house.incarnations["w1"]
+    house.register("w1")
+    item = house.fleet.load("alpha").assignments[0]
+    assert item.worker == "w1"
+    assert house.fleet.replica_starting(item.replica, "w1", former) is None
+    house.starting(item.replica)
+    assert not house.fleet.replica_up(item.replica, "w1", former, 2, 1)
+    house.fleet.replica_down(item.replica, "w1", former, code="load_failed", message="killed")
+    assert house.model() == "loading"
+    assert house.up(item.replica)
+    house.fleet.replica_down(item.replica, "w1", former, code="engine_crashed", message="killed")
+    assert house.model() == "loaded"
+
+
 # ---- what should be loaded and is not
 
 

@@ -181,7 +181,10 @@ def test_a_redis_that_does_not_answer_ends_it_with_the_reason(up, monkeypatch):
     platform = up("--no-flower", local={"redis": {"url": "redis://127.0.0.1:1/0"}})
 
     assert platform.process.wait(60) == 1
-    assert "stoker cannot start: Redis (that of REDIS_URL) does not answer" in platform.text
+    assert (
+        "stoker cannot start: Redis at 127.0.0.1:1 cannot be reached: start it, or correct REDIS_URL"
+        in platform.text
+    )
     assert platform.text.endswith("Stopped\n")
 
 
