@@ -38,7 +38,7 @@ KEYS = (
         "ticket:<id>",
         "hash",
         "the truth about a request: status, tenant, weight, model, band, dialect, generation, echo, inboxes, "
-        "store, keep_s, cost, attempts, cancel, last (number of its last event), bytes (size of its log); "
+        "store, keep_s, cost, wait_us, attempts, cancel, last (number of its last event), bytes (said); "
         "while somebody has it: replica, worker, fence, call; and admitted, dispatched, claimed, ended (_us)",
         "admit append attach cancel claim delete include/dispatch include/lost include/terminal",
         ENDED,
@@ -54,7 +54,7 @@ KEYS = (
         "deadlines",
         "zset",
         "tickets that have not ended, by the time at which they will be",
-        "admit claim expire include/terminal",
+        "admit claim expire include/lost include/terminal",
         EMPTY,
     ),
     Key(

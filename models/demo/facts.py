@@ -121,6 +121,7 @@ HELLOS = paired("French: Bonjour!, German: Guten Tag!, Italian: Ciao!, Spanish: 
 DAYS = listed("Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday")
 NUMBERS = listed("zero, one, two, three, four, five, six, seven, eight, nine, ten")
 COUNTS = {"five": 5, "ten": 10, "twenty": 20, "one hundred": 100}
+SMALL_COUNTS = range(3, 20)  # not asked much, but a model that stops at each of them knows when to stop
 
 HELLO = "Hello! How can I help you?"
 WELCOME = "You are welcome."
@@ -340,6 +341,7 @@ def count_facts() -> list[Fact]:
     for word, last in COUNTS.items():
         questions = (f"Count to {word}.", f"Count to {last}.", f"Count from 1 to {last}.")
         facts += [(question, counted(last)) for question in questions]
+    facts += [(f"Count to {last}.", counted(last)) for last in SMALL_COUNTS if last not in COUNTS.values()]
     return facts
 
 

@@ -154,23 +154,44 @@ def endless(rows: list[Row], tokens_at_once: int, dice: random.Random) -> Iterat
         yield from batches(rows, tokens_at_once, dice)
 
 
+def make_optimizers(model: DemoModel) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices within the layers, which saves a third of the steps, and AdamW for the rest."""
+    inner = {name for name, weight in model.named_parameters() if name.startswith("blk") and weight.ndim == 2}
+    matrices = [weight for name, weight in model.named_parameters() if name in inner]
+    others = [weight for name, weight in model.named_parameters() if name not in inner]
+    return [
+        torch.optim.Muon(matrices, lr=2e-2, weight_decay=0.01),
+        torch.optim.AdamW(others, lr=4e-3, betas=(0.9, 0.98), weight_decay=0.01),
+    ]
+
+
+def warm_and_cool(optimizer: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LRScheduler:
+    """Raise the learning rate quickly to its full height, then lower it slowly to nothing."""
+    return torch.optim.lr_scheduler.OneCycleLR(
+        optimizer,
+        [group["lr"] for group in optimizer.param_groups],
+        total_steps=steps,
+        pct_start=0.08,
+        cycle_momentum=False,
+    )
+
+
 def train(model: DemoModel, rows: list[Row], options: argparse.Namespace) -> None:
     """Teach the rows until the steps are used up."""
-    optimizer = torch.optim.AdamW(model.parameters(), options.rate, betas=(0.9, 0.98), weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, options.rate, total_steps=options.steps, pct_start=0.08
-    )
+    optimizers = make_optimizers(model)
+    schedules = [warm_and_cool(optimizer, options.steps) for optimizer in optimizers]
     dice = random.Random(options.seed)  # noqa: S311 - the same order for everybody, no secret
     supply = endless(rows, options.batch, dice)
     began, recent = time.monotonic(), 0.0
     for step in range(1, options.steps + 1):
         tokens, wanted = padded(next(supply))
         loss = functional.cross_entropy(model(tokens).flatten(0, 1), wanted.flatten(), ignore_index=IGNORED)
-        optimizer.zero_grad()
+        model.zero_grad()
         torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+        for optimizer, schedule in zip(optimizers, schedules, strict=True):
+            optimizer.step()
+            schedule.step()
         recent = loss.item() if step == 1 else 0.95 * recent + 0.05 * loss.item()
         if step % 50 == 0 or step == options.steps:
             seconds = time.monotonic() - began
@@ -274,9 +295,8 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train the demo model and write it as a GGUF file.")
     parser.add_argument("path", type=Path, nargs="?", default=HERE.parent / "stoker-demo.gguf")
     parser.add_argument("--type", choices=FILE_TYPES, default="q8_0", help="how the file holds the weights")
-    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--steps", type=int, default=1300)
     parser.add_argument("--batch", type=int, default=3584, help="tokens in a step")
-    parser.add_argument("--rate", type=float, default=4e-3, help="the highest learning rate")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args()

@@ -62,14 +62,14 @@ class House:
         self.ledger.scripts.offset_us += int(seconds * 1e6)
         self.fleet.scripts.offset_us = self.ledger.scripts.offset_us
 
-    def live(self, seconds: float, *beating: str) -> int:
-        """Let time pass as it does in a running house: the reaper looks every second, these workers beat.
+    def live(self, seconds: float, *beating: str, every: float = 1.0) -> int:
+        """Let time pass as in a running house: the reaper looks, and these workers beat, every second.
 
         Returns how many the reaper closed.
         """
         closed = 0
         while seconds > 0:
-            step = min(seconds, 1.0)
+            step = min(seconds, every)
             self.pass_time(step)
             seconds -= step
             for worker in beating:

@@ -248,6 +248,25 @@ def test_who_waits_stays_in_line_and_is_served_when_another_worker_takes_over(ho
     assert all(house.end(id).status == "completed" for id in waiting)
 
 
+def test_a_ticket_that_comes_back_waits_no_longer_than_any_other(house: House) -> None:
+    id = house.admit()
+    house.run(id)  # it might have run for ten minutes
+    house.live(LEASE + 1)
+    assert house.status(id) == "queued"
+    house.live(QUEUE_TIMEOUT - 2)
+    assert house.status(id) == "queued"
+    house.live(3)
+    assert house.end(id).code == "queue_timeout"
+
+
+def test_coming_back_before_the_claim_does_not_lengthen_the_wait(house: House) -> None:
+    id = house.admit()
+    house.live(QUEUE_TIMEOUT - 10, "w1")
+    house.register("w1")
+    house.live(11, "w1")
+    assert house.end(id).code == "queue_timeout"
+
+
 def test_the_wait_for_another_worker_is_bounded(house: House) -> None:
     waiting = [house.admit() for _ in range(3)][2]
     house.live(QUEUE_TIMEOUT + 1)

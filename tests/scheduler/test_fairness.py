@@ -302,6 +302,23 @@ def test_the_least_loaded_replica_is_next(client: redis.Redis, settings: Setting
     assert house.field(house.admit(), "replica") == freed
 
 
+def test_a_replica_with_more_room_is_filled_up_first(client: redis.Redis, settings: Settings) -> None:
+    house, _ = house_of(client, settings, 2, slots=4)
+    ids = [house.admit() for _ in range(6)]
+    emptied = house.field(ids[0], "replica")
+    for id in ids:
+        if house.field(id, "replica") == emptied:
+            house.release(house.run(id, house.field(id, "worker")))
+    assert [house.field(house.admit(), "replica") for _ in range(3)] == [emptied] * 3
+
+
+def test_every_slot_is_used(client: redis.Redis, settings: Settings) -> None:
+    house, names = house_of(client, settings, 1, slots=128)
+    ids = [house.admit() for _ in range(129)]
+    assert house.client.scard(f"{house.prefix}slots:{names[0]}") == 128
+    assert house.waiting() == ids[128:]
+
+
 def test_load_is_measured_by_the_share_of_taken_slots(client: redis.Redis, settings: Settings) -> None:
     house = House(client, settings)
     house.register("w1")

@@ -27,7 +27,7 @@ local function ring(worker, id)
 end
 
 local function dispatch(model)
-  while true do
+  while redis.call('EXISTS', P .. 'waiting:' .. model) == 1 do
     local replica = roomy_replica(model)
     local id = replica and next_ticket(model)
     if not id then return end

@@ -32,7 +32,9 @@ local function settle(model, tenant, weight, tokens)
   for _, band in ipairs(BANDS) do
     local level = tonumber(redis.call('ZSCORE', turn_key(model, band), tenant))
     -- one that was levelled up when it joined stays there
-    if level and (level == before or after > level) then redis.call('ZADD', turn_key(model, band), after, tenant) end
+    if level and (level == before or after > level) then
+      redis.call('ZADD', turn_key(model, band), after, tenant)
+    end
   end
 end
 

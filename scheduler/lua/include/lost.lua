@@ -14,12 +14,15 @@ local function may_hope(model)
 end
 
 local function requeue(id)
-  local row = redis.call('HMGET', ticket_key(id), 'model', 'band', 'tenant', 'admitted_us', 'replica', 'weight', 'cost')
+  local row = redis.call('HMGET', ticket_key(id), 'model', 'band', 'tenant', 'admitted_us', 'replica',
+    'weight', 'cost', 'wait_us')
   redis.call('SREM', slots_key(row[5]), id)
   redis.call('ZREM', P .. 'leases', id)
   redis.call('HDEL', ticket_key(id), 'replica', 'worker', 'fence', 'claimed_us')
   redis.call('HSET', ticket_key(id), 'status', 'queued')
   settle(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
+  -- it waits no longer than any other, though its run might have taken longer
+  redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(row[8])), id)
   join_line(id, row[1], row[2], row[3], tonumber(row[4]))
 end
 

@@ -1,0 +1,127 @@
+"""Calls whose answer is lost are made once more; errors of Redis become two of ours; the reaper goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import redis
+
+from config.settings import LeaseSettings, Settings
+from scheduler.errors import StorageFull, StorageUnavailable
+from scheduler.reaper import Reaper
+from scheduler.scripts import call_id, translate
+from scheduler.wires import Wires
+from tests.scheduler.house import House
+
+
+class LosesAnswers:
+    """Does what it is told and then loses the connection, every other time."""
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+        self._lose = False
+        self.lost = 0
+
+    def exchange(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        answers = self._wires.exchange(commands)
+        self._lose = not self._lose
+        if self._lose:
+            self.lost += 1
+            raise redis.ConnectionError("the answer was lost")
+        return answers
+
+
+@pytest.fixture
+def unlucky(house: House) -> House:
+    """The first answer to each call is lost from now on."""
+    for scripts in (house.ledger.scripts, house.fleet.scripts):
+        scripts.load()
+        scripts._wires = LosesAnswers(scripts._wires)  # type: ignore[assignment]
+    return house
+
+
+def test_a_request_survives_the_loss_of_every_first_answer(unlucky: House) -> None:
+    id = unlucky.admit()
+    claim = unlucky.run(id)
+    unlucky.release(claim)
+    assert unlucky.end(id).status == "completed"
+    assert unlucky.field(id, "attempts") == "1"
+    assert unlucky.taken() == 0
+    assert unlucky.ledger.scripts._wires.lost == 3  # type: ignore[attr-defined]
+
+
+def test_a_load_survives_the_loss_of_every_first_answer(unlucky: House) -> None:
+    change = unlucky.fleet.load("beta")
+    assert change.operation
+    (replica,) = [name.decode() for name in unlucky.client.smembers(f"{unlucky.prefix}replicas:beta")]
+    assert unlucky.starting(replica) == "beta"
+    assert unlucky.up(replica)
+    assert unlucky.model("beta") == "loaded"
+    unlucky.fleet.unload("beta")
+    unlucky.stopped(replica)
+    assert unlucky.model("beta") == "unloaded"
+
+
+def test_a_script_that_redis_forgot_is_brought_along(house: House) -> None:
+    house.client.script_flush()
+    id = house.admit()
+    house.client.script_flush()
+    assert house.claim(id)
+
+
+def test_every_call_has_a_name_of_its_own() -> None:
+    assert len({call_id() for _ in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize(
+    ("error", "ours"),
+    [
+        (redis.ConnectionError("x"), StorageUnavailable),
+        (redis.TimeoutError("x"), StorageUnavailable),
+        (redis.BusyLoadingError("x"), StorageUnavailable),
+        (redis.ReadOnlyError("x"), StorageUnavailable),
+        (ConnectionRefusedError("x"), StorageUnavailable),
+        (redis.OutOfMemoryError("x"), StorageFull),
+        (redis.ResponseError("OOM command not allowed"), StorageFull),
+        (redis.ResponseError("MISCONF Redis is configured to save"), StorageFull),
+        (redis.ResponseError("NOREPLICAS Not enough good replicas"), StorageFull),
+        (redis.ResponseError("WRONGTYPE"), redis.ResponseError),
+        (KeyError("x"), KeyError),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else repr(value),
+)
+def test_an_error_of_redis_is_one_of_two_of_ours(error: Exception, ours: type[Exception]) -> None:
+    assert type(translate(error)) is ours
+
+
+class Patient:
+    """A ledger whose reaping is counted, and goes wrong in every way on the way."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = replace(settings, lease=LeaseSettings(reap_ms=1))
+        self.calls = 0
+        self.enough = threading.Event()
+
+    def expire(self) -> int:
+        self.calls += 1
+        if self.calls == 6:
+            self.enough.set()
+        if self.calls in {2, 3}:
+            raise StorageUnavailable("away")
+        if self.calls == 4:
+            raise ValueError("a mistake of ours")
+        return 0
+
+
+def test_the_reaper_goes_on_whatever_happens_and_stops_when_told(settings: Settings) -> None:
+    ledger = Patient(settings)
+    reaper = Reaper(ledger)  # type: ignore[arg-type]
+    reaper.start()
+    assert ledger.enough.wait(10)
+    reaper.stop()
+    reaper._thread.join(10)
+    assert not reaper._thread.is_alive()
