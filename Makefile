@@ -37,7 +37,7 @@ openapi: $(VENV)/up.stamp ## write the OpenAPI document to docs/openapi.json
 
 demo-model: | $(VENV)/made.stamp ## train the demo model anew, in an environment of its own (it needs torch)
 	@$(BIN)/python -m venv .cache/train
-	@.cache/train/bin/pip install --quiet gguf jinja2 numpy tokenizers torch
+	@.cache/train/bin/pip install --quiet -r models/demo/requirements.txt
 	@.cache/train/bin/python models/demo/train.py models/stoker-demo.gguf
 
 lock: $(VENV)/dev.stamp ## choose the newest versions that fit pyproject.toml

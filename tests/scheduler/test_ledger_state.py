@@ -117,8 +117,8 @@ class Ledger(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         self.house.pass_time(seconds * THOUSAND)
 
-    def live(self, seconds: float, *beating: str) -> None:
-        self.house.live(seconds * THOUSAND, *beating, every=THOUSAND)
+    def live(self, seconds: float, *beating: str, every: float = 1.0) -> None:
+        self.house.live(seconds * THOUSAND, *beating, every=every * THOUSAND)
 
     def look(self) -> Snapshot:
         return take(self.house.client, self.house.prefix, self.memory)
@@ -357,7 +357,7 @@ class Ledger(RuleBasedStateMachine):
 
     @event(1)
     def the_line_grows_old(self, draw: Draw) -> None:
-        self.live(draw([25.0, 125.0]), *self.alive())
+        self.live(draw([20.0, 125.0]), *self.alive(), every=1.9)
 
     @event(2)
     def the_reaper_looks(self, _: Draw) -> None:
