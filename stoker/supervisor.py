@@ -49,7 +49,9 @@ class Supervisor:
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in STOP_SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            # under nohup SIGHUP is ignored, and stays so; a script's `&` ignores SIGINT for us, and a
+            # kill -INT means us all the same
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._ask)
 
     def start(self, plan: Plan) -> Part:

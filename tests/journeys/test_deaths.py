@@ -160,6 +160,17 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
         assert family(folder) == {}
 
 
+def test_a_platform_started_in_the_background_of_a_script_stops_at_sigint_too(tmp_path: Path) -> None:
+    local = {"models": {"stoker-demo": {"enabled": False}}}
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as `command &` in a script leaves it
+    try:
+        with platform(tmp_path / "up", local, "--port", "0", "--no-flower") as running:
+            assert running.stop() == 0
+            assert family(str(running.folder)) == {}
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_killed_supervisor_leaves_no_process_behind(tmp_path: Path) -> None:
     local = {"models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}}}
     with platform(tmp_path / "up", local, "--port", "0", "--no-flower") as running:
