@@ -19,6 +19,7 @@ from fleet.models import Fleet
 from fleet.states import ReplicaState
 from scheduler.errors import Failed, Fenced, StokerError
 from scheduler.ledger import Ledger
+from scheduler.scripts import call_id
 from scheduler.ticket import Claim, Pulse, Release, Status
 from tasks.wire import Generation
 from workers.flusher import Flusher
@@ -87,7 +88,10 @@ class Host:
                 return "already here"
             self._taking.add(id)
         try:
-            claim = self._ledger.claim(self.worker, self.incarnation, id)
+            call = call_id()  # of a claim whose answer was lost, a repeat under the same name gets it again
+            claim = self.replicas.patience.persist(
+                lambda: self._ledger.claim(self.worker, self.incarnation, id, call)
+            )
             return self._run(claim) if claim else "nothing to do"
         except Fenced:
             return "fenced"

@@ -14,6 +14,7 @@ from fleet.models import Fleet
 from fleet.states import ReplicaState
 from scheduler.errors import Failed, StokerError
 from scheduler.ledger import Ledger
+from scheduler.scripts import call_id
 from workers.patience import Patience
 from workers.replica import Replica
 from workers.runtimes.base import EngineLost, Exit, Launch, LoadError, Progress, Runtime
@@ -54,8 +55,9 @@ class Replicas:
 
     def load(self, name: str) -> str:
         """Start the engine of a replica assigned to this worker. Raises `Failed` when it does not come up."""
+        call = call_id()  # a repeat after a lost answer is still the first one
         model_name = self.patience.persist(
-            lambda: self._fleet.replica_starting(name, self.worker, self.incarnation)
+            lambda: self._fleet.replica_starting(name, self.worker, self.incarnation, call)
         )
         if model_name is None:
             return "nothing to do"
