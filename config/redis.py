@@ -48,7 +48,8 @@ def _client(settings: Settings, timeout_s: float | None, protocol: int = 3) -> R
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "health_check_interval": HEALTH_CHECK_S,
         "retry": Retry(NoBackoff(), 0),
-        "max_connections": max(settings.api.threads, settings.worker.threads) + SPARE_CONNECTIONS,
+        # for each thread one that runs scripts, which is kept (scheduler.wires), and one for all else
+        "max_connections": 2 * max(settings.api.threads, settings.worker.threads) + SPARE_CONNECTIONS,
         # neither the server's maintenance pushes nor our library's name is worth a round trip per connection
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),
         "driver_info": None,

@@ -34,6 +34,7 @@ class Heart:
         self._fleet = fleet
         self._listener: Any = listener
         self._stopping = threading.Event()
+        self._told: dict[str, str] = {}
 
     def start(self) -> None:
         """Begin to beat."""
@@ -97,16 +98,26 @@ class Heart:
         while not self._stopping.is_set():
             try:
                 for name in self._fleet.missing():
-                    row = self._fleet.row(name)
-                    change = self._fleet.load(name, row.replicas)
-                    if change.assignments:
-                        logger.info("loading %s, which should be loaded", name)
-                        ring(change)
+                    self._bring(name)
             except StokerError as error:
-                logger.debug("%s", error.message)
+                logger.debug("%s", error.message)  # the beat has said it
             except Exception:
                 logger.exception("looking for missing models failed; trying again")
             self._stopping.wait(LOOK_EVERY_S)
+
+    def _bring(self, name: str) -> None:
+        """Load a model that should be loaded; what stands in its way is said once."""
+        try:
+            change = self._fleet.load(name, self._fleet.row(name).replicas)
+        except StokerError as error:
+            if self._told.get(name) != error.message:
+                logger.warning("%s should be loaded and is not: %s", name, error.message)
+            self._told[name] = error.message
+            return
+        self._told.pop(name, None)
+        if change.assignments:
+            logger.info("loading %s, which should be loaded", name)
+            ring(change)
 
 
 def spawn(call: Callable[[], object]) -> None:
