@@ -69,3 +69,8 @@ def test_a_tool_that_is_chosen_by_name_is_the_only_one_to_choose_from() -> None:
 
 def test_without_tools_no_choice_is_sent() -> None:
     assert "tool_choice" not in chat_body(ask("hi", tool_choice="required"), "generic")
+
+
+def test_tools_that_must_not_be_called_are_not_shown() -> None:
+    body = chat_body(ask("hi", tools=TOOLS, tool_choice="none"), "generic")
+    assert not {"tools", "tool_choice"} & set(body)

@@ -26,7 +26,7 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         body["stop"] = list(sampling.stop)
     if generation.thinking != "default":
         body["chat_template_kwargs"] = {"enable_thinking": generation.thinking == "enabled"}
-    if generation.tools:
+    if generation.tools and generation.tool_choice != "none":  # what a model does not see it does not call
         body |= _tools(generation.tools, generation.tool_choice)
     return body
 
@@ -63,7 +63,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 def _tools(tools: tuple[Tool, ...], choice: str) -> dict[str, Any]:
     """Not every engine can be told which tool to call; each can be shown only that one, and told to call."""
-    if choice not in ("none", "auto", "required"):
+    if choice not in ("auto", "required"):
         tools = tuple(tool for tool in tools if tool.name == choice)
         choice = "required"
     return {"tools": [_tool(tool) for tool in tools], "tool_choice": choice}
