@@ -53,15 +53,13 @@ def _relay_of(here: Rooms, admitted: Admitted, parsed: ParsedRequest) -> Relay:
     id, tenant = admitted.head.id, caller().tenant.name
     keep = parsed.background or admitted.replayed
     cancel = None if keep else lambda: here.ledger.cancel(id, tenant)
-    return relay_for(here, admitted.tail, cancel, late=admitted.replayed)
+    return relay_for(here, admitted.tail, cancel)
 
 
-def relay_for(
-    here: Rooms, tail: Tail, on_abandon: Callable[[], object] | None = None, *, late: bool = False
-) -> Relay:
+def relay_for(here: Rooms, tail: Tail, on_abandon: Callable[[], object] | None = None) -> Relay:
     """A relay for the client of this request, who has taken a seat and leaves it when the relay is closed."""
     give_back = here.seats.give_back
-    relay = Relay(tail, here.settings, late=late, on_abandon=on_abandon, on_close=give_back)
+    relay = Relay(tail, here.settings, on_abandon=on_abandon, on_close=give_back)
     relay.watch(here.hangups, request.environ.get("gunicorn.socket"))
     return relay
 

@@ -40,7 +40,7 @@ def longest_wait_s(settings: Settings) -> float:
 
 
 class Relay:
-    """Reads a `Tail` for one client; `late` is one that may find much said already.
+    """Reads a `Tail` for one client.
 
     `on_abandon` is called when it is closed before the response has ended, `on_close` when it is closed.
     """
@@ -50,7 +50,6 @@ class Relay:
         tail: Tail,
         settings: Settings,
         *,
-        late: bool = False,
         on_abandon: Callable[[], object] | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
@@ -58,7 +57,6 @@ class Relay:
         self._keep_alive_s = settings.api.keep_alive_s
         self._deadline = time.monotonic() + longest_wait_s(settings)
         self._on_abandon, self._on_close = on_abandon, on_close
-        self._late = late
         self._gone = False
         self._ended = False  # its log has
         self._done = False  # we have, with or without it
@@ -81,8 +79,7 @@ class Relay:
         """
         silent_at = time.monotonic() + self._keep_alive_s
         while True:
-            patience_s = min(silent_at, self._deadline) - time.monotonic()
-            event = self._first() if self._late else self._next(patience_s)
+            event = self._next(min(silent_at, self._deadline) - time.monotonic())
             if self._gone:
                 raise ClientGone
             if event is not None:
@@ -93,11 +90,6 @@ class Relay:
                 return [LOST]
             if now >= silent_at:
                 return []
-
-    def _first(self) -> Event | None:
-        """The first event that is in the log already; the first call of two may only take a wake-up."""
-        self._late = False
-        return self._next(0) or self._next(0)
 
     def _next(self, timeout_s: float) -> Event | None:
         try:

@@ -6,7 +6,7 @@ import time
 
 from api.admission import join
 from api.context import Rooms
-from scheduler.scripts import translate
+from scheduler.scripts import translated
 from streams.events import End, Event
 from streams.log import read
 
@@ -16,10 +16,8 @@ PATIENCE_S = 2.0
 
 def said(here: Rooms, id: str) -> list[Event]:
     """The events that are in the log now. Raises `StorageUnavailable`."""
-    try:
+    with translated():
         return [event for _, event in read(here.inbox.client, here.inbox.prefix, id)]
-    except Exception as error:
-        raise translate(error) from error
 
 
 def last_words(here: Rooms, id: str) -> list[Event]:

@@ -16,7 +16,7 @@ from fleet.states import ModelState
 from fleet.worker import WorkerRow, workers
 from scheduler.errors import UnknownModel
 from scheduler.ledger import TAKEN_OVER
-from scheduler.scripts import Scripts, call_id, translate
+from scheduler.scripts import Scripts, call_id, translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +80,13 @@ class Fleet:
 
     def workers(self) -> list[WorkerRow]:
         """The workers that are registered now."""
-        try:
+        with translated():
             return workers(self.client, self.scripts.prefix)
-        except Exception as error:
-            raise translate(error) from error
 
     def operation(self, id: str) -> Operation | None:
         """A load or unload by its id; kept for a day after its end."""
-        try:
+        with translated():
             row = self.client.hgetall(f"{self.scripts.prefix}operation:{id}")
-        except Exception as error:
-            raise translate(error) from error
         return from_row(id, row) if row else None
 
     def _rows(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
@@ -101,12 +97,10 @@ class Fleet:
             pipeline.smembers(f"{prefix}replicas:{model.name}")
             pipeline.smembers(f"{prefix}ready:{model.name}")
             pipeline.zcard(f"{prefix}waiting:{model.name}")
-        try:
+        with translated():
             answers = pipeline.execute()
             groups = [answers[at : at + 4] for at in range(0, len(answers), 4)]
             return [self._row(model, *group) for model, group in zip(definitions, groups, strict=True)]
-        except Exception as error:
-            raise translate(error) from error
 
     def _row(
         self,

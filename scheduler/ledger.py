@@ -14,7 +14,7 @@ import redis
 
 from config.settings import Settings
 from scheduler import errors
-from scheduler.scripts import Scripts, call_id, translate
+from scheduler.scripts import Scripts, call_id, translate, translated
 from scheduler.ticket import Admission, Claim, Entry, Pulse, Release, Status, Ticket, TicketRow
 
 IDEMPOTENCY_S = 900
@@ -102,10 +102,8 @@ class Ledger:
 
     def lookup(self, id: str, tenant: str) -> TicketRow | None:
         """The ticket as it is now, None when the tenant has no such ticket."""
-        try:
+        with translated():
             raw = self.scripts.client.hmget(f"{self.scripts.prefix}ticket:{id}", *ROW)
-        except Exception as error:
-            raise translate(error) from error
         if raw[0] is None or raw[0].decode() != tenant:
             return None
         return TicketRow(
@@ -209,19 +207,15 @@ class Ledger:
 
     def held(self, replica: str) -> int:
         """How many slots of a replica are taken."""
-        try:
+        with translated():
             return int(self.scripts.client.scard(f"{self.scripts.prefix}slots:{replica}"))
-        except Exception as error:
-            raise translate(error) from error
 
     # ---- everybody's side
 
     def ping(self) -> None:
         """Raises `StorageUnavailable` or `StorageFull` when nothing could be written now."""
-        try:
+        with translated():
             self.scripts.client.set(f"{self.scripts.prefix}probe", "1", ex=60)
-        except Exception as error:
-            raise translate(error) from error
 
     def expire(self) -> int:
         """Close what nobody closed. Idempotent; every process calls it every `lease.reap_ms`."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -94,16 +95,23 @@ class Scripts:
 
     def load(self) -> None:
         """Give Redis all scripts, so that pipelines can name them. Needed again after it lost them."""
-        try:
+        with translated():
             for path in sorted(self._folder.glob("*.lua")):
                 self.client.script_load(source(path))
-        except Exception as error:
-            raise translate(error) from error
 
 
 def call_id() -> str:
     """A call's own name: by it a script knows a repeated call from a second one."""
     return secrets.token_hex(8)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raises, for what Redis raises in the block, our own error."""
+    try:
+        yield
+    except Exception as error:
+        raise translate(error) from error
 
 
 def translate(error: Exception) -> Exception:

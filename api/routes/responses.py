@@ -147,4 +147,4 @@ def _resume(row: TicketRow, after: int) -> Response:
     except BaseException:
         here.seats.give_back()
         raise
-    return stream_response(relay_for(here, tail, late=True), responses.rendering(head_of(row)), after)
+    return stream_response(relay_for(here, tail), responses.rendering(head_of(row)), after)
