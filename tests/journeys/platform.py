@@ -52,6 +52,8 @@ class Platform:
         self.wait_for((folder / "data" / "run.json").exists, STARTED_S, "run.json")
         self.run = json.loads((folder / "data" / "run.json").read_text())
         self.keys = json.loads((folder / "data" / "keys.json").read_text())
+        # before that, a part that dies ends the start, as it should
+        self.wait_for(lambda: "Stoker runs" in self.output.read_text(), STARTED_S, "end of the start")
         self.url: str = self.run["url"]
 
     # ---- asking
