@@ -97,11 +97,14 @@ class Section(Schema):
             raise ValidationError(unknown)
 
 
-def integer(minimum: int | None = None, maximum: int | None = None, *, nullable: bool = False) -> Strict:
+def integer(
+    minimum: int | None = None, maximum: int | None = None, *, multiple: int = 1, nullable: bool = False
+) -> Strict:
     """A whole number within its bounds (both inclusive)."""
+    of = "" if multiple == 1 else f", a multiple of {multiple}"
     return Strict(
-        f"an integer{_bounds(minimum, maximum)}",
-        lambda value: type(value) is int and _within(value, minimum, maximum),
+        f"an integer{_bounds(minimum, maximum)}{of}",
+        lambda value: type(value) is int and _within(value, minimum, maximum) and value % multiple == 0,
         nullable=nullable,
     )
 
@@ -136,12 +139,13 @@ def choice(values: Iterable[Any], *, nullable: bool = False) -> Strict:
     )
 
 
-def matching(pattern: str, expects: str, *, secret: bool = False) -> Strict:
+def matching(pattern: str, expects: str, *, secret: bool = False, nullable: bool = False) -> Strict:
     """A text that matches the whole pattern, which `expects` puts in words."""
     return Strict(
         expects,
         lambda value: isinstance(value, str) and re.fullmatch(pattern, value, re.ASCII) is not None,
         secret=secret,
+        nullable=nullable,
     )
 
 
@@ -155,9 +159,9 @@ def texts(*, nullable: bool = False) -> Strict:
     )
 
 
-def mapping(*, nullable: bool = False) -> Strict:
+def mapping(*, nullable: bool = False, secret: bool = False) -> Strict:
     """An object with any keys."""
-    return Strict("an object", lambda value: isinstance(value, Mapping), nullable=nullable)
+    return Strict("an object", lambda value: isinstance(value, Mapping), nullable=nullable, secret=secret)
 
 
 def shown(value: object) -> str:

@@ -74,15 +74,22 @@ def _model(name: str, raw: Mapping[str, Any], root: Path) -> ModelDefinition:
     options = {option.name: raw.get(option.name, option.default) for option in backend.options}
     for option in backend.options:
         value = options[option.name]
-        if value is not None and option.format is not None:
+        if value is not None and option.format in ("path", "program"):
             found = shutil.which(value) if option.format == "program" and "/" not in value else None
             options[option.name] = found or _absolute(value, root)
     common = {key: value for key, value in raw.items() if key not in options}
     if common.get("model_path") is not None:
-        common["model_path"] = _absolute(common["model_path"], root)
+        common["model_path"] = _model_path(common["model_path"], root, hub_ids=backend.takes_hub_ids)
     # as many replicas as were asked for may be loaded, unless it is said otherwise
     common.setdefault("replica_max", common.get("replicas", 1))
     return ModelDefinition(name, **common, options=options)
+
+
+def _model_path(value: str, root: Path, *, hub_ids: bool) -> str:
+    """The path, absolute; where a backend takes ids of a hub (`org/name`), what is no file here is one."""
+    absolute = _absolute(value, root)
+    written_as_path = value.startswith(("/", "~", "./", "../"))
+    return value if hub_ids and not written_as_path and not os.path.exists(absolute) else absolute  # noqa: PTH110
 
 
 def _absolute(value: str, root: Path) -> str:

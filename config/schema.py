@@ -12,7 +12,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
-from config.backends import AVAILABLE, BACKENDS, Backend, Option, owner
+from config.backends import BACKENDS, owners
 from config.fields import (
     Named,
     Section,
@@ -29,17 +29,12 @@ from config.fields import (
     text,
     texts,
 )
+from config.option import FORMATS, Backend, Option
+from config.prompts import PROMPT_FORMATS
 from config.settings import BANDS
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?"
-PROMPT_FORMATS = (
-    "generic",
-    "mistral_template",
-    "qwen3_template",
-    "gemma4_template",
-    "translategemma_template",
-)
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 MAX_INT = 2**31 - 1
@@ -137,7 +132,7 @@ class TenantSchema(Section):
 class ModelSchema(Section):
     """The common part of one of `models`; `model_schema` adds the options of its backend."""
 
-    backend = choice(AVAILABLE)
+    backend = choice(BACKENDS)
     model_path = text(nullable=True)
     device = matching(r"auto|cpu|cuda(:\d+)?", '"auto", "cpu", "cuda" or "cuda:N"')
     prompt_format = choice(PROMPT_FORMATS)
@@ -151,9 +146,9 @@ class ModelSchema(Section):
 
     def unknown_key(self, key: str) -> str:
         """Another backend's field is named as such."""
-        other = owner(key)
-        if other is not None:
-            return f"belongs to the backend {other.name}; this model's backend is {self.of.name}"
+        others = owners(key)
+        if others:
+            return f"belongs to the backend {' or '.join(others)}; this model's backend is {self.of.name}"
         return super().unknown_key(key)
 
     @validates_schema(skip_on_field_errors=False)
@@ -161,6 +156,13 @@ class ModelSchema(Section):
         replicas, most = data.get("replicas", 1), data.get("replica_max")
         if most is not None and replicas > most:
             raise ValidationError({"replicas": [f"must be at most replica_max ({most}), not {replicas}"]})
+
+    @validates_schema
+    def _options_go_together(self, data: dict[str, Any], **_: object) -> None:
+        given = {name: value for name, value in data.items() if value is not None}
+        problems = {name: [message] for name, message in self.of.problems(given)}
+        if problems:
+            raise ValidationError(problems)
 
     @validates_schema(skip_on_field_errors=False)
     def _has_a_model_path(self, data: dict[str, Any], **_: object) -> None:
@@ -173,20 +175,32 @@ class ModelSchema(Section):
 def option_field(option: Option) -> Strict:
     """The field that checks one option of a backend."""
     kinds: dict[str, Callable[[], Strict]] = {
-        "integer": lambda: integer(_int(option.minimum), _int(option.maximum), nullable=option.nullable),
+        "integer": lambda: _integer(option),
         "float": lambda: number(option.minimum, option.maximum, nullable=option.nullable),
         "enum": lambda: choice(option.choices, nullable=option.nullable),
-        "string": lambda: text(nullable=option.nullable),
+        "string": lambda: _string(option),
         "boolean": lambda: flag(nullable=option.nullable),
         "list": lambda: texts(nullable=option.nullable),
-        "object": lambda: mapping(nullable=option.nullable),
+        "object": lambda: mapping(nullable=option.nullable, secret=option.secret),
     }
     return kinds[option.kind]()
 
 
+def _integer(option: Option) -> Strict:
+    minimum, maximum = _int(option.minimum), _int(option.maximum)
+    return integer(minimum, maximum, multiple=option.multiple or 1, nullable=option.nullable)
+
+
+def _string(option: Option) -> Strict:
+    pattern = FORMATS.get(option.format or "")
+    if pattern is None:
+        return text(nullable=option.nullable)
+    return matching(pattern, f"a text like {option.format}", nullable=option.nullable)
+
+
 @cache
 def model_schema(backend: str) -> Schema:
-    """The schema of a model that runs on this (available) backend."""
+    """The schema of a model that runs on this backend."""
     known = BACKENDS[backend]
     options = {option.name: option_field(option) for option in known.options}
     members: dict[str, Any] = {"of": known, "__doc__": f"A model on {backend}.", **options}
@@ -199,14 +213,11 @@ def _read_model(_name: str, raw: object) -> object:
         raise ValidationError(f"must be an object, not {shown(raw)}")
     backend = raw.get("backend")
     if isinstance(backend, str) and backend in BACKENDS:
-        if not BACKENDS[backend].available:
-            message = f"{backend} is not available in this version; it must be {listed(AVAILABLE)}"
-            raise ValidationError({"backend": [message]})
         return model_schema(backend).load(raw)
     if backend is None:
-        raise ValidationError({"backend": [f"is missing; it must be {listed(AVAILABLE)}"]})
-    hint = suggestion(backend, AVAILABLE) if isinstance(backend, str) else ""
-    raise ValidationError({"backend": [f"must be {listed(AVAILABLE)}, not {shown(backend)}{hint}"]})
+        raise ValidationError({"backend": [f"is missing; it must be {listed(BACKENDS)}"]})
+    hint = suggestion(backend, BACKENDS) if isinstance(backend, str) else ""
+    raise ValidationError({"backend": [f"must be {listed(BACKENDS)}, not {shown(backend)}{hint}"]})
 
 
 def _read_tenant(_name: str, raw: Mapping[str, Any]) -> object:

@@ -45,11 +45,12 @@ def model(**options):
         (model(replicas=0), "models.demo.replicas must be an integer from 1 to 64, not 0"),
         (
             {"models": {"demo": {"backend": "vllm"}}},
-            "models.demo.backend vllm is not available in this version",
+            "models.demo.model_path is missing; the backend vllm needs the path of a model file",
         ),
         (
             {"models": {"demo": {"backend": "stubb"}}},
-            'models.demo.backend must be one of "stub", "llama_server", not "stubb"; did you mean stub?',
+            'models.demo.backend must be one of "llama_cpp", "exllamav3", "vllm", "vllm_serve", "llama_server",'
+            ' "ct2", "openai_remote", "stub", not "stubb"; did you mean stub?',
         ),
         ({"models": {"demo": {}}}, "models.demo.backend is missing"),
         ({"models": {"demo": 3}}, "models.demo must be an object, not 3"),

@@ -1,0 +1,34 @@
+"""The backends and their option fields: one declarative table each.
+
+Everything that depends on a backend's fields is read from here: the check of `settings.json`, the
+`load_constraints` of the admin API, the request schema of a load, its semantic check. Nothing is written
+twice. The names carry a prefix of their backend's, as the Runtime Admin API has them (`gguf_n_ctx`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from config.backends.ctranslate2 import CT2
+from config.backends.exllama import EXLLAMAV3
+from config.backends.gguf import LLAMA_CPP
+from config.backends.llama_server import LLAMA_SERVER
+from config.backends.remote import OPENAI_REMOTE
+from config.backends.stub import STUB
+from config.backends.vllm import VLLM, VLLM_SERVE
+from config.option import Backend, Live
+
+BACKENDS: Mapping[str, Backend] = {
+    backend.name: backend
+    for backend in (LLAMA_CPP, EXLLAMAV3, VLLM, VLLM_SERVE, LLAMA_SERVER, CT2, OPENAI_REMOTE, STUB)
+}
+
+
+def owners(field: str) -> list[str]:
+    """The names of the backends that have an option of this name."""
+    return [name for name, backend in BACKENDS.items() if backend.option(field)]
+
+
+def live_fields() -> dict[str, Live]:
+    """What a load of any backend may change, by field name. A name that two backends share is one field."""
+    return {name: live for backend in BACKENDS.values() for name, live in backend.live.items()}

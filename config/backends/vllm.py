@@ -1,0 +1,155 @@
+"""vLLM, as a library (`vllm`) and as a managed server (`vllm_serve`): the same fields, and a few more."""
+
+from __future__ import annotations
+
+from config.option import Backend, Live, Option
+from config.prompts import GEMMA4, QWEN3
+
+MIB_256 = 256 * 1024 * 1024
+PIXELS = 448 * 448
+CACHE_TYPES = ["auto", "fp8", "fp8_e4m3", "fp8_e5m2"]
+
+_SHARED = (
+    Option(
+        "vllm_max_model_len",
+        "integer",
+        None,
+        "tokens of context of one request; null is what the model was made for",
+        nullable=True,
+        minimum=1,
+        maximum=100_000_000,
+        live=Live({"kind": "integer", "minimum": 256, "step": 256}),
+    ),
+    Option(
+        "vllm_kv_cache_dtype",
+        "string",
+        "auto",
+        "type of the cache; any that vLLM knows",
+        live=Live(
+            {
+                "kind": "enum",
+                "default": "auto",
+                "allowed_values": CACHE_TYPES,
+                "examples": ["auto", "fp8"],
+            },
+            open=True,
+        ),
+    ),
+    Option(
+        "vllm_kv_cache_memory_bytes",
+        "integer",
+        None,
+        "size of the cache in bytes; goes before vllm_gpu_memory_utilization",
+        nullable=True,
+        minimum=1,
+        maximum=1 << 50,
+        live=Live(
+            {
+                "kind": "integer",
+                "minimum": MIB_256,
+                "step": MIB_256,
+                "unit": "bytes",
+                "display_unit": "mib",
+            }
+        ),
+    ),
+    Option(
+        "vllm_gpu_memory_utilization",
+        "float",
+        None,
+        "share of the GPU's memory that vLLM takes; keep it low and set vllm_kv_cache_memory_bytes",
+        nullable=True,
+        minimum=0.01,
+        maximum=1.0,
+    ),
+    Option(
+        "vllm_max_pixels",
+        "integer",
+        None,
+        "most pixels of one image (its budget of tokens)",
+        nullable=True,
+        minimum=1,
+        maximum=1 << 31,
+        live=Live({"kind": "integer", "minimum": PIXELS, "step": PIXELS, "unit": "pixels"}),
+    ),
+    Option("vllm_mm_processor_kwargs", "object", None, "options of the image processor", nullable=True),
+    Option(
+        "vllm_speculative_method",
+        "string",
+        None,
+        "speculative decoding; null is none",
+        nullable=True,
+        format="vllm_speculative_method",
+        live=Live(
+            {
+                "kind": "string_or_null",
+                "format": "vllm_speculative_method",
+                "default": None,
+                "examples": ["mtp", "draft_model", "mlp_speculator"],
+            }
+        ),
+    ),
+    Option(
+        "vllm_speculative_model",
+        "string",
+        None,
+        "the assistant, draft or speculator: a hub id or a path",
+        nullable=True,
+        format="hf_id_or_local_path",
+        live=Live(
+            {
+                "kind": "string_or_null",
+                "format": "hf_id_or_local_path",
+                "default": None,
+                "examples": ["google/gemma-4-26B-A4B-it-assistant"],
+            }
+        ),
+    ),
+    Option(
+        "vllm_num_speculative_tokens",
+        "integer",
+        1,
+        "tokens drafted at once",
+        minimum=1,
+        maximum=64,
+        live=Live({"kind": "integer", "minimum": 1, "step": 1, "default": 1}),
+    ),
+    Option("vllm_image_input", "boolean", False, "the model takes images"),
+)
+
+VLLM = Backend("vllm", "vllm_", takes_hub_ids=True, thinking_formats=(GEMMA4, QWEN3), options=_SHARED)
+
+VLLM_SERVE = Backend(
+    "vllm_serve",
+    "vllm_",
+    takes_hub_ids=True,
+    thinking_formats=(GEMMA4, QWEN3),
+    options=(
+        *_SHARED,
+        Option(
+            "vllm_serve_binary",
+            "string",
+            None,
+            "the vllm program; null is the one on PATH",
+            nullable=True,
+            format="program",
+        ),
+        Option(
+            "vllm_serve_library_path",
+            "string",
+            None,
+            "folder of shared libraries",
+            nullable=True,
+            format="path",
+        ),
+        Option(
+            "vllm_serve_environment",
+            "object",
+            None,
+            "variables for the server alone",
+            nullable=True,
+            secret=True,
+        ),
+        Option("vllm_serve_extra_args", "list", (), "further arguments of vllm serve"),
+    ),
+)
