@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
+
+from config.nvml import Driver, DriverError, chosen, uuids
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ def seats(environ: Mapping[str, str] | None = None) -> list[Seat]:
     that does not exist; an empty one means no GPU.
     """
     environ = os.environ if environ is None else environ
-    uuids = _uuids()
+    there = _uuids()
     visible = environ.get("CUDA_VISIBLE_DEVICES")
-    indices = list(range(len(uuids))) if visible is None else _chosen(visible, uuids)
+    indices = list(range(len(there))) if visible is None else chosen(visible, there)
     if not indices:
         return [Seat("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
     # the driver counts in bus order; CUDA does so only when told to
@@ -34,32 +34,12 @@ def seats(environ: Mapping[str, str] | None = None) -> list[Seat]:
     return [Seat(f"gpu{index}", {"CUDA_VISIBLE_DEVICES": str(index), **order}) for index in indices]
 
 
-def _chosen(visible: str, uuids: list[str]) -> list[int]:
-    chosen: list[int] = []
-    for entry in filter(None, (part.strip() for part in visible.split(","))):
-        if entry.isdecimal() and int(entry) < len(uuids):
-            index = int(entry)
-        else:
-            matching = [at for at, uuid in enumerate(uuids) if entry != "-" and uuid.startswith(entry)]
-            if len(matching) != 1:
-                break
-            index = matching[0]
-        if index not in chosen:
-            chosen.append(index)
-    return chosen
-
-
 def _uuids() -> list[str]:
     """The UUIDs of all GPUs in bus order; none without a driver."""
-    nvml: Any = import_module("pynvml")  # it has no types
+    driver = Driver()
     try:
-        nvml.nvmlInit()
-    except nvml.NVMLError:
-        return []
-    try:
-        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
-        return [str(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
-    except nvml.NVMLError:
+        return driver.ask(uuids)
+    except DriverError:
         return []
     finally:
-        nvml.nvmlShutdown()
+        driver.close()

@@ -15,7 +15,7 @@ import pytest
 
 from config.settings import ModelDefinition
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
-from tasks.wire import Generation, Message
+from tasks.wire import Generation, Image, Message
 from tests.runtimes.conftest import Launched, Start, ask, group_is_gone
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 from workers.runtimes.stub_script import DirectiveError, directives_of
@@ -79,6 +79,16 @@ def test_directives_can_be_forbidden(start: Start) -> None:
 def test_echo_json_shows_the_whole_request(engine: Launched) -> None:
     request = ask("/stub echo_json", temperature=0.5, seed=3, thinking="disabled")
     assert Generation.from_json(engine.answer(request).text) == request
+
+
+def test_an_image_is_shown_and_counts_as_a_word(engine: Launched) -> None:
+    asked = Message("user", "/stub echo_json", images=(Image("data:a", 0), Image("data:b", 15)))
+    request = Generation("model", (asked,))
+    first, again = engine.answer(request), engine.answer(request)
+    assert Generation.from_json(first.text) == request
+    assert first.finish is not None
+    assert again.finish is not None
+    assert (first.finish.usage.input_tokens, again.finish.usage.cached_tokens) == (4, 4)
 
 
 def test_thinking_can_be_counted(engine: Launched) -> None:
@@ -224,6 +234,17 @@ def test_a_load_that_hangs_can_be_cancelled(start: Start) -> None:
 def test_a_slow_load_tells_how_far_it_is(start: Start) -> None:
     told = [done for done, _ in start(stub(load_s=0.1)).progress]
     assert len(set(told)) > 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_load_takes_the_memory_it_is_told_to_and_keeps_it(start: Start) -> None:
+    def resident_mib(launched: Launched) -> int:
+        pages = int(Path(f"/proc/{launched.engine.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+    bare, launched = start(stub()), start(stub(memory_mib=201))
+    launched.answer(ask("hi"))
+    assert 200 <= resident_mib(launched) - resident_mib(bare) < 201 + 16
 
 
 # speed

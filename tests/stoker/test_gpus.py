@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
+from config.settings import ROOT
 from stoker import gpus
+from tests import nvml
 
 UUIDS = ["GPU-aaaa", "GPU-bbbb", "GPU-abcc"]
 
@@ -56,3 +62,17 @@ def test_a_machine_without_a_driver_has_no_gpus(monkeypatch):
 
     monkeypatch.setattr(pynvml, "nvmlInit", fail)
     assert gpus._uuids() == []
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"), [(None, ["gpu0", "gpu1"]), ("GPU-a1", ["gpu1"]), ("", ["cpu0"])]
+)
+def test_the_driver_is_asked_which_there_are(tmp_path, visible, expected):
+    environ = {**os.environ, **nvml.environment(tmp_path, gpus=2), "PYTHONPATH": str(ROOT)}
+    environ.pop("CUDA_VISIBLE_DEVICES", None)
+    if visible is not None:
+        environ["CUDA_VISIBLE_DEVICES"] = visible
+    code = "from stoker.gpus import seats; print(*(seat.name for seat in seats()))"
+    said = subprocess.check_output([sys.executable, "-c", code], env=environ, cwd=tmp_path, timeout=30)
+
+    assert said.decode().split() == expected

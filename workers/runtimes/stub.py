@@ -11,8 +11,10 @@ on a laptop. A model's options:
     stub_load_fail       text or null     the load fails, with this message
     stub_load_crash      bool, false      the process kills itself while it loads
     stub_load_hang       bool, false      the load never ends
+    stub_memory_mib      int >= 0, 0      memory that a load takes, a little at each step, and keeps
     stub_ignore_sigterm  bool, false      only SIGKILL ends the process
     stub_directives      bool, true       whether a request may say more, see below
+    stub_image_input     bool, false      the model takes images (it looks at none of them)
 
 With stub_directives, a last user message that starts with "/stub " steers its own generation. Directives
 follow, with spaces between, and then any text:
@@ -28,7 +30,7 @@ follow, with spaces between, and then any text:
     stall_after=N   only this generation falls silent, and can be cancelled
 
 It honours max_tokens (reasoning counts), stop strings and slots. Usage counts words of all messages as
-input, and of these, those that begin an earlier prompt of this engine as cached.
+input, an image as one word, and of these, those that begin an earlier prompt of this engine as cached.
 """
 
 from __future__ import annotations

@@ -95,15 +95,19 @@ class Engine:
         self.waiting: list[Run] = []  # for their first token
         self.beats: dict[float, Beat] = {}
         self.remembered: set[int] = set()  # hashes of all beginnings of all prompts seen
+        self.weights: list[bytes] = []  # what it pretends to have loaded, kept to the end
 
     def load(self) -> None:
-        """Take the time the options say, telling how far it is; or fail as they say."""
+        """Take the time and the memory the options say, telling how far it is; or fail as they say."""
+        memory_mib = self.options.get("stub_memory_mib", 0)
         for i in range(LOAD_STEPS):
             self.write({"load": [i / LOAD_STEPS, "pretending to load"]})
             if self.options.get("stub_load_hang"):
                 signal.pause()
             if self.options.get("stub_load_crash"):
                 os.kill(os.getpid(), signal.SIGKILL)
+            share_mib = (i + 1) * memory_mib // LOAD_STEPS - i * memory_mib // LOAD_STEPS
+            self.weights.append(b"w" * (share_mib << 20))  # zeros would be mapped, and take no memory yet
             time.sleep(self.options.get("stub_load_s", 0.0) / LOAD_STEPS)
         if message := self.options.get("stub_load_fail"):
             self.write({"failed": message})
@@ -143,7 +147,7 @@ class Engine:
 
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Plan a generation, and run it when a slot is free."""
-        words = [word for message in generation["messages"] for word in message.get("content", "").split()]
+        words = [word for message in generation["messages"] for word in words_of(message)]
         limit = self.options.get("stub_context", 4096)
         try:
             script = plan(generation, self.options)
@@ -237,6 +241,14 @@ class Engine:
         data = len(data).to_bytes(4, "big") + data
         while data:
             data = data[os.write(self.outgoing, data) :]
+
+
+def words_of(message: dict[str, Any]) -> list[str]:
+    """What counts as input: the words, and each image as one more."""
+    words: list[str] = message.get("content", "").split()
+    if images := message.get("images"):
+        words += [image["url"] for image in images]
+    return words
 
 
 def low(fd: int) -> int:

@@ -1,0 +1,220 @@
+/* A simulated GPU driver: the part of NVML that nvidia-ml-py and Stoker use.
+ *
+ * The memory of its GPUs is the memory of the stub's engines: of each process that runs "stub_engine" (and not
+ * the guard around it) with this GPU in its CUDA_VISIBLE_DEVICES, by index, UUID or how that begins, what it has
+ * resident beyond BARE_MIB. One with several GPUs has an equal share on each. The environment sets the rest and
+ * is read at each call:
+ *
+ *   FAKE_NVML_GPUS          how many GPUs there are (1)
+ *   FAKE_NVML_TOTAL_MIB     memory of each (8192)
+ *   FAKE_NVML_BASE_MIB      what others hold of each (0)
+ *   FAKE_NVML_NO_PROCESSES  when set, there is no figure for single processes
+ *   FAKE_NVML_ERROR         when set, all calls answer this code, and the driver must be initialised anew
+ */
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default"))) int
+#define MIB (1ULL << 20)
+#define BARE_MIB 12 /* an interpreter that has loaded nothing */
+#define MOST_GPUS 16
+#define MOST_PROCESSES 256
+#define NOT_AVAILABLE (~0ULL)
+
+enum { SUCCESS, UNINITIALIZED, INVALID_ARGUMENT, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
+
+typedef struct { int index; } Device;
+typedef struct { unsigned long long total, free, used; } Memory;
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } MemoryV2;
+typedef struct { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; } Process;
+typedef struct { unsigned gpu, memory; } Utilization;
+
+static Device devices[MOST_GPUS];
+static int users = 0;
+
+static long setting(const char *name, long otherwise) {
+    const char *value = getenv(name);
+    return value && *value ? atol(value) : otherwise;
+}
+
+static unsigned count_gpus(void) {
+    long count = setting("FAKE_NVML_GPUS", 1);
+    return count < 0 ? 0 : count > MOST_GPUS ? MOST_GPUS : (unsigned)count;
+}
+
+static int state(void) {
+    int error = (int)setting("FAKE_NVML_ERROR", SUCCESS);
+    if (error) users = 0;
+    return error ? error : users ? SUCCESS : UNINITIALIZED;
+}
+
+#define ANSWER_ONLY_WHEN_READY do { int error = state(); if (error) return error; } while (0)
+
+static void uuid_of(int index, char *into, unsigned size) {
+    snprintf(into, size, "GPU-%08x-5a1d-4c0e-9b7f-000000000000", 0xa0000000u + 0x01000000u * (unsigned)index);
+}
+
+/* A file of /proc/<pid>, at most size - 1 bytes and always ended by two zeros; how long it is. */
+static size_t slurp(const char *pid, const char *name, char *into, size_t size) {
+    char path[300];
+    snprintf(path, sizeof path, "/proc/%s/%s", pid, name);
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(into, 1, size - 2, file) : 0;
+    if (file) fclose(file);
+    into[length] = into[length + 1] = 0;
+    return length;
+}
+
+static int is_engine(const char *pid) {
+    char line[16384];
+    size_t length = slurp(pid, "cmdline", line, sizeof line);
+    for (size_t i = 0; i < length; i++) /* its arguments have zeros between them */
+        if (!line[i]) line[i] = ' ';
+    return strstr(line, "stub_engine") && !strstr(line, "guard.py");
+}
+
+/* Among how many GPUs a process shares its memory, when this one is among them; else 0. */
+static unsigned long long shared_among(const char *pid, int index) {
+    static const char name[] = "CUDA_VISIBLE_DEVICES=";
+    char environment[65536], number[16], uuid[64];
+    size_t length = slurp(pid, "environ", environment, sizeof environment);
+    snprintf(number, sizeof number, "%d", index);
+    uuid_of(index, uuid, sizeof uuid);
+    for (char *entry = environment; entry < environment + length; entry += strlen(entry) + 1) {
+        unsigned long long count = 0, found = 0;
+        if (strncmp(entry, name, sizeof name - 1)) continue;
+        char *rest, *part = strtok_r(entry + sizeof name - 1, ", ", &rest);
+        for (; part; part = strtok_r(NULL, ", ", &rest), count++)
+            found |= !strcmp(part, number) || (!strncmp(part, "GPU-", 4) && !strncmp(part, uuid, strlen(part)));
+        return found ? count : 0;
+    }
+    return 0;
+}
+
+static unsigned long long resident(const char *pid) {
+    char status[8192];
+    slurp(pid, "status", status, sizeof status);
+    char *line = strstr(status, "VmRSS:");
+    unsigned long long bytes = line ? strtoull(line + 6, NULL, 10) * 1024 : 0;
+    return bytes > BARE_MIB * MIB ? bytes - BARE_MIB * MIB : 0;
+}
+
+/* The engines on a GPU, into an array of MOST_PROCESSES; how many. */
+static unsigned engines(int index, Process *into) {
+    unsigned count = 0;
+    DIR *proc = opendir("/proc");
+    for (struct dirent *entry; proc && count < MOST_PROCESSES && (entry = readdir(proc));) {
+        const char *pid = entry->d_name;
+        unsigned long long share = isdigit((unsigned char)*pid) && is_engine(pid) ? shared_among(pid, index) : 0;
+        if (share) into[count++] = (Process){(unsigned)atoi(pid), resident(pid) / share, ~0u, ~0u};
+    }
+    if (proc) closedir(proc);
+    return count;
+}
+
+static Memory memory_of(const Device *device) {
+    Process found[MOST_PROCESSES];
+    Memory memory = {(unsigned long long)setting("FAKE_NVML_TOTAL_MIB", 8192) * MIB, 0, 0};
+    memory.used = (unsigned long long)setting("FAKE_NVML_BASE_MIB", 0) * MIB;
+    for (unsigned i = engines(device->index, found); i-- > 0;) memory.used += found[i].used;
+    if (memory.used > memory.total) memory.used = memory.total;
+    memory.free = memory.total - memory.used;
+    return memory;
+}
+
+API nvmlInitWithFlags(unsigned flags) {
+    (void)flags;
+    users++;
+    return state();
+}
+
+API nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+
+API nvmlShutdown(void) {
+    ANSWER_ONLY_WHEN_READY;
+    users--;
+    return SUCCESS;
+}
+
+__attribute__((visibility("default"))) const char *nvmlErrorString(int code) {
+    return code ? "Simulated Error" : "Success";
+}
+
+API nvmlDeviceGetCount_v2(unsigned *count) {
+    ANSWER_ONLY_WHEN_READY;
+    *count = count_gpus();
+    return SUCCESS;
+}
+
+API nvmlDeviceGetHandleByIndex_v2(unsigned index, Device **device) {
+    ANSWER_ONLY_WHEN_READY;
+    if (index >= count_gpus()) return INVALID_ARGUMENT;
+    devices[index].index = (int)index;
+    *device = &devices[index];
+    return SUCCESS;
+}
+
+API nvmlDeviceGetHandleByUUID(const char *uuid, Device **device) {
+    ANSWER_ONLY_WHEN_READY;
+    for (unsigned index = 0; index < count_gpus(); index++) {
+        char its[64];
+        uuid_of((int)index, its, sizeof its);
+        if (!strcmp(its, uuid)) return nvmlDeviceGetHandleByIndex_v2(index, device);
+    }
+    return NOT_FOUND;
+}
+
+API nvmlDeviceGetIndex(Device *device, unsigned *index) {
+    ANSWER_ONLY_WHEN_READY;
+    *index = (unsigned)device->index;
+    return SUCCESS;
+}
+
+API nvmlDeviceGetUUID(Device *device, char *uuid, unsigned size) {
+    ANSWER_ONLY_WHEN_READY;
+    uuid_of(device->index, uuid, size);
+    return SUCCESS;
+}
+
+API nvmlDeviceGetName(Device *device, char *name, unsigned size) {
+    ANSWER_ONLY_WHEN_READY;
+    snprintf(name, size, "Simulated GPU %d", device->index);
+    return SUCCESS;
+}
+
+API nvmlDeviceGetMemoryInfo(Device *device, Memory *memory) {
+    ANSWER_ONLY_WHEN_READY;
+    *memory = memory_of(device);
+    return SUCCESS;
+}
+
+API nvmlDeviceGetMemoryInfo_v2(Device *device, MemoryV2 *memory) {
+    ANSWER_ONLY_WHEN_READY;
+    Memory plain = memory_of(device);
+    *memory = (MemoryV2){memory->version, plain.total, 0, plain.free, plain.used};
+    return SUCCESS;
+}
+
+API nvmlDeviceGetComputeRunningProcesses_v3(Device *device, unsigned *count, Process *into) {
+    ANSWER_ONLY_WHEN_READY;
+    Process found[MOST_PROCESSES];
+    unsigned room = *count;
+    *count = engines(device->index, found);
+    if (*count > room) return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < *count; i++) {
+        into[i] = found[i];
+        if (setting("FAKE_NVML_NO_PROCESSES", 0)) into[i].used = NOT_AVAILABLE;
+    }
+    return SUCCESS;
+}
+
+API nvmlDeviceGetUtilizationRates(Device *device, Utilization *rates) {
+    ANSWER_ONLY_WHEN_READY;
+    (void)device;
+    *rates = (Utilization){0, 0};
+    return SUCCESS;
+}
