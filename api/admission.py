@@ -22,6 +22,8 @@ USUAL_TOKENS = 256
 """The guess at an answer's length where the request sets no bound."""
 
 BYTES_PER_TOKEN = 4
+IMAGE_TOKENS = 256
+"""The guess at an image: engines scale them, so that how many bytes one has says little."""
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -56,10 +58,18 @@ def make_ticket(
         generation=generation,
         echo=keep(parsed, created_at),
         store=parsed.store,
-        cost=len(generation) // BYTES_PER_TOKEN + (USUAL_TOKENS if most is None else most),
+        cost=_prompt_tokens(parsed, len(generation)) + (USUAL_TOKENS if most is None else most),
         idempotency_key=key,
         body_hash=None if key is None else _digest(dialect, request.get_data()),
     )
+
+
+def _prompt_tokens(parsed: ParsedRequest, size: int) -> int:
+    """A guess at a prompt of `size` bytes on the wire."""
+    if not parsed.images:
+        return size // BYTES_PER_TOKEN
+    shown = sum(len(image.url) for message in parsed.generation.messages for image in message.images)
+    return (size - shown) // BYTES_PER_TOKEN + len(parsed.images) * IMAGE_TOKENS
 
 
 def _digest(dialect: Dialect, body: bytes) -> str:

@@ -8,10 +8,9 @@ from typing import Any
 import orjson
 from flask import Response, request
 
-from api import sse
+from api import capabilities, sse
 from api.admission import Admitted, admit
 from api.auth import caller
-from api.capabilities import check_thinking
 from api.context import Rooms, rooms
 from api.dialects.answer import verdict
 from api.dialects.base import Dialect, ParsedRequest, Rendering
@@ -29,7 +28,7 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     """Parse, let into line, answer. Raises `StokerError` for whatever ends without an answer."""
     here = rooms()
     parsed = dialect.parse(body)
-    check_thinking(here.fleet.definition(parsed.generation.model), parsed)
+    capabilities.check(here.fleet.definition(parsed.generation.model), parsed)
     here.start()
     if not parsed.waits:
         admitted = admit(here, dialect, parsed, caller(), request)

@@ -1,34 +1,96 @@
-"""What a configured model can be asked to do, beyond text in and text out."""
+"""What a configured model can be asked to do (Runtime Admin API, `capabilities`), and who asks for more."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NoReturn
+
 from api.dialects.base import ParsedRequest
-from api.errors import ApiError
+from api.errors import ApiError, InvalidRequest
+from config.backends import BACKENDS
+from config.prompts import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
 from tasks.wire import THINKING_MODES
 
-_STEERABLE = ("stub", "llama_server")
-"""Backends that can be told per request whether to think (llama-server: `enable_thinking` of the template).
-"""
+IMAGE_OPTIONS: Mapping[str, str] = {
+    "exllamav3": "exllama_image_input",
+    "llama_server": "llama_server_mmproj",
+    "openai_remote": "openai_remote_image_input",
+    "stub": "stub_image_input",
+    "vllm": "vllm_image_input",
+    "vllm_serve": "vllm_image_input",
+}
+"""The option, by backend, that makes a model take images. The other backends read text only."""
+
+
+def modalities(model: ModelDefinition) -> tuple[str, ...]:
+    """What the model reads: text, or text and images."""
+    # TranslateGemma's structured form, as it is made here, holds one text
+    takes_images = model.options.get(IMAGE_OPTIONS.get(model.backend, "")) and not _is_form(model)
+    return ("text", "image") if takes_images else ("text",)
+
+
+def multi_turn(model: ModelDefinition) -> bool:
+    """Whether it takes a conversation; if not, it takes one user message and nothing else."""
+    return not _is_form(model) and model.options.get("ct2_task") != "translate"
 
 
 def thinking_modes(model: ModelDefinition) -> tuple[str, ...]:
-    """The values of `thinking` that the model takes (Runtime Admin API, `capabilities.thinking_modes`)."""
-    if model.backend not in _STEERABLE:
+    """The values of `thinking` that it takes: all of them where each request can safely be told apart."""
+    if model.prompt_format not in BACKENDS[model.backend].thinking_formats:
+        return ("default",)
+    if model.backend == "openai_remote" and not model.options.get("openai_remote_thinking"):
         return ("default",)
     if model.options.get("llama_server_reasoning") == "off":
         return ("default", "disabled")
     return THINKING_MODES
 
 
-def check_thinking(model: ModelDefinition, parsed: ParsedRequest) -> None:
-    """Raise `ApiError` (thinking_unsupported) if the model cannot be told so."""
-    if parsed.generation.thinking == "default":
-        return
-    modes = thinking_modes(model)
-    if parsed.generation.thinking not in modes:
+def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    """Raise `ApiError` if the request asks for more than the model can do.
+
+    Codes: thinking_unsupported, image_unsupported, multi_turn_unsupported, invalid_request. Every request
+    comes through here, so the usual one is told by a few comparisons.
+    """
+    thinking = parsed.generation.thinking
+    if thinking != "default" and thinking not in (modes := thinking_modes(model)):
         raise ApiError(
             f"model {model.name} takes only these values of thinking: {', '.join(modes)}",
             code="thinking_unsupported",
             param="thinking",
         )
+    if parsed.images and "image" not in (taken := modalities(model)):
+        raise ApiError(
+            f"model {model.name} takes no images, only {' and '.join(taken)}",
+            code="image_unsupported",
+            param=parsed.images[0],
+        )
+    if not multi_turn(model):
+        _check_single_turn(model, parsed)
+
+
+def _check_single_turn(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    generation = parsed.generation
+    if parsed.echo.get("instructions"):
+        _refuse_turns(model, "instructions")
+    if len(generation.messages) != 1 or generation.messages[0].role != "user":
+        _refuse_turns(model, parsed.conversation)
+    if generation.tools:
+        _refuse_turns(model, "tools")
+    if _is_form(model) and generation.target_lang_code is None:
+        raise InvalidRequest(
+            f"model {model.name} translates: name the language to translate into", param="target_lang_code"
+        )
+
+
+def _refuse_turns(model: ModelDefinition, param: str) -> NoReturn:
+    raise ApiError(
+        f"model {model.name} takes one user message: no system message, no earlier turns and no tools",
+        code="multi_turn_unsupported",
+        param=param,
+    )
+
+
+def _is_form(model: ModelDefinition) -> bool:
+    """Whether its prompt is a form with a place for one text, rather than a conversation."""
+    return model.prompt_format == TRANSLATE_GEMMA

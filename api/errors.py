@@ -45,6 +45,8 @@ CODES: Mapping[str, Kind] = {
     "unsupported_tool": Kind(400, INVALID),
     "unsupported_input": Kind(400, INVALID),
     "thinking_unsupported": Kind(400, INVALID),
+    "image_unsupported": Kind(400, INVALID),
+    "multi_turn_unsupported": Kind(400, INVALID),
     "invalid_load_request": Kind(400, INVALID),
     "unprocessable_request": Kind(422, INVALID),
     "invalid_api_key": Kind(401, AUTHENTICATION),

@@ -14,6 +14,8 @@ from typing import Any
 import orjson
 
 THINKING_MODES = ("default", "enabled", "disabled")
+LANGUAGE_CODE = "[A-Za-z0-9]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}"
+"""What a language code looks like (de, pt-BR), as a regular expression. `auto` and `mixed` do too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +28,30 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture in a message: a data URL, and how many characters of the content stand before it.
+
+    `detail` is how closely to look (auto, low, high, original), for engines that can be told.
+    """
+
+    url: str
+    at: int
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of the conversation. `role` is system, user, assistant or tool."""
+    """One turn of the conversation. `role` is system, user, assistant or tool.
+
+    `content` is text alone, so that who has no use for `images` need not know of them. They stand in order.
+    """
 
     role: str
     content: str = ""
     reasoning: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +114,13 @@ class Generation:
 
 
 def _message(raw: dict[str, Any]) -> Message:
-    return Message(**{**raw, "tool_calls": tuple(ToolCall(**call) for call in raw["tool_calls"])})
+    # what was written before there were images may still be in line
+    calls, images = raw["tool_calls"], raw.get("images")
+    lists = {
+        "tool_calls": tuple(ToolCall(**call) for call in calls) if calls else (),
+        "images": tuple(Image(**image) for image in images) if images else (),
+    }
+    return Message(**{**raw, **lists})
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:

@@ -18,6 +18,8 @@ class ParsedRequest:
     """A request as the platform understands it.
 
     `echo` (plain JSON) is kept beside the event log: with it the answer can be rendered again by anybody.
+    For errors that name their place: `conversation` is the field of the body that holds what was said
+    (`input`, `messages`), `images` are where its images stand (`input[0].content[1]`).
     """
 
     generation: Generation
@@ -25,6 +27,8 @@ class ParsedRequest:
     stream: bool = False
     store: bool = False
     background: bool = False
+    conversation: str = "messages"
+    images: tuple[str, ...] = ()
 
     @property
     def waits(self) -> bool:

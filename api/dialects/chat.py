@@ -12,6 +12,7 @@ from typing import Any
 from api.dialects.answer import Answer, Item, Speech, Step, fold
 from api.dialects.base import Frame, Head, ParsedRequest
 from api.dialects.conversation import from_messages
+from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.errors import body_of, failure
 from streams.events import Event, Usage
@@ -31,9 +32,10 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
     choice = body.get("tool_choice") or "auto"
     name = choice if isinstance(choice, str) else choice["function"]["name"]
+    images = Images()
     generation = Generation(
         model=body["model"],
-        messages=from_messages(body["messages"]),
+        messages=from_messages(body["messages"], images),
         sampling=_sampling(body),
         tools=tools,
         tool_choice=check_tool_choice(name, tools),
@@ -43,7 +45,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     )
     options = body.get("stream_options") or {}
     echo = {"include_usage": True} if options.get("include_usage") else {}
-    return ParsedRequest(generation, echo, bool(body.get("stream")))
+    return ParsedRequest(generation, echo, bool(body.get("stream")), images=tuple(images.places))
 
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """What was said before, as clients send it: Responses items or chat messages become wire messages.
 
-The bodies have passed their shapes; what is checked here is what no shape can say.
+The bodies have passed their shapes; what is checked here is what no shape can say. `images` gathers what is
+found of them on the way.
 """
 
 from __future__ import annotations
@@ -8,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from api.dialects.images import Images
 from api.errors import InvalidRequest
-from tasks.wire import Message, ToolCall
+from tasks.wire import Image, Message, ToolCall
 
 Json = dict[str, Any]
+
+IMAGES = ("input_image", "image_url")
+"""The types of a part that is an image, in both dialects."""
 
 
 def text_of(content: str | list[Json] | None) -> str:
@@ -20,20 +25,25 @@ def text_of(content: str | list[Json] | None) -> str:
         return ""
     if isinstance(content, str):
         return content
-    return "".join(part["text"] if "text" in part else part["refusal"] for part in content)
+    return "".join(map(_piece, content))
 
 
-def from_messages(messages: Sequence[Json], param: str = "messages") -> tuple[Message, ...]:
-    """Chat messages. Raises `InvalidRequest` for one that lacks what its role needs."""
-    return tuple(_message(message, f"{param}[{index}]") for index, message in enumerate(messages))
+def _piece(part: Json) -> str:
+    text: str = part["text"] if "text" in part else part["refusal"]
+    return text
 
 
-def _message(raw: Json, param: str) -> Message:
+def from_messages(messages: Sequence[Json], images: Images) -> tuple[Message, ...]:
+    """Chat messages. Raises `InvalidRequest` for one that lacks, or holds, what its role does not allow."""
+    return tuple(_message(message, f"messages[{index}]", images) for index, message in enumerate(messages))
+
+
+def _message(raw: Json, param: str, images: Images) -> Message:
     role, content = raw["role"], raw.get("content")
     if role == "assistant":
         return Message(
             "assistant",
-            text_of(content),
+            _text(content, param),
             reasoning=raw.get("reasoning_content"),
             tool_calls=tuple(
                 ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
@@ -45,24 +55,61 @@ def _message(raw: Json, param: str) -> Message:
     if role == "tool":
         if raw.get("tool_call_id") is None:
             raise InvalidRequest("a tool message needs a tool_call_id", param=f"{param}.tool_call_id")
-        return Message("tool", text_of(content), tool_call_id=raw["tool_call_id"])
-    return Message("system" if role == "developer" else role, text_of(content))
+        return Message("tool", _text(content, param), tool_call_id=raw["tool_call_id"])
+    return _said(role, content, param, images)
 
 
-def from_input(given: str | list[Json]) -> tuple[Message, ...]:
-    """The `input` of a Responses request: a text is one user message, items are put together."""
+def from_input(given: str | list[Json], images: Images) -> tuple[Message, ...]:
+    """The `input` of a Responses request: a text is one user message, items are put together.
+
+    Raises `InvalidRequest` for a message that holds what its role must not.
+    """
     if isinstance(given, str):
         return (Message("user", given),)
-    turns = _Turns()
-    for item in given:
-        turns.add(item)
+    turns = _Turns(images)
+    for index, item in enumerate(given):
+        turns.add(item, f"input[{index}]")
     return tuple(turns.finish())
+
+
+def _said(role: str, content: str | list[Json], param: str, images: Images) -> Message:
+    """A message of the user or the system."""
+    if role != "user":
+        return Message("system", _text(content, param))
+    if isinstance(content, str):
+        return Message("user", content)
+    text, found = _read(content, param, images)
+    return Message("user", text, images=found)
+
+
+def _text(content: str | list[Json] | None, param: str) -> str:
+    """The text of a message that can hold nothing else."""
+    if isinstance(content, list):
+        for index, part in enumerate(content):
+            if part.get("type") in IMAGES:
+                place = f"{param}.content[{index}]"
+                raise InvalidRequest(
+                    "only user messages may hold images", code="unsupported_input", param=place
+                )
+    return text_of(content)
+
+
+def _read(parts: list[Json], param: str, images: Images) -> tuple[str, tuple[Image, ...]]:
+    """The text of a user's parts, and the images among them."""
+    text, found = "", []
+    for index, part in enumerate(parts):
+        if part.get("type") in IMAGES:
+            found.append(images.take(part, f"{param}.content[{index}]", len(text)))
+        else:
+            text += _piece(part)
+    return text, tuple(found)
 
 
 class _Turns:
     """Puts items together: thoughts, a message and calls of the assistant in a row are one turn of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, images: Images) -> None:
+        self._images = images
         self._done: list[Message] = []
         self._clear()
 
@@ -71,7 +118,7 @@ class _Turns:
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
 
-    def add(self, item: Json) -> None:
+    def add(self, item: Json, param: str) -> None:
         kind = item.get("type") or "message"
         if kind == "reasoning":
             if self._content is not None or self._calls:
@@ -85,11 +132,10 @@ class _Turns:
         elif item["role"] == "assistant":
             if self._content is not None or self._calls:
                 self._flush()
-            self._content = text_of(item["content"])
+            self._content = _text(item["content"], param)
         else:
             self._flush()
-            role = "system" if item["role"] == "developer" else item["role"]
-            self._done.append(Message(role, text_of(item["content"])))
+            self._done.append(_said(item["role"], item["content"], param, self._images))
 
     def finish(self) -> list[Message]:
         self._flush()

@@ -17,6 +17,7 @@ from typing import Any
 from api.dialects.answer import Answer, Item, Speech, Step, fold
 from api.dialects.base import Frame, Head, ParsedRequest
 from api.dialects.conversation import from_input, from_messages
+from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.errors import InvalidRequest, failure, kind_of
 from streams.events import Event, Usage
@@ -77,9 +78,10 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     reasoning = body.get("reasoning") or {}
     tools = tuple(_tool(raw) for raw in body.get("tools") or ())
     choice = body.get("tool_choice") or "auto"
+    images = Images()
     generation = Generation(
         model=body["model"],
-        messages=_messages(body),
+        messages=_messages(body, images),
         sampling=Sampling(
             max_tokens=body.get("max_output_tokens"),
             temperature=body.get("temperature"),
@@ -94,7 +96,15 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     store, background = body.get("store") is not False, bool(body.get("background"))
     if background and not store:
         raise InvalidRequest("a background response has to be stored", param="background")
-    return ParsedRequest(generation, _echo(body), bool(body.get("stream")), store, background)
+    return ParsedRequest(
+        generation,
+        _echo(body),
+        bool(body.get("stream")),
+        store,
+        background,
+        conversation="messages" if body.get("input") is None else "input",
+        images=tuple(images.places),
+    )
 
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:
@@ -104,13 +114,13 @@ def _refuse_unsupported(body: dict[str, Any]) -> None:
     refuse(body, "top_logprobs", unless=(0,))
 
 
-def _messages(body: dict[str, Any]) -> tuple[Message, ...]:
+def _messages(body: dict[str, Any], images: Images) -> tuple[Message, ...]:
     given, messages = body.get("input"), body.get("messages")
     if given is not None and messages is not None:
         raise InvalidRequest("input and messages exclude each other", param="messages")
     if given is None and messages is None:
         raise InvalidRequest("input is required", param="input")
-    said = from_messages(messages) if messages is not None else from_input(given or "")
+    said = from_messages(messages, images) if messages is not None else from_input(given or "", images)
     instructions = body.get("instructions")
     return (Message("system", instructions), *said) if instructions else said
 

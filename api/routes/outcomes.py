@@ -9,6 +9,8 @@ GENERATION = (
     "unsupported_tool",
     "unsupported_input",
     "thinking_unsupported",
+    "image_unsupported",
+    "multi_turn_unsupported",
     "invalid_prompt",
     "context_length_exceeded",
     "unknown_model",

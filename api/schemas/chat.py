@@ -7,7 +7,6 @@ from marshmallow import fields
 
 from api.schemas.fields import Choice, Either, Flag, Items, Labels, Number, Part, Tagged, Text, Whole
 from api.schemas.messages import (
-    LANGUAGE,
     TOOL_CHOICES,
     TOOLS_MOST,
     ChatMessage,
@@ -15,7 +14,7 @@ from api.schemas.messages import (
     ChatToolChoice,
 )
 from api.schemas.shape import Shape
-from tasks.wire import THINKING_MODES
+from tasks.wire import LANGUAGE_CODE, THINKING_MODES
 
 TOKENS_MOST = 2**31 - 1
 INT64 = 2**63
@@ -68,8 +67,10 @@ class ChatRequest(Shape):
     response_format = Tagged("What the answer has to be.", {"text": TextFormat}, code="unsupported_parameter")
     reasoning_effort = Text("`none` turns thinking off, as `thinking: disabled` does; others are ignored.")
     thinking = Choice("Whether the model thinks first, where it can be told.", THINKING_MODES)
-    source_lang_code = Text("Language of the text, for translation models.", pattern=LANGUAGE)
-    target_lang_code = Text("Language to translate into, for translation models.", pattern=LANGUAGE)
+    source_lang_code = Text(
+        "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
+    )
+    target_lang_code = Text("Language to translate into, for translation models.", pattern=LANGUAGE_CODE)
     metadata = Labels("Ignored.")
 
 

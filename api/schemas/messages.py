@@ -7,9 +7,10 @@ from api.schemas.shape import Shape
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,64}"
-LANGUAGE = "[a-zA-Z0-9_-]{1,35}"
+DETAILS = ("auto", "low", "high", "original")
 TOOL_CHOICES = ("none", "auto", "required")
 TOOLS_MOST = 128
+IMAGE = "a data: URL, in base64, of a PNG, JPEG, WebP or GIF file."
 
 
 class TextPart(Shape):
@@ -24,6 +25,29 @@ class RefusalPart(Shape):
 
     type = Choice("What it is.", ("refusal",), required=True)
     refusal = Text("The text.", required=True)
+
+
+class ImagePart(Shape):
+    """An image, as the Responses API has it. User messages may hold some, for models that take images."""
+
+    type = Choice("What it is.", ("input_image",), required=True)
+    image_url = Text(f"The image itself: {IMAGE}")
+    detail = Choice("How closely to look, for engines that can be told.", DETAILS)
+    file_id = Text("Not supported.")
+
+
+class ImageUrl(Shape):
+    """Where an image is."""
+
+    url = Text(f"Here: {IMAGE}", required=True)
+    detail = Choice("How closely to look, for engines that can be told.", DETAILS)
+
+
+class ChatImagePart(Shape):
+    """An image, as Chat Completions has it. User messages may hold some, for models that take images."""
+
+    type = Choice("What it is.", ("image_url",), required=True)
+    image_url = Part("The image.", ImageUrl, required=True)
 
 
 class CalledFunction(Shape):
@@ -49,8 +73,12 @@ class ChatMessage(Shape):
         "What is said.",
         Text("The text."),
         Items(
-            "Pieces of it; models here read text only.",
-            Tagged("A piece.", {"text": TextPart, "refusal": RefusalPart}, code="unsupported_input"),
+            "Pieces of it.",
+            Tagged(
+                "A piece.",
+                {"text": TextPart, "refusal": RefusalPart, "image_url": ChatImagePart},
+                code="unsupported_input",
+            ),
         ),
     )
     name = Text("Ignored.")

@@ -13,17 +13,17 @@ from api.schemas.chat import TOKENS_MOST, TextFormat
 from api.schemas.fields import Choice, Either, Flag, Items, Labels, Number, Part, Tagged, Text, Whole
 from api.schemas.messages import (
     FUNCTION_NAME,
-    LANGUAGE,
     TOOL_CHOICES,
     TOOLS_MOST,
     ChatMessage,
     FunctionChoice,
     FunctionTool,
+    ImagePart,
     RefusalPart,
     TextPart,
 )
 from api.schemas.shape import Shape
-from tasks.wire import THINKING_MODES
+from tasks.wire import LANGUAGE_CODE, THINKING_MODES
 
 STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cancelled")
 
@@ -32,6 +32,8 @@ def _parts(about: str, *types: str) -> Items:
     shapes: dict[str, type[Shape]] = dict.fromkeys(types, TextPart)
     if "output_text" in types:
         shapes["refusal"] = RefusalPart
+    if "input_image" in types:
+        shapes["input_image"] = ImagePart
     return Items(about, Tagged("A piece.", shapes, code="unsupported_input"))
 
 
@@ -43,7 +45,7 @@ class InputMessage(Shape):
     content = Either(
         "What is said.",
         Text("The text."),
-        _parts("Pieces of it; models here read text only.", "input_text", "output_text"),
+        _parts("Pieces of it.", "input_text", "output_text", "input_image"),
         required=True,
     )
 
@@ -140,9 +142,9 @@ class ResponsesRequest(Shape):
     reasoning = Part("How the model thinks.", Reasoning)
     thinking = Choice("Whether the model thinks first, where it can be told.", THINKING_MODES)
     source_lang_code = Text(
-        "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE
+        "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
     )
-    target_lang_code = Text("Language to translate into, for translation models.", pattern=LANGUAGE)
+    target_lang_code = Text("Language to translate into, for translation models.", pattern=LANGUAGE_CODE)
     truncation = Choice("Repeated; nothing is ever cut from the input.", ("auto", "disabled"))
     top_logprobs = Whole("Only 0 is supported.", least=0, most=20)
     safety_identifier = Text("Repeated and ignored.", most=512)

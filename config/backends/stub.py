@@ -21,6 +21,7 @@ STUB = Backend(
         Option("stub_memory_mib", "integer", 0, "memory taken by a load, in MiB", minimum=0, maximum=1 << 20),
         Option("stub_ignore_sigterm", "boolean", False, "do not end when asked to"),
         Option("stub_directives", "boolean", True, "obey directives in the prompt"),
+        Option("stub_image_input", "boolean", False, "the model takes images"),
         Option(
             "stub_context", "integer", 4096, "words that a prompt may have", minimum=1, maximum=10_000_000
         ),

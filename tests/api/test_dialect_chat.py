@@ -193,9 +193,14 @@ def test_what_would_change_the_answer_is_not_passed_over(body: dict[str, Any], p
         ({"messages": [{"role": "function", "content": "x"}]}, "invalid_request", "messages[0].role"),
         ({"messages": [{"role": "user", "content": 1}]}, "invalid_request", "messages[0].content"),
         (
-            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+            {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},
             "unsupported_input",
             "messages[0].content[0].type",
+        ),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}]},
+            "invalid_request",
+            "messages[0].content[0].image_url",
         ),
         ({"stop": ["a"] * 5}, "invalid_request", "stop"),
         ({"stop": ["a", 1]}, "invalid_request", "stop[1]"),

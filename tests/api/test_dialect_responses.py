@@ -289,7 +289,7 @@ def test_what_cannot_be_done_is_refused_by_name(body: dict[str, Any], code: str,
         ({"input": [{"content": "a"}]}, "invalid_request", "input[0].role"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "unsupported_input", "input[0].type"),
         (
-            {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]},
+            {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "x"}]}]},
             "unsupported_input",
             "input[0].content[0].type",
         ),
@@ -312,6 +312,8 @@ def test_what_cannot_be_done_is_refused_by_name(body: dict[str, Any], code: str,
         ({"input": "x", "model": None}, "invalid_request", "model"),
         ({"input": "x", "model": ""}, "invalid_request", "model"),
         ({"input": "x", "target_lang_code": "no\n"}, "invalid_request", "target_lang_code"),
+        ({"input": "x", "target_lang_code": "a"}, "invalid_request", "target_lang_code"),
+        ({"input": "x", "source_lang_code": "de-"}, "invalid_request", "source_lang_code"),
     ],
 )
 def test_a_body_of_another_shape_names_the_place(body: dict[str, Any], code: str, path: str) -> None:

@@ -34,6 +34,8 @@ def test_every_error_of_the_rooms_below_is_in_the_table(error: type[StokerError]
         ("model_unloading", 409),
         ("model_failed", 409),
         ("thinking_unsupported", 400),
+        ("image_unsupported", 400),
+        ("multi_turn_unsupported", 400),
         ("queue_full", 503),
         ("rate_limit_exceeded", 429),
         ("engine_crashed", 502),

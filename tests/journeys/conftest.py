@@ -8,7 +8,7 @@ import pytest
 from tests.journeys.platform import Platform, platform
 
 STUBS = {
-    "stub": {"backend": "stub", "enabled": True, "target_inflight": 8},
+    "stub": {"backend": "stub", "enabled": True, "target_inflight": 8, "stub_image_input": True},
     "slow": {
         "backend": "stub",
         "enabled": True,

@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import openai
 import pytest
 
+from tasks.wire import Generation, Image
 from tests.journeys.platform import Platform
+from tests.pictures import data_url, png
 
 pytestmark = pytest.mark.journey
 DEMO = "stoker-demo"
@@ -52,6 +54,23 @@ def test_a_stored_response_is_retrieved_replayed_and_resumed(sdk: openai.OpenAI)
     sdk.responses.delete(id)
     with pytest.raises(openai.NotFoundError):
         sdk.responses.retrieve(id)
+
+
+def test_an_image_reaches_the_engine_whole(sdk: openai.OpenAI) -> None:
+    url = data_url(png(400, 300, noisy=True))
+    assert len(url) > 300_000
+    content = [
+        {"type": "input_text", "text": "/stub echo_json what is "},
+        {"type": "input_image", "image_url": url, "detail": "auto"},
+        {"type": "input_text", "text": "this?"},
+    ]
+    response = sdk.responses.create(model="stub", input=[{"role": "user", "content": content}])  # type: ignore[list-item, misc]
+    (message,) = Generation.from_json(response.output_text).messages
+    assert message.content == "/stub echo_json what is this?"
+    assert message.images == (Image(url, len("/stub echo_json what is "), "auto"),)
+    with pytest.raises(openai.BadRequestError) as caught:
+        sdk.responses.create(model=DEMO, input=[{"role": "user", "content": content}])  # type: ignore[list-item, misc]
+    assert caught.value.code == "image_unsupported"
 
 
 def test_the_model_thinks_when_told_to(sdk: openai.OpenAI) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.wire import Generation, Message, Sampling, Tool, ToolCall
+from tasks.wire import Generation, Image, Message, Sampling, Tool, ToolCall
 from tests.runtimes.conftest import ask
 from workers.runtimes.chat_request import chat_body
 
@@ -49,6 +49,22 @@ def test_a_conversation_with_tools_keeps_its_calls_and_results() -> None:
         "tool_calls": [{"id": "1", "type": "function", "function": {"name": "a", "arguments": '{"x":"y"}'}}],
     }
     assert sent[2] == {"role": "tool", "content": "done", "tool_call_id": "1"}
+
+
+def test_images_are_sent_where_they_stand_in_the_text() -> None:
+    images = (Image("data:a", 0), Image("data:b", 3, "low"), Image("data:c", 3), Image("data:d", 5))
+    messages = (Message("user", "Añd so", images=images), Message("user", images=images[:1]))
+    mixed, alone = chat_body(Generation("model", messages), "generic")["messages"]
+    assert mixed["content"] == [
+        {"type": "image_url", "image_url": {"url": "data:a"}},
+        {"type": "text", "text": "Añd"},
+        {"type": "image_url", "image_url": {"url": "data:b", "detail": "low"}},
+        {"type": "image_url", "image_url": {"url": "data:c"}},
+        {"type": "text", "text": " s"},
+        {"type": "image_url", "image_url": {"url": "data:d"}},
+        {"type": "text", "text": "o"},
+    ]
+    assert alone == {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:a"}}]}
 
 
 def test_tools_are_sent_in_the_nested_form() -> None:

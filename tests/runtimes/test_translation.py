@@ -56,6 +56,14 @@ def test_the_structured_form_names_a_source_even_when_none_is_known(source: str 
     assert part["text"].endswith("\n\nHallo")
 
 
+@pytest.mark.parametrize("target", ["en", "en-GB", "EN"])
+def test_nothing_is_translated_from_a_language_into_itself(target: str) -> None:
+    """English is named where no source is known, but for English."""
+    request = ask("Hallo, hello", source_lang_code="mixed", target_lang_code=target)
+    [part] = chat_body(request, "translategemma_template")["messages"][0]["content"]
+    assert (part["source_lang_code"], part["target_lang_code"]) == ("de", target)
+
+
 @pytest.mark.parametrize("prompt_format", ["generic", "translategemma_template"])
 def test_a_code_is_no_way_into_the_instructions(prompt_format: str) -> None:
     for wish in (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, strategies
 
 from streams.events import ReasoningDelta, TextDelta, ToolCallDelta
-from tasks.wire import THINKING_MODES, Generation, Message, Sampling, Tool, ToolCall
-from tests.tasks.sample import assert_is_the_sample
+from tasks.wire import THINKING_MODES, Generation, Image, Message, Sampling, Tool, ToolCall
+from tests.tasks.sample import SAMPLES, assert_is_the_sample
 
 SMALLEST = Generation("demo", (Message("user", "Hello"),))
 LARGEST = Generation(
@@ -22,7 +24,11 @@ LARGEST = Generation(
             (ToolCall("call_1", "weather", '{"city":"Z\u00fcrich"}'),),
         ),
         Message("tool", '{"celsius":0}', tool_call_id="call_1"),
-        Message("user", ""),
+        Message(
+            "user",
+            "",
+            images=(Image("data:image/png;base64,AAAA", 0, "low"), Image("data:image/gif;base64,BB==", 0)),
+        ),
     ),
     sampling=Sampling(max_tokens=0, temperature=0.0, top_p=1.0, seed=-1, stop=("", "\n\n")),
     tools=(
@@ -62,6 +68,7 @@ values = strategies.recursive(
     lambda inner: strategies.lists(inner, max_size=3) | strategies.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
+images = strategies.builds(Image, words, strategies.integers(0, 99), strategies.none() | words)
 messages = strategies.builds(
     Message,
     role=words,
@@ -69,6 +76,7 @@ messages = strategies.builds(
     reasoning=strategies.none() | words,
     tool_calls=strategies.lists(strategies.builds(ToolCall, words, words, words), max_size=2).map(tuple),
     tool_call_id=strategies.none() | words,
+    images=strategies.lists(images, max_size=2).map(tuple),
 )
 samplings = strategies.builds(
     Sampling,
@@ -119,6 +127,14 @@ def test_a_sample_is_read_back(generation: Generation) -> None:
     assert Generation.from_json(generation.to_json().decode()) == generation
 
 
+def test_what_was_written_before_there_were_images_is_still_read() -> None:
+    """Tickets in line outlive a renewal of the platform."""
+    old = (SAMPLES / "generation_before_images.json").read_bytes()
+    assert b"images" not in old
+    messages = tuple(replace(message, images=()) for message in LARGEST.messages)
+    assert Generation.from_json(old) == replace(LARGEST, messages=messages)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -131,6 +147,7 @@ def test_a_sample_is_read_back(generation: Generation) -> None:
         SMALLEST.to_json().replace(b'"stop":[]', b'"stop":1'),
         SMALLEST.to_json().replace(b'"tools":[]', b'"tools":["weather"]'),
         SMALLEST.to_json().replace(b'"messages":[{', b'"messages":["x",{'),
+        SMALLEST.to_json().replace(b'"images":[]', b'"images":[{}]'),
     ],
 )
 def test_what_is_no_generation_is_refused(data: bytes) -> None:

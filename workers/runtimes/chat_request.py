@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.wire import Generation, Message, Tool
+from config.prompts import TRANSLATE_GEMMA
+from tasks.wire import Generation, Image, Message, Tool
 from workers.runtimes import translation
-
-TRANSLATE_GEMMA = "translategemma_template"
 
 
 def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
@@ -49,6 +48,8 @@ def _messages(generation: Generation, prompt_format: str) -> list[dict[str, Any]
 
 def _message(message: Message) -> dict[str, Any]:
     raw: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.images:
+        raw["content"] = _parts(message)
     if message.reasoning is not None:
         raw["reasoning_content"] = message.reasoning
     if message.tool_calls:
@@ -59,6 +60,24 @@ def _message(message: Message) -> dict[str, Any]:
     if message.tool_call_id is not None:
         raw["tool_call_id"] = message.tool_call_id
     return raw
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    """Text and images in their order, as content parts."""
+    parts: list[dict[str, Any]] = []
+    said = 0
+    for image in message.images:
+        if image.at > said:
+            parts.append({"type": "text", "text": message.content[said : image.at]})
+            said = image.at
+        parts.append({"type": "image_url", "image_url": _image(image)})
+    if said < len(message.content):
+        parts.append({"type": "text", "text": message.content[said:]})
+    return parts
+
+
+def _image(image: Image) -> dict[str, str]:
+    return {"url": image.url} if image.detail is None else {"url": image.url, "detail": image.detail}
 
 
 def _tools(tools: tuple[Tool, ...], choice: str) -> dict[str, Any]:

@@ -21,10 +21,11 @@ from typing import Any
 
 import orjson
 
+from config.prompts import TRANSLATE_GEMMA
 from tasks.wire import Generation
 from workers.process import EngineProcess
 from workers.runtimes.base import GenerationError, Launch, LoadError
-from workers.runtimes.chat_request import TRANSLATE_GEMMA, chat_body
+from workers.runtimes.chat_request import chat_body
 from workers.runtimes.http_engine import LOOPBACK, Address, HttpEngine, Manners
 from workers.runtimes.llama_server_options import LlamaServerOptions
 from workers.runtimes.starting import Start, Starts

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.wire import Generation
+from tasks.wire import LANGUAGE_CODE, Generation
 from workers.runtimes.base import GenerationError
 
-UNKNOWN_SOURCE = (None, "auto", "mixed")
-FALLBACK_SOURCE = "en"  # the structured form must name a source, known or not
+UNKNOWN_SOURCE = ("auto", "mixed")  # or none at all
+FALLBACK_SOURCES = ("en", "de")
+"""What is named where a source must be named and is not known: the first that is not the target, for nothing
+is translated from a language into itself.
+"""
 DETECT = "Detect the source language of each segment by itself."
-CODE = re.compile(r"[A-Za-z0-9]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}")
+CODE = re.compile(LANGUAGE_CODE)
 
 LANGUAGES = {
     **{"ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German"},
@@ -33,41 +36,45 @@ LANGUAGES = {
 
 def instruction(generation: Generation) -> str | None:
     """The system instruction for models without a structured form; None when no translation is wanted."""
-    target = _checked(generation.target_lang_code)
-    if target is None:
+    if generation.target_lang_code is None:
         return None
+    target, source = _checked(generation.target_lang_code), _source(generation)
     only = "Answer with the translation only."
-    if generation.source_lang_code in UNKNOWN_SOURCE:
+    if source is None:
         return f"Translate the user's text to {_name(target)}. {DETECT} {only}"
-    source = _checked(generation.source_lang_code) or FALLBACK_SOURCE
     return f"Translate the user's text from {_name(source)} to {_name(target)}. {only}"
 
 
 def structured(generation: Generation, text: str) -> list[dict[str, Any]]:
     """The content of a user's message in TranslateGemma's form; needs a `target_lang_code`."""
-    source = generation.source_lang_code
-    if source in UNKNOWN_SOURCE:
-        source, text = FALLBACK_SOURCE, f"{DETECT}\n\n{text}"
-    return [
-        {
-            "type": "text",
-            "source_lang_code": _checked(source),
-            "target_lang_code": _checked(generation.target_lang_code),
-            "text": text,
-        }
-    ]
+    target, source = _checked(generation.target_lang_code or ""), _source(generation)
+    if source is None:
+        source = next(code for code in FALLBACK_SOURCES if code != _language(target))
+        text = f"{DETECT}\n\n{text}"
+    return [{"type": "text", "source_lang_code": source, "target_lang_code": target, "text": text}]
+
+
+def _source(generation: Generation) -> str | None:
+    """The language that the text is in; None when that is to be found out."""
+    code = generation.source_lang_code
+    return None if code is None or code in UNKNOWN_SOURCE else _checked(code)
 
 
 def _name(code: str) -> str:
-    language = LANGUAGES.get(re.split("[-_]", code.lower())[0])
+    language = LANGUAGES.get(_language(code))
     if language is None:
         return code
     return language if code.lower() in LANGUAGES else f"{language} ({code})"
 
 
-def _checked(code: str | None) -> str | None:
+def _language(code: str) -> str:
+    """The language alone: pt of pt-BR."""
+    return re.split("[-_]", code.lower())[0]
+
+
+def _checked(code: str) -> str:
     """A code ends up in a system instruction: it must be a code and no sentence."""
-    if code is not None and not CODE.fullmatch(code):
+    if not CODE.fullmatch(code):
         raise GenerationError(
             "invalid_prompt", "source_lang_code and target_lang_code are codes such as de or pt-BR"
         )

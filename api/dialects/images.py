@@ -1,0 +1,134 @@
+"""The images in a request: data URLs, looked at before any engine is made to decode them.
+
+Nothing is ever fetched, and nothing is decoded here but the base64 and the few bytes that tell a format and a
+size (PNG 11.2.1, GIF89a 18, JPEG B.2.2, RFC 9649 for WebP). The bounds are the engines': a small file can
+unfold into gigabytes of pixels there, in a process that answers for many.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import Error, a2b_base64
+from struct import error, unpack_from
+from typing import Any
+
+from api.errors import InvalidRequest
+from tasks.wire import Image
+
+MOST_IMAGES = 32
+MOST_PIXELS = 64_000_000
+"""Of all images of a request together; decoded, a pixel takes three bytes or more."""
+
+_PREFIX = re.compile(r"data:image/(?:png|jpe?g|webp|gif);base64,")
+_MOST_SEGMENTS = 2000
+"""Of a JPEG, before the one that tells its size. Cameras write a few dozen."""
+
+_JPEG_SIZE = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""Markers of the segments that hold a JPEG's size: all frames, and not the tables that are numbered alike."""
+
+_JPEG_BEFORE = frozenset({0xC4, 0xCC, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})
+"""Markers of the segments that may come before: tables, comments, what applications write."""
+
+
+class Images:
+    """The images of one request, as they are found; `places` are where in its body."""
+
+    __slots__ = ("_pixels", "places")
+
+    def __init__(self) -> None:
+        self.places: list[str] = []
+        self._pixels = 0
+
+    def take(self, part: dict[str, Any], place: str, at: int) -> Image:
+        """The image of a part that stands behind `at` characters. Raises `InvalidRequest`."""
+        given, where = part.get("image_url"), f"{place}.image_url"
+        if part.get("file_id") is not None:
+            raise _unsupported("file_id is not supported: send the image as a data: URL", f"{place}.file_id")
+        detail = part.get("detail")
+        if isinstance(given, dict):  # as Chat Completions has it
+            given, detail, where = given["url"], given.get("detail"), f"{where}.url"
+        if given is None:
+            raise InvalidRequest("image_url is required", param=where)
+        self._count(_bytes_of(given, where), place, where)
+        return Image(given, at, detail)
+
+    def _count(self, data: bytes, place: str, where: str) -> None:
+        size = size_of(data)
+        if size is None or 0 in size:
+            raise InvalidRequest("the image is no PNG, JPEG, WebP or GIF file", param=where)
+        self.places.append(place)
+        self._pixels += size[0] * size[1]
+        if len(self.places) > MOST_IMAGES:
+            raise _unsupported(f"a request may hold {MOST_IMAGES} images", place)
+        if self._pixels > MOST_PIXELS:
+            most = MOST_PIXELS // 1_000_000
+            raise _unsupported(f"the images of a request may have {most} million pixels together", place)
+
+
+def _unsupported(message: str, param: str) -> InvalidRequest:
+    return InvalidRequest(message, code="unsupported_input", param=param)
+
+
+def _bytes_of(url: str, where: str) -> bytes:
+    prefix = _PREFIX.match(url)
+    if prefix is None:
+        raise _unsupported(
+            "an image has to be a data: URL (data:image/png;base64,..., or jpeg, webp, gif):"
+            " nothing is fetched from elsewhere",
+            where,
+        )
+    try:
+        return a2b_base64(url[prefix.end() :], strict_mode=True)
+    except (Error, ValueError):  # ValueError: letters beyond ASCII
+        raise InvalidRequest("the image's base64 is broken", param=where) from None
+
+
+def size_of(data: bytes) -> tuple[int, int] | None:
+    """Width and height that a file says to have; None when it is of no format that is known here."""
+    try:
+        if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR":
+            return _pair(">II", data, 16)
+        if data.startswith((b"GIF87a", b"GIF89a")):
+            return _pair("<HH", data, 6)
+        if data.startswith(b"\xff\xd8\xff"):
+            return _size_of_jpeg(data)
+        if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+            return _size_of_webp(data)
+    except error:  # it ends too soon
+        pass
+    return None
+
+
+def _pair(form: str, data: bytes, at: int) -> tuple[int, int]:
+    first, second = unpack_from(form, data, at)
+    return first, second
+
+
+def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
+    """Strict about what comes before: where decoders skip, another size than theirs could be found."""
+    at = 2
+    for _ in range(_MOST_SEGMENTS):
+        fill, marker, length = unpack_from(">BBH", data, at)
+        if fill != 0xFF:
+            break
+        if marker in _JPEG_SIZE:
+            height, width = _pair(">HH", data, at + 5)
+            return width, height
+        if marker not in _JPEG_BEFORE:
+            break
+        at += 2 + length
+    return None
+
+
+def _size_of_webp(data: bytes) -> tuple[int, int] | None:
+    kind = data[12:16]
+    if kind == b"VP8X":
+        low, high = int.from_bytes(data[24:27], "little"), int.from_bytes(data[27:30], "little")
+        return 1 + low, 1 + high
+    if kind == b"VP8L":
+        (bits,) = unpack_from("<I", data, 21)
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if kind == b"VP8 ":
+        width, height = _pair("<HH", data, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    return None

@@ -1,0 +1,238 @@
+"""What a model can be asked to do is computed, and who asks for more is refused before it is in line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.capabilities import modalities, multi_turn, thinking_modes
+from config.backends import BACKENDS
+from config.prompts import GEMMA4, GENERIC, MISTRAL, PROMPT_FORMATS, QWEN3, TRANSLATE_GEMMA
+from config.settings import ModelDefinition, Settings
+from tasks.wire import THINKING_MODES, Generation, Message
+from tests.api.fakes import Below
+from tests.pictures import DOT
+
+DEFAULT = ("default",)
+TEXT, IMAGES = ("text",), ("text", "image")
+REMOTE = {"openai_remote_thinking": True}
+
+TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ...]]] = [
+    # backend, prompt_format, options: modalities, multi_turn, thinking_modes
+    ("llama_cpp", GENERIC, {}, TEXT, True, DEFAULT),
+    ("llama_cpp", MISTRAL, {}, TEXT, True, DEFAULT),
+    ("llama_cpp", QWEN3, {}, TEXT, True, DEFAULT),
+    ("llama_cpp", GEMMA4, {}, TEXT, True, THINKING_MODES),
+    ("llama_cpp", TRANSLATE_GEMMA, {}, TEXT, False, DEFAULT),
+    ("exllamav3", GENERIC, {"exllama_image_input": False}, TEXT, True, DEFAULT),
+    ("exllamav3", GEMMA4, {"exllama_image_input": True}, IMAGES, True, THINKING_MODES),
+    ("exllamav3", QWEN3, {}, TEXT, True, THINKING_MODES),
+    ("exllamav3", TRANSLATE_GEMMA, {}, TEXT, False, DEFAULT),
+    ("vllm", GENERIC, {}, TEXT, True, DEFAULT),
+    ("vllm", GEMMA4, {"vllm_image_input": True}, IMAGES, True, THINKING_MODES),
+    ("vllm", QWEN3, {"vllm_image_input": False}, TEXT, True, THINKING_MODES),
+    ("vllm", TRANSLATE_GEMMA, {}, TEXT, False, DEFAULT),
+    ("vllm_serve", MISTRAL, {"vllm_image_input": True}, IMAGES, True, DEFAULT),
+    ("vllm_serve", GEMMA4, {}, TEXT, True, THINKING_MODES),
+    ("vllm_serve", QWEN3, {}, TEXT, True, THINKING_MODES),
+    ("llama_server", GENERIC, {"llama_server_mmproj": None}, TEXT, True, DEFAULT),
+    ("llama_server", GENERIC, {"llama_server_mmproj": "eye.gguf"}, IMAGES, True, DEFAULT),
+    ("llama_server", QWEN3, {"llama_server_reasoning": "auto"}, TEXT, True, THINKING_MODES),
+    ("llama_server", GEMMA4, {"llama_server_reasoning": "on"}, TEXT, True, THINKING_MODES),
+    ("llama_server", QWEN3, {"llama_server_reasoning": "off"}, TEXT, True, ("default", "disabled")),
+    ("llama_server", GENERIC, {"llama_server_reasoning": "off"}, TEXT, True, DEFAULT),
+    ("llama_server", TRANSLATE_GEMMA, {"llama_server_mmproj": "eye.gguf"}, TEXT, False, DEFAULT),
+    ("ct2", GENERIC, {"ct2_task": "generate"}, TEXT, True, DEFAULT),
+    ("ct2", QWEN3, {}, TEXT, True, THINKING_MODES),
+    ("ct2", GENERIC, {"ct2_task": "translate"}, TEXT, False, DEFAULT),
+    ("openai_remote", GENERIC, {}, TEXT, True, DEFAULT),
+    ("openai_remote", GENERIC, REMOTE, TEXT, True, THINKING_MODES),
+    ("openai_remote", QWEN3, {**REMOTE, "openai_remote_image_input": True}, IMAGES, True, THINKING_MODES),
+    ("openai_remote", QWEN3, {"openai_remote_thinking": False}, TEXT, True, DEFAULT),
+    ("stub", GENERIC, {}, TEXT, True, THINKING_MODES),
+    ("stub", GENERIC, {"stub_image_input": True}, IMAGES, True, THINKING_MODES),
+]
+
+TURNS = [{"role": "user", "content": "Hallo"}, {"role": "assistant", "content": "Hello"}]
+AGAIN = {"role": "user", "content": "Tschüss"}
+TOOL = {"type": "function", "name": "f"}
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    models = (
+        ModelDefinition("gemma", "llama_cpp", prompt_format=TRANSLATE_GEMMA),
+        ModelDefinition("nllb", "ct2", options={"ct2_task": "translate"}),
+        ModelDefinition("thinker", "llama_cpp", prompt_format=GEMMA4),
+        ModelDefinition("doer", "llama_cpp", prompt_format=QWEN3),
+        ModelDefinition(
+            "quiet", "llama_server", prompt_format=QWEN3, options={"llama_server_reasoning": "off"}
+        ),
+    )
+    return replace(settings, models={**settings.models, **{model.name: model for model in models}})
+
+
+def asked(under: Below) -> Generation:
+    """What came into line."""
+    return Generation.from_json(under.ledger.only().generation)
+
+
+def refused(http: FlaskClient, path: str, **body: Any) -> tuple[str, str]:
+    """The code and the param of a 400."""
+    answer = http.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 400
+    return answer.json["error"]["code"], answer.json["error"]["param"]
+
+
+# ---- what is computed
+
+
+@pytest.mark.parametrize(("backend", "prompt_format", "options", "reads", "turns", "modes"), TABLE)
+def test_capabilities_follow_from_the_definition(
+    *,
+    backend: str,
+    prompt_format: str,
+    options: dict[str, Any],
+    reads: tuple[str, ...],
+    turns: bool,
+    modes: tuple[str, ...],
+) -> None:
+    assert all(BACKENDS[backend].option(name) for name in options)
+    model = ModelDefinition("m", backend, prompt_format=prompt_format, options=options)
+    assert (modalities(model), multi_turn(model), thinking_modes(model)) == (reads, turns, modes)
+
+
+def test_the_table_knows_every_backend() -> None:
+    assert {row[0] for row in TABLE} == set(BACKENDS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("prompt_format", PROMPT_FORMATS)
+def test_every_combination_has_capabilities(backend: str, prompt_format: str) -> None:
+    shipped = {option.name: option.default for option in BACKENDS[backend].options}
+    model = ModelDefinition("m", backend, prompt_format=prompt_format, options=shipped)
+    assert modalities(model) == TEXT
+    assert multi_turn(model) is (prompt_format != TRANSLATE_GEMMA)
+    assert thinking_modes(model)[0] == "default"
+
+
+# ---- thinking
+
+
+@pytest.mark.parametrize("mode", THINKING_MODES)
+@pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
+def test_thinking_is_passed_on_where_it_is_advertised(
+    http: FlaskClient, rooms_below: Below, path: str, words: str, mode: str
+) -> None:
+    body = {"model": "thinker", words: [AGAIN], "thinking": mode}
+    assert http.post(f"/v1/{path}", json=body).status_code == 200
+    assert asked(rooms_below).thinking == mode
+
+
+@pytest.mark.parametrize(
+    ("model", "mode"), [("doer", "enabled"), ("doer", "disabled"), ("quiet", "enabled"), ("nllb", "disabled")]
+)
+@pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
+def test_thinking_is_refused_where_it_is_not_advertised(
+    http: FlaskClient, rooms_below: Below, *, path: str, words: str, model: str, mode: str
+) -> None:
+    body = {"model": model, words: [AGAIN]}
+    assert refused(http, path, **body, thinking=mode) == ("thinking_unsupported", "thinking")
+    assert not rooms_below.ledger.tickets
+    assert http.post(f"/v1/{path}", json={**body, "thinking": "default"}).status_code == 200
+
+
+def test_a_model_without_reasoning_can_still_be_told_not_to_think(http: FlaskClient) -> None:
+    body = {"model": "quiet", "input": "Hi", "thinking": "disabled"}
+    assert http.post("/v1/responses", json=body).status_code == 200
+
+
+# ---- one turn
+
+
+@pytest.mark.parametrize("model", ["gemma", "nllb"])
+def test_a_model_of_one_turn_takes_one_user_message(
+    http: FlaskClient, rooms_below: Below, model: str
+) -> None:
+    parts = [{"type": "input_text", "text": "Hal"}, {"type": "input_text", "text": "lo"}]
+    for path, body in (
+        ("responses", {"input": "Hallo"}),
+        ("responses", {"input": [{"role": "user", "content": parts}]}),
+        ("responses", {"messages": TURNS[:1]}),
+        ("chat/completions", {"messages": TURNS[:1]}),
+    ):
+        answer = http.post(f"/v1/{path}", json={"model": model, "target_lang_code": "en", **body})
+        assert answer.status_code == 200
+    for ticket in rooms_below.ledger.tickets.values():
+        assert Generation.from_json(ticket.generation).messages == (Message("user", "Hallo"),)
+
+
+@pytest.mark.parametrize("model", ["gemma", "nllb"])
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("responses", {"input": [*TURNS, AGAIN]}, "input"),
+        ("responses", {"input": [TURNS[0], AGAIN]}, "input"),
+        ("responses", {"input": TURNS[1:]}, "input"),
+        ("responses", {"input": [{"role": "system", "content": "x"}, AGAIN]}, "input"),
+        ("responses", {"messages": [*TURNS, AGAIN]}, "messages"),
+        ("responses", {"input": "Hallo", "instructions": "Be polite."}, "instructions"),
+        ("responses", {"input": "Hallo", "tools": [TOOL]}, "tools"),
+        ("chat/completions", {"messages": [*TURNS, AGAIN]}, "messages"),
+        ("chat/completions", {"messages": [{"role": "system", "content": "x"}, AGAIN]}, "messages"),
+        (
+            "chat/completions",
+            {"messages": [AGAIN], "tools": [{"type": "function", "function": TOOL}]},
+            "tools",
+        ),
+    ],
+)
+def test_a_model_of_one_turn_takes_nothing_else(
+    http: FlaskClient, rooms_below: Below, *, model: str, path: str, body: dict[str, Any], param: str
+) -> None:
+    said = refused(http, path, model=model, target_lang_code="en", **body)
+    assert said == ("multi_turn_unsupported", param)
+    assert not rooms_below.ledger.tickets
+
+
+def test_other_models_take_all_of_it(http: FlaskClient) -> None:
+    body = {"model": "doer", "input": [*TURNS, AGAIN], "instructions": "Be polite.", "tools": [TOOL]}
+    assert http.post("/v1/responses", json=body).status_code == 200
+
+
+# ---- TranslateGemma
+
+
+def test_a_known_source_goes_with_the_target(http: FlaskClient, rooms_below: Below) -> None:
+    codes = {"source_lang_code": "de", "target_lang_code": "pt-BR"}
+    http.post("/v1/responses", json={"model": "gemma", "input": "Hallo", **codes})
+    generation = asked(rooms_below)
+    assert (generation.source_lang_code, generation.target_lang_code) == ("de", "pt-BR")
+
+
+@pytest.mark.parametrize("source", [{}, {"source_lang_code": "auto"}, {"source_lang_code": "mixed"}])
+def test_a_source_may_be_left_open(http: FlaskClient, rooms_below: Below, source: dict[str, str]) -> None:
+    body = {"model": "gemma", "messages": TURNS[:1], "target_lang_code": "en", **source}
+    assert http.post("/v1/chat/completions", json=body).status_code == 200
+    generation = asked(rooms_below)
+    assert generation.source_lang_code == source.get("source_lang_code")
+    assert generation.target_lang_code == "en"
+
+
+@pytest.mark.parametrize("source", [{}, {"source_lang_code": "de"}, {"source_lang_code": "mixed"}])
+@pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
+def test_a_translation_names_its_target(
+    http: FlaskClient, rooms_below: Below, path: str, words: str, source: dict[str, str]
+) -> None:
+    said = refused(http, path, **{"model": "gemma", words: TURNS[:1]}, **source)
+    assert said == ("invalid_request", "target_lang_code")
+    assert not rooms_below.ledger.tickets
+
+
+def test_a_translation_model_reads_text_only(http: FlaskClient) -> None:
+    image = {"role": "user", "content": [{"type": "input_image", "image_url": DOT}]}
+    said = refused(http, "responses", model="gemma", input=[image], target_lang_code="en")
+    assert said == ("image_unsupported", "input[0].content[0]")

@@ -1,0 +1,110 @@
+"""A multimodal projector that fits the demo model: random weights, so it sees, and understands nothing.
+
+With it the real engine takes images. The file is GGUF, version 3 (ggml's docs/gguf.md), with the tensors of
+llama.cpp's "pixtral" projector: one layer, patches of 16 x 16 pixels, each of which becomes a token.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from array import array
+from collections.abc import Iterator, Mapping
+from math import prod
+from pathlib import Path
+
+UINT32, FLOAT32, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9
+ALIGNMENT = 32
+WIDTH, HIDDEN, HEADS, PATCH, LARGEST = 32, 64, 2, 16, 512
+
+Value = bool | int | float | str | list[float]
+Shape = tuple[int, ...]
+
+
+def write(path: Path, dim: int) -> None:
+    """Write a projector for a text model whose embeddings have `dim` numbers."""
+    settings, shapes = _settings(dim), _shapes(dim)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(settings))
+    head += b"".join(_text(key) + _typed(value) for key, value in settings.items())
+    offset = 0
+    for name, shape in shapes.items():
+        sizes = struct.pack(f"<{len(shape)}Q", *reversed(shape))
+        head += _text(name) + struct.pack("<I", len(shape)) + sizes + struct.pack("<IQ", 0, offset)
+        offset += -(-4 * prod(shape) // ALIGNMENT) * ALIGNMENT
+    dice = random.Random(0)
+    tensors = (_padded(_weights(name, shape, dice)) for name, shape in shapes.items())
+    path.write_bytes(_padded(head) + b"".join(tensors))
+
+
+def _settings(dim: int) -> Mapping[str, Value]:
+    return {
+        "general.architecture": "clip",
+        "general.type": "mmproj",
+        "clip.has_vision_encoder": True,
+        "clip.projector_type": "pixtral",
+        "clip.use_silu": True,
+        "clip.vision.image_size": LARGEST,
+        "clip.vision.patch_size": PATCH,
+        "clip.vision.embedding_length": WIDTH,
+        "clip.vision.feed_forward_length": HIDDEN,
+        "clip.vision.projection_dim": dim,
+        "clip.vision.block_count": 1,
+        "clip.vision.attention.head_count": HEADS,
+        "clip.vision.attention.layer_norm_epsilon": 1e-5,
+        "clip.vision.image_mean": [0.5, 0.5, 0.5],
+        "clip.vision.image_std": [0.5, 0.5, 0.5],
+    }
+
+
+def _shapes(dim: int) -> Mapping[str, Shape]:
+    shapes: dict[str, Shape] = {
+        "v.patch_embd.weight": (WIDTH, 3, PATCH, PATCH),
+        "v.pre_ln.weight": (WIDTH,),
+        "v.token_embd.img_break": (dim,),
+        "mm.1.weight": (dim, WIDTH),
+        "mm.1.bias": (dim,),
+        "mm.2.weight": (dim, dim),
+        "mm.2.bias": (dim,),
+    }
+    layer: dict[str, Shape] = {
+        **{f"ln{n}.weight": (WIDTH,) for n in (1, 2)},
+        **{f"attn_{name}.weight": (WIDTH, WIDTH) for name in ("q", "k", "v", "out")},
+        **{f"ffn_{name}.weight": (HIDDEN, WIDTH) for name in ("gate", "up")},
+        "ffn_down.weight": (WIDTH, HIDDEN),
+    }
+    return {**shapes, **{f"v.blk.0.{name}": shape for name, shape in layer.items()}}
+
+
+def _weights(name: str, shape: Shape, dice: random.Random) -> bytes:
+    return array("f", _numbers(name, shape, dice)).tobytes()
+
+
+def _numbers(name: str, shape: Shape, dice: random.Random) -> Iterator[float]:
+    for _ in range(prod(shape)):
+        if name.endswith("bias"):
+            yield 0.0
+        elif "ln" in name:
+            yield 1.0
+        else:
+            yield dice.gauss(0.0, shape[-1] ** -0.5)
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+def _typed(value: Value) -> bytes:
+    """A value with its type before it. True is an int, so the order matters."""
+    if isinstance(value, bool):
+        return struct.pack("<I?", BOOL, value)
+    if isinstance(value, int):
+        return struct.pack("<II", UINT32, value)
+    if isinstance(value, float):
+        return struct.pack("<If", FLOAT32, value)
+    if isinstance(value, str):
+        return struct.pack("<I", STRING) + _text(value)
+    return struct.pack(f"<IIQ{len(value)}f", ARRAY, FLOAT32, len(value), *value)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % ALIGNMENT)
