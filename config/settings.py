@@ -72,6 +72,7 @@ class LimitSettings:
     request_timeout_s: float = 600.0  # from its turn to its end
     first_event_timeout_s: float = 120.0  # an engine that says nothing for so long is stalled
     idle_timeout_s: float = 60.0  # the same between two events
+    unload_timeout_s: float = 600.0  # how long an unload lets requests finish; after it they are ended
     max_log_bytes: int = 4 * 1024 * 1024  # what one response may say
 
 

@@ -17,6 +17,12 @@ class InvalidLoadRequest(Rejected):
     default_code = "invalid_load_request"
 
 
+class InsufficientMemory(Rejected):
+    """Raised when no device has room for a load; the message has the numbers."""
+
+    default_code = "insufficient_memory"
+
+
 class NoWorker(Rejected):
     """Raised when no worker is there to load on."""
 

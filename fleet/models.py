@@ -2,55 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import redis
 
 from config.settings import ModelDefinition, Settings
+from fleet.change import NOTHING, Assignment, Change, Start, Wish, assigned, mib_text, pairs
 from fleet.errors import InvalidLoadRequest, NoWorker, StateConflict
+from fleet.estimate import estimate, need_mib
+from fleet.memory import DeviceMemory
 from fleet.operation import Operation, from_row, operation_id
+from fleet.override import check_override, check_replicas
 from fleet.placement import place
+from fleet.row import ModelRow, fingerprint
+from fleet.row import from_ledger as model_row
 from fleet.states import ModelState
-from fleet.worker import WorkerRow, workers
+from fleet.worker import WorkerRow
+from fleet.worker import from_ledger as worker_rows
 from scheduler.errors import UnknownModel
-from scheduler.ledger import TAKEN_OVER
 from scheduler.scripts import Scripts, call_id, translated
 
+AT_REST = (ModelState.UNLOADED, ModelState.FAILED)
+TRIES = 3
+"""How often a load looks for a place again when somebody else was quicker."""
+
+SETTLING_S = 10.0
+"""How long a driver may take to show the memory that an unloaded model gave back."""
+
 
 @dataclass(frozen=True, slots=True)
-class ModelRow:
-    """A configured model with its live state. `operation_id` is the latest load or unload."""
+class _There:
+    """What stands in a load's way: the state, its operation, and what that load asked for."""
 
-    name: str
-    definition: ModelDefinition
     state: ModelState
+    operation: str
     replicas: int
-    loaded_replicas: int
-    inflight: int
-    queue_depth: int
-    last_error: str | None = None
-    code: str | None = None
-    operation_id: str | None = None
-    loaded_at: float | None = None
-    wanted: bool | None = None
+    override: Mapping[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """A replica and the worker that shall start or stop it."""
-
-    replica: str
-    worker: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a load or unload came to: its operation, and whom to tell. Nobody, when nothing had to be done."""
-
-    operation: Operation | None
-    assignments: tuple[Assignment, ...] = ()
+    @classmethod
+    def of(cls, state: bytes, operation: bytes, replicas: bytes, override: bytes) -> _There:
+        """Read the ledger's answer."""
+        given = ModelState(state.decode())
+        return cls(given, operation.decode(), int(replicas or 0), orjson.loads(override))
 
 
 class Fleet:
@@ -63,103 +60,140 @@ class Fleet:
 
     # ---- asking
 
-    def definition(self, name: str) -> ModelDefinition:
+    def definition(self, name: str, param: str = "model") -> ModelDefinition:
         """The configured model. Raises `UnknownModel`."""
         try:
             return self.settings.models[name]
         except KeyError:
-            raise UnknownModel(f"model {name!r} is not configured", param="model") from None
+            raise UnknownModel(f"model {name!r} is not configured", param=param) from None
 
     def row(self, name: str) -> ModelRow:
         """One model. Raises `UnknownModel`."""
-        return self._rows([self.definition(name)])[0]
+        return self._look([self.definition(name)], closely=True)[0]
 
-    def rows(self) -> list[ModelRow]:
-        """All models, in the order of the configuration."""
-        return self._rows(list(self.settings.models.values()))
+    def rows(self, *, closely: bool = False) -> list[ModelRow]:
+        """All models at one instant, in the order of the configuration; `closely` counts what runs, too."""
+        return self._look(list(self.settings.models.values()), closely=closely)
 
     def workers(self) -> list[WorkerRow]:
-        """The workers that are registered now."""
-        with translated():
-            return workers(self.client, self.scripts.prefix)
+        """The workers that are registered now, by name."""
+        return worker_rows(self.scripts.run("look_workers"))
 
     def operation(self, id: str) -> Operation | None:
         """A load or unload by its id; kept for a day after its end."""
         with translated():
-            row = self.client.hgetall(f"{self.scripts.prefix}operation:{id}")
-        return from_row(id, row) if row else None
+            pipeline = self.client.pipeline(transaction=False)
+            pipeline.hgetall(f"{self.scripts.prefix}operation:{id}")
+            pipeline.time()
+            row, (seconds, microseconds) = pipeline.execute()
+        now = seconds + (microseconds + self.scripts.offset_us) / 1e6
+        return from_row(id, row, now) if row else None
 
-    def _rows(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
-        prefix = self.scripts.prefix
-        pipeline = self.client.pipeline(transaction=False)
-        for model in definitions:
-            pipeline.hgetall(f"{prefix}model:{model.name}")
-            pipeline.smembers(f"{prefix}replicas:{model.name}")
-            pipeline.smembers(f"{prefix}ready:{model.name}")
-            pipeline.zcard(f"{prefix}waiting:{model.name}")
-        with translated():
-            answers = pipeline.execute()
-            groups = [answers[at : at + 4] for at in range(0, len(answers), 4)]
-            return [self._row(model, *group) for model, group in zip(definitions, groups, strict=True)]
+    def _look(self, definitions: list[ModelDefinition], *, closely: bool) -> list[ModelRow]:
+        names = [model.name for model in definitions]
+        answer = self.scripts.run("look", int(closely), *names)[1:]
+        groups = [answer[at : at + 3] for at in range(0, len(answer), 3)]
+        return [model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]
 
-    def _row(
-        self,
-        model: ModelDefinition,
-        raw: dict[bytes, bytes],
-        replicas: set[bytes],
-        ready: set[bytes],
-        waiting: int,
-    ) -> ModelRow:
-        row = {key.decode(): value.decode() for key, value in raw.items()}
-        slots = [f"{self.scripts.prefix}slots:{replica.decode()}" for replica in replicas]
-        pipeline = self.client.pipeline(transaction=False)
-        for key in slots:
-            pipeline.scard(key)
-        wanted = int(row["wanted"]) if "wanted" in row else None
-        return ModelRow(
-            name=model.name,
-            definition=model,
-            state=ModelState(row.get("state", "unloaded")),
-            replicas=wanted or model.replicas,
-            loaded_replicas=len(ready),
-            inflight=sum(pipeline.execute()) if slots else 0,
-            queue_depth=waiting,
-            last_error=row.get("last_error"),
-            code=row.get("code"),
-            operation_id=row.get("operation"),
-            loaded_at=int(row["loaded_us"]) / 1e6 if "loaded_us" in row else None,
-            wanted=None if wanted is None else wanted > 0,
-        )
+    # ---- loading
 
-    # ---- changing
-
-    def load(self, name: str, replicas: int | None = None) -> Change:
+    def load(self, name: str, wish: Wish = NOTHING) -> Change:
         """Begin to load a model; the caller rings the workers it names.
 
-        Already loaded or loading: nothing happens and the latest operation is returned.
-        Raises `UnknownModel`, `InvalidLoadRequest`, `NoWorker`, `StateConflict` (while it unloads).
+        Already loaded or loading: nothing happens and the latest operation is returned, unless the wish asks
+        for something else than what is there. Raises `UnknownModel`, `InvalidLoadRequest`, `NoWorker`,
+        `InsufficientMemory`, `StateConflict` (while it, or what it evicts, is on its way elsewhere).
         """
         model = self.definition(name)
-        count = model.replicas if replicas is None else replicas
-        if not 1 <= count <= model.replica_max:
-            raise InvalidLoadRequest(
-                f"replicas must be between 1 and {model.replica_max} for {name}", param="replicas"
-            )
+        check_override(model, wish.override)
+        if wish.replicas is not None:
+            check_replicas(model, wish.replicas)
+        if wish.evict is not None:
+            self._check_eviction(name, wish.evict)
+        return self.begin(name, wish)
+
+    def begin(self, name: str, wish: Wish) -> Change:
+        """The same for a wish that has been checked."""
+        for _ in range(TRIES):
+            row = self.row(name)
+            if row.state not in AT_REST:
+                there = _There(row.state, row.operation_id or "", row.replicas, row.override)
+                return self._already(name, wish, there)
+            evicted = self._evicted(wish)
+            answer, change = self._try(row, wish, evicted)
+            if answer[0] == b"ok":
+                return change if wish.evict is None else self._with_eviction(change, wish.evict)
+            if answer[0] == b"state":
+                return self._already(name, wish, _There.of(*answer[1:]))
+        raise NoWorker("the workers that were chosen are going or got other work; retry", retry_after_s=5)
+
+    def _try(self, row: ModelRow, wish: Wish, evicted: ModelRow | None) -> tuple[Any, Change]:
+        """Choose workers and try to begin: what the ledger says, and what it came to if that is ok."""
+        count = row.definition.replicas if wish.replicas is None else wish.replicas
+        need = need_mib(row, dict(wish.override))
         operation = operation_id("load")
-        names = [f"{name}#{operation[5:13]}.{index}" for index in range(count)]
-        places = place(model, count, self.workers())
-        pairs = [item for pair in zip(names, places, strict=True) for item in pair]
-        lease_us = self.settings.lease.lease_ms * 1000
-        answer = self.scripts.run("begin_load", name, operation, count, lease_us, *pairs)
-        if answer[0] == b"ok":
-            assignments = tuple(Assignment(*pair) for pair in zip(names, places, strict=True))
-            return Change(self.operation(operation), assignments)
-        if answer[0] == b"gone":
-            raise NoWorker(f"worker {answer[1].decode()} is going; retry", retry_after_s=5)
-        state, latest = answer[1].decode(), answer[2].decode()
-        if state == ModelState.UNLOADING:
+        returned = _returned(evicted)
+        # when nobody knows what comes back, nothing is refused before it has
+        places = place(row.definition, count, self.workers(), None if returned is None else need, returned)
+        assignments = assigned(row.name, operation, places) if evicted is None else ()
+        answer = self.scripts.run(
+            "begin_load",
+            row.name,
+            operation,
+            count,
+            self.settings.lease.lease_ms * 1000,
+            orjson.dumps(dict(wish.override)),
+            mib_text(need),
+            fingerprint(row.definition, wish.override),
+            "" if evicted is None else evicted.name,
+            int((self.settings.limits.unload_timeout_s + SETTLING_S) * 2e6),
+            *pairs(assignments),
+        )
+        begun = self.operation(operation) if answer[0] == b"ok" else None
+        return answer, Change("load", begun, assignments, begun=True)
+
+    def _already(self, name: str, wish: Wish, there: _There) -> Change:
+        """The answer of a model that is loaded, or on its way."""
+        if there.state is ModelState.UNLOADING:
             raise StateConflict(f"model {name} is being unloaded", code="model_unloading", param="model")
-        return Change(self.operation(latest) if latest else None)
+        same = wish.override == there.override and wish.replicas in (None, there.replicas)
+        if wish.asks and not (same and there.state is ModelState.LOADING):
+            raise InvalidLoadRequest(
+                f"model {name} is {there.state}: replicas and overrides can be chosen while it is unloaded",
+                param=next(iter(wish.override), "replicas"),
+            )
+        return Change("load", self.operation(there.operation) if there.operation else None)
+
+    # ---- unloading another one first
+
+    def _check_eviction(self, name: str, evict: str) -> None:
+        self.definition(evict, param="evictModel")
+        if evict == name:
+            raise InvalidLoadRequest("evictModel names the model itself", param="evictModel")
+
+    def _evicted(self, wish: Wish) -> ModelRow | None:
+        """The model that has to go first; None when there is none, or nothing is left of it."""
+        if wish.evict is None:
+            return None
+        row = self.row(wish.evict)
+        if row.state is ModelState.LOADING:
+            raise StateConflict(
+                f"model {wish.evict} is being loaded", code="model_loading", param="evictModel"
+            )
+        return row if row.workers else None
+
+    def _with_eviction(self, change: Change, evict: str) -> Change:
+        """The same with the other model's unload begun; if it ends here, a worker's look begins it.
+
+        Of one that is gone already it says that nobody shall bring it back.
+        """
+        try:
+            first = self.unload(evict)
+        except StateConflict:
+            return change
+        return change if change.assignments else replace(change, first=first)
+
+    # ---- unloading
 
     def unload(self, name: str) -> Change:
         """Begin to unload a model; the caller rings the workers it names.
@@ -171,24 +205,13 @@ class Fleet:
         operation = operation_id("unload")
         answer = [item.decode() for item in self.scripts.run("begin_unload", name, operation)]
         if answer[0] == "ok":
-            pairs = zip(answer[1::2], answer[2::2], strict=True)
-            return Change(self.operation(operation), tuple(Assignment(*pair) for pair in pairs))
+            named = zip(answer[1::2], answer[2::2], strict=True)
+            assignments = tuple(Assignment(*pair) for pair in named)
+            return Change("unload", self.operation(operation), assignments, begun=True)
         state, latest = answer[1], answer[2]
         if state == ModelState.LOADING:
             raise StateConflict(f"model {name} is being loaded", code="model_loading", param="model")
-        return Change(self.operation(latest) if latest else None)
-
-    def missing(self) -> list[str]:
-        """The models that should be loaded and are not: enabled ones, and those lost with their worker.
-
-        One that an operator unloaded stays unloaded until somebody loads it or the platform starts anew.
-        """
-        return [row.name for row in self.rows() if self._is_missing(row)]
-
-    def _is_missing(self, row: ModelRow) -> bool:
-        should = row.definition.enabled if row.wanted is None else row.wanted
-        lost = row.state is ModelState.FAILED and row.code in TAKEN_OVER
-        return should and (row.state is ModelState.UNLOADED or lost)
+        return Change("unload", self.operation(latest) if latest else None)
 
     def start_over(self) -> None:
         """The platform starts anew: no worker is alive, and only the configuration counts."""
@@ -196,23 +219,46 @@ class Fleet:
 
     # ---- the workers' reports
 
+    def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
+        """What a worker's device has left."""
+        known = memory.id if memory.total_mib else ""
+        self.scripts.run(
+            "worker_memory", worker, incarnation, known, memory.free_mib, memory.to_json().decode()
+        )
+
+    def report_artifacts(self, sizes_mib: Mapping[str, int]) -> None:
+        """How large the files of these models are."""
+        if sizes_mib:
+            self.scripts.run("artifacts", *(item for pair in sizes_mib.items() for item in pair))
+
     def replica_starting(
         self, replica: str, worker: str, incarnation: str, call: str | None = None
-    ) -> str | None:
-        """A worker takes up its replica; the model's name, or None when there is nothing to take up.
+    ) -> Start | None:
+        """A worker takes up its replica; None when there is nothing to take up.
 
         Whoever repeats the call after an error says the same `call` again, and gets the first one's answer.
         """
         answer = self.scripts.run("replica_starting", replica, worker, incarnation, call or call_id())
-        return answer.decode() if answer else None
+        return Start(answer[0].decode(), orjson.loads(answer[1])) if answer else None
 
     def replica_progress(self, replica: str, progress: float, stage: str) -> bool:
-        """How far a load is; False when nobody waits for it any more."""
+        """How far a load or unload is; False when nobody waits for it any more."""
         return bool(self.scripts.run("replica_progress", replica, f"{progress:.3f}", stage))
 
-    def replica_up(self, replica: str, worker: str, incarnation: str, slots: int, pid: int) -> bool:
+    def replica_up(  # noqa: PLR0913 - an engine is known by all of these
+        self,
+        replica: str,
+        worker: str,
+        incarnation: str,
+        slots: int,
+        pid: int,
+        *,
+        memory_mib: int | None = None,
+    ) -> bool:
         """The engine can answer; False when nobody waits for it any more: stop it."""
-        answer: Any = self.scripts.run("replica_up", replica, worker, incarnation, slots, pid)
+        answer: Any = self.scripts.run(
+            "replica_up", replica, worker, incarnation, slots, pid, mib_text(memory_mib)
+        )
         return bool(answer != b"gone")
 
     def replica_down(  # noqa: PLR0913 - two audiences, tenants and operators, each with code and message
@@ -230,3 +276,17 @@ class Fleet:
         self.scripts.run(
             "replica_down", replica, worker, incarnation, code, message, ticket_code, ticket_message
         )
+
+
+def _returned(evicted: ModelRow | None) -> dict[str, int] | None:
+    """What each worker gets back when that model is gone; None when nobody knows."""
+    if evicted is None:
+        return {}
+    known = estimate(evicted)
+    if known.mib is None:
+        return None
+    share = known.mib // max(1, known.replicas)
+    back: dict[str, int] = {}
+    for worker in evicted.workers:
+        back[worker] = back.get(worker, 0) + share
+    return back

@@ -121,25 +121,35 @@ KEYS = (
     Key(
         "worker:<worker>",
         "hash",
-        "incarnation (missing: given up), bell_key and bell, device, about, since_us, draining",
-        "deregister register include/replica",
+        "incarnation (missing: given up), bell_key and bell, device, about, since_us, draining; "
+        "memory_id, free_mib and memory (JSON), as it measured them",
+        "deregister register worker_memory include/replica",
         "until it deregisters",
     ),
-    Key("hosts:<worker>", "set", "the replicas assigned to a worker", "begin_load include/replica", EMPTY),
+    Key(
+        "hosts:<worker>",
+        "set",
+        "the replicas assigned to a worker",
+        "include/assign include/replica",
+        EMPTY,
+    ),
     # ---- models
     Key(
         "model:<model>",
         "hash",
-        "state, operation (the latest), wanted (replicas; 0: an operator unloaded it), code and last_error, "
-        "wait_ms (average), rotation, loaded_us, changed_us",
-        "begin_load begin_unload claim replica_up start_over include/dispatch include/replica",
+        "state, operation (the latest), wanted (replicas; 0: an operator unloaded it), override (JSON), variant "
+        "(fingerprint of what is loaded), code and last_error, lost (replicas), wait_ms (average), rotation, "
+        "load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, observed_variant, "
+        "loaded_us, changed_us",
+        "artifacts begin_load begin_unload claim mend replica_up start_over include/dispatch include/model "
+        "include/replica",
         FOREVER,
     ),
     Key(
         "replicas:<model>",
         "set",
         "the replicas of a model, in any state",
-        "begin_load include/replica",
+        "include/assign include/replica",
         EMPTY,
     ),
     Key(
@@ -152,16 +162,32 @@ KEYS = (
     Key(
         "replica:<replica>",
         "hash",
-        "state, model, worker, operation, progress, slots, pid, lease_us, call, up_us",
-        "begin_load begin_unload replica_progress replica_starting replica_up include/replica",
+        "state, model, worker, operation, progress, slots, pid, lease_us, call, override, need_mib (promised to "
+        "it until it is up), memory_mib (seen), up_us",
+        "begin_unload replica_progress replica_starting replica_up include/assign include/replica",
         "until it is down",
+    ),
+    Key(
+        "evicting",
+        "zset",
+        "models whose load waits until another one is unloaded, by the time at which it is given up",
+        "begin_load go_on include/model",
+        EMPTY,
     ),
     Key(
         "operation:<id>",
         "hash",
-        "a load or unload: kind, model, status, stage, progress, error, created_us, finished_us",
-        "begin_load begin_unload replica_progress replica_starting include/replica",
+        "a load or unload: kind, model, status, stage, progress, replicas, evicts, code and error, memory_mib, "
+        "expected_ms, created_us, began_us (by the workers), finished_us",
+        "begin_load begin_unload replica_progress replica_starting replica_up include/assign include/model",
         "a day",
+    ),
+    Key(
+        "changes",
+        "stream",
+        "each change of a model's state: model, was, state, at_us, operation, code, message",
+        "include/model",
+        "the latest 1,000 or so",
     ),
     # ---- the house
     Key("expired_at", "string", "when `expire` ran last, to notice that Redis was away", "expire", FOREVER),

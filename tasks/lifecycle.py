@@ -6,7 +6,8 @@ import logging
 
 from kombu.exceptions import OperationalError
 
-from fleet.models import Change
+from fleet.change import Change
+from fleet.operation import operation_id
 from scheduler.errors import Failed
 from tasks import host
 from tasks.app import app, control_queue
@@ -31,11 +32,12 @@ def ring(change: Change) -> None:
 
     The task of the first replica has the operation's id, those of the others have `.1`, `.2`, ... behind it.
     """
-    if change.operation is None:
-        return
-    task = load if change.operation.kind == "load" else unload
+    if change.first is not None:
+        ring(change.first)
+    task = load if change.kind == "load" else unload
+    first = change.operation.id if change.operation else operation_id(change.kind)
     for index, assignment in enumerate(change.assignments):
-        id = change.operation.id if index == 0 else f"{change.operation.id}.{index}"
+        id = first if index == 0 else f"{first}.{index}"
         try:
             task.apply_async(
                 (assignment.replica,), task_id=id, queue=control_queue(assignment.worker), ignore_result=True

@@ -11,10 +11,13 @@ from typing import Any
 
 import redis
 
+from fleet.change import Change
 from fleet.models import Fleet
+from fleet.rescue import Rescue
 from scheduler.errors import Fenced, StokerError
 from scheduler.ledger import Ledger
 from tasks.lifecycle import ring
+from workers.artifact import size_mib
 from workers.host import Host
 
 logger = logging.getLogger("workers")
@@ -23,6 +26,7 @@ EX_TEMPFAIL = 75
 """The exit code of a worker whose incarnation is over: whoever supervises it starts a fresh one."""
 
 LOOK_EVERY_S = 2.0
+FILES_EVERY_S = 30.0
 
 
 class Heart:
@@ -32,9 +36,13 @@ class Heart:
         self._host = host
         self._ledger = ledger
         self._fleet = fleet
+        self._rescue = Rescue(fleet)
         self._listener: Any = listener
         self._stopping = threading.Event()
+        self._something_ended = threading.Event()
         self._told: dict[str, str] = {}
+        self._sizes: dict[str, int] = {}
+        host.replicas.on_end = self._something_ended.set
 
     def start(self) -> None:
         """Begin to beat."""
@@ -44,6 +52,7 @@ class Heart:
     def stop(self) -> None:
         """Stop looking for work; the beat goes on until the process ends, for the sake of what drains."""
         self._stopping.set()
+        self._something_ended.set()
 
     def _beat(self) -> None:
         period = self._ledger.settings.lease.beat_ms / 1000
@@ -93,31 +102,50 @@ class Heart:
                 time.sleep(0.2)
 
     def _look(self) -> None:
+        """See to it that what should be loaded is, and that everybody knows what there is room for."""
+        looked_for_files = 0.0
         # others may be registering in this moment: with them there, the replicas are spread better
         self._stopping.wait(self._ledger.settings.lease.beat_ms / 2000)
         while not self._stopping.is_set():
             try:
-                for name in self._fleet.missing():
+                self._host.replicas.scale.tell()
+                if time.monotonic() - looked_for_files > FILES_EVERY_S or not looked_for_files:
+                    self._measure_files()
+                    looked_for_files = time.monotonic()
+                for change in (*self._rescue.go_on(), *self._rescue.mend()):
+                    self._ring(change)
+                for name in self._rescue.missing():
                     self._bring(name)
             except StokerError as error:
                 logger.debug("%s", error.message)  # the beat has said it
             except Exception:
                 logger.exception("looking for missing models failed; trying again")
-            self._stopping.wait(LOOK_EVERY_S)
+            self._something_ended.wait(LOOK_EVERY_S)
+            self._something_ended.clear()
+
+    def _measure_files(self) -> None:
+        """Tell how large the models' files are, where that is new."""
+        sizes = {name: size_mib(model) for name, model in self._ledger.settings.models.items()}
+        news = {name: size for name, size in sizes.items() if size and self._sizes.get(name) != size}
+        self._fleet.report_artifacts(news)
+        self._sizes |= news
 
     def _bring(self, name: str) -> None:
         """Load a model that should be loaded; what stands in its way is said once."""
         try:
-            change = self._fleet.load(name, self._fleet.row(name).replicas)
+            change = self._rescue.bring(name)
         except StokerError as error:
-            if self._told.get(name) != error.message:
+            if self._told.get(name) != error.code:
                 logger.warning("%s should be loaded and is not: %s", name, error.message)
-            self._told[name] = error.message
+            self._told[name] = error.code
             return
         self._told.pop(name, None)
-        if change.assignments:
-            logger.info("loading %s, which should be loaded", name)
-            ring(change)
+        self._ring(change)
+
+    def _ring(self, change: Change) -> None:
+        for item in change.assignments[:1]:
+            logger.info("%sing %s, as it should be", change.kind, item.replica.partition("#")[0])
+        ring(change)
 
 
 def spawn(call: Callable[[], object]) -> None:

@@ -63,7 +63,7 @@ class Host:
 
     def begin(self, incarnation: str) -> None:
         """Begin a life: this is its incarnation, given by the ledger at registration."""
-        self.replicas.incarnation = incarnation
+        self.replicas.incarnation = self.replicas.scale.incarnation = incarnation
         self.flusher.start()
 
     @property

@@ -7,10 +7,14 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from config.settings import ModelDefinition, Settings
+from fleet.change import Start
 from fleet.models import Fleet
+from fleet.row import overridden
 from fleet.states import ReplicaState
 from scheduler.errors import Failed, StokerError
 from scheduler.ledger import Ledger
@@ -19,6 +23,7 @@ from workers.patience import Patience
 from workers.replica import Replica
 from workers.runtimes.base import EngineLost, Exit, Launch, LoadError, Progress, Runtime
 from workers.runtimes.registry import runtime
+from workers.scale import Scale
 
 logger = logging.getLogger("workers")
 
@@ -42,6 +47,9 @@ class Replicas:
         self.incarnation = ""
         self.table: dict[str, Replica] = {}
         self.patience = Patience()
+        self.scale = Scale(worker, fleet)
+        self.on_end: Callable[[], object] = lambda: None
+        """Called when a replica has ended: a load may wait for its memory."""
         self._settings = settings
         self._ledger = ledger
         self._fleet = fleet
@@ -56,34 +64,40 @@ class Replicas:
     def load(self, name: str) -> str:
         """Start the engine of a replica assigned to this worker. Raises `Failed` when it does not come up."""
         call = call_id()  # a repeat after a lost answer is still the first one
-        model_name = self.patience.persist(
+        start = self.patience.persist(
             lambda: self._fleet.replica_starting(name, self.worker, self.incarnation, call)
         )
-        if model_name is None:
+        if start is None:
             return "nothing to do"
         try:
-            return self._start(name, model_name)
+            return self._start(name, start)
         except LoadError as error:
             logger.warning("%s did not load: %s", name, error)
             self._report_down(name, error.code, str(error))
+            self.on_end()
             raise Failed(str(error), code=error.code) from None
 
-    def _start(self, name: str, model_name: str) -> str:
-        model = self._settings.models.get(model_name)
+    def _start(self, name: str, start: Start) -> str:
+        model = self._settings.models.get(start.model)
         if model is None:
-            raise LoadError("load_failed", f"model {model_name} is not configured on worker {self.worker}")
+            raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
+        model = replace(model, options=overridden(model, start.override))
         adapter = _adapter(model)
         entry = self.table[name] = Replica(name, model, adapter, slots=self._room(model))
         started = time.monotonic()
-        try:
-            engine = entry.engine = adapter.start(self._launch(entry))
-        except LoadError:
-            self.table.pop(name, None)
-            raise
+        with self.scale.moving() as weighing:
+            try:
+                engine = entry.engine = adapter.start(self._launch(entry))
+            except LoadError:
+                self.table.pop(name, None)
+                raise
+            memory_mib = self.scale.taken(weighing, engine.pid)
         entry.slots = min(entry.slots, engine.slots)
         entry.state = ReplicaState.UP
         up = self.patience.persist(
-            lambda: self._fleet.replica_up(name, self.worker, self.incarnation, entry.slots, engine.pid)
+            lambda: self._fleet.replica_up(
+                name, self.worker, self.incarnation, entry.slots, engine.pid, memory_mib=memory_mib
+            )
         )
         if not up:
             self.stop(entry, "load_cancelled", "the load was given up")
@@ -159,21 +173,32 @@ class Replicas:
         return "unloaded"
 
     def _drain(self, entry: Replica) -> None:
-        deadline = time.monotonic() + self._settings.limits.request_timeout_s
+        deadline = time.monotonic() + self._settings.limits.unload_timeout_s
+        most = told = 0
         while time.monotonic() < deadline:
             held = self.patience.persist(lambda: self._ledger.held(entry.name))
             if held == 0:
                 return
+            if held != told:
+                most, told = max(most, held), held
+                self._tell_drain(entry, held, most)
             time.sleep(0.05)
         self._stop_runs(entry.name, "unload_deadline")
+
+    def _tell_drain(self, entry: Replica, held: int, most: int) -> None:
+        requests = "1 request runs" if held == 1 else f"{held} requests run"
+        with suppress(StokerError):
+            self._fleet.replica_progress(entry.name, 1 - held / most, f"draining: {requests}")
 
     def stop(self, entry: Replica, code: str, message: str) -> None:
         """Stop an engine and report the replica's end."""
         if entry.engine is not None:
-            entry.engine.stop(STOP_TIMEOUT_S)
+            with self.scale.moving():
+                entry.engine.stop(STOP_TIMEOUT_S)
         self.table.pop(entry.name, None)
         if entry.go():
             self._report_down(entry.name, code, message)
+            self.on_end()
 
     def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Stop all engines at once; the ledger hears of it from the worker's own end."""
@@ -217,7 +242,9 @@ class Replicas:
         )
         self.table.pop(name, None)
         if entry.engine is not None:
-            entry.engine.stop(0.0)
+            with self.scale.moving():
+                entry.engine.stop(0.0)
+        self.on_end()
 
     def forget(self, name: str) -> None:
         """Tell the ledger that a replica it takes for ours is not here."""

@@ -1,32 +1,33 @@
--- Begin to load a model: unloaded|failed -> loading, with one row per replica for its worker to find.
+-- Begin to load a model: unloaded|failed -> loading, with one row per replica for its worker to find; or, when
+-- another model has to be unloaded first, with none yet.
 -- KEYS[1] prefix
--- ARGV    2 model  3 operation  4 replicas wanted  5 lease (us)  6.. pairs: replica, worker
--- returns {ok} | {state, state, operation} when the model is in a state that does not allow it
---         | {gone, worker} when a worker went, or began to, since it was chosen
+-- ARGV    2 model  3 operation  4 replicas wanted  5 lease (us)  6 override (JSON)
+--         7 memory of one replica (MiB) or ''  8 fingerprint of what is loaded
+--         9 the model to be unloaded first or ''  10 how long that may take (us)
+--         11.. pairs: replica, worker (none with 9)
+-- returns {ok} | {state, state, operation, replicas wanted, override} when the model is in a state that does
+--         not allow it | {gone, worker} | {short, worker}, see include/assign
 -- include: base
+-- include: model
+-- include: assign
 local model, operation = ARGV[2], ARGV[3]
-local row = redis.call('HMGET', model_key(model), 'state', 'operation')
+local row = redis.call('HMGET', model_key(model), 'state', 'operation', 'wanted', 'override')
 local state = row[1] or 'unloaded'
+local function refused(by) return { 'state', by, row[2] or '', row[3] or '', row[4] or '{}' } end
 -- replicas of a failed load may still be on their way out
 local leaving = redis.call('SCARD', P .. 'replicas:' .. model)
-if (state ~= 'unloaded' and state ~= 'failed') then return { 'state', state, row[2] or '' } end
-if leaving > 0 then return { 'state', 'unloading', row[2] or '' } end
-for at = 7, #ARGV, 2 do
-  -- nobody would ever give up what is assigned to a worker that is gone already
-  local worker = redis.call('HMGET', worker_key(ARGV[at]), 'incarnation', 'draining')
-  if not worker[1] or worker[2] then return { 'gone', ARGV[at] } end
-end
-redis.call('HSET', model_key(model), 'state', 'loading', 'operation', operation, 'wanted', ARGV[4],
-  'changed_us', text(NOW))
-redis.call('HDEL', model_key(model), 'last_error', 'code')
-redis.call('HSET', P .. 'operation:' .. operation, 'kind', 'load', 'model', model, 'status', 'pending',
-  'stage', 'waiting for a worker', 'progress', '0', 'created_us', text(NOW))
-redis.call('EXPIRE', P .. 'operation:' .. operation, 86400)
-for at = 6, #ARGV, 2 do
-  local replica, worker = ARGV[at], ARGV[at + 1]
-  redis.call('HSET', replica_key(replica), 'model', model, 'worker', worker, 'state', 'assigned',
-    'operation', operation, 'progress', '0', 'lease_us', ARGV[5])
-  redis.call('SADD', P .. 'replicas:' .. model, replica)
-  redis.call('SADD', P .. 'hosts:' .. worker, replica)
+if (state ~= 'unloaded' and state ~= 'failed') then return refused(state) end
+if leaving > 0 then return refused('unloading') end
+local trouble = obstacle(11, ARGV[7])
+if trouble then return trouble end
+redis.call('HSET', model_key(model), 'wanted', ARGV[4], 'override', ARGV[6], 'variant', ARGV[8])
+redis.call('HDEL', model_key(model), 'last_error', 'code', 'lost')
+begin_operation(operation, 'load', model, 'pending', 'waiting for a worker', ARGV[4])
+become(model, 'loading')
+if ARGV[9] == '' then
+  assign(model, operation, 11, ARGV[7], ARGV[5])
+else
+  redis.call('HSET', P .. 'operation:' .. operation, 'evicts', ARGV[9], 'stage', 'unloading ' .. ARGV[9])
+  redis.call('ZADD', P .. 'evicting', text(NOW + tonumber(ARGV[10])), model)
 end
 return { 'ok' }

@@ -10,33 +10,35 @@
 -- include: terminal
 -- include: dispatch
 -- include: lost
+-- include: model
 -- include: replica
 local model, operation = ARGV[2], ARGV[3]
 local row = redis.call('HMGET', model_key(model), 'state', 'operation')
 local state = row[1] or 'unloaded'
+local replicas = redis.call('SMEMBERS', P .. 'replicas:' .. model)
 if state == 'failed' or state == 'unloaded' then
   redis.call('HSET', model_key(model), 'wanted', '0')
-  if redis.call('SCARD', P .. 'replicas:' .. model) == 0 then
-    if state == 'failed' then
-      redis.call('HSET', model_key(model), 'state', 'unloaded', 'changed_us', text(NOW))
-    end
+  if #replicas == 0 then
+    if state == 'failed' then become(model, 'unloaded') end
     evict(model, 'model_unloading', 'the model is being unloaded')
     return { 'state', 'unloaded', row[2] or '' }
   end
 elseif state ~= 'loaded' then
   return { 'state', state, row[2] or '' }
 end
-redis.call('HSET', model_key(model), 'state', 'unloading', 'operation', operation, 'wanted', '0',
-  'changed_us', text(NOW))
-redis.call('HSET', P .. 'operation:' .. operation, 'kind', 'unload', 'model', model, 'status', 'running',
-  'stage', 'draining', 'progress', '0', 'created_us', text(NOW))
-redis.call('EXPIRE', P .. 'operation:' .. operation, 86400)
+redis.call('HSET', model_key(model), 'wanted', '0')
+begin_operation(operation, 'unload', model, 'running', 'draining', #replicas)
+redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW))
+become(model, 'unloading')
 redis.call('DEL', P .. 'ready:' .. model)
 evict(model, 'model_unloading', 'the model is being unloaded')
-local answer = { 'ok' }
-for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
-  redis.call('HSET', replica_key(replica), 'state', 'stopping')
+local answer, memory = { 'ok' }, 0
+for _, replica in ipairs(replicas) do
+  local one = redis.call('HMGET', replica_key(replica), 'worker', 'memory_mib')
+  redis.call('HSET', replica_key(replica), 'state', 'stopping', 'progress', '0')
   answer[#answer + 1] = replica
-  answer[#answer + 1] = redis.call('HGET', replica_key(replica), 'worker')
+  answer[#answer + 1] = one[1]
+  memory = memory and one[2] and one[2] ~= '' and memory + tonumber(one[2])
 end
+if memory then redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory)) end
 return answer

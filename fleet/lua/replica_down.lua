@@ -10,6 +10,7 @@
 -- include: dispatch
 -- include: terminal
 -- include: lost
+-- include: model
 -- include: replica
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'fenced' end
 local model = replica_down(ARGV[2], ARGV[7], ARGV[8], ARGV[5], ARGV[6])

@@ -1,15 +1,20 @@
--- How far a replica's load is; the operation shows the mean of its replicas.
+-- How far a replica is on its way up or down; the operation shows the mean of its replicas.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 progress 0..1  4 stage
--- returns 1, or 0 when the replica is not being loaded any more
+-- returns 1, or 0 when the replica is not being loaded or unloaded any more
 -- include: base
-local row = redis.call('HMGET', replica_key(ARGV[2]), 'state', 'operation', 'model')
-if row[1] ~= 'starting' then return 0 end
+local row = redis.call('HMGET', replica_key(ARGV[2]), 'state', 'model')
+if row[1] ~= 'starting' and row[1] ~= 'stopping' then return 0 end
 redis.call('HSET', replica_key(ARGV[2]), 'progress', ARGV[3])
-local sum, count = 0, 0
-for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. row[3])) do
+local model = redis.call('HMGET', model_key(row[2]), 'state', 'operation')
+if row[1] == 'starting' and model[1] == 'loaded' then return 1 end -- it replaces a lost one: no operation
+if model[1] ~= (row[1] == 'starting' and 'loading' or 'unloading') then return 0 end
+local key = P .. 'operation:' .. model[2]
+local count = tonumber(redis.call('HGET', key, 'replicas'))
+local here = redis.call('SMEMBERS', P .. 'replicas:' .. row[2])
+local sum = count - #here -- those that are down already
+for _, replica in ipairs(here) do
   sum = sum + tonumber(redis.call('HGET', replica_key(replica), 'progress') or '0')
-  count = count + 1
 end
-redis.call('HSET', P .. 'operation:' .. row[2], 'progress', string.format('%.3f', sum / count), 'stage', ARGV[4])
+redis.call('HSET', key, 'progress', string.format('%.3f', sum / count), 'stage', ARGV[4])
 return 1

@@ -2,13 +2,13 @@
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation
 --         5 the call's own name: repeated after a lost answer, it takes up the same again
--- returns the model, or nil
+-- returns {model, override (JSON)}, or nil
 -- include: base
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return nil end
-local row = redis.call('HMGET', key, 'model', 'worker', 'state', 'operation', 'call')
-if row[3] == 'starting' and row[5] == ARGV[5] then return row[1] end
+local row = redis.call('HMGET', key, 'model', 'worker', 'state', 'operation', 'call', 'override')
+if row[3] == 'starting' and row[5] == ARGV[5] then return { row[1], row[6] } end
 if row[3] ~= 'assigned' or row[2] ~= ARGV[3] then return nil end
 redis.call('HSET', key, 'state', 'starting', 'call', ARGV[5])
-redis.call('HSET', P .. 'operation:' .. row[4], 'status', 'running')
-return row[1]
+if row[4] ~= '' then redis.call('HSET', P .. 'operation:' .. row[4], 'status', 'running') end
+return { row[1], row[6] }

@@ -2,6 +2,7 @@
 -- wait are dispatched.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation  5 slots  6 pid of the engine
+--         7 memory that it was seen to take (MiB) or ''
 -- returns up | loaded | gone (stop the engine: nobody waits for it any more)
 -- include: base
 -- include: log
@@ -9,24 +10,39 @@
 -- include: dispatch
 -- include: terminal
 -- include: lost
+-- include: model
 -- include: replica
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'gone' end
 local row = redis.call('HMGET', key, 'state', 'model', 'operation', 'worker')
 if row[1] == 'up' and row[4] == ARGV[3] then return 'up' end -- said again, since the answer was lost
 if row[1] ~= 'starting' then return 'gone' end
-redis.call('HSET', key, 'state', 'up', 'slots', ARGV[5], 'pid', ARGV[6], 'progress', '1', 'up_us', text(NOW))
+redis.call('HSET', key, 'state', 'up', 'slots', ARGV[5], 'pid', ARGV[6], 'memory_mib', ARGV[7], 'progress', '1',
+  'up_us', text(NOW))
 local replicas = redis.call('SMEMBERS', P .. 'replicas:' .. row[2])
+local loading = redis.call('HGET', model_key(row[2]), 'state') == 'loading'
+if not loading then replicas = { ARGV[2] } end -- it replaces one that was lost: the others serve already
 for _, replica in ipairs(replicas) do
   if redis.call('HGET', replica_key(replica), 'state') ~= 'up' then return 'up' end
 end
+local memory = 0
 for _, replica in ipairs(replicas) do
-  local worker = redis.call('HGET', replica_key(replica), 'worker')
-  if redis.call('HEXISTS', worker_key(worker), 'draining') == 0 then
+  local one = redis.call('HMGET', replica_key(replica), 'worker', 'memory_mib')
+  if redis.call('HEXISTS', worker_key(one[1]), 'draining') == 0 then
     redis.call('SADD', P .. 'ready:' .. row[2], replica)
   end
+  memory = memory and one[2] ~= '' and memory + tonumber(one[2])
 end
-redis.call('HSET', model_key(row[2]), 'state', 'loaded', 'loaded_us', text(NOW), 'changed_us', text(NOW))
-end_operation(row[3], 'completed')
+if loading then
+  redis.call('HSET', model_key(row[2]), 'loaded_us', text(NOW))
+  if memory then
+    -- what was measured stays known when the model is gone, for the next load of the same
+    redis.call('HSET', model_key(row[2]), 'observed_mib', text(memory), 'observed_replicas', #replicas,
+      'observed_variant', redis.call('HGET', model_key(row[2]), 'variant'))
+    redis.call('HSET', P .. 'operation:' .. row[3], 'memory_mib', text(memory))
+  end
+  end_operation(row[3], 'completed')
+  become(row[2], 'loaded')
+end
 dispatch(row[2])
-return 'loaded'
+return loading and 'loaded' or 'up'

@@ -9,13 +9,16 @@
 -- include: dispatch
 -- include: terminal
 -- include: lost
+-- include: model
 -- include: replica
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
   worker_gone(worker, 'the platform was started anew', true)
 end
 for at = 2, #ARGV do
-  redis.call('HDEL', model_key(ARGV[at]), 'wanted', 'last_error', 'code')
-  if redis.call('HGET', model_key(ARGV[at]), 'state') == 'failed' then
-    redis.call('HSET', model_key(ARGV[at]), 'state', 'unloaded', 'changed_us', text(NOW))
+  local model = ARGV[at]
+  if redis.call('ZSCORE', P .. 'evicting', model) then
+    fail_model(model, 'load_interrupted', 'the platform was started anew')
   end
+  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost')
+  if redis.call('HGET', model_key(model), 'state') == 'failed' then become(model, 'unloaded') end
 end

@@ -9,6 +9,7 @@
 -- include: dispatch
 -- include: terminal
 -- include: lost
+-- include: model
 -- include: replica
 local worker = ARGV[2]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return 'fenced' end

@@ -10,6 +10,7 @@
 -- include: dispatch
 -- include: terminal
 -- include: lost
+-- include: model
 -- include: replica
 
 -- If nobody ran this for so long, Redis was away (or all of us were), and the workers had no way to renew:
@@ -36,6 +37,11 @@ for _, id in ipairs(due('deadlines')) do
   else model = finish(id, 'failed', { code = code }) end
   if model then touched[model] = true; closed = closed + 1 end
   redis.call('ZREM', P .. 'deadlines', id)
+end
+
+for _, model in ipairs(due('evicting')) do
+  end_waiting_load(model, 'load_timeout', 'the model that had to be unloaded first was not, in time')
+  closed = closed + 1
 end
 
 for _, worker in ipairs(due('workers')) do

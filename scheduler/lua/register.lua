@@ -10,6 +10,7 @@
 -- include: dispatch
 -- include: terminal
 -- include: lost
+-- include: model
 -- include: replica
 local worker = ARGV[2]
 worker_gone(worker, 'worker ' .. worker .. ' was restarted')

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from config.settings import Settings
-from fleet.models import Assignment
+from fleet.change import Assignment, Wish
 from tests.scheduler.house import House
 
 LEASE = 5.0
@@ -26,7 +26,7 @@ def starting(house: House) -> Assignment:
 
 
 def up_before_the_other(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", 2).assignments
+    first, second = house.fleet.load("alpha", Wish(2)).assignments
     house.starting(first.replica, first.worker)
     house.up(first.replica, first.worker)
     house.starting(second.replica, second.worker)
@@ -34,7 +34,7 @@ def up_before_the_other(house: House) -> Assignment:
 
 
 def assigned_beside_the_other(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", 2).assignments
+    first, second = house.fleet.load("alpha", Wish(2)).assignments
     house.starting(second.replica, second.worker)
     house.up(second.replica, second.worker)
     return first
@@ -64,7 +64,7 @@ def unloading(house: House) -> Assignment:
 
 
 def stopping_beside_a_failure(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", 2).assignments
+    first, second = house.fleet.load("alpha", Wish(2)).assignments
     house.starting(first.replica, first.worker)
     house.starting(second.replica, second.worker)
     house.crash(second.replica, second.worker, code="load_failed")
@@ -114,7 +114,7 @@ def test_a_worker_that_goes_leaves_nothing_under_way(
     row = house.fleet.row("alpha")
     assert row.state == after[FAULTS.index(fault)]
     assert row.state.is_terminal
-    assert ("alpha" in house.fleet.missing()) == returns
+    assert ("alpha" in house.rescue.missing()) == returns
     ended = house.fleet.operation(operation)
     assert ended
     assert ended.status.is_terminal
@@ -130,7 +130,7 @@ def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_aga
     (replica,) = pulse.replicas
     assert pulse.replicas[replica] == "stopping"
     house.stopped(replica, other)
-    assert house.fleet.missing() == ["alpha"]
+    assert house.rescue.missing() == ["alpha"]
     assert house.load(replicas=2)
     assert house.model() == "loaded"
 
@@ -170,61 +170,61 @@ def enabled(client: redis.Redis, settings: Settings) -> House:
 
 
 def test_an_enabled_model_that_was_never_loaded_is_missing(enabled: House) -> None:
-    assert enabled.fleet.missing() == ["alpha"]
+    assert enabled.rescue.missing() == ["alpha"]
 
 
 def test_nothing_is_missing_while_it_is_on_its_way(enabled: House) -> None:
     change = enabled.fleet.load("alpha")
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
     enabled.starting(change.assignments[0].replica)
     enabled.up(change.assignments[0].replica)
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
     enabled.fleet.unload("alpha")
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
 
 
 def test_what_an_operator_unloaded_stays_unloaded(enabled: House) -> None:
     (replica,) = enabled.load()
     enabled.fleet.unload("alpha")
     enabled.stopped(replica)
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
     enabled.register()
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
 
 
 def test_what_an_operator_unloaded_before_it_was_ever_loaded_stays_unloaded(enabled: House) -> None:
     enabled.fleet.unload("alpha")
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
     enabled.load()
     enabled.register()
-    assert enabled.fleet.missing() == ["alpha"], "it was loaded by hand since"
+    assert enabled.rescue.missing() == ["alpha"], "it was loaded by hand since"
 
 
 def test_what_an_operator_loaded_is_wanted_though_it_is_not_enabled(enabled: House) -> None:
     enabled.load("beta")
     enabled.register()
-    assert enabled.fleet.missing() == ["alpha", "beta"]
+    assert enabled.rescue.missing() == ["alpha", "beta"]
 
 
 def test_a_crashed_engine_waits_for_an_operator(enabled: House) -> None:
     (replica,) = enabled.load()
     enabled.crash(replica)
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
 
 
 def test_a_load_that_failed_waits_for_an_operator(enabled: House) -> None:
     change = enabled.fleet.load("alpha")
     enabled.starting(change.assignments[0].replica)
     enabled.crash(change.assignments[0].replica, code="load_failed")
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
 
 
 def test_a_lost_model_that_an_operator_unloads_is_not_brought_back(enabled: House) -> None:
     enabled.load()
     enabled.live(LEASE + 1)
-    assert enabled.fleet.missing() == ["alpha"]
+    assert enabled.rescue.missing() == ["alpha"]
     enabled.fleet.unload("alpha")
-    assert enabled.fleet.missing() == []
+    assert enabled.rescue.missing() == []
     assert enabled.model() == "unloaded"
 
 
@@ -234,7 +234,7 @@ def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: Ho
     enabled.crash(replica)
     enabled.fleet.unload("alpha")
     enabled.fleet.start_over()
-    assert enabled.fleet.missing() == ["alpha"]
+    assert enabled.rescue.missing() == ["alpha"]
     assert enabled.fleet.workers() == []
     for row in enabled.fleet.rows():
         assert (row.state, row.last_error, row.code) == ("unloaded", None, None)

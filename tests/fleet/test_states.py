@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from fleet.change import Change, Wish
 from fleet.errors import InvalidLoadRequest, StateConflict
-from fleet.models import Change
 from fleet.states import ModelState, OperationStatus, ReplicaState
 from scheduler.errors import UnknownModel
 from tests.scheduler.house import House
@@ -45,7 +45,7 @@ def failed(house: House) -> None:
 
 def failed_and_leaving(house: House) -> None:
     """One of two did not come up; the other has not stopped yet."""
-    change = house.fleet.load("alpha", 2)
+    change = house.fleet.load("alpha", Wish(2))
     for item in change.assignments:
         house.starting(item.replica, item.worker)
     house.crash(change.assignments[0].replica, change.assignments[0].worker, code="load_failed")
@@ -134,7 +134,7 @@ def test_a_model_that_is_not_configured_is_unknown(house: House) -> None:
 @pytest.mark.parametrize("count", [0, -1, 5])
 def test_the_number_of_replicas_is_bounded(house: House, count: int) -> None:
     with pytest.raises(InvalidLoadRequest) as refusal:
-        house.fleet.load("alpha", count)
+        house.fleet.load("alpha", Wish(count))
     assert refusal.value.param == "replicas"
     assert house.model() == "unloaded"
 
@@ -143,7 +143,7 @@ def test_the_number_of_replicas_is_bounded(house: House, count: int) -> None:
 
 
 def test_a_model_is_loaded_when_the_last_of_its_replicas_is_up(house: House) -> None:
-    change = house.fleet.load("alpha", 2)
+    change = house.fleet.load("alpha", Wish(2))
     first, second = change.assignments
     for item in (first, second):
         assert house.starting(item.replica, item.worker) == "alpha"
@@ -159,7 +159,7 @@ def test_a_model_is_loaded_when_the_last_of_its_replicas_is_up(house: House) -> 
 
 @pytest.mark.parametrize("other", ["assigned", "starting", "up"])
 def test_one_replica_fails_and_the_others_are_told_to_stop(house: House, other: str) -> None:
-    change = house.fleet.load("alpha", 2)
+    change = house.fleet.load("alpha", Wish(2))
     failing, left = change.assignments
     house.starting(failing.replica, failing.worker)
     if other != "assigned":
@@ -277,7 +277,7 @@ def test_a_worker_that_asks_again_after_a_lost_answer_gets_the_same(house: House
     item = change.assignments[0]
     life = house.incarnations[item.worker]
     for _ in range(2):
-        assert house.fleet.replica_starting(item.replica, item.worker, life, "call-1") == "alpha"
+        assert house.fleet.replica_starting(item.replica, item.worker, life, "call-1").model == "alpha"  # type: ignore[union-attr]
     for _ in range(2):
         assert house.fleet.replica_up(item.replica, item.worker, life, 2, 4242)
     assert house.model() == "loaded"
@@ -299,7 +299,7 @@ def test_another_worker_cannot_take_up_a_replica(house: House) -> None:
 
 
 def test_an_operation_shows_the_mean_of_its_replicas(house: House) -> None:
-    change = house.fleet.load("alpha", 2)
+    change = house.fleet.load("alpha", Wish(2))
     assert change.operation
     id = change.operation.id
     assert (change.operation.status, change.operation.progress) == ("pending", 0.0)

@@ -8,7 +8,9 @@ from dataclasses import replace
 import redis
 
 from config.settings import Settings
+from fleet.change import Wish
 from fleet.models import Fleet
+from fleet.rescue import Rescue
 from scheduler.ledger import Ledger
 from scheduler.ticket import Claim, Entry, Release, Status, Ticket
 from streams.events import End, TextDelta, decode
@@ -50,6 +52,7 @@ class House:
         self.settings = settings
         self.ledger = Ledger(client, settings)
         self.fleet = Fleet(client, settings)
+        self.rescue = Rescue(self.fleet)
         self.incarnations: dict[str, str] = {}
 
     @property
@@ -85,14 +88,15 @@ class House:
         return self.incarnations[worker]
 
     def load(self, model: str = "alpha", slots: int = 2, replicas: int = 1) -> list[str]:
-        change = self.fleet.load(model, replicas)
+        change = self.fleet.load(model, Wish(replicas))
         for item in change.assignments:
             self.starting(item.replica, item.worker)
             self.up(item.replica, item.worker, slots)
         return [item.replica for item in change.assignments]
 
     def starting(self, replica: str, worker: str = "w1") -> str | None:
-        return self.fleet.replica_starting(replica, worker, self.incarnations[worker])
+        start = self.fleet.replica_starting(replica, worker, self.incarnations[worker])
+        return start.model if start else None
 
     def up(self, replica: str, worker: str = "w1", slots: int = 2) -> bool:
         return self.fleet.replica_up(replica, worker, self.incarnations[worker], slots, 4242)

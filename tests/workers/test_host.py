@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from config.settings import LimitSettings, ModelDefinition, Settings
+from fleet.change import Wish
 from fleet.models import Fleet
 from scheduler.errors import StokerError
 from scheduler.ledger import Ledger
@@ -62,7 +63,7 @@ class Seat:
         return answer
 
     def load(self, name: str = "alpha", replicas: int = 1) -> None:
-        self.fleet.load(name, replicas)
+        self.fleet.load(name, Wish(replicas))
         self.until(lambda: self.fleet.row(name).state == "loaded")
 
     def admit(self, text: str, model: str = "alpha") -> str:
@@ -159,7 +160,7 @@ def test_what_is_said_while_redis_is_away_is_said_when_it_is_back(
 def test_a_load_that_fails_names_its_reason_and_frees_the_replica(settings: Settings) -> None:
     models = {"bad": ModelDefinition("bad", "stub", options={"stub_load_fail": "no such weights"})}
     seat = Seat(replace(settings, models=models))
-    seat.fleet.load("bad", 1)
+    seat.fleet.load("bad", Wish(1))
     seat.until(lambda: seat.fleet.row("bad").state == "failed")
     assert "no such weights" in (seat.fleet.row("bad").last_error or "")
     assert seat.host.replicas.table == {}
@@ -172,7 +173,7 @@ def test_one_failed_replica_tears_down_the_others(settings: Settings) -> None:
         "alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_s": 0.3}),
     }
     seat = Seat(replace(settings, models=models))
-    change = seat.fleet.load("alpha", 2)
+    change = seat.fleet.load("alpha", Wish(2))
     seat.spawn(lambda: seat.host.load(change.assignments[0].replica))
     seat.fleet.replica_starting(change.assignments[1].replica, "w1", seat.host.incarnation)
     seat.fleet.replica_down(

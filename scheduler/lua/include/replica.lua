@@ -1,13 +1,4 @@
 -- A replica's end, wanted or not. Who calls it has stopped the engine, or knows that it is dead.
--- Model states: unloaded, loading, loaded, unloading, failed (drawn in fleet/README.md).
-
-local function end_operation(id, status, problem)
-  local key = P .. 'operation:' .. id
-  if redis.call('HGET', key, 'finished_us') or redis.call('EXISTS', key) == 0 then return end
-  redis.call('HSET', key, 'status', status, 'finished_us', text(NOW), 'stage', status)
-  if problem then redis.call('HSET', key, 'error', problem) else redis.call('HSET', key, 'progress', '1') end
-  redis.call('EXPIRE', key, 86400)
-end
 
 local function forget_replica(replica)
   local row = redis.call('HMGET', replica_key(replica), 'model', 'worker')
@@ -27,10 +18,10 @@ local function evict(model, code, message)
 end
 
 local function fail_model(model, code, message)
-  local key = model_key(model)
-  local operation = redis.call('HGET', key, 'operation')
-  redis.call('HSET', key, 'state', 'failed', 'code', code, 'last_error', message, 'changed_us', text(NOW))
-  if operation then end_operation(operation, 'failed', message) end
+  local why = { code = code, message = message }
+  local operation = redis.call('HGET', model_key(model), 'operation')
+  if operation then end_operation(operation, 'failed', why) end
+  become(model, 'failed', why)
   -- one for all: what is left of it is torn down by its workers
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     redis.call('HSET', replica_key(replica), 'state', 'stopping')
@@ -38,14 +29,21 @@ local function fail_model(model, code, message)
   redis.call('DEL', P .. 'ready:' .. model)
 end
 
+-- A load that waited for another model's end comes to nothing: nobody brings it back, so who waits is told.
+local function end_waiting_load(model, code, message)
+  fail_model(model, code, message)
+  if not may_hope(model) then evict(model, 'model_failed', 'the model failed while this request waited') end
+end
+
 -- Nothing of the model is left, as somebody wished.
 local function rest_model(model, message)
-  local was = redis.call('HGET', model_key(model), 'state')
-  local operation = redis.call('HGET', model_key(model), 'operation')
-  redis.call('HSET', model_key(model), 'state', 'unloaded', 'changed_us', text(NOW))
-  if not operation then return end
-  if was == 'loading' then end_operation(operation, 'failed', message)
-  else end_operation(operation, 'completed') end
+  local row = redis.call('HMGET', model_key(model), 'state', 'operation')
+  if row[2] and row[1] == 'loading' then
+    end_operation(row[2], 'failed', { code = 'load_interrupted', message = message })
+  elseif row[2] then
+    end_operation(row[2], 'completed')
+  end
+  become(model, 'unloaded')
 end
 
 -- ticket_code and ticket_message tell the tenants (engine_crashed, worker_lost), code and message the operators
@@ -68,6 +66,8 @@ local function replica_down(replica, ticket_code, ticket_message, code, message,
       rest_model(model, message)
     elseif state == 'loaded' then
       redis.call('HSET', model_key(model), 'last_error', message)
+      -- one that went with its worker is replaced by whoever finds room for it; a crash is for an operator
+      if gracefully or RECOVERABLE[code] then redis.call('HINCRBY', model_key(model), 'lost', 1) end
     end
   end
   for _, id in ipairs(held) do lose(id, ticket_code, ticket_message) end

@@ -1,0 +1,5 @@
+-- A worker says how large the models' files are, as far as it has them.
+-- KEYS[1] prefix
+-- ARGV    2.. pairs: model, MiB
+-- include: base
+for at = 2, #ARGV, 2 do redis.call('HSET', model_key(ARGV[at]), 'artifact_mib', ARGV[at + 1]) end

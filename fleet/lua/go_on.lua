@@ -1,0 +1,14 @@
+-- Go on with a load that waited for another model's end: give its replicas to workers.
+-- KEYS[1] prefix
+-- ARGV    2 model  3 operation  4 lease (us)  5 memory of one replica (MiB) or ''  6.. pairs: replica, worker
+-- returns {ok} | {over} when it waits no more | {gone, worker} | {short, worker}, see include/assign
+-- include: base
+-- include: assign
+local model, operation = ARGV[2], ARGV[3]
+local waits = redis.call('ZSCORE', P .. 'evicting', model)
+if not waits or redis.call('HGET', model_key(model), 'operation') ~= operation then return { 'over' } end
+local trouble = obstacle(6, ARGV[5])
+if trouble then return trouble end
+redis.call('ZREM', P .. 'evicting', model)
+assign(model, operation, 6, ARGV[5], ARGV[4])
+return { 'ok' }

@@ -1,0 +1,28 @@
+#!lua flags=no-writes,allow-oom
+-- How the models are, all at one instant.
+-- KEYS[1] prefix
+-- ARGV    2 '1': also how many of their tickets the engines work on  3.. models
+-- returns {now (us), then for each model: {its row, flat}, how many wait,
+--         {replica, state, worker, slots, slots taken, of these running, ready 0|1, ...}}
+-- include: base
+local answer = { text(NOW) }
+for at = 3, #ARGV do
+  local model, replicas = ARGV[at], {}
+  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
+    local row = redis.call('HMGET', replica_key(replica), 'state', 'worker', 'slots')
+    local running = 0
+    if ARGV[2] == '1' then
+      for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
+        if redis.call('HGET', ticket_key(id), 'status') == 'running' then running = running + 1 end
+      end
+    end
+    for _, item in ipairs({ replica, row[1], row[2], row[3] or '0', redis.call('SCARD', slots_key(replica)),
+      running, redis.call('SISMEMBER', P .. 'ready:' .. model, replica) }) do
+      replicas[#replicas + 1] = item
+    end
+  end
+  answer[#answer + 1] = redis.call('HGETALL', model_key(model))
+  answer[#answer + 1] = redis.call('ZCARD', P .. 'waiting:' .. model)
+  answer[#answer + 1] = replicas
+end
+return answer

@@ -1,0 +1,42 @@
+"""What a load asks for besides the configuration, and whether the model's backend knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from config.backends import BACKENDS, owners
+from config.settings import ModelDefinition
+from fleet.errors import InvalidLoadRequest
+
+
+def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
+    """Raise `InvalidLoadRequest` (Runtime Admin API: 400) when values of the right type are wrong anyway.
+
+    That is: fields of another backend, values that are not allowed or over a maximum, fields that go together
+    or exclude each other.
+    """
+    backend = BACKENDS[model.backend]
+    live = backend.live
+    for name, value in override.items():
+        if name not in live:
+            raise InvalidLoadRequest(_stranger(model, name), param=name)
+        problem = live[name].problem(value)
+        if problem is not None:
+            raise InvalidLoadRequest(f"{name} {problem}", param=name)
+    for name, problem in backend.problems(override):
+        raise InvalidLoadRequest(f"{name} {problem}", param=name)
+
+
+def check_replicas(model: ModelDefinition, replicas: int) -> None:
+    """Raise `InvalidLoadRequest` when so many may not be loaded."""
+    if not 1 <= replicas <= model.replica_max:
+        raise InvalidLoadRequest(
+            f"replicas must be from 1 to {model.replica_max} (replica_max) for {model.name}", param="replicas"
+        )
+
+
+def _stranger(model: ModelDefinition, name: str) -> str:
+    others = owners(name)
+    whose = f"belongs to {' and '.join(others)}" if others else "is not known"
+    return f"{name} {whose}; {model.name} runs on {model.backend}"

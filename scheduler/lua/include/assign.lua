@@ -1,0 +1,45 @@
+-- Give the replicas of a load to workers, if these can take them: alive, not draining, and with the memory.
+
+-- What was promised of a device's memory and is not taken yet: the estimates of the loads under way on it.
+local function promised(memory)
+  local sum = 0
+  for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
+    if redis.call('HGET', worker_key(worker), 'memory_id') == memory then
+      for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
+        local row = redis.call('HMGET', replica_key(replica), 'state', 'need_mib')
+        if row[1] == 'assigned' or row[1] == 'starting' then sum = sum + (tonumber(row[2]) or 0) end
+      end
+    end
+  end
+  return sum
+end
+
+-- pairs: replica, worker, ... from ARGV[first] on; need: MiB of each, or ''. nil, or why it cannot be:
+-- {gone, worker} when a worker went, or began to, since it was chosen; {short, worker} when somebody else was
+-- promised its memory since.
+local function obstacle(first, need)
+  local asked = {}
+  for at = first + 1, #ARGV, 2 do
+    local row = redis.call('HMGET', worker_key(ARGV[at]), 'incarnation', 'draining', 'memory_id', 'free_mib')
+    if not row[1] or row[2] then return { 'gone', ARGV[at] } end
+    if need ~= '' and row[3] and row[3] ~= '' then
+      asked[row[3]] = (asked[row[3]] or promised(row[3])) + tonumber(need)
+      if asked[row[3]] > tonumber(row[4]) then return { 'short', ARGV[at] } end
+    end
+  end
+  return nil
+end
+
+local function assign(model, operation, first, need, lease)
+  if operation ~= '' then
+    redis.call('HSET', P .. 'operation:' .. operation, 'stage', 'waiting for a worker', 'began_us', text(NOW))
+  end
+  local override = redis.call('HGET', model_key(model), 'override') or '{}'
+  for at = first, #ARGV, 2 do
+    local replica, worker = ARGV[at], ARGV[at + 1]
+    redis.call('HSET', replica_key(replica), 'model', model, 'worker', worker, 'state', 'assigned',
+      'operation', operation, 'progress', '0', 'lease_us', lease, 'override', override, 'need_mib', need)
+    redis.call('SADD', P .. 'replicas:' .. model, replica)
+    redis.call('SADD', P .. 'hosts:' .. worker, replica)
+  end
+end

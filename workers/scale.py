@@ -1,0 +1,76 @@
+"""Weighs what is loaded: tells the fleet how much memory the device has left, and what a load took of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from fleet.memory import DeviceMemory
+from fleet.models import Fleet
+from scheduler.errors import StokerError
+from workers.memory import Gauge
+
+
+@dataclass
+class Weighing:
+    """A load on the scale. `alone` turns false when another engine came or went meanwhile."""
+
+    before: DeviceMemory
+    alone: bool = True
+
+
+class Scale:
+    """One worker's. `incarnation` is set when its life begins; any thread may use it."""
+
+    def __init__(self, worker: str, fleet: Fleet) -> None:
+        self.incarnation = ""
+        self._worker = worker
+        self._fleet = fleet
+        self._gauge = Gauge()
+        self._told: DeviceMemory | None = None
+        self._under_way: list[Weighing] = []
+        self._lock = threading.Lock()
+        self._telling = threading.Lock()
+
+    def tell(self) -> None:
+        """Read the device and tell the fleet, if it is not as it was. While Redis is away nobody is told."""
+        with self._telling:  # what was read first is told first
+            memory = self._gauge.read()
+            if memory == self._told:
+                return
+            try:
+                self._fleet.report_memory(self._worker, self.incarnation, memory)
+                self._told = memory
+            except StokerError:
+                self._told = None
+
+    @contextmanager
+    def moving(self) -> Iterator[Weighing]:
+        """While an engine comes or goes; when it has, the fleet is told what is left."""
+        with self._lock:  # whoever is not under way any more has ended before this reading
+            for other in self._under_way:
+                other.alone = False
+            weighing = Weighing(self._gauge.read(), alone=not self._under_way)
+            self._under_way.append(weighing)
+        try:
+            yield weighing
+        finally:
+            with self._lock:
+                self._under_way.remove(weighing)
+            self.tell()
+
+    def taken(self, weighing: Weighing, group: int) -> int | None:
+        """What the engine of that process group was seen to take, in MiB; None when it cannot be told.
+
+        What the driver says of its processes, else what is free less than before, if it was alone.
+        """
+        held = self._gauge.held_by(group)
+        if held is not None:
+            return held
+        after = self._gauge.read()
+        if not weighing.alone or not after.total_mib or after.id != weighing.before.id:
+            return None
+        taken = weighing.before.free_mib - after.free_mib
+        return taken if taken > 0 else None  # somebody else gave more back meanwhile
