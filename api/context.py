@@ -15,10 +15,12 @@ from flask import current_app
 
 from api.auth import Doorman
 from api.hangups import Hangups
+from api.life import Life
 from api.probe import Probe
 from config.redis import blocking, commands
 from config.settings import Settings
 from config.tenants import Tenants
+from fleet.changes import Changes
 from fleet.models import Fleet
 from governance.audit import Audit
 from scheduler.ledger import Ledger
@@ -52,12 +54,14 @@ class Rooms:
     doorman: Doorman
     ledger: Ledger
     fleet: Fleet
+    changes: Changes
     inbox: Inbox
     reaper: Reaper
     audit: Audit
     probe: Probe
     hangups: Hangups
     seats: Seats
+    life: Life = field(default_factory=Life)
     began_at: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _started: threading.Event = field(default_factory=threading.Event)
@@ -88,6 +92,7 @@ def open_rooms(settings: Settings) -> Rooms:
         doorman=Doorman(settings, Tenants(settings)),
         ledger=ledger,
         fleet=Fleet(client, settings),
+        changes=Changes(client, settings.redis.prefix),
         inbox=Inbox(client, blocking(settings), settings.redis.prefix),
         reaper=Reaper(ledger),
         audit=Audit(client, settings.redis.prefix),

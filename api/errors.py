@@ -72,6 +72,7 @@ CODES: Mapping[str, Kind] = {
     # Rejected: loads and unloads
     "model_busy": Kind(409, INVALID),
     "no_worker": Kind(503, SERVER),
+    "insufficient_memory": Kind(409, INVALID),
     # Evicted: left the line unserved
     "queue_timeout": Kind(503, SERVER, retry=True),
     "cancelled": Kind(409, INVALID),

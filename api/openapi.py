@@ -182,6 +182,9 @@ def _answers(
         documented[str(status)] = {"description": http.HTTPStatus(status).phrase, "content": content}
         if measured:
             documented[str(status)]["headers"] = MEASUREMENTS
+    if streams and not answers:
+        content = {"text/event-stream": {"schema": {"type": "string", "description": "Server-sent events."}}}
+        documented["200"] = {"description": "OK", "content": content}
     return documented
 
 

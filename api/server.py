@@ -87,7 +87,9 @@ def configuration(settings: Settings) -> dict[str, Any]:
 def start_rooms(worker: Any) -> None:
     """Called in each new process once its app is made: begin to listen before the first request comes."""
     settle()
-    worker.wsgi.extensions[EXTENSION].start()
+    here = worker.wsgi.extensions[EXTENSION]
+    here.life.goes_on = lambda: bool(worker.alive)
+    here.start()
 
 
 def stop_rooms(_server: Any, worker: Any) -> None:

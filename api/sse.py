@@ -1,7 +1,8 @@
 """Server-sent events (WHATWG HTML, 9.2), in the part of them that all clients read right.
 
-Only `event:` and `data:` lines are ever written. An `id:` or `retry:` line would be remembered by OpenAI's
-SDK, which then takes the next keep-alive for an event without data and fails. Keep-alives are comments.
+Only `event:` and `data:` lines are written to clients of the SDKs. An `id:` or `retry:` line would be
+remembered by OpenAI's, which then takes the next keep-alive for an event without data and fails. Keep-alives
+are comments.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ def _encode(name: str, data: dict[str, object]) -> bytes:
     if name:
         return b"event: %b\ndata: %b\n\n" % (name.encode(), orjson.dumps(data))
     return b"data: %b\n\n" % orjson.dumps(data)
+
+
+def encode_one(name: str, data: dict[str, object], id: str | None = None) -> bytes:
+    """One event, with an `id:` for browsers' EventSource to come back with; never for an SDK (see above)."""
+    return _encode(name, data) if id is None else b"id: %b\n%b" % (id.encode(), _encode(name, data))
 
 
 def after(frames: Iterable[Frame], number: int) -> list[Frame]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from api.openapi import Api
-from api.routes import admin, chat, health, models, responses
+from api.routes import admin, chat, feed, health, models, responses
 
 
 def register(api: Api) -> None:
     """Put all families into the app and its document."""
-    for family in (responses, chat, models, health, admin):
+    for family in (responses, chat, models, health, admin, feed):
         api.register_blueprint(family.routes)

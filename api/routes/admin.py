@@ -1,4 +1,4 @@
-"""/v1/admin: the Runtime Admin API, as far as loading and unloading go."""
+"""/v1/admin: the Runtime Admin API, the live control plane."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from flask import Response
 from api.access import Access
 from api.answering import json_response
 from api.auth import caller
-from api.capabilities import thinking_modes
 from api.context import rooms
 from api.errors import NotFound, UnprocessableRequest
 from api.openapi import Family
+from api.panel import show_memory, show_model, show_operation
+from api.prefer import await_end, wait_wanted
 from api.routes.outcomes import STORAGE
-from api.schemas.admin import AdminModelList, ChangedModel, LoadRequest, OperationObject
-from config.backends import BACKENDS
-from fleet.models import Change, ModelRow
-from fleet.operation import Operation
-from fleet.states import ModelState
+from api.routes.parameters import PREFER
+from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, GpuMemory, OperationObject
+from api.schemas.load import EVICT, LoadRequest
+from fleet.change import Change, Wish
 
 logger = logging.getLogger("api")
 
@@ -33,10 +33,42 @@ _NAME = {"name": "The model's name; it may hold slashes."}
 def list_admin_models() -> Response:
     """List the models with their live state
 
-    `definition` is what the configuration says, the rest is how it is now: `unloaded`, `loading`, `loaded`
-    (answers requests), `unloading` (finishes those it has) or `failed` (`last_error` says why).
+    `definition` and the `configured_` fields are what the configuration says, the rest is how it is now:
+    `unloaded`, `loading`, `loaded` (answers requests), `unloading` (finishes those it has) or `failed`
+    (`last_error` says why). The value in force of a live field is that of `load_override` if the key is
+    there, null included, else that of `definition`.
     """
-    return json_response({"models": [_show(row) for row in rooms().fleet.rows()]})
+    here = rooms()
+    rows = here.fleet.rows(closely=True)
+    return json_response({"models": [show_model(row, here.settings) for row in rows]})
+
+
+@routes.endpoint(
+    "/v1/admin/models/<path:name>",
+    access=Access.ADMIN,
+    answers={200: AdminModel},
+    path=_NAME,
+    errors=("unknown_model", *STORAGE),
+)
+def retrieve_admin_model(name: str) -> Response:
+    """Fetch one model with its live state
+
+    The same row as in the list.
+    """
+    here = rooms()
+    return json_response(show_model(here.fleet.row(name), here.settings))
+
+
+@routes.endpoint("/v1/admin/gpu-memory", access=Access.ADMIN, answers={200: GpuMemory}, errors=STORAGE)
+def show_gpu_memory() -> Response:
+    """Show the GPUs' memory, and what the models take of it
+
+    As the workers measured it within the last seconds. Where a GPU cannot be read, or there is none, `error`
+    says why.
+    """
+    here = rooms()
+    rows, workers = here.fleet.rows(), here.fleet.workers()
+    return json_response(show_memory(rows, workers, here.settings))
 
 
 @routes.endpoint(
@@ -47,15 +79,33 @@ def list_admin_models() -> Response:
     mistaken=UnprocessableRequest,
     answers={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
-    errors=("unknown_model", "model_unloading", "invalid_load_request", "no_worker", *STORAGE),
+    headers=(PREFER,),
+    errors=(
+        "unknown_model",
+        "model_unloading",
+        "model_loading",
+        "invalid_load_request",
+        "insufficient_memory",
+        "no_worker",
+        *STORAGE,
+    ),
 )
 def load_model(body: dict[str, Any], name: str) -> Response:
     """Load a model
 
-    202 when a load has begun: poll `operation`. 200 when the model is loaded or loading already. The replicas
-    are all-or-nothing: if one fails, the model is `failed`.
+    202 when a load has begun: poll `operation`, follow `/v1/admin/events`, or send `Prefer: wait=N` and get
+    200 with the row as it is when the load has ended, `loaded` or `failed`. 200 when the model is loaded or
+    loading already. The replicas are all-or-nothing: if one fails, the model is `failed` and the others stop.
+
+    `replicas` and the fields of the model's backend (`load_constraints`) count for this load only. 422: a
+    field is unknown, of another type, or under its minimum. 400 `invalid_load_request`: its value is wrong
+    for this model, fields contradict each other, or the model is loaded already. 409: the model is being
+    unloaded, or there is no room (`insufficient_memory`, with the numbers). With `evictModel` that model is
+    unloaded first.
     """
-    return _answer(name, rooms().fleet.load(name, body.get("replicas")))
+    override = {key: value for key, value in body.items() if key not in ("replicas", EVICT)}
+    wish = Wish(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))
+    return _answer(name, rooms().fleet.load(name, wish))
 
 
 @routes.endpoint(
@@ -64,13 +114,15 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     access=Access.ADMIN,
     answers={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
+    headers=(PREFER,),
     errors=("unknown_model", "model_loading", *STORAGE),
 )
 def unload_model(name: str) -> Response:
     """Unload a model
 
-    202 when an unload has begun: poll `operation`. 200 when the model is unloaded or unloading already. What
-    waits is cancelled, what runs may finish.
+    202 when an unload has begun: poll `operation`, follow `/v1/admin/events`, or send `Prefer: wait=N`. 200
+    when the model is unloaded or unloading already. What waits is cancelled with `model_unloading`, what runs
+    may finish (for `limits.unload_timeout_s`), then the engines end and their memory is free.
     """
     return _answer(name, rooms().fleet.unload(name))
 
@@ -85,88 +137,40 @@ def unload_model(name: str) -> Response:
 def retrieve_operation(id: str) -> Response:
     """Poll a load or unload
 
-    Its progress (0 to 1), stage, and error if it failed. Kept for a day after its end.
+    Its progress (0 to 1), stage, how long it will still take by what earlier ones took, and its result or its
+    error. Kept for a day after its end.
     """
     operation = rooms().fleet.operation(id)
     if operation is None:
         raise NotFound(f"there is no operation {id}", param="id")
-    return json_response(_show_operation(operation))
+    return json_response(show_operation(operation))
 
 
 def _answer(name: str, change: Change) -> Response:
     from tasks.lifecycle import ring  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
-    _record(name, change)
+    here = rooms()
+    for begun in filter(None, (change.first, change)):
+        _record(begun)
     ring(change)
-    operation = _show_operation(change.operation) if change.operation else None
-    shown = _show(rooms().fleet.row(name)) | {"operation": operation}
-    return json_response(shown, 202 if change.assignments else 200)
+    operation, headers = change.operation, {}
+    wait_s = wait_wanted()
+    if wait_s and operation and (awaited := await_end(here, operation, wait_s)):
+        operation, headers = awaited, {"Preference-Applied": f"wait={wait_s}"}
+    shown = show_model(here.fleet.row(name), here.settings)
+    shown["operation"] = show_operation(operation) if operation else None
+    going_on = change.begun and operation is not None and not operation.status.is_terminal
+    if going_on and operation:
+        headers["Location"] = f"/v1/admin/operations/{operation.id}"
+    return json_response(shown, 202 if going_on else 200, headers)
 
 
-def _record(name: str, change: Change) -> None:
-    if not change.operation or not change.assignments:
+def _record(change: Change) -> None:
+    if not change.operation or not change.begun:
         return
+    operation = change.operation
     try:
-        rooms().audit.record(caller().tenant.name, change.operation.kind, name, change.operation.id)
+        rooms().audit.record(caller().tenant.name, operation.kind, operation.model, operation.id)
     except redis.RedisError:
         # it has begun already; refusing now would only hide it
-        logger.exception("%s %s is missing in the audit chain", change.operation.id, name)
-
-
-def _show_operation(operation: Operation) -> dict[str, Any]:
-    return {
-        "id": operation.id,
-        "object": "operation",
-        "kind": operation.kind,
-        "model": operation.model,
-        "status": str(operation.status),
-        "stage": operation.stage,
-        "progress": operation.progress,
-        "error": operation.error,
-        "created_at": operation.created_at,
-        "finished_at": operation.finished_at,
-    }
-
-
-def _show(row: ModelRow) -> dict[str, Any]:
-    model = row.definition
-    return {
-        "name": row.name,
-        "resolved_backend": model.backend,
-        "configured_enabled": model.enabled,
-        "runtime_state": str(row.state),
-        "is_loaded": row.state is ModelState.LOADED,
-        "replicas": row.replicas,
-        "replica_max": model.replica_max,
-        "loaded_replicas": row.loaded_replicas,
-        "inflight_requests": row.inflight,
-        "queue_depth": row.queue_depth,
-        "runtime_inflight": row.inflight,
-        "configured_target_inflight": model.target_inflight,
-        "effective_target_inflight": model.target_inflight,
-        "last_error": row.last_error,
-        "operation_id": row.operation_id,
-        "loaded_at": row.loaded_at,
-        "load_constraints": BACKENDS[model.backend].load_constraints,
-        "capabilities": {
-            "modalities": ["text"],
-            "multi_turn": True,
-            "thinking_modes": list(thinking_modes(model)),
-        },
-        "definition": {
-            "backend": model.backend,
-            "device": model.device,
-            "prompt_format": model.prompt_format,
-            "enabled": model.enabled,
-            "replicas": model.replicas,
-            "replica_max": model.replica_max,
-            "target_inflight": model.target_inflight,
-            **_live_options(row),
-        },
-    }
-
-
-def _live_options(row: ModelRow) -> dict[str, Any]:
-    """The backend's fields that a load may change; the others hold paths and arguments."""
-    live = BACKENDS[row.definition.backend].load_constraints
-    return {name: row.definition.options.get(name) for name in live}
+        logger.exception("%s %s is missing in the audit chain", operation.id, operation.model)

@@ -11,7 +11,7 @@ from api.answering import json_response
 from api.context import Rooms, rooms
 from api.openapi import Family
 from api.schemas.models import Health
-from fleet.models import ModelRow
+from fleet.row import ModelRow
 from fleet.states import ModelState
 from scheduler.errors import StokerError
 

@@ -13,7 +13,7 @@ from api.context import rooms
 from api.openapi import Family
 from api.routes.outcomes import STORAGE
 from api.schemas.models import ModelList, ModelObject
-from fleet.models import ModelRow
+from fleet.row import ModelRow
 
 routes = Family(
     "models", __name__, description="The models, with the keys of OpenAI's and Anthropic's objects."

@@ -26,6 +26,14 @@ IDEMPOTENCY_KEY = _header(
     maxLength=255,
     pattern="^[!-~]+$",
 )
+PREFER = _header(
+    "Prefer",
+    "`wait=N` (RFC 7240): wait up to N seconds, at most 600, for the end instead of polling.",
+    pattern="^wait=[0-9]{1,3}$",
+)
+LAST_EVENT_ID = _header(
+    "Last-Event-ID", "The id of the last event that was heard of.", pattern="^[0-9]{1,20}-[0-9]{1,20}$"
+)
 STREAM = {
     "name": "stream",
     "in": "query",

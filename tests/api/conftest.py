@@ -53,6 +53,7 @@ def make_rooms(settings: Settings, under: Below) -> Rooms:
         doorman=Doorman(settings, Tenants(settings)),
         ledger=under.ledger,  # type: ignore[arg-type]
         fleet=under.fleet,  # type: ignore[arg-type]
+        changes=under.changes,  # type: ignore[arg-type]
         inbox=under.inbox,
         reaper=FakeReaper(),  # type: ignore[arg-type]
         audit=FakeAudit(),  # type: ignore[arg-type]

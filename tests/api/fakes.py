@@ -6,15 +6,20 @@ Inbox and tails are the real ones; only what they read comes from here.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import orjson
 
 from config.settings import ModelDefinition, Settings
-from fleet.models import Assignment, Change, ModelRow
+from fleet.change import Assignment, Change, Wish
+from fleet.changes import StateChange
+from fleet.memory import DeviceMemory
 from fleet.operation import Operation
+from fleet.row import ModelRow
 from fleet.states import ModelState, OperationStatus
+from fleet.worker import WorkerRow
 from scheduler.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
 from scheduler.ticket import Admission, Status, Ticket, TicketRow
 from streams.events import End, Event, TextDelta, Usage
@@ -154,9 +159,11 @@ class FakeFleet:
         self.states = dict.fromkeys(settings.models, ModelState.LOADED)
         self.operations: dict[str, Operation] = {}
         self.away = False
-        self.asked_replicas: int | None = None
+        self.wish = Wish()
+        self.operation_ids: dict[str, str] = {}
+        self.ends_after = -1  # looks at an operation after which it has completed; negative: never
 
-    def rows(self) -> list[ModelRow]:
+    def rows(self, *, closely: bool = False) -> list[ModelRow]:  # noqa: ARG002 - counts nothing
         if self.away:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [self._row(model) for model in self.settings.models.values()]
@@ -172,10 +179,23 @@ class FakeFleet:
     def _row(self, model: ModelDefinition) -> ModelRow:
         state = self.states[model.name]
         loaded = int(state is ModelState.LOADED)
-        return ModelRow(model.name, model, state, model.replicas, loaded, 0, 2, loaded_at=1_700_000_000.5)
+        return ModelRow(
+            model.name,
+            model,
+            state,
+            model.replicas,
+            loaded,
+            0,
+            2,
+            loaded_at=1_700_000_000.5,
+            operation_id=self.operation_ids.get(model.name),
+        )
 
-    def load(self, name: str, replicas: int | None = None) -> Change:
-        self.asked_replicas = replicas
+    def workers(self) -> list[WorkerRow]:
+        return [WorkerRow("w", "cpu", 1, 0.0, memory=DeviceMemory("host:here", 1000, 400, (), "no driver"))]
+
+    def load(self, name: str, wish: Wish) -> Change:
+        self.wish = wish
         return self._change("load", name, ModelState.LOADING, (ModelState.LOADED, ModelState.LOADING))
 
     def unload(self, name: str) -> Change:
@@ -184,15 +204,41 @@ class FakeFleet:
     def _change(self, kind: str, name: str, state: ModelState, done: tuple[ModelState, ...]) -> Change:
         self.row(name)
         if self.states[name] in done:
-            return Change(None)
+            return Change(kind, None)
         self.states[name] = state
         id = f"{kind}_{len(self.operations)}"
         operation = Operation(id, kind, name, OperationStatus.PENDING, "waiting", 0.0, None, 1.5, None)
         self.operations[id] = operation
-        return Change(operation, (Assignment("a", "w"),))
+        return Change(kind, operation, (Assignment("a", "w"),), begun=True)
 
     def operation(self, id: str) -> Operation | None:
+        self.ends_after -= 1
+        if self.ends_after == 0:
+            done = replace(self.operations[id], status=OperationStatus.COMPLETED, finished_at=2.5)
+            self.operations[id] = done
+            self.states[done.model] = ModelState.LOADED if done.kind == "load" else ModelState.UNLOADED
         return self.operations.get(id)
+
+
+class FakeChanges:
+    """No model changes unless a test says so."""
+
+    def __init__(self, fleet: FakeFleet) -> None:
+        self.fleet = fleet
+        self.entries: list[StateChange] = []
+
+    def last(self) -> str:
+        if self.fleet.away:
+            raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
+        return self.entries[-1].id if self.entries else "0-0"
+
+    def read(self, after: str, wait_s: float = 0.0) -> list[StateChange]:
+        deadline = time.monotonic() + min(wait_s, 0.02)
+        while not (news := [entry for entry in self.entries if entry.id > after]):
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(0.002)
+        return news
 
 
 class FakeProbe:
@@ -227,9 +273,11 @@ class Below:
     inbox: FakeInbox
     ledger: FakeLedger
     fleet: FakeFleet
+    changes: FakeChanges
 
 
 def below(settings: Settings) -> Below:
     store = FakeStore()
     inbox = FakeInbox(store)
-    return Below(store, inbox, FakeLedger(store, inbox), FakeFleet(settings))
+    fleet = FakeFleet(settings)
+    return Below(store, inbox, FakeLedger(store, inbox), fleet, FakeChanges(fleet))

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.schemas.admin import AdminModelList, ChangedModel, OperationObject
+from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, OperationObject
 from api.schemas.models import Health, ModelList, ModelObject
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
@@ -67,7 +67,10 @@ def test_an_administrator_sees_the_live_state(admin: FlaskClient) -> None:
     listed = admin.get("/v1/admin/models").json
     assert AdminModelList().validate(listed) == {}
     assert [model["runtime_state"] for model in listed["models"]] == ["loaded", "loaded"]
-    assert "model_path" not in listed["models"][0]["definition"]
+    one = admin.get("/v1/admin/models/org/deaf").json
+    assert one in listed["models"]
+    assert AdminModel().validate(one) == {}
+    assert admin.get("/v1/admin/models/nobody").status_code == 404
 
 
 def test_a_load_is_an_operation_to_poll(admin: FlaskClient, rooms_below: Below) -> None:
@@ -75,7 +78,7 @@ def test_a_load_is_an_operation_to_poll(admin: FlaskClient, rooms_below: Below) 
     answer = admin.post("/v1/admin/models/org/deaf/load", json={"replicas": 2})
     assert answer.status_code == 202
     assert ChangedModel().validate(answer.json) == {}
-    assert (answer.json["runtime_state"], rooms_below.fleet.asked_replicas) == ("loading", 2)
+    assert (answer.json["runtime_state"], rooms_below.fleet.wish.replicas) == ("loading", 2)
     operation = admin.get(f"/v1/admin/operations/{answer.json['operation']['id']}").json
     assert operation == answer.json["operation"]
     assert OperationObject().validate(operation) == {}

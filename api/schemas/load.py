@@ -1,0 +1,61 @@
+"""The body of a load: made from the backends' tables, so that none of it is written twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import fields
+
+from api.schemas.fields import Number, Text, Whole
+from api.schemas.shape import Shape
+from config.backends import BACKENDS, live_fields, owners
+from config.option import Live
+
+EVICT = "evictModel"
+
+
+def _field(name: str, live: Live) -> fields.Field[Any]:
+    """A field that takes the right type at or over the minimum: what else is wrong is no matter of shape."""
+    shown = live.shown
+    about = _about(name, shown)
+    made: fields.Field[Any]
+    if shown["kind"] in ("integer", "integer_or_null"):
+        made = Whole(about, least=shown["minimum"])
+    elif shown["kind"] == "float":
+        made = Number(about, least=shown["minimum"])
+    else:
+        made = Text(about, least=1, most=512)
+    made.allow_none = live.nullable
+    return made
+
+
+def _about(name: str, shown: Mapping[str, Any]) -> str:
+    backends = owners(name)
+    option = BACKENDS[backends[0]].option(name)
+    allowed = shown.get("allowed_values")
+    return (
+        f"{', '.join(backends)}: {option.about if option else ''}."
+        + (f" One of {', '.join(map(str, allowed))}." if allowed else "")
+        + (f" At most {shown['maximum']}." if "maximum" in shown and not allowed else "")
+    )
+
+
+class LoadBody(Shape):
+    """How to load a model; an empty object, or no body, takes everything from the configuration."""
+
+    closed = True  # an override that is not known must not be dropped in silence
+
+    replicas = Whole("How many replicas, for this load only; at most the model's `replica_max`.", least=1)
+
+
+LoadRequest: type[Shape] = type(
+    "LoadRequest",
+    (LoadBody,),
+    {
+        "__doc__": LoadBody.__doc__,
+        EVICT: Text("A model to unload first, to make room.", least=1, most=256),
+        **{name: _field(name, live) for name, live in live_fields().items()},
+    },
+)
+"""All that a load may say, of any backend. What does not belong to the model's own is 400."""

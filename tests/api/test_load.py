@@ -1,0 +1,236 @@
+"""What a load may ask for: the split of 422, 400 and 409 (Runtime Admin API, "Validation behavior")."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import redis
+from flask import Flask
+from flask.testing import FlaskClient
+
+import tasks.lifecycle
+from api.app import create_app
+from api.context import open_rooms
+from api.schemas.load import LoadRequest
+from config.backends import BACKENDS
+from config.settings import ModelDefinition, RedisSettings, Settings
+from fleet.memory import DeviceMemory
+from fleet.models import Fleet
+from tests.api.conftest import ADMIN_KEY, tenants
+from tests.conftest import Server
+from tests.scheduler.house import House
+from tests.seeds import RUNTIME_ADMIN_API
+
+# every example of that section: body, status, the field it is about
+EXAMPLES: list[tuple[str, dict[str, Any], int, str]] = [
+    ("llama_cpp", {"gguf_n_ctx": 0}, 422, "gguf_n_ctx"),
+    ("exllamav3", {"exllama_cache_size": 0}, 422, "exllama_cache_size"),
+    ("exllamav3", {"exllama_max_rq_tokens": 0}, 422, "exllama_max_rq_tokens"),
+    ("llama_cpp", {"gguf_type_k": "q8-0"}, 400, "gguf_type_k"),
+    ("llama_cpp", {"gguf_type_k": "foo"}, 400, "gguf_type_k"),
+    ("exllamav3", {"exllama_cache_k_bits": 8}, 400, "exllama_cache_k_bits"),
+    (
+        "exllamav3",
+        {"exllama_cache_quant": "8", "exllama_cache_k_bits": 8, "exllama_cache_v_bits": 8},
+        400,
+        "exllama_cache_k_bits",
+    ),
+    ("exllamav3", {"exllama_cache_size": 8000}, 400, "exllama_cache_size"),
+    ("exllamav3", {"exllama_cache_quant": "fp16"}, 400, "exllama_cache_quant"),
+    ("llama_server", {"llama_server_spec_type": "medusa"}, 400, "llama_server_spec_type"),
+    ("llama_server", {"llama_server_spec_draft_n_max": 7}, 400, "llama_server_spec_draft_n_max"),
+    ("llama_server", {"llama_server_spec_draft_p_min": 1.5}, 400, "llama_server_spec_draft_p_min"),
+    ("llama_cpp", {"exllama_cache_size": 512}, 400, "exllama_cache_size"),
+    ("vllm", {"llama_server_n_ctx": 512}, 400, "llama_server_n_ctx"),
+    # and what follows from the same rules
+    ("llama_cpp", {"gguf_n_ctx": "8192"}, 422, "gguf_n_ctx"),
+    ("llama_cpp", {"gguf_n_ctx": None}, 422, "gguf_n_ctx"),
+    ("llama_cpp", {"gguf_n_ctx": 4096.0}, 422, "gguf_n_ctx"),
+    ("llama_cpp", {"gguf_n_ctx": True}, 422, "gguf_n_ctx"),
+    ("llama_cpp", {"gguf_flash_attn": "maybe"}, 400, "gguf_flash_attn"),
+    ("llama_cpp", {"gguf_flash_attn": None}, 422, "gguf_flash_attn"),
+    ("llama_cpp", {"nothing_known": 1}, 422, "nothing_known"),
+    ("llama_cpp", {"gguf_n_gpu_layers": 1}, 422, "gguf_n_gpu_layers"),  # configured, not overridden
+    ("llama_server", {"llama_server_mmproj": "x"}, 422, "llama_server_mmproj"),
+    ("exllamav3", {"exllama_cache_k_bits": 1, "exllama_cache_v_bits": 8}, 422, "exllama_cache_k_bits"),
+    ("exllamav3", {"exllama_cache_k_bits": 9, "exllama_cache_v_bits": 8}, 400, "exllama_cache_k_bits"),
+    ("exllamav3", {"exllama_cache_k_bits": None, "exllama_cache_v_bits": 8}, 400, "exllama_cache_k_bits"),
+    ("exllamav3", {"exllama_cache_quant": "8,9"}, 400, "exllama_cache_quant"),
+    ("vllm", {"vllm_max_model_len": 255}, 422, "vllm_max_model_len"),
+    ("vllm_serve", {"vllm_speculative_method": "two words"}, 400, "vllm_speculative_method"),
+    ("ct2", {"gguf_n_ctx": 512}, 400, "gguf_n_ctx"),
+    ("openai_remote", {"vllm_max_pixels": 200704}, 400, "vllm_max_pixels"),
+    ("stub", {"llama_server_n_ctx": 512}, 400, "llama_server_n_ctx"),
+    ("stub", {"replicas": 0}, 422, "replicas"),
+    ("stub", {"replicas": 5}, 400, "replicas"),
+    ("stub", {"evictModel": 3}, 422, "evictModel"),
+    ("stub", {"evictModel": "m-stub"}, 400, "evictModel"),
+    ("stub", {"evictModel": "nobody"}, 404, "evictModel"),
+]
+TAKEN: list[tuple[str, dict[str, Any]]] = [
+    *[
+        (backend, example["body"])
+        for example in RUNTIME_ADMIN_API["load_bodies"]
+        for backend in ([example["backend"]] if example["backend"] != "any" else BACKENDS)
+    ],
+    ("llama_cpp", {"gguf_type_k": None, "gguf_type_v": None}),
+    ("exllamav3", {"exllama_cache_k_bits": None, "exllama_cache_v_bits": None}),
+    ("vllm", {"vllm_kv_cache_dtype": "fp8_ds_mla"}),  # the service takes any that vLLM knows
+    ("vllm", {"vllm_max_model_len": 1000}),  # a step is what a form offers
+    ("vllm", {"vllm_speculative_method": None, "vllm_speculative_model": None}),
+    ("llama_server", {"llama_server_spec_type": None}),
+    ("llama_server", {"llama_server_spec_draft_p_min": 1}),
+    ("stub", {}),
+]
+
+
+@pytest.fixture
+def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient, House]]:
+    """The API over a real fleet: a model of each backend, and a worker that takes none up."""
+    models = {
+        f"m-{name}": ModelDefinition(
+            f"m-{name}",
+            name,
+            model_path="/models/x",
+            replica_max=4,
+            options={option.name: option.default for option in backend.options},
+        )
+        for name, backend in BACKENDS.items()
+    }
+    settings = Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        models=models,
+        tenants=tenants(),
+    )
+    client = redis.Redis.from_url(settings.redis.url)
+    house = House(client, settings)
+    house.register("w1")
+    app: Flask = create_app(settings, open_rooms(settings))
+    http = app.test_client()
+    http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
+    yield http, house
+    client.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_bells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
+
+
+def fleet_is_as_it_was(house: House) -> bool:
+    return all(row.state == "unloaded" and row.operation_id is None for row in house.fleet.rows())
+
+
+@pytest.mark.parametrize(
+    ("backend", "body", "status", "param"), EXAMPLES, ids=[f"{b}-{body}" for b, body, _, _ in EXAMPLES]
+)
+def test_a_wrong_load_is_refused_by_its_kind_and_changes_nothing(
+    loadable: tuple[FlaskClient, House], backend: str, body: dict[str, Any], status: int, param: str
+) -> None:
+    http, house = loadable
+    answer = http.post(f"/v1/admin/models/m-{backend}/load", json=body)
+    codes = {422: "unprocessable_request", 400: "invalid_load_request", 404: "unknown_model"}
+    error = answer.json["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (status, codes[status], param)
+    assert param in error["message"] or status == 404
+    assert fleet_is_as_it_was(house)
+
+
+@pytest.mark.parametrize(("backend", "body"), TAKEN, ids=[f"{b}-{body}" for b, body in TAKEN])
+def test_a_right_load_begins_and_its_override_is_shown_by_key(
+    loadable: tuple[FlaskClient, House], backend: str, body: dict[str, Any]
+) -> None:
+    http, house = loadable
+    answer = http.post(f"/v1/admin/models/m-{backend}/load", json=body)
+    assert (answer.status_code, answer.json["runtime_state"]) == (202, "loading")
+    override = {key: value for key, value in body.items() if key != "replicas"}
+    assert answer.json["load_override"] == override
+    assert answer.json["replicas"] == body.get("replicas", 1)
+    configured = answer.json["definition"]
+    assert {key: configured[key] for key in override} == {
+        key: BACKENDS[backend].option(key).default  # type: ignore[union-attr]
+        for key in override
+    }, "an override changes no definition"
+    change = house.fleet.operation(answer.json["operation"]["id"])
+    assert change
+    replica = next(iter(house.client.smembers(f"{house.prefix}hosts:w1"))).decode()
+    start = house.fleet.replica_starting(replica, "w1", house.incarnations["w1"])
+    assert start
+    assert (start.model, start.override) == (f"m-{backend}", override)
+
+
+def test_overrides_on_a_loaded_model_are_400(loadable: tuple[FlaskClient, House]) -> None:
+    http, house = loadable
+    house.load("m-llama_cpp")
+    for body in ({"gguf_n_ctx": 8192}, {"replicas": 1}):
+        answer = http.post("/v1/admin/models/m-llama_cpp/load", json=body)
+        error = answer.json["error"]
+        assert (answer.status_code, error["code"], error["param"]) == (
+            400,
+            "invalid_load_request",
+            next(iter(body)),
+        )
+    again = http.post("/v1/admin/models/m-llama_cpp/load", json={})
+    assert (again.status_code, again.json["load_override"]) == (200, {})
+
+
+def test_a_load_of_a_loading_model_is_200_if_it_asks_for_the_same(
+    loadable: tuple[FlaskClient, House],
+) -> None:
+    http, _ = loadable
+    url = "/v1/admin/models/m-llama_cpp/load"
+    first = http.post(url, json={"gguf_n_ctx": 8192}).json["operation"]["id"]
+    for same in ({}, {"gguf_n_ctx": 8192}, {"gguf_n_ctx": 8192, "replicas": 1}):
+        answer = http.post(url, json=same)
+        assert (answer.status_code, answer.json["operation"]["id"]) == (200, first)
+    assert http.post(url, json={"gguf_n_ctx": 4096}).status_code == 400
+
+
+def test_a_load_while_unloading_is_409(loadable: tuple[FlaskClient, House]) -> None:
+    http, house = loadable
+    house.load("m-stub")
+    house.fleet.unload("m-stub")
+    for body in ({}, {"replicas": 2}):
+        answer = http.post("/v1/admin/models/m-stub/load", json=body)
+        assert (answer.status_code, answer.json["error"]["code"]) == (409, "model_unloading")
+
+
+def test_a_load_without_room_is_409_with_the_numbers(loadable: tuple[FlaskClient, House]) -> None:
+    http, house = loadable
+    house.fleet.report_artifacts({"m-stub": 9000})
+    house.fleet.report_memory("w1", house.incarnations["w1"], DeviceMemory("gpu", 24000, 8000))
+    answer = http.post("/v1/admin/models/m-stub/load", json={})
+    error = answer.json["error"]
+    assert (answer.status_code, error["code"]) == (409, "insufficient_memory")
+    assert "9000 MiB" in error["message"]
+    assert "8000 of 24000 MiB" in error["message"]
+    assert fleet_is_as_it_was(house)
+
+
+def test_the_document_describes_every_field_of_a_load(loadable: tuple[FlaskClient, House]) -> None:
+    http, _ = loadable
+    properties = http.get("/openapi.json").json["components"]["schemas"]["LoadRequest"]["properties"]
+    live = {name for backend in BACKENDS.values() for name in backend.live}
+    assert set(properties) == live | {"replicas", "evictModel"} == set(LoadRequest().fields)
+    assert all(entry["description"] for entry in properties.values())
+    assert properties["gguf_n_ctx"]["minimum"] == 1
+    assert properties["exllama_cache_quant"]["type"] == ["string", "null"]
+
+
+def test_a_definition_hides_secrets_and_shows_all_else(
+    loadable: tuple[FlaskClient, House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http, house = loadable
+    model = house.settings.models["m-vllm_serve"]
+    secret = replace(model, options={**model.options, "vllm_serve_environment": {"HF_TOKEN": "hf_secret"}})
+    fleet: Fleet = http.application.extensions["stoker"].fleet
+    monkeypatch.setattr(fleet, "settings", replace(house.settings, models={"m-vllm_serve": secret}))
+    answer = http.get("/v1/admin/models/m-vllm_serve")
+    assert "hf_secret" not in answer.text
+    assert answer.json["definition"]["vllm_serve_environment"] == "***"
+    assert answer.json["definition"]["vllm_serve_binary"] is None
