@@ -109,15 +109,38 @@ def _reach(function: Any) -> Any:
 @cli.command("load")
 @click.argument("name")
 @click.option("--replicas", type=click.IntRange(1), help="How many (default: as configured).")
+@click.option("--set", "fields", multiple=True, metavar="FIELD=VALUE", help="Change a field for this load.")
+@click.option("--evict", metavar="MODEL", help="Unload this model first, to make room.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
 @_reach
-def run_load(name: str, replicas: int | None, wait: bool, url: str | None) -> None:
-    """Load a configured model."""
+def run_load(  # noqa: PLR0913 - one parameter for each option
+    name: str,
+    *,
+    replicas: int | None,
+    fields: tuple[str, ...],
+    evict: str | None,
+    wait: bool,
+    url: str | None,
+) -> None:
+    """Load a configured model; `stoker status --json` lists the fields that a load may change."""
     from stoker.lifecycle import change, show_change  # noqa: PLC0415
 
     client = _admin(url)
-    row = change(client, "load", name, **({} if replicas is None else {"replicas": replicas}))
+    asked = {"replicas": replicas, "evictModel": evict}
+    body = {key: value for key, value in asked.items() if value is not None}
+    row = change(client, "load", name, **body, **dict(map(_assignment, fields)))
     show_change(client, "load", row, Screen(), wait=wait)
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """FIELD=VALUE; the value is JSON (`null`, `8192`), or else a text."""
+    field, sign, value = text.partition("=")
+    if not field or not sign:
+        raise click.BadParameter(f"{text} is not FIELD=VALUE", param_hint="--set")
+    try:
+        return field, json.loads(value)
+    except ValueError:
+        return field, value
 
 
 @cli.command("unload")
@@ -141,6 +164,15 @@ def run_status(as_json: bool, url: str | None) -> None:
 
     models = _admin(url).get("/v1/admin/models").get("models", [])
     click.echo(json.dumps(models, indent=2) if as_json else "\n".join(table(models)))
+
+
+@cli.command("gpus")
+@_reach
+def run_gpus(url: str | None) -> None:
+    """Show the memory of the GPUs, and what the models take."""
+    from stoker.lifecycle import memory  # noqa: PLC0415
+
+    click.echo("\n".join(memory(_admin(url).get("/v1/admin/gpu-memory"))))
 
 
 @cli.command("ask")

@@ -12,7 +12,7 @@ from stoker.screen import Screen
 POLL_S = 0.2
 UNDER_WAY = ("pending", "running")
 DONE = {"load": "loaded", "unload": "unloaded"}
-COLUMNS = ("name", "state", "replicas", "running", "waiting")
+COLUMNS = ("name", "state", "replicas", "running", "waiting", "memory")
 
 
 def change(client: Client, kind: str, name: str, **body: object) -> dict[str, Any]:
@@ -51,19 +51,44 @@ def progress(operation: Mapping[str, Any]) -> str:
     share = operation.get("progress")
     done = f" {100 * share:.0f} %" if isinstance(share, (int, float)) and share > 0 else ""
     stage = operation.get("stage")
-    return f"{operation.get('model')}: {operation.get('kind')}ing{done}{f' ({stage})' if stage else ''}"
+    left = operation.get("eta_s")
+    eta = f", about {left:.0f} s left" if isinstance(left, (int, float)) and left >= 1 else ""
+    return f"{operation.get('model')}: {operation.get('kind')}ing{done}{f' ({stage})' if stage else ''}{eta}"
 
 
 def table(models: list[dict[str, Any]]) -> list[str]:
     """The models and their states, as lines of a table; why one failed stands below it."""
-    rows = [COLUMNS, *(_row(model) for model in models)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
-    lines: list[str] = []
-    for row, model in zip(rows, [{}, *models], strict=True):
-        lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-        if model.get("last_error"):
-            lines.append(f"  {model['last_error']}")
-    return lines
+    lines = _aligned([COLUMNS, *(_row(model) for model in models)])
+    below = [f"  {model['last_error']}" if model.get("last_error") else "" for model in ({}, *models)]
+    return [line for pair in zip(lines, below, strict=True) for line in pair if line]
+
+
+def memory(shown: Mapping[str, Any]) -> list[str]:
+    """The GPUs and what is taken of them, what each model takes or would, and why GPUs are missing."""
+    gpus = [(str(gpu["index"]), str(gpu["name"]), str(gpu["used_over_total"])) for gpu in shown["gpus"]]
+    models = [
+        (
+            str(model["name"]),
+            str(model["runtime_state"]),
+            _mib(model["vram_estimate_mib"]),
+            str(model["vram_estimate_source"]),
+        )
+        for model in shown["models"]
+    ]
+    lines = _aligned([("gpu", "name", "memory"), *gpus]) if gpus else []
+    lines += [str(shown["error"])] if shown.get("error") else []
+    return [*lines, "", *_aligned([("model", "state", "memory", "by"), *models])]
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _mib(mib: int | None) -> str:
+    return "" if mib is None else f"{mib} MiB"
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, ...]:
@@ -73,6 +98,7 @@ def _row(model: Mapping[str, Any]) -> tuple[str, ...]:
         f"{model.get('loaded_replicas', 0)}/{model.get('replicas', 0)}",
         str(model.get("inflight_requests", 0)),
         str(model.get("queue_depth", 0)),
+        _mib(model.get("vram_estimate_mib")),
     )
 
 

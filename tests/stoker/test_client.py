@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from stoker.client import ApiError, Client
 from stoker.command import cli
+from stoker.lifecycle import progress
 from stoker.ports import free_port
 from stoker.question import ask
 
@@ -131,18 +132,64 @@ def test_a_refusal_is_one_sentence(api, run):
 
 def test_status_is_a_table_with_the_reason_of_a_failure_below_its_model(api, run):
     rows = [
-        {"name": "a", "runtime_state": "loaded", "loaded_replicas": 1, "replicas": 1, "inflight_requests": 2},
+        {
+            "name": "a",
+            "runtime_state": "loaded",
+            "loaded_replicas": 1,
+            "replicas": 1,
+            "inflight_requests": 2,
+            "vram_estimate_mib": 700,
+        },
         {"name": "longer", "runtime_state": "failed", "replicas": 1, "last_error": "killed by SIGKILL"},
     ]
     api.answers = {"/v1/admin/models": [(200, {"models": rows})]}
 
     assert run("status")[1].splitlines() == [
-        "name    state   replicas  running  waiting",
-        "a       loaded  1/1       2        0",
+        "name    state   replicas  running  waiting  memory",
+        "a       loaded  1/1       2        0        700 MiB",
         "longer  failed  0/1       0        0",
         "  killed by SIGKILL",
     ]
     assert json.loads(run("status", "--json")[1]) == rows
+
+
+def test_a_load_may_change_fields_and_make_room(api, run):
+    done = {"name": "m", "runtime_state": "loaded", "operation": None}
+    api.answers = {"/v1/admin/models/m/load": [(200, done)]}
+
+    changes = ("--set", "gguf_n_ctx=8192", "--set", "gguf_type_k=q8_0", "--set", "exllama_cache_quant=null")
+    assert run("load", "m", *changes, "--evict", "other")[0] == 0
+    assert api.bodies == [
+        {"evictModel": "other", "gguf_n_ctx": 8192, "gguf_type_k": "q8_0", "exllama_cache_quant": None}
+    ]
+    assert run("load", "m", "--set", "gguf_n_ctx")[0] == 2
+
+
+def test_gpus_are_shown_with_what_the_models_take(api, run):
+    model = {
+        "name": "m",
+        "runtime_state": "loaded",
+        "vram_estimate_mib": 700,
+        "vram_estimate_source": "observed_load_delta",
+    }
+    gpu = {"index": 0, "name": "Card", "used_over_total": "1MiB / 2MiB"}
+    shown = {"gpus": [gpu], "models": [model], "error": None}
+    api.answers = {"/v1/admin/gpu-memory": [(200, shown), (200, {**shown, "gpus": [], "error": "no driver"})]}
+
+    assert run("gpus")[1].splitlines() == [
+        "gpu  name  memory",
+        "0    Card  1MiB / 2MiB",
+        "",
+        "model  state   memory   by",
+        "m      loaded  700 MiB  observed_load_delta",
+    ]
+    assert run("gpus")[1].splitlines()[0] == "no driver"
+
+
+def test_what_an_earlier_load_took_tells_how_long_this_one_will():
+    assert progress({"model": "m", "kind": "load", "progress": 0.5, "stage": "reading", "eta_s": 12.3}) == (
+        "m: loading 50 % (reading), about 12 s left"
+    )
 
 
 def test_a_question_is_streamed_and_timed(api, run):
