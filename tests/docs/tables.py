@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from api.errors import CODES
-from config.backends import AVAILABLE, BACKENDS, Option
+from config.backends import BACKENDS
 from config.fields import Section, Strict
+from config.option import Option
 from config.schema import ModelSchema, SettingsSchema, TenantSchema, option_field
 from config.settings import ROOT, ModelDefinition, Settings, Tenant
 from config.sources import KEYS, PLAIN
@@ -29,7 +30,7 @@ def tables() -> dict[str, Table]:
         "tenant": _of("field", TenantSchema(), _defaults(Tenant)),
         "model": _of("field", ModelSchema(), _defaults(ModelDefinition) | MADE_ELSEWHERE),
         "variables": _variables(),
-        **{f"options of {name}": _options(BACKENDS[name].options) for name in AVAILABLE},
+        **{f"options of {name}": _options(BACKENDS[name].options) for name in BACKENDS},
     }
 
 

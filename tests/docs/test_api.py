@@ -13,8 +13,8 @@ import pytest
 from api.access import Access, access_of
 from api.app import create_app
 from api.context import Seats
-from api.schemas.admin import LoadRequest
 from api.schemas.chat import ChatRequest
+from api.schemas.load import LoadRequest
 from api.schemas.responses import STATUSES, ResponsesRequest
 from config.keys import Keys
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings
@@ -24,6 +24,7 @@ BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/chat/completions": ChatRequest,
     "/v1/admin/models/stub/load": LoadRequest,
+    "/v1/admin/models/stoker-demo/load": LoadRequest,
 }
 QUIET = {"static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui"}
 
@@ -55,7 +56,13 @@ def parsed(words):
         elif word == "-d":
             body = json.loads(next(options))
         elif word == "-H":
-            assert next(options).split()[0] in ("$AUTH", "$ADMIN", "$JSON", "Idempotency-Key:")
+            assert next(options).split()[0] in (
+                "$AUTH",
+                "$ADMIN",
+                "$JSON",
+                "Idempotency-Key:",
+                "Prefer:",
+            )
         elif word.startswith("$URL"):
             url = word.removeprefix("$URL").replace("$ID", "resp_1").replace("$OPERATION", "load_1")
         else:
