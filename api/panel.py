@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.capabilities import modalities, multi_turn, thinking_modes
-from config.backends import BACKENDS
+from config.backends import BACKENDS, shown_options
 from config.settings import Settings
 from fleet.changes import StateChange
 from fleet.estimate import estimate
@@ -18,7 +18,6 @@ from fleet.worker import WorkerRow
 
 Json = dict[str, Any]
 
-HIDDEN = "***"
 COMMON = (
     "model_path",
     "backend",
@@ -84,15 +83,8 @@ def _weight(row: ModelRow, settings: Settings) -> Json:
 
 
 def _definition(row: ModelRow) -> Json:
-    model = row.definition
-    common = {name: getattr(model, name) for name in COMMON}
-    options = {
-        option.name: HIDDEN
-        if option.secret and model.options.get(option.name)
-        else model.options.get(option.name)
-        for option in BACKENDS[model.backend].options
-    }
-    return {**common, **options}
+    common = {name: getattr(row.definition, name) for name in COMMON}
+    return {**common, **shown_options(row.definition)}
 
 
 def show_operation(operation: Operation) -> Json:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import click
 
+from config.backends import shown_options
 from config.errors import ConfigError
 from config.keys import read_keys
 from config.load import load_settings
@@ -199,6 +200,8 @@ def run_config() -> None:
     if parts.password is not None:
         place = parts.netloc.rpartition("@")[2]
         shown["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{place}"))
+    for name, model in settings.models.items():
+        shown["models"][name]["options"] = shown_options(model)
     click.echo(json.dumps(shown, indent=2, default=str))
 
 

@@ -8,6 +8,7 @@ twice. The names carry a prefix of their backend's, as the Runtime Admin API has
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from config.backends.ctranslate2 import CT2
 from config.backends.exllama import EXLLAMAV3
@@ -17,6 +18,10 @@ from config.backends.remote import OPENAI_REMOTE
 from config.backends.stub import STUB
 from config.backends.vllm import VLLM, VLLM_SERVE
 from config.option import Backend, Live
+from config.settings import ModelDefinition
+
+HIDDEN = "***"
+"""What is shown of a secret."""
 
 BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
@@ -32,3 +37,12 @@ def owners(field: str) -> list[str]:
 def live_fields() -> dict[str, Live]:
     """What a load of any backend may change, by field name. A name that two backends share is one field."""
     return {name: live for backend in BACKENDS.values() for name, live in backend.live.items()}
+
+
+def shown_options(model: ModelDefinition) -> dict[str, Any]:
+    """The options of a model's backend as anybody may see them: a secret that is set is `HIDDEN`."""
+    given = model.options
+    return {
+        option.name: HIDDEN if option.secret and given.get(option.name) else given.get(option.name)
+        for option in BACKENDS[model.backend].options
+    }

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from api.panel import HIDDEN, show_memory, show_model, show_operation
+from api.panel import show_memory, show_model, show_operation
 from api.schemas.admin import AdminModel, GpuMemory, OperationObject
-from config.backends import BACKENDS
+from config.backends import BACKENDS, HIDDEN
 from config.settings import ModelDefinition, Settings, WorkerSettings
 from fleet.memory import DeviceMemory, Gpu
 from fleet.operation import Operation

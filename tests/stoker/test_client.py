@@ -58,12 +58,12 @@ def api():
 def run(api, tmp_path):
     """Run a command against that API: exit code and output."""
 
-    def run(*words, url=None):
+    def run(*words, url=None, local=None):
         environment = {
             "STOKER_DATA_DIR": str(tmp_path),
             "STOKER_ADMIN_KEY": "sk-admin",
             "STOKER_API_KEY": "sk-me",
-            "STOKER_LOCAL": None,
+            "STOKER_LOCAL": local and str(local),
             "STOKER_URL": url or api.url,
         }
         result = CliRunner().invoke(cli, words, env=environment)
@@ -269,6 +269,17 @@ def test_the_configuration_is_shown_without_the_password_of_redis(run, monkeypat
 
     assert code == 0
     assert json.loads(output)["redis"]["url"] == "redis://me:***@host:1/0"
+
+
+def test_the_configuration_is_shown_without_the_secrets_of_a_model(run, tmp_path):
+    model = {"backend": "vllm_serve", "model_path": "org/m", "vllm_serve_environment": {"HF_TOKEN": "hf_1"}}
+    local = tmp_path / "local.json"
+    local.write_text(json.dumps({"models": {"m": model}}))
+    code, output = run("config", local=local)
+
+    assert code == 0
+    assert "hf_1" not in output
+    assert json.loads(output)["models"]["m"]["options"]["vllm_serve_environment"] == "***"
 
 
 def test_flower_is_never_run_without_a_password(run, monkeypatch):
