@@ -31,7 +31,7 @@ class StateChange:
 
 
 class Changes:
-    """Reads the stream; the scripts write it (`scheduler/lua/include/model.lua`). The latest 1,000 are kept."""
+    """Reads the stream. `scheduler/lua/include/model.lua` writes it and keeps the latest 1,000."""
 
     def __init__(self, client: redis.Redis, prefix: str) -> None:
         self._client: Any = client

@@ -27,13 +27,14 @@ def place(
     if not fitting:
         wanted = "" if model.device == "auto" else f" with a {model.device} device"
         raise NoWorker(f"no worker{wanted} is running; start one with `stoker worker`", retry_after_s=5)
-    room = _room(fitting, returned_mib or {})
+    returned = returned_mib or {}
+    room = _room(fitting, returned)
     taken: Counter[str] = Counter()
     chosen: list[str] = []
     for _ in range(replicas):
         roomy = [worker for worker in fitting if _has(room, worker, need_mib)]
         if not roomy:
-            raise InsufficientMemory(_numbers(model, replicas, fitting, need_mib or 0))
+            raise InsufficientMemory(_numbers(model, replicas, fitting, need_mib or 0, returned))
         best = min(
             roomy,
             key=lambda worker: (
@@ -67,11 +68,18 @@ def _has(room: Mapping[str, int], worker: WorkerRow, need_mib: int | None) -> bo
     return need_mib is None or room.get(worker.memory_id, need_mib) >= need_mib
 
 
-def _numbers(model: ModelDefinition, replicas: int, workers: Sequence[WorkerRow], need_mib: int) -> str:
+def _numbers(
+    model: ModelDefinition,
+    replicas: int,
+    workers: Sequence[WorkerRow],
+    need_mib: int,
+    returned: Mapping[str, int],
+) -> str:
     each = "" if replicas == 1 else f" for each of {replicas} replicas"
     there = "; ".join(
         f"{worker.name} has {worker.memory.free_mib} of {worker.memory.total_mib} MiB free"
         + (f", {worker.promised_mib} of them promised to loads under way" if worker.promised_mib else "")
+        + (f", and {returned[worker.name]} more without the evicted model" if worker.name in returned else "")
         for worker in workers
         if worker.memory and worker.memory_id
     )

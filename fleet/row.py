@@ -105,7 +105,7 @@ def from_ledger(
         observed_variant=row.get("observed_variant", ""),
         artifact_mib=_whole(row, "artifact_mib"),
         lost=_whole(row, "lost") or 0,
-        workers=tuple(part[1].decode() for part in parts),
+        workers=tuple(part[2].decode() for part in parts),
         changed_at=_seconds(row, "changed_us"),
     )
 

@@ -137,10 +137,10 @@ KEYS = (
     Key(
         "model:<model>",
         "hash",
-        "state, operation (the latest), wanted (replicas; 0: an operator unloaded it), override (JSON), variant "
-        "(fingerprint of what is loaded), code and last_error, lost (replicas), wait_ms (average), rotation, "
-        "load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, observed_variant, "
-        "loaded_us, changed_us",
+        "state, operation (the latest), wanted (replicas; 0: an operator unloaded it), override (JSON), "
+        "variant (fingerprint of what is loaded), code and last_error, lost (replicas), wait_ms (average), "
+        "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
+        "observed_variant, loaded_us, changed_us",
         "artifacts begin_load begin_unload claim mend replica_up start_over include/dispatch include/model "
         "include/replica",
         FOREVER,
@@ -162,8 +162,8 @@ KEYS = (
     Key(
         "replica:<replica>",
         "hash",
-        "state, model, worker, operation, progress, slots, pid, lease_us, call, override, need_mib (promised to "
-        "it until it is up), memory_mib (seen), up_us",
+        "state, model, worker, operation, progress, slots, pid, lease_us, call, override, need_mib (promised "
+        "to it until it is up), memory_mib (seen), up_us",
         "begin_unload replica_progress replica_starting replica_up include/assign include/replica",
         "until it is down",
     ),
@@ -177,8 +177,8 @@ KEYS = (
     Key(
         "operation:<id>",
         "hash",
-        "a load or unload: kind, model, status, stage, progress, replicas, evicts, code and error, memory_mib, "
-        "expected_ms, created_us, began_us (by the workers), finished_us",
+        "a load or unload: kind, model, status, stage, progress, replicas, evicts, code and error, "
+        "memory_mib, expected_ms, created_us, began_us (by the workers), finished_us",
         "begin_load begin_unload replica_progress replica_starting replica_up include/assign include/model",
         "a day",
     ),

@@ -28,6 +28,7 @@ from workers.scale import Scale
 logger = logging.getLogger("workers")
 
 STOP_TIMEOUT_S = 10.0
+ENDING_S = 2.0  # how long those that are stopped may take to end
 PROGRESS_EVERY_S = 0.2
 ENGINE_LOGS_KEPT = 50
 
@@ -184,6 +185,10 @@ class Replicas:
                 self._tell_drain(entry, held, most)
             time.sleep(0.05)
         self._stop_runs(entry.name, "unload_deadline")
+        # those it stops say so themselves; an engine that ended under them would look like a crash
+        until = time.monotonic() + ENDING_S
+        while time.monotonic() < until and self.patience.persist(lambda: self._ledger.held(entry.name)):
+            time.sleep(0.05)
 
     def _tell_drain(self, entry: Replica, held: int, most: int) -> None:
         requests = "1 request runs" if held == 1 else f"{held} requests run"

@@ -16,14 +16,22 @@ STUBS = {
         "stub_tokens_per_s": 20,
         "stub_tokens": 200,
     },
+    "later": {"backend": "stub", "target_inflight": 4, "replica_max": 2, "stub_load_s": 1.6},
+    "broken": {"backend": "stub", "stub_load_fail": "no such weights"},
+    "gguf": {
+        "backend": "llama_cpp",
+        "model_path": "models/stoker-demo.gguf",
+        "prompt_format": "gemma4_template",
+    },
 }
+ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": ""}
 
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """One platform for the journeys that leave it as they found it."""
     local = {"models": STUBS}
-    with platform(tmp_path_factory.mktemp("up"), local, "--port", "0") as running:
+    with platform(tmp_path_factory.mktemp("up"), local, "--port", "0", environment=ON_THE_CPU) as running:
         for name in ("stub", "slow", "stoker-demo"):
             running.wait_state(name, "loaded", 60)
         yield running

@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,12 @@ class Platform:
 
     def call(self, method: str, path: str, body: object = None, key: str | None = None) -> tuple[int, Any]:
         """A plain HTTP call: status and parsed body."""
+        return self.answer(method, path, body, key)[:2]
+
+    def answer(
+        self, method: str, path: str, body: object = None, key: str | None = None, **headers: str
+    ) -> tuple[int, Any, Mapping[str, str]]:
+        """The same with the answer's headers, too."""
         request = urllib.request.Request(
             self.url + path,
             method=method,
@@ -84,13 +90,14 @@ class Platform:
             headers={
                 "Authorization": f"Bearer {key or self.keys['api_key']}",
                 "Content-Type": "application/json",
+                **headers,
             },
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, json.loads(answer.read() or b"null")
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.loads(answer.read() or b"null"), answer.headers
         except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read() or b"null")
+            return error.code, json.loads(error.read() or b"null"), error.headers
 
     def admin(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         return self.call(method, path, body, self.keys["admin_key"])
@@ -114,6 +121,25 @@ class Platform:
         status, answer = self.admin("POST", f"/v1/admin/models/{name}/load", {})
         assert status in (200, 202), answer
         return self.wait_state(name, "loaded")
+
+    def change(self, verb: str, name: str, **body: object) -> dict[str, Any]:
+        """Load or unload and wait for the end of it: the finished row with its operation."""
+        status, row, headers = self.answer(
+            "POST", f"/v1/admin/models/{name}/{verb}", body, self.keys["admin_key"], Prefer="wait=30"
+        )
+        assert status == 200, row
+        if row["operation"] and row["operation"]["status"] not in ("completed", "failed"):
+            raise AssertionError(f"{verb} {name} has not ended: {row}\n{self.logs()}")
+        assert headers["Preference-Applied"] == "wait=30" or row["operation"] is None
+        return row
+
+    def operation(self, id: str) -> dict[str, Any]:
+        status, answer = self.admin("GET", f"/v1/admin/operations/{id}")
+        assert status == 200, answer
+        return answer
+
+    def respond(self, model: str, text: str, **fields: object) -> tuple[int, Any]:
+        return self.call("POST", "/v1/responses", {"model": model, "input": text, **fields})
 
     # ---- breaking
 
@@ -142,6 +168,27 @@ class Platform:
             if pid:
                 return int(pid)
         raise AssertionError(f"{model} has no engine")
+
+    def engines(self, model: str) -> list[int]:
+        """The stub's engines of a model, also those that nobody knows of any more."""
+        found = []
+        for pid, command in self.family().items():
+            with contextlib.suppress(OSError):
+                folder = Path(f"/proc/{pid}/cwd").readlink()
+                engine = "stub_engine" in command and "guard.py" not in command
+                if engine and folder.name.startswith(f"{model}-"):
+                    found.append(pid)
+        return sorted(found)
+
+    def hosts(self, model: str) -> list[str]:
+        """The workers that have replicas of a model."""
+        client = self.redis()
+        keys = client.keys("{stoker}:replica:" + model + "#*")
+        return sorted(worker.decode() for key in keys if (worker := client.hget(key, "worker")))
+
+    def worker_pid(self, name: str) -> int:
+        (pid,) = self.pids(f"stoker worker --name {name}")
+        return pid
 
     def stop(self, seconds: float = 40) -> int:
         """Ctrl-C; the exit code."""

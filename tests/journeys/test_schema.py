@@ -32,6 +32,7 @@ def test_every_answer_is_one_that_the_document_declares(tmp_path: Path) -> None:
                 "run",
                 running.url + "/openapi.json",
                 f"--checks={CHECKS}",
+                "--exclude-path=/v1/admin/events",  # it does not end
                 f"--header=Authorization: Bearer {running.keys['admin_key']}",
                 "--max-examples=20",
                 "--generation-deterministic",

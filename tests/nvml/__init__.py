@@ -38,7 +38,7 @@ def environment(
 ) -> dict[str, str]:
     """What a process needs to have GPUs of `total_mib` each, `base_mib` of that taken by others.
 
-    `directory` is where the driver is compiled into.
+    `directory` is where the driver is compiled into; engines that were given another one are on other GPUs.
     """
     path = [str(compiled(directory)), os.environ.get("LD_LIBRARY_PATH", "")]
     return {

@@ -2,8 +2,8 @@
  *
  * The memory of its GPUs is the memory of the stub's engines: of each process that runs "stub_engine" (and not
  * the guard around it) with this GPU in its CUDA_VISIBLE_DEVICES, by index, UUID or how that begins, what it has
- * resident beyond BARE_MIB. One with several GPUs has an equal share on each. The environment sets the rest and
- * is read at each call:
+ * resident beyond BARE_MIB. One with several GPUs has an equal share on each. Only engines count that find their
+ * libraries where we do (LD_LIBRARY_PATH). The environment sets the rest and is read at each call:
  *
  *   FAKE_NVML_GPUS          how many GPUs there are (1)
  *   FAKE_NVML_TOTAL_MIB     memory of each (8192)
@@ -77,6 +77,15 @@ static int is_engine(const char *pid) {
     return strstr(line, "stub_engine") && !strstr(line, "guard.py");
 }
 
+/* Whether a process with this environment has this driver, and not that of tests that run beside these. */
+static int is_ours(const char *environment, size_t length) {
+    static const char name[] = "LD_LIBRARY_PATH=";
+    const char *path = getenv("LD_LIBRARY_PATH");
+    for (const char *entry = environment; entry < environment + length; entry += strlen(entry) + 1)
+        if (!strncmp(entry, name, sizeof name - 1)) return path && !strcmp(entry + sizeof name - 1, path);
+    return !path;
+}
+
 /* Among how many GPUs a process shares its memory, when this one is among them; else 0. */
 static unsigned long long shared_among(const char *pid, int index) {
     static const char name[] = "CUDA_VISIBLE_DEVICES=";
@@ -84,6 +93,7 @@ static unsigned long long shared_among(const char *pid, int index) {
     size_t length = slurp(pid, "environ", environment, sizeof environment);
     snprintf(number, sizeof number, "%d", index);
     uuid_of(index, uuid, sizeof uuid);
+    if (!is_ours(environment, length)) return 0;
     for (char *entry = environment; entry < environment + length; entry += strlen(entry) + 1) {
         unsigned long long count = 0, found = 0;
         if (strncmp(entry, name, sizeof name - 1)) continue;

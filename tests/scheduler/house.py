@@ -8,7 +8,8 @@ from dataclasses import replace
 import redis
 
 from config.settings import Settings
-from fleet.change import Wish
+from fleet.change import Change, Wish
+from fleet.memory import DeviceMemory
 from fleet.models import Fleet
 from fleet.rescue import Rescue
 from scheduler.ledger import Ledger
@@ -87,12 +88,26 @@ class House:
         self.incarnations[worker] = self.ledger.register(worker, bell_key, "ring @ID@", "cpu")
         return self.incarnations[worker]
 
+    def tell_memory(
+        self, worker: str = "w1", free_mib: int = 100, total_mib: int = 100, id: str | None = None
+    ) -> None:
+        memory = DeviceMemory(f"host:{worker}" if id is None else id, total_mib, free_mib)
+        self.fleet.report_memory(worker, self.incarnations[worker], memory)
+
     def load(self, model: str = "alpha", slots: int = 2, replicas: int = 1) -> list[str]:
         change = self.fleet.load(model, Wish(replicas))
+        self.bring_up(change, slots)
+        return [item.replica for item in change.assignments]
+
+    def bring_up(self, change: Change, slots: int = 2, memory_mib: int | None = None) -> None:
         for item in change.assignments:
             self.starting(item.replica, item.worker)
-            self.up(item.replica, item.worker, slots)
-        return [item.replica for item in change.assignments]
+            life = self.incarnations[item.worker]
+            self.fleet.replica_up(item.replica, item.worker, life, slots, 4242, memory_mib=memory_mib)
+
+    def bring_down(self, change: Change) -> None:
+        for item in change.assignments:
+            self.stopped(item.replica, item.worker)
 
     def starting(self, replica: str, worker: str = "w1") -> str | None:
         start = self.fleet.replica_starting(replica, worker, self.incarnations[worker])

@@ -175,12 +175,14 @@ def a_model_under_way_has_somebody_who_brings_it_to_an_end(now: Snapshot) -> Non
     for model, row in now.all("model").items():
         states = [now.all("replica")[name]["state"] for name in now.all("replicas").get(model, ())]
         state = row.get("state", "unloaded")
+        waits = model in now.one("evicting")
+        assert waits == (state == "loading" and not states), f"{model} is {state} with {states}"
         if state == "loading":
-            assert any(one != "up" for one in states), f"{model} loads and nothing comes up: {states}"
+            assert waits or any(one != "up" for one in states), f"{model} loads and nothing comes up"
             assert "stopping" not in states, model
         elif state == "loaded":
             assert states, model
-            assert set(states) == {"up"}, model
+            assert "stopping" not in states, model
         elif state in {"unloading", "failed"}:
             assert set(states) <= {"stopping"}, f"{model} is {state} with {states}"
             assert states or state == "failed", model
@@ -197,6 +199,44 @@ def an_operation_is_open_as_long_as_its_model_is_under_way(now: Snapshot) -> Non
     for id, row in now.all("operation").items():
         assert (row["status"] in {"completed", "failed"}) == (id not in open_ones), id
         assert row["status"] != "failed" or row.get("error"), id
+
+
+def a_model_has_no_more_replicas_than_wanted(now: Snapshot) -> None:
+    for model, row in now.all("model").items():
+        count = len(now.all("replicas").get(model, ()))
+        if row.get("state") == "loading" and count:
+            assert count == int(row["wanted"]), model
+        elif row.get("state") == "loaded":
+            assert count + int(row.get("lost", 0)) <= int(row["wanted"]), model
+            assert int(row.get("lost", 0)) >= 0, model
+
+
+def a_replica_is_loaded_as_its_model_was_asked_for(now: Snapshot) -> None:
+    for name, row in now.all("replica").items():
+        if row["state"] != "stopping":
+            assert row["override"] == now.all("model")[row["model"]]["override"], name
+
+
+def no_memory_is_promised_twice(now: Snapshot) -> None:
+    workers, replicas = now.all("worker"), now.all("replica")
+    pending = {name for name, row in replicas.items() if row["state"] in {"assigned", "starting"}}
+    for memory in {row["memory_id"] for row in workers.values() if row.get("memory_id")}:
+        needs = now.promised(memory)
+        new = set(needs) - now.memory.pending
+        free = [int(workers[replicas[name]["worker"]]["free_mib"]) for name in new]
+        assert not new or sum(needs.values()) <= max(free), f"{needs} of {max(free)} MiB on {memory}"
+    now.memory.pending = pending
+
+
+def every_change_of_a_state_is_told(now: Snapshot) -> None:
+    states: dict[str, str] = {}
+    for _, change in now.one("changes") or ():
+        model = change["model"]
+        assert change["was"] == states.get(model, "unloaded"), change
+        assert bool(change["code"]) == bool(change["message"]) == (change["state"] == "failed"), change
+        states[model] = change["state"]
+    for model, row in now.all("model").items():
+        assert row.get("state", "unloaded") == states.get(model, "unloaded"), model
 
 
 def nobody_waits_for_a_model_that_nobody_brings_back(now: Snapshot) -> None:
@@ -248,6 +288,10 @@ PROMISES = (
     what_a_worker_holds_goes_with_it,
     a_model_under_way_has_somebody_who_brings_it_to_an_end,
     an_operation_is_open_as_long_as_its_model_is_under_way,
+    a_model_has_no_more_replicas_than_wanted,
+    a_replica_is_loaded_as_its_model_was_asked_for,
+    no_memory_is_promised_twice,
+    every_change_of_a_state_is_told,
     nobody_waits_for_a_model_that_nobody_brings_back,
     who_is_dispatched_was_rung_for,
     every_key_is_one_of_the_table,
@@ -264,7 +308,7 @@ def check_that_nothing_is_left(now: Snapshot) -> None:
     assert now.with_status("queued", *HOLDING) == set()
     for word in ("slots", "line", "turn", "waiting", "passed", "hosts", "replicas", "ready", "replica"):
         assert not now.all(word), word
-    for name in ("leases", "deadlines", "workers"):
+    for name in ("leases", "deadlines", "workers", "evicting"):
         assert not now.one(name), name
     for model, row in now.all("model").items():
         assert row.get("state", "unloaded") in {"unloaded", "failed"}, model

@@ -21,7 +21,7 @@ for _, key in ipairs(redis.call('KEYS', KEYS[1] .. '*')) do
   elseif kind == 'stream' then
     for _, entry in ipairs(redis.call('XRANGE', key, '-', '+')) do
       value[#value + 1] = entry[1]
-      value[#value + 1] = entry[2][2]
+      value[#value + 1] = entry[2]
     end
   end
   out[#out + 1] = { key, kind, redis.call('TTL', key), value }
@@ -34,7 +34,8 @@ return out
 class Memory:
     """What somebody outside remembers: who was admitted, which words the ledger accepted, how it ended.
 
-    `accepted` has (fence, text) by ticket, `attempts` the fences of its claims.
+    `accepted` has (fence, text) by ticket, `attempts` the fences of its claims. `pending` are the replicas
+    that were not up yet when it was looked at last.
     """
 
     admitted: dict[str, str] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Memory:
     attempts: dict[str, set[str]] = field(default_factory=dict)
     ended: dict[str, tuple[str, int]] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
+    pending: set[str] = field(default_factory=set)
     draining: set[str] = field(default_factory=set)
 
 
@@ -72,7 +74,17 @@ class Snapshot:
 
     def log(self, id: str) -> list[tuple[int, dict[str, Any]]]:
         """(number, event) of every entry."""
-        return [(int(at.split("-")[0]), orjson.loads(event)) for at, event in self.one(f"log:{id}") or ()]
+        return [(int(at.split("-")[0]), orjson.loads(row["e"])) for at, row in self.one(f"log:{id}") or ()]
+
+    def promised(self, memory: str) -> dict[str, int]:
+        """What is promised of a device's memory, by replica, in MiB."""
+        return {
+            name: int(row["need_mib"])
+            for name, row in self.all("replica").items()
+            if row["state"] in {"assigned", "starting"}
+            and row["need_mib"]
+            and self.all("worker")[row["worker"]].get("memory_id") == memory
+        }
 
 
 def take(client: redis.Redis, prefix: str, memory: Memory | None = None) -> Snapshot:
@@ -80,13 +92,14 @@ def take(client: redis.Redis, prefix: str, memory: Memory | None = None) -> Snap
     found = Snapshot(memory or Memory())
     for raw_key, raw_kind, ttl, raw in client.eval(DUMP, 1, prefix):  # type: ignore[union-attr]
         name, kind = raw_key.decode().removeprefix(prefix), raw_kind.decode()
-        items = [item.decode() for item in raw]
+        items = decoded(raw)
         if kind == "hash":
             value: Any = dict(zip(items[::2], items[1::2], strict=True))
         elif kind == "zset":
             value = {item: float(score) for item, score in zip(items[::2], items[1::2], strict=True)}
         elif kind == "stream":
-            value = list(zip(items[::2], items[1::2], strict=True))
+            rows = [dict(zip(row[::2], row[1::2], strict=True)) for row in items[1::2]]
+            value = list(zip(items[::2], rows, strict=True))
         elif kind == "set":
             value = set(items)
         else:
@@ -95,3 +108,7 @@ def take(client: redis.Redis, prefix: str, memory: Memory | None = None) -> Snap
         word, _, rest = name.partition(":")
         found.by_word.setdefault(word, {})[rest] = value
     return found
+
+
+def decoded(items: list[Any]) -> list[Any]:
+    return [decoded(item) if isinstance(item, list) else item.decode() for item in items]

@@ -6,6 +6,7 @@ import pytest
 import redis
 
 from config.settings import Settings
+from fleet.change import Wish
 from scheduler.errors import Fenced, ModelFailed
 from scheduler.ticket import Status
 from streams.events import TextDelta
@@ -31,7 +32,7 @@ def two_workers(
 
 
 def recoverable(house: House) -> list[str]:
-    return house.fleet.missing()
+    return house.rescue.missing()
 
 
 # ---- deadlines
@@ -334,7 +335,7 @@ def test_nothing_more_is_dispatched_to_a_worker_that_drains(client: redis.Redis,
     house.ledger.drain("w1", house.incarnations["w1"])
     ids = [house.admit() for _ in range(4)]
     assert {house.field(id, "worker") for id in ids} == {"w2"}
-    change = house.fleet.load("beta", 2)
+    change = house.fleet.load("beta", Wish(2))
     assert {item.worker for item in change.assignments} == {"w2"}
 
 
@@ -344,7 +345,7 @@ def test_a_replica_that_comes_up_on_a_draining_worker_gets_no_work(
     house = House(client, settings)
     house.register("w1")
     house.register("w2")
-    change = house.fleet.load("alpha", 2)
+    change = house.fleet.load("alpha", Wish(2))
     for item in change.assignments:
         house.starting(item.replica, item.worker)
     house.ledger.drain("w1", house.incarnations["w1"])
@@ -594,7 +595,7 @@ def test_who_waits_for_a_takeover_keeps_waiting_when_that_load_is_interrupted_to
     house.live(LEASE + 1)
     house.register("w2")
     house.register("w3")
-    change = house.fleet.load("alpha", 2)
+    change = house.fleet.load("alpha", Wish(2))
     left, right = change.assignments
     house.starting(left.replica, left.worker)
     house.starting(right.replica, right.worker)

@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from config.settings import Settings
+from fleet.change import Wish
 from scheduler.errors import QueueFull
 from scheduler.ticket import Status
 from tests.scheduler.house import House
@@ -323,7 +324,7 @@ def test_load_is_measured_by_the_share_of_taken_slots(client: redis.Redis, setti
     house = House(client, settings)
     house.register("w1")
     house.register("w2")
-    change = house.fleet.load("alpha", 2)
+    change = house.fleet.load("alpha", Wish(2))
     for item, slots in zip(change.assignments, (1, 4), strict=True):
         house.starting(item.replica, item.worker)
         house.up(item.replica, item.worker, slots)

@@ -30,7 +30,9 @@ from hypothesis.stateful import (
 )
 
 from config.settings import LeaseSettings, LimitSettings, QueueSettings, Settings
-from fleet.errors import NoWorker, StateConflict
+from fleet.change import Wish
+from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
+from fleet.memory import DeviceMemory
 from scheduler.errors import Fenced, Rejected
 from scheduler.ticket import Claim, Entry, Release, Status
 from streams.events import TextDelta
@@ -46,7 +48,11 @@ ENDS = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 REPEATED = {  # what must change nothing when it is said again, since an answer may be lost
     *("admit", "claim", "cancel", "attach", "begin_load", "begin_unload"),
     *("replica_starting", "replica_up", "replica_down", "deregister"),
+    *("go_on", "give_up", "mend", "worker_memory", "artifacts"),
 }
+REFUSALS = (InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict)
+OTHER = {"alpha": "beta", "beta": "alpha"}
+SIZES_MIB = {"alpha": 10, "beta": 6}
 EXAMPLES = itertools.count()
 
 # All durations are a thousand times what they are, and time passes in steps as much larger: what happens does
@@ -55,7 +61,7 @@ THOUSAND = 1000
 SLOW: dict[str, Any] = {
     "lease": LeaseSettings(*(1000 * THOUSAND * seconds for seconds in (5, 1, 0.5))),  # type: ignore[arg-type]
     "queue": QueueSettings(timeout_ms=120_000 * THOUSAND),
-    "limits": LimitSettings(request_timeout_s=600.0 * THOUSAND),
+    "limits": LimitSettings(request_timeout_s=600.0 * THOUSAND, unload_timeout_s=60.0 * THOUSAND),
 }
 
 BUDGETS = {
@@ -92,10 +98,17 @@ class Holder:
 class Ledger(RuleBasedStateMachine):
     """What the API, the workers and the reaper do, and what they should not."""
 
-    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+    def __init__(self, client: redis.Redis, settings: Settings, patch: pytest.MonkeyPatch) -> None:
         super().__init__()
+        names = itertools.count(1)  # replicas are drawn by name: an example that failed has the same again
+        patch.setattr("fleet.operation.secrets.token_hex", lambda _: f"{next(names):08x}")
         prefix = f"{settings.redis.prefix}-{next(EXAMPLES)}"
-        self.house = House(client, replace(settings, redis=replace(settings.redis, prefix=prefix), **SLOW))
+        models = {
+            name: replace(model, backend="llama_cpp", options={"gguf_n_ctx": 4096})
+            for name, model in settings.models.items()
+        }
+        here = replace(settings, redis=replace(settings.redis, prefix=prefix), models=models, **SLOW)
+        self.house = House(client, here)
         self.ledger, self.fleet = self.house.ledger, self.house.fleet
         self.memory = Memory()
         self.holders: list[Holder] = []
@@ -127,6 +140,7 @@ class Ledger(RuleBasedStateMachine):
     def a_model_is_loaded(self, slots: int, workers: int) -> None:
         for worker in WORKERS[:workers]:
             self.begins_a_life(worker)
+        self.fleet.report_artifacts(SIZES_MIB)
         self.house.load("alpha", slots=slots, replicas=workers)
 
     @rule(data=strategies.data())
@@ -289,7 +303,7 @@ class Ledger(RuleBasedStateMachine):
 
     @event(2)
     def a_model_is_loaded_at_once(self, draw: Draw) -> None:
-        with contextlib.suppress(NoWorker, StateConflict):
+        with contextlib.suppress(*REFUSALS):
             self.house.load(draw(MODELS), slots=draw([1, 2]), replicas=draw([1, 2]))
 
     @event(5, lambda self: "alpha" not in self.now.all("ready"))
@@ -299,19 +313,71 @@ class Ledger(RuleBasedStateMachine):
         for worker in WORKERS[:2]:
             if worker not in self.alive():
                 self.begins_a_life(worker)
-        with contextlib.suppress(NoWorker, StateConflict):
+        with contextlib.suppress(*REFUSALS):
             self.house.load("alpha", slots=draw([1, 2]), replicas=draw([1, 2]))
 
     @event(1)
     def a_load_begins(self, draw: Draw) -> None:
-        with contextlib.suppress(NoWorker, StateConflict):
-            self.fleet.load(draw(MODELS), draw([1, 2]))
+        with contextlib.suppress(*REFUSALS):
+            self.fleet.load(draw(MODELS), Wish(draw([1, 2]), draw([{}, {"gguf_n_ctx": 8192}])))
 
-    @event(1)
+    @event(3)
+    def a_load_evicts_the_other_model(self, draw: Draw) -> None:
+        model = draw(MODELS)
+        with contextlib.suppress(*REFUSALS):
+            self.fleet.load(model, Wish(draw([1, 2]), evict=OTHER[model]))
+
+    @event(2)
+    def a_load_waits_for_the_other_model_and_who_began_it_dies(self, draw: Draw) -> None:
+        model, number = draw(MODELS), next(self.numbers)
+        self.begin_load(model, f"load_{number}", draw([1, 2]), evict=OTHER[model])
+
+    @event(2)
     def a_load_begins_on_a_worker_that_may_be_gone(self, draw: Draw) -> None:
         model, number = draw(MODELS), next(self.numbers)
         place = (f"{model}#{number}.0", draw(WORKERS))
-        self.fleet.scripts.run("begin_load", model, f"load_{number}", 1, 5_000_000 * THOUSAND, *place)
+        self.begin_load(model, f"load_{number}", 1, *place)
+
+    def begin_load(self, model: str, operation: str, count: int, *place: str, evict: str = "") -> None:
+        lease_us, patience_us = 5_000_000 * THOUSAND, 100_000_000 * THOUSAND
+        arguments = (model, operation, count, lease_us, "{}", SIZES_MIB[model], "variant", evict, patience_us)
+        self.fleet.scripts.run("begin_load", *arguments, *place)
+
+    @event(9, lambda self: self.now.one("evicting"))
+    def somebody_goes_on_with_what_waits(self, _: Draw) -> None:
+        self.house.rescue.go_on()
+
+    def latest_operations(self) -> list[str]:
+        return sorted(row["operation"] for row in self.now.all("model").values() if "operation" in row)
+
+    @event(2, lambda self: self.now.all("operation"))
+    def somebody_goes_on_with_an_old_picture(self, draw: Draw) -> None:
+        model, number = draw(MODELS), next(self.numbers)
+        arguments = (model, draw(self.latest_operations()), 5_000_000 * THOUSAND, SIZES_MIB[model])
+        wanted = int(self.now.all("model")[model].get("wanted", 1)) or 1
+        places = [(f"{model}#{number}.{index}", draw(WORKERS)) for index in range(wanted)]
+        self.fleet.scripts.run("go_on", *arguments, *itertools.chain(*places))
+
+    @event(1, lambda self: self.now.all("operation"))
+    def a_load_that_waits_is_given_up(self, draw: Draw) -> None:
+        model, operation = draw(MODELS), draw(self.latest_operations())
+        self.fleet.scripts.run("give_up", model, operation, "insufficient_memory", "no room")
+
+    @event(4, lambda self: any(int(row.get("lost", 0)) for row in self.now.all("model").values()))
+    def somebody_mends_what_was_lost(self, _: Draw) -> None:
+        self.house.rescue.mend()
+
+    @event(2, lambda self: self.now.all("model").get("alpha", {}).get("state") == "loaded")
+    def somebody_mends_with_an_old_picture(self, draw: Draw) -> None:
+        place = (f"alpha#{next(self.numbers)}.0", draw(WORKERS))
+        self.fleet.scripts.run("mend", "alpha", 5_000_000 * THOUSAND, SIZES_MIB["alpha"], *place)
+
+    @event(3, lambda self: self.alive())
+    def a_worker_tells_how_much_memory_is_left(self, draw: Draw) -> None:
+        worker = draw(self.alive())
+        of, free, total = draw([worker, "shared"]), draw([0, 10, 20, 30, 100]), draw([100, 100, 100, 0])
+        memory = DeviceMemory(f"host:{of}", total, min(free, total))
+        self.fleet.report_memory(worker, self.house.incarnations[worker], memory)
 
     @event(4, lambda self: self.replicas("assigned"))
     def a_worker_takes_up_a_replica(self, draw: Draw) -> None:
@@ -322,7 +388,8 @@ class Ledger(RuleBasedStateMachine):
     def a_replica_comes_up(self, draw: Draw) -> None:
         replica = draw(self.replicas("starting"))
         self.fleet.replica_progress(replica, 0.5, "reading")
-        assert self.fleet.replica_up(replica, *self.host_of(replica), draw([1, 2]), 1)
+        took = draw([None, 8])
+        assert self.fleet.replica_up(replica, *self.host_of(replica), draw([1, 2]), 1, memory_mib=took)
 
     @event(4, lambda self: self.replicas("stopping"))
     def a_replica_stops_as_it_was_told(self, draw: Draw) -> None:
@@ -421,7 +488,7 @@ class Ledger(RuleBasedStateMachine):
         worker, incarnation = draw(self.zombies())
         replica = draw(sorted(self.now.all("replica")) or ["alpha#gone"])
         before = without_clock(self.look())
-        verb = draw(["beat", "drain", "leave", "up", "down", "starting"])
+        verb = draw(["beat", "drain", "leave", "up", "down", "starting", "memory"])
         if verb == "beat":
             with pytest.raises(Fenced):
                 self.ledger.beat(worker, incarnation)
@@ -431,6 +498,8 @@ class Ledger(RuleBasedStateMachine):
             self.ledger.deregister(worker, incarnation, "goodbye")
         elif verb == "up":
             assert not self.fleet.replica_up(replica, worker, incarnation, 9, 1)
+        elif verb == "memory":
+            self.fleet.report_memory(worker, incarnation, DeviceMemory("host:elsewhere", 100, 100))
         elif verb == "down":
             self.fleet.replica_down(replica, worker, incarnation, code="engine_crashed", message="killed")
         else:
@@ -456,10 +525,12 @@ def without_clock(snapshot: Snapshot) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(7200)
-def test_whatever_happens_every_promise_holds(client: redis.Redis, settings: Settings) -> None:
+def test_whatever_happens_every_promise_holds(
+    client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     budget = BUDGETS["mutant" if VARIABLE in os.environ else os.environ.get("HYPOTHESIS_PROFILE", "default")]
     run_state_machine_as_test(
-        lambda: Ledger(client, settings),
+        lambda: Ledger(client, settings, monkeypatch),
         settings=profile(
             deadline=None,
             database=None,

@@ -205,3 +205,65 @@ def test_a_shut_down_that_may_not_wait_says_so_to_the_client(seat: Seat) -> None
     seat.host.shut_down(0)
     end = seat.said(id)[-1]
     assert (end.status, end.code) == ("failed", "worker_shutdown")
+
+
+# ---- what a load asks for, and what it takes
+
+
+def test_an_engine_is_started_with_what_the_load_overrides(seat: Seat) -> None:
+    seat.fleet.begin("alpha", Wish(override={"stub_tokens": 3}))
+    seat.until(lambda: seat.fleet.row("alpha").state == "loaded")
+    id = seat.admit("hello")
+    seat.ledger.scripts.offset_us = 2_000_000
+    assert seat.end(id).usage.output_tokens == 3
+
+
+def test_a_load_is_weighed_and_known_for_the_next_one(settings: Settings) -> None:
+    models = {"big": ModelDefinition("big", "stub", options={"stub_memory_mib": 64})}
+    seat = Seat(replace(settings, models=models))
+    change = seat.fleet.load("big")
+    seat.until(lambda: seat.fleet.row("big").state == "loaded")
+    assert change.operation
+    took = getattr(seat.fleet.operation(change.operation.id), "memory_mib", None)
+    row = seat.fleet.row("big")
+    assert took
+    assert took >= 64
+    assert (row.observed_mib, row.observed_replicas, row.observed_variant) == (took, 1, row.variant)
+    seat.host.kill()
+
+
+def test_whoever_waits_for_memory_hears_of_every_end(settings: Settings) -> None:
+    models = {
+        "good": ModelDefinition("good", "stub"),
+        "bad": ModelDefinition("bad", "stub", options={"stub_load_fail": "no such weights"}),
+    }
+    seat = Seat(replace(settings, models=models))
+    ends: list[str] = []
+    seat.host.replicas.on_end = lambda: ends.append("end")
+    seat.fleet.load("bad")
+    seat.until(lambda: len(ends) == 1)
+    seat.load("good")
+    seat.fleet.unload("good")
+    seat.until(lambda: len(ends) == 2)
+    seat.load("good")
+    (entry,) = seat.host.replicas.table.values()
+    assert entry.engine
+    os.kill(entry.engine.pid, signal.SIGKILL)
+    seat.until(lambda: len(ends) == 3)
+    seat.host.kill()
+
+
+def test_an_unload_waits_for_what_runs_and_says_so_but_not_for_ever(settings: Settings) -> None:
+    seat = Seat(replace(settings, limits=LimitSettings(unload_timeout_s=0.5)))
+    seat.load()
+    id = seat.admit("/stub tokens=1000 tokens_per_s=20")
+    seat.spawn(lambda: seat.host.generate(id))
+    seat.until(lambda: seat.said(id))
+    change = seat.fleet.unload("alpha")
+    assert change.operation
+    unload = change.operation.id
+    seat.until(lambda: getattr(seat.fleet.operation(unload), "stage", "") == "draining: 1 request runs")
+    end = seat.end(id)
+    assert (end.status, end.code) == ("failed", "unload_deadline")
+    seat.until(lambda: seat.fleet.row("alpha").state == "unloaded")
+    seat.host.kill()

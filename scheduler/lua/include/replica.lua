@@ -67,7 +67,7 @@ local function replica_down(replica, ticket_code, ticket_message, code, message,
     elseif state == 'loaded' then
       redis.call('HSET', model_key(model), 'last_error', message)
       -- one that went with its worker is replaced by whoever finds room for it; a crash is for an operator
-      if gracefully or RECOVERABLE[code] then redis.call('HINCRBY', model_key(model), 'lost', 1) end
+      if RECOVERABLE[code] then redis.call('HINCRBY', model_key(model), 'lost', 1) end
     end
   end
   for _, id in ipairs(held) do lose(id, ticket_code, ticket_message) end

@@ -1,0 +1,31 @@
+"""Calls that are made at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from fleet.change import Change
+from scheduler.errors import StokerError
+
+
+def at_once(*calls: Callable[[], Change]) -> tuple[list[Change], list[StokerError]]:
+    """What they came to, and what was raised."""
+    start = threading.Barrier(len(calls))
+    changes: list[Change] = []
+    problems: list[StokerError] = []
+
+    def run(call: Callable[[], Change]) -> None:
+        start.wait(10)
+        try:
+            changes.append(call())
+        except StokerError as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    return changes, problems

@@ -1,0 +1,118 @@
+"""How much memory a model takes: what was seen, else what its files weigh, else nobody knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import redis
+
+from config.settings import ModelDefinition, Settings
+from fleet.change import Wish
+from fleet.estimate import Estimate, estimate, need_mib
+from fleet.row import ModelRow, fingerprint
+from fleet.states import ModelState
+from tests.scheduler.house import House
+
+
+@pytest.fixture
+def house(client: redis.Redis, settings: Settings) -> House:
+    """Alpha has an option that loads may change; two workers."""
+    options = {"gguf_n_ctx": 4096}
+    models = {
+        **settings.models,
+        "alpha": replace(settings.models["alpha"], backend="llama_cpp", options=options),
+    }
+    house = House(client, replace(settings, models=models))
+    house.register("w1")
+    house.register("w2")
+    return house
+
+
+def alpha(house: House) -> ModelRow:
+    return house.fleet.row("alpha")
+
+
+def unload(house: House) -> None:
+    house.bring_down(house.fleet.unload("alpha"))
+
+
+def test_nothing_is_known_of_a_model_that_nobody_saw(house: House) -> None:
+    assert estimate(alpha(house)) == Estimate(None, 1, "unavailable")
+    assert need_mib(alpha(house), {}) is None
+
+
+def test_the_files_count_once_for_each_replica(house: House) -> None:
+    house.fleet.report_artifacts({"alpha": 700, "beta": 300})
+    assert estimate(alpha(house)) == Estimate(700, 1, "model_artifact_size")
+    house.fleet.load("alpha", Wish(3))
+    assert estimate(alpha(house)) == Estimate(2100, 3, "model_artifact_size")
+    assert need_mib(alpha(house), {}) == 700
+    assert estimate(house.fleet.row("beta")) == Estimate(300, 1, "model_artifact_size")
+
+
+def test_what_was_seen_counts_more_than_the_files(house: House) -> None:
+    house.fleet.report_artifacts({"alpha": 700})
+    house.bring_up(house.fleet.load("alpha", Wish(2)), memory_mib=901)
+    assert estimate(alpha(house)) == Estimate(1802, 2, "observed_load_delta")
+    assert need_mib(alpha(house), {}) == 901
+
+
+def test_what_was_seen_stays_known_when_the_model_is_gone(house: House) -> None:
+    house.bring_up(house.fleet.load("alpha", Wish(2)), memory_mib=900)
+    unload(house)
+    assert estimate(alpha(house)) == Estimate(1800, 2, "observed_load_delta")
+    house.fleet.start_over()
+    assert estimate(alpha(house)) == Estimate(1800, 2, "observed_load_delta")
+
+
+def test_half_a_mebibyte_is_a_whole_one() -> None:
+    model = ModelDefinition("alpha", "stub")
+    row = ModelRow("alpha", model, ModelState.LOADED, 2, 2, 0, 0, observed_mib=25, observed_replicas=2)
+    assert need_mib(replace(row, observed_variant=fingerprint(model, {})), {}) == 13
+
+
+def test_a_load_that_could_not_be_measured_leaves_what_was_known(house: House) -> None:
+    house.bring_up(house.fleet.load("alpha"), memory_mib=900)
+    unload(house)
+    first, second = house.fleet.load("alpha", Wish(2)).assignments
+    for item, memory in ((first, 800), (second, None)):
+        house.starting(item.replica, item.worker)
+        life = house.incarnations[item.worker]
+        house.fleet.replica_up(item.replica, item.worker, life, 2, 1, memory_mib=memory)
+    assert estimate(alpha(house)) == Estimate(900, 1, "observed_load_delta")
+
+
+def test_what_was_seen_counts_only_for_the_same_options(house: House) -> None:
+    house.fleet.report_artifacts({"alpha": 700})
+    house.bring_up(house.fleet.load("alpha", Wish(override={"gguf_n_ctx": 32768})), memory_mib=2000)
+    row = alpha(house)
+    assert estimate(row) == Estimate(2000, 1, "observed_load_delta")
+    assert need_mib(row, {"gguf_n_ctx": 32768}) == 2000
+    assert need_mib(row, {}) == 700
+    assert need_mib(row, {"gguf_n_ctx": 4096}) == 700
+    unload(house)
+    house.fleet.load("alpha")
+    assert estimate(alpha(house)) == Estimate(700, 1, "model_artifact_size")
+
+
+def test_an_override_to_the_configured_value_changes_nothing(house: House) -> None:
+    model = house.settings.models["alpha"]
+    assert fingerprint(model, {"gguf_n_ctx": 4096}) == fingerprint(model, {})
+    others = [
+        fingerprint(model, {"gguf_n_ctx": 8192}),
+        fingerprint(replace(model, target_inflight=7), {}),
+        fingerprint(replace(model, model_path="/models/other.gguf"), {}),
+        fingerprint(replace(model, device="cpu"), {}),
+    ]
+    assert len({fingerprint(model, {}), *others}) == 5
+
+
+def test_a_load_reserves_what_was_seen_and_not_what_the_files_weigh(house: House) -> None:
+    house.fleet.report_artifacts({"alpha": 10})
+    house.bring_up(house.fleet.load("alpha"), memory_mib=60)
+    unload(house)
+    house.tell_memory("w1", 100)
+    house.tell_memory("w2", 0)
+    house.fleet.load("alpha")
+    assert [worker.promised_mib for worker in house.fleet.workers()] == [60, 0]

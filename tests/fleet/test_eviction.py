@@ -1,0 +1,381 @@
+"""A load that has another model unloaded first: nobody waits for it in a process, and somebody goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fleet.change import Change, Wish
+from fleet.errors import InsufficientMemory, InvalidLoadRequest, StateConflict
+from fleet.models import SETTLING_S
+from fleet.operation import Operation
+from fleet.worker import WorkerRow
+from scheduler.errors import UnknownModel
+from tests.fleet.races import at_once
+from tests.scheduler.house import House
+
+EVICT = Wish(evict="beta")
+TAKES = 60
+
+
+@pytest.fixture
+def full(house: House) -> House:
+    """Beta fills the only worker; alpha has no room beside it."""
+    house.ledger.deregister("w2", house.incarnations["w2"], "shut down")
+    house.fleet.report_artifacts({"alpha": TAKES, "beta": TAKES})
+    house.tell_memory("w1", 100)
+    house.load("beta")
+    house.tell_memory("w1", 100 - TAKES)
+    return house
+
+
+def operation(house: House, change: Change) -> Operation:
+    assert change.operation
+    found = house.fleet.operation(change.operation.id)
+    assert found
+    return found
+
+
+def begin_and_die(house: House, replicas: int = 1) -> str:
+    """What is left of a process that died between the load and the unload: its operation."""
+    patience_us = 1_220_000_000
+    arguments = ("alpha", "load_left", replicas, 5_000_000, "{}", TAKES, "", "beta", patience_us)
+    house.fleet.scripts.run("begin_load", *arguments)
+    return "load_left"
+
+
+def beta_goes(house: House, change: Change) -> None:
+    house.bring_down(change)
+    house.tell_memory("w1", 100)
+
+
+# ---- as it should be
+
+
+def test_a_load_unloads_the_other_model_first_and_then_goes_on(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    first = change.first
+    assert first
+    assert (change.begun, change.assignments, first.kind, first.begun) == (True, (), "unload", True)
+    assert [item.worker for item in first.assignments] == ["w1"]
+    assert (full.model("alpha"), full.model("beta")) == ("loading", "unloading")
+    waiting = operation(full, change)
+    assert (waiting.status, waiting.stage, waiting.evicts) == ("pending", "unloading beta", "beta")
+    assert full.rescue.go_on() == [], "beta is still there"
+
+    beta_goes(full, first)
+    (going,) = full.rescue.go_on()
+    assert going.operation
+    assert going.operation.id == waiting.id
+    assert operation(full, change).stage == "waiting for a worker"
+    full.bring_up(going)
+    assert (full.model("alpha"), full.model("beta")) == ("loaded", "unloaded")
+    assert (operation(full, change).status, full.rescue.go_on()) == ("completed", [])
+
+
+def test_what_runs_on_the_evicted_model_may_finish_and_who_waits_is_told(full: House) -> None:
+    running, _, waiting = (full.admit(model="beta") for _ in range(3))
+    claim = full.run(running)
+    full.fleet.load("alpha", EVICT)
+    assert full.end(waiting).code == "model_unloading"
+    full.release(claim)
+    assert full.end(running).status == "completed"
+
+
+def test_what_a_load_asks_for_waits_with_it(full: House) -> None:
+    full.fleet.report_artifacts({"alpha": 30})
+    change = full.fleet.begin("alpha", Wish(2, {"gguf_n_ctx": 2048}, "beta"))
+    assert change.first
+    beta_goes(full, change.first)
+    (going,) = full.rescue.go_on()
+    for item in going.assignments:
+        start = full.fleet.replica_starting(item.replica, "w1", full.incarnations["w1"])
+        assert start
+        assert start.override == {"gguf_n_ctx": 2048}
+    assert len(going.assignments) == 2
+
+
+def test_the_same_load_again_changes_nothing_while_it_waits(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    again = full.fleet.load("alpha", EVICT)
+    assert (again.begun, again.first, again.operation) == (False, None, operation(full, change))
+
+
+# ---- what stands in its way
+
+
+def test_an_evicted_model_that_is_unloaded_already_is_not_waited_for(house: House) -> None:
+    change = house.fleet.load("alpha", EVICT)
+    assert (change.first, len(change.assignments)) == (None, 1)
+    house.bring_up(change)
+    assert house.model("alpha") == "loaded"
+
+
+def test_an_evicted_model_that_was_lost_is_not_brought_back(full: House) -> None:
+    full.register("w1")
+    full.tell_memory("w1", 100)
+    assert full.rescue.missing() == ["beta"]
+    assert full.fleet.load("alpha", EVICT).assignments
+    assert (full.rescue.missing(), full.model("beta")) == ([], "unloaded")
+
+
+def test_an_evicted_model_that_unloads_already_is_waited_for(full: House) -> None:
+    unload = full.fleet.unload("beta")
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    assert (change.first.begun, change.first.operation, change.assignments) == (False, unload.operation, ())
+    beta_goes(full, unload)
+    assert len(full.rescue.go_on()) == 1
+
+
+def test_what_is_left_of_a_failed_model_is_waited_for(house: House) -> None:
+    first, second = house.fleet.load("beta", Wish(2)).assignments
+    for item in (first, second):
+        house.starting(item.replica, item.worker)
+    house.crash(first.replica, first.worker, code="load_failed")
+    change = house.fleet.load("alpha", EVICT)
+    assert (change.assignments, house.model("beta")) == ((), "unloading")
+    house.stopped(second.replica, second.worker)
+    assert len(house.rescue.go_on()) == 1
+
+
+def test_an_evicted_model_that_is_being_loaded_is_a_conflict(house: House) -> None:
+    house.fleet.load("beta")
+    with pytest.raises(StateConflict) as refusal:
+        house.fleet.load("alpha", EVICT)
+    assert (refusal.value.code, refusal.value.param) == ("model_loading", "evictModel")
+    assert (house.model("alpha"), house.model("beta")) == ("unloaded", "loading")
+
+
+def test_an_evicted_model_that_is_not_configured_is_unknown(house: House) -> None:
+    with pytest.raises(UnknownModel) as refusal:
+        house.fleet.load("alpha", Wish(evict="gamma"))
+    assert refusal.value.param == "evictModel"
+    assert house.model() == "unloaded"
+
+
+def test_a_model_does_not_evict_itself(full: House) -> None:
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        full.fleet.load("beta", EVICT)
+    assert refusal.value.param == "evictModel"
+    assert full.model("beta") == "loaded"
+
+
+def test_two_models_do_not_evict_each_other(full: House) -> None:
+    full.fleet.load("alpha", EVICT)
+    with pytest.raises(StateConflict) as refusal:
+        full.fleet.load("beta", Wish(evict="alpha"))
+    assert refusal.value.code == "model_unloading"
+
+
+# ---- room
+
+
+def test_what_the_evicted_model_gives_back_counts(full: House) -> None:
+    with pytest.raises(InsufficientMemory):
+        full.fleet.load("alpha")
+    assert full.fleet.load("alpha", EVICT).begun
+
+
+def test_a_load_that_would_not_fit_even_then_unloads_nothing(full: House) -> None:
+    full.fleet.report_artifacts({"alpha": 101})
+    with pytest.raises(InsufficientMemory) as refusal:
+        full.fleet.load("alpha", EVICT)
+    numbers = "needs about 101 MiB, and w1 has 40 of 100 MiB free, and 60 more without the evicted model"
+    assert numbers in refusal.value.message
+    assert (full.model("alpha"), full.model("beta")) == ("unloaded", "loaded")
+
+
+def test_when_nobody_knows_what_comes_back_it_is_tried(house: House) -> None:
+    house.fleet.report_artifacts({"alpha": TAKES})
+    house.load("beta")
+    for worker in ("w1", "w2"):
+        house.tell_memory(worker, 10)
+    assert house.fleet.load("alpha", EVICT).first
+
+
+def test_a_load_waits_until_the_driver_shows_what_came_back(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    full.bring_down(change.first)  # and its memory does not show yet
+    full.pass_time(SETTLING_S - 1)
+    assert full.rescue.go_on() == []
+    assert full.model("alpha") == "loading"
+    full.tell_memory("w1", 100)
+    assert len(full.rescue.go_on()) == 1
+
+
+def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    full.pass_time(100)  # beta took its time
+    full.bring_down(change.first)
+    full.tell_memory("w1", 59)
+    assert full.rescue.go_on() == []
+    assert full.model("alpha") == "loading", "a driver may need a moment"
+    full.pass_time(SETTLING_S + 1)
+    full.rescue.go_on()
+    row = full.fleet.row("alpha")
+    numbers = "alpha needs about 60 MiB, and w1 has 59 of 100 MiB free"
+    assert (row.state, row.code) == ("failed", "insufficient_memory")
+    assert (row.last_error or "").startswith(numbers)
+    ended = operation(full, change)
+    assert (ended.status, ended.code, ended.error) == ("failed", "insufficient_memory", row.last_error)
+    assert ended.finished_at
+    full.rescue.go_on()
+    assert full.rescue.missing() == [], "nobody tries again by himself"
+
+
+def test_a_load_whose_workers_all_left_is_given_up(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    full.ledger.deregister("w1", full.incarnations["w1"], "shut down")
+    full.pass_time(SETTLING_S + 1)
+    full.rescue.go_on()
+    assert (full.fleet.row("alpha").code, operation(full, change).code) == ("no_worker", "no_worker")
+
+
+def test_who_waits_for_a_load_that_is_given_up_is_told(full: House) -> None:
+    waiting = lost_with_a_line(full)
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    full.bring_down(change.first)
+    full.tell_memory("w1", 0)
+    full.pass_time(SETTLING_S + 1)
+    full.rescue.go_on()
+    assert full.end(waiting).code == "model_failed"
+
+
+def lost_with_a_line(full: House) -> str:
+    """Alpha was lost with its worker while somebody waited for it; returns who."""
+    full.register("w2")
+    full.load("alpha", slots=1)
+    full.admit()
+    waiting = full.admit()
+    full.ledger.deregister("w2", full.incarnations["w2"], "shut down")
+    assert waiting in full.waiting()
+    return waiting
+
+
+# ---- somebody dies, or is slow
+
+
+def test_when_its_process_dies_before_the_unload_somebody_else_begins_that(full: House) -> None:
+    id = begin_and_die(full)
+    (change,) = full.rescue.go_on()
+    assert (change.kind, change.begun, full.model("beta")) == ("unload", True, "unloading")
+    assert full.rescue.go_on() == []
+    beta_goes(full, change)
+    (going,) = full.rescue.go_on()
+    assert going.operation
+    assert (going.kind, going.operation.id) == ("load", id)
+
+
+def test_an_evicted_model_that_is_lost_before_its_unload_does_not_come_back(full: House) -> None:
+    begin_and_die(full)
+    full.register("w1")
+    full.tell_memory("w1", 100)
+    assert full.rescue.missing() == ["beta"]
+    assert [change.kind for change in full.rescue.go_on()] == ["load"]
+    assert full.rescue.missing() == []
+
+
+def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    beta_goes(full, change.first)
+    full.fleet.load("beta")
+    assert full.rescue.go_on() == [], "it is on its way, and that is waited for"
+    for replica in full.client.smembers(f"{full.prefix}replicas:beta"):
+        full.starting(replica.decode())
+        full.up(replica.decode())
+    assert [again.kind for again in full.rescue.go_on()] == ["unload"]
+
+
+def test_an_unload_that_never_ends_ends_the_load_at_its_deadline(full: House) -> None:
+    waiting = lost_with_a_line(full)
+    change = full.fleet.load("alpha", EVICT)
+    patience = 2 * (full.settings.limits.unload_timeout_s + SETTLING_S)
+    full.client.zadd(f"{full.prefix}deadlines", {waiting: 1e18})
+    full.live(patience - 1, "w1", every=1.9)
+    assert full.model("alpha") == "loading"
+    full.live(3, "w1")
+    row = full.fleet.row("alpha")
+    assert (row.state, row.code) == ("failed", "load_timeout")
+    ended = operation(full, change)
+    assert (ended.status, ended.code) == ("failed", "load_timeout")
+    assert full.end(waiting).code == "model_failed"
+    assert full.model("beta") == "unloading"
+
+
+def test_two_that_go_on_at_once_assign_once(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    beta_goes(full, change.first)
+
+    def go_on() -> Change:
+        changes = House(full.client, full.settings).rescue.go_on()
+        return changes[0] if changes else Change("load", None)
+
+    changes, problems = at_once(go_on, go_on, go_on)
+    assert problems == []
+    assert sorted(len(one.assignments) for one in changes) == [0, 0, 1]
+    assert len(full.fleet.row("alpha").workers) == 1
+
+
+def test_who_looked_before_the_others_went_on_changes_nothing(
+    full: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    full.bring_down(change.first)
+    full.pass_time(SETTLING_S + 1)
+    other = House(full.client, full.settings)
+    other.pass_time(SETTLING_S + 1)
+    look = full.fleet.workers
+
+    def meanwhile() -> list[WorkerRow]:
+        seen = look()
+        full.tell_memory("w1", 100)
+        assert len(other.rescue.go_on()) == 1
+        return seen
+
+    monkeypatch.setattr(full.fleet, "workers", meanwhile)
+    assert full.rescue.go_on() == []
+    assert (full.model("alpha"), len(full.fleet.row("alpha").workers)) == ("loading", 1)
+
+
+def test_a_load_that_waits_survives_every_worker_but_not_a_new_start_of_the_platform(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    full.register("w1")
+    assert full.model("alpha") == "loading"
+    full.fleet.start_over()
+    assert (full.model("alpha"), operation(full, change).code) == ("unloaded", "load_interrupted")
+    assert full.client.exists(f"{full.prefix}evicting") == 0
+
+
+def test_a_load_that_waits_cannot_be_unloaded(full: House) -> None:
+    full.fleet.load("alpha", EVICT)
+    with pytest.raises(StateConflict) as refusal:
+        full.fleet.unload("alpha")
+    assert refusal.value.code == "model_loading"
+
+
+def test_a_worker_that_knows_neither_model_leaves_the_load_to_others(full: House) -> None:
+    begin_and_die(full)
+    for known in ({}, {"alpha": full.settings.models["alpha"]}):
+        assert House(full.client, replace(full.settings, models=known)).rescue.go_on() == []
+    assert full.model("alpha") == "loading"
+
+
+def test_who_goes_on_with_a_load_that_ended_changes_nothing_in_the_next(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    run = full.fleet.scripts.run
+    for _ in range(2):
+        assert run("go_on", "alpha", "load_before", 5_000_000, "", "alpha#before.0", "w1") == [b"over"]
+        assert run("give_up", "alpha", "load_before", "insufficient_memory", "no room") == b"over"
+    waiting = operation(full, change)
+    assert (full.model("alpha"), waiting.status, waiting.stage) == ("loading", "pending", "unloading beta")
+    assert run("give_up", "alpha", waiting.id, "insufficient_memory", "no room") == b"ok"
+    assert full.model("alpha") == "failed"
+    assert run("give_up", "alpha", waiting.id, "insufficient_memory", "no room") == b"over"

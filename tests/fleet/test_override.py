@@ -1,0 +1,246 @@
+"""What a load may change of a model, and what is refused (Runtime Admin API, "Validation behavior")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import redis
+
+from config.backends import BACKENDS
+from config.settings import ModelDefinition, Settings
+from fleet.change import Wish
+from fleet.errors import InvalidLoadRequest
+from fleet.override import check_override
+from fleet.row import overridden
+from tests.scheduler.house import House
+
+GGUF = {"gguf_n_ctx": 4096, "gguf_type_k": "q8_0"}
+
+
+@pytest.fixture
+def backends(client: redis.Redis, settings: Settings) -> House:
+    """A model of each backend, named like it, and a worker."""
+    models = {name: ModelDefinition(name, name, replica_max=4) for name in BACKENDS}
+    models["llama_cpp"] = replace(models["llama_cpp"], options=GGUF)
+    house = House(client, replace(settings, models=models))
+    house.register()
+    return house
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("llama_cpp", {"gguf_type_k": "q8-0"}, "gguf_type_k"),
+    ("llama_cpp", {"gguf_type_k": "foo"}, "gguf_type_k"),
+    ("llama_cpp", {"gguf_flash_attn": "yes"}, "gguf_flash_attn"),
+    ("exllamav3", {"exllama_cache_k_bits": 8}, "exllama_cache_k_bits"),
+    ("exllamav3", {"exllama_cache_v_bits": 8}, "exllama_cache_v_bits"),
+    (
+        "exllamav3",
+        {"exllama_cache_quant": "8,8", "exllama_cache_k_bits": 8, "exllama_cache_v_bits": 8},
+        "exllama_cache_k_bits",
+    ),
+    (
+        "exllamav3",
+        {"exllama_cache_quant": None, "exllama_cache_k_bits": None, "exllama_cache_v_bits": None},
+        "exllama_cache_k_bits",
+    ),
+    ("exllamav3", {"exllama_cache_k_bits": 8, "exllama_cache_v_bits": None}, "exllama_cache_k_bits"),
+    ("exllamav3", {"exllama_cache_k_bits": 9, "exllama_cache_v_bits": 8}, "exllama_cache_k_bits"),
+    ("exllamav3", {"exllama_cache_size": 8000}, "exllama_cache_size"),
+    ("exllamav3", {"exllama_cache_quant": "fp16"}, "exllama_cache_quant"),
+    ("exllamav3", {"exllama_cache_quant": "9"}, "exllama_cache_quant"),
+    ("exllamav3", {"exllama_cache_quant": "8,4,2"}, "exllama_cache_quant"),
+    ("llama_server", {"llama_server_spec_type": "medusa"}, "llama_server_spec_type"),
+    ("llama_server", {"llama_server_spec_draft_n_max": 7}, "llama_server_spec_draft_n_max"),
+    ("llama_server", {"llama_server_spec_draft_p_min": 1.5}, "llama_server_spec_draft_p_min"),
+    ("llama_cpp", {"exllama_cache_size": 8192}, "exllama_cache_size"),
+    ("vllm", {"llama_server_n_ctx": 4096}, "llama_server_n_ctx"),
+    ("vllm_serve", {"llama_server_image_max_tokens": 512}, "llama_server_image_max_tokens"),
+    ("llama_cpp", {"gguf_n_gpu_layers": 0}, "gguf_n_gpu_layers"),
+    ("vllm_serve", {"vllm_serve_binary": "/bin/sh"}, "vllm_serve_binary"),
+    ("stub", {"stub_tokens": 4}, "stub_tokens"),
+    ("ct2", {"ct2_compute_type": "int8"}, "ct2_compute_type"),
+    ("openai_remote", {"gguf_n_ctx": 4096}, "gguf_n_ctx"),
+]
+ALLOWED: list[tuple[str, dict[str, Any]]] = [
+    ("llama_cpp", {"gguf_n_ctx": 8192}),
+    ("llama_cpp", {"gguf_n_ctx": 4097}),
+    (
+        "llama_cpp",
+        {"gguf_n_ctx": 32768, "gguf_flash_attn": "auto", "gguf_type_k": "q8_0", "gguf_type_v": "q4_0"},
+    ),
+    ("llama_cpp", {"gguf_type_k": None}),
+    (
+        "exllamav3",
+        {"exllama_cache_size": 32768, "exllama_cache_quant": None, "exllama_max_rq_tokens": 32768},
+    ),
+    ("exllamav3", {"exllama_cache_quant": "8"}),
+    ("exllamav3", {"exllama_cache_quant": "8,4"}),
+    ("exllamav3", {"exllama_cache_k_bits": 8, "exllama_cache_v_bits": 4}),
+    ("exllamav3", {"exllama_cache_k_bits": None, "exllama_cache_v_bits": None}),
+    (
+        "vllm",
+        {
+            "vllm_max_model_len": 16384,
+            "vllm_kv_cache_dtype": "fp8",
+            "vllm_kv_cache_memory_bytes": 2147483648,
+            "vllm_max_pixels": 4014080,
+            "vllm_speculative_method": "mtp",
+            "vllm_speculative_model": "google/gemma-4-26B-A4B-it-assistant",
+            "vllm_num_speculative_tokens": 1,
+        },
+    ),
+    ("vllm", {"vllm_kv_cache_dtype": "fp8_ds_mla"}),
+    ("vllm_serve", {"vllm_kv_cache_dtype": "auto", "vllm_max_model_len": 5000}),
+    ("vllm_serve", {"vllm_speculative_method": None}),
+    (
+        "llama_server",
+        {
+            "llama_server_n_ctx": 4096,
+            "llama_server_image_max_tokens": 512,
+            "llama_server_spec_type": "draft-mtp",
+            "llama_server_spec_draft_n_max": 4,
+            "llama_server_spec_draft_p_min": 0.25,
+        },
+    ),
+    ("llama_server", {"llama_server_spec_type": None}),
+]
+
+
+def named(value: object) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{name}={one}" for name, one in value.items())
+    return str(value)
+
+
+@pytest.mark.parametrize(("backend", "override", "param"), REFUSED, ids=named)
+def test_values_that_are_wrong_for_the_backend_are_refused_by_name_and_nothing_begins(
+    backends: House, backend: str, override: dict[str, Any], param: str
+) -> None:
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        backends.fleet.load(backend, Wish(override=override))
+    assert (refusal.value.code, refusal.value.param) == ("invalid_load_request", param)
+    assert refusal.value.message.startswith(f"{param} ")
+    assert backends.model(backend) == "unloaded"
+
+
+@pytest.mark.parametrize(("backend", "override"), ALLOWED, ids=named)
+def test_a_load_takes_what_the_backend_knows(backends: House, backend: str, override: dict[str, Any]) -> None:
+    assert backends.fleet.load(backend, Wish(override=override)).begun
+    assert backends.fleet.row(backend).active_override == override
+
+
+def test_a_field_of_another_backend_is_named_with_its_owner() -> None:
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        check_override(ModelDefinition("alpha", "llama_cpp"), {"vllm_max_model_len": 4096})
+    assert refusal.value.message == (
+        "vllm_max_model_len belongs to vllm and vllm_serve; alpha runs on llama_cpp"
+    )
+
+
+# ---- what becomes of it
+
+
+def test_an_override_counts_by_key_and_null_is_a_value(backends: House) -> None:
+    override = {"gguf_type_k": None, "gguf_n_ctx": 8192}
+    item = backends.fleet.load("llama_cpp", Wish(override=override)).assignments[0]
+    life = backends.incarnations[item.worker]
+    start = backends.fleet.replica_starting(item.replica, item.worker, life)
+    assert start
+    assert start.override == override
+    model = backends.settings.models["llama_cpp"]
+    options = overridden(model, start.override)
+    assert (options["gguf_type_k"], options["gguf_n_ctx"]) == (None, 8192)
+    assert model.options == GGUF, "the configuration stays what it is"
+
+
+def test_one_way_to_say_the_bits_replaces_the_other() -> None:
+    model = ModelDefinition("alpha", "exllamav3", options={"exllama_cache_quant": "8,8"})
+    options = overridden(model, {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4})
+    assert options["exllama_cache_quant"] is None
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        Wish(override={"gguf_n_ctx": 8192}),
+        Wish(override={"gguf_type_k": None}),
+        Wish(override={"gguf_n_ctx": 2048}),
+        Wish(2),
+        Wish(1),
+    ],
+    ids=["another value", "null", "the same", "replicas", "the same replicas"],
+)
+def test_a_loaded_model_is_unloaded_before_anything_of_it_changes(backends: House, wish: Wish) -> None:
+    backends.bring_up(backends.fleet.load("llama_cpp", Wish(override={"gguf_n_ctx": 2048})))
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        backends.fleet.load("llama_cpp", wish)
+    assert refusal.value.param == next(iter(wish.override), "replicas")
+    row = backends.fleet.row("llama_cpp")
+    assert (row.state, row.active_override, row.replicas) == ("loaded", {"gguf_n_ctx": 2048}, 1)
+
+
+def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: House) -> None:
+    wish = Wish(2, {"gguf_n_ctx": 2048})
+    first = backends.fleet.load("llama_cpp", wish)
+    for same in (wish, Wish(), Wish(override={"gguf_n_ctx": 2048})):
+        again = backends.fleet.load("llama_cpp", same)
+        assert (again.begun, again.assignments) == (False, ())
+        assert again.operation
+        assert first.operation
+        assert again.operation.id == first.operation.id
+    for other in (Wish(2), Wish(3, {"gguf_n_ctx": 2048}), Wish(2, {"gguf_n_ctx": 4096})):
+        with pytest.raises(InvalidLoadRequest):
+            backends.fleet.load("llama_cpp", other)
+
+
+def test_an_override_is_in_force_until_the_model_is_gone(backends: House) -> None:
+    override = {"gguf_n_ctx": 2048}
+    seen = []
+    load = backends.fleet.load("llama_cpp", Wish(override=override))
+    seen.append(backends.fleet.row("llama_cpp"))
+    backends.bring_up(load)
+    seen.append(backends.fleet.row("llama_cpp"))
+    unload = backends.fleet.unload("llama_cpp")
+    seen.append(backends.fleet.row("llama_cpp"))
+    backends.bring_down(unload)
+    seen.append(backends.fleet.row("llama_cpp"))
+    assert [(str(row.state), dict(row.active_override)) for row in seen] == [
+        ("loading", override),
+        ("loaded", override),
+        ("unloading", override),
+        ("unloaded", {}),
+    ]
+    backends.fleet.load("llama_cpp")
+    assert backends.fleet.row("llama_cpp").active_override == {}, "the next load begins with none"
+
+
+def test_a_load_that_failed_leaves_no_override_in_force(backends: House) -> None:
+    item = backends.fleet.load("llama_cpp", Wish(override={"gguf_n_ctx": 2048})).assignments[0]
+    backends.starting(item.replica)
+    backends.crash(item.replica, code="load_failed")
+    row = backends.fleet.row("llama_cpp")
+    assert (row.state, row.last_error, row.active_override) == ("failed", "killed by SIGSEGV", {})
+
+
+def test_replicas_of_one_load_do_not_change_the_configured_number(backends: House) -> None:
+    change = backends.fleet.load("llama_cpp", Wish(3))
+    row = backends.fleet.row("llama_cpp")
+    assert (row.replicas, row.definition.replicas, len(change.assignments)) == (3, 1, 3)
+
+
+def test_a_model_that_was_lost_comes_back_as_the_operator_loaded_it(backends: House) -> None:
+    wish = Wish(2, {"gguf_n_ctx": 2048})
+    backends.bring_up(backends.fleet.load("llama_cpp", wish))
+    backends.register()
+    assert backends.rescue.missing() == ["llama_cpp"]
+    assert len(backends.rescue.bring("llama_cpp").assignments) == 2
+    assert backends.fleet.row("llama_cpp").active_override == {"gguf_n_ctx": 2048}
+
+
+def test_an_override_does_not_survive_a_new_start_of_the_platform(backends: House) -> None:
+    backends.bring_up(backends.fleet.load("llama_cpp", Wish(2, {"gguf_n_ctx": 2048})))
+    backends.fleet.start_over()
+    row = backends.fleet.row("llama_cpp")
+    assert (row.override, row.replicas, row.wanted) == ({}, 1, None)

@@ -1,0 +1,194 @@
+"""Loads that need memory, on two simulated GPUs: where they go, what they take, and what does not fit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import nvml
+from tests.journeys.platform import Platform, platform
+from tests.seeds import RUNTIME_ADMIN_API as SEED
+
+pytestmark = pytest.mark.journey
+TOTAL_MIB, BASE_MIB = 1000, 100
+NEAR_MIB = 40  # an engine holds a little beside its weights, and never quite the same
+TOLD_S = 5  # a worker tells what is left when an engine has gone, and every two seconds
+
+
+def stub(folder: Path, size_mib: int, **options: Any) -> dict[str, Any]:
+    """A model of that size, in a file with as many zeros."""
+    artifact = folder / f"{size_mib}.weights"
+    with artifact.open("wb") as file:
+        file.truncate(size_mib << 20)
+    return {
+        "backend": "stub",
+        "target_inflight": 4,
+        "stub_load_s": 0.4,
+        "stub_memory_mib": size_mib,
+        "stub_artifact": str(artifact),
+        **options,
+    }
+
+
+@pytest.fixture(scope="module")
+def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """Two GPUs, and models that fill them."""
+    folder = tmp_path_factory.mktemp("gpus")
+    models = {
+        "stoker-demo": {"enabled": False},
+        "pair": stub(folder, 200, replicas=1, replica_max=2, stub_load_s=0.8),
+        "left": stub(folder, 500, device="cuda:0"),
+        "right": stub(folder, 500, device="cuda:0"),
+        "giant": stub(folder, 1200),
+    }
+    local = {"models": models, "limits": {"unload_timeout_s": 1}}
+    driver = nvml.environment(nvml.compiled(folder / "nvml"), gpus=2, total_mib=TOTAL_MIB, base_mib=BASE_MIB)
+    with platform(folder / "up", local, "--port", "0", "--no-flower", environment=driver) as running:
+        running.wait_for(lambda: all(mib is not None for mib in used(running, 2)), 20, "two GPUs")
+        running.wait_for(lambda: running.model("giant")["vram_estimate_mib"], 20, "sizes of files")
+        yield running
+
+
+@pytest.fixture
+def empty(gpus: Platform) -> Iterator[Platform]:
+    """With nothing loaded, before and after."""
+    yield gpus
+    for name in ("pair", "left", "right", "giant"):
+        gpus.wait_for(
+            lambda name=name: gpus.model(name)["runtime_state"] not in ("loading", "unloading"), 20, "rest"
+        )
+        gpus.change("unload", name)
+    holds(gpus, BASE_MIB, BASE_MIB)
+
+
+def used(running: Platform, count: int) -> list[int | None]:
+    _, memory = running.admin("GET", "/v1/admin/gpu-memory")
+    told = {gpu["index"]: gpu["used_mib"] for gpu in memory["gpus"]}
+    return [told.get(index) for index in range(count)]
+
+
+def holds(running: Platform, *expected_mib: int) -> None:
+    """Wait until the GPUs are told to hold about so much."""
+
+    def near() -> bool:
+        now = used(running, len(expected_mib))
+        pairs = zip(now, expected_mib, strict=True)
+        return all(mib is not None and abs(mib - about) <= NEAR_MIB for mib, about in pairs)
+
+    running.wait_for(near, TOLD_S, f"memory {expected_mib}")
+
+
+def begin(running: Platform, name: str, **body: object) -> tuple[int, Any]:
+    return running.admin("POST", f"/v1/admin/models/{name}/load", body)
+
+
+def test_replicas_are_spread_over_the_gpus_and_weighed_there(empty: Platform) -> None:
+    before = empty.model("pair")
+    assert (before["vram_estimate_mib"], before["vram_estimate_source"]) == (200, "model_artifact_size")
+    status, begun = begin(empty, "pair", replicas=2)
+    assert status == 202
+    assert (begun["vram_estimate_mib"], begun["vram_estimate_replica_count"]) == (400, 2)
+    row = empty.change("load", "pair")
+    assert (row["runtime_state"], row["replicas"], row["loaded_replicas"]) == ("loaded", 2, 2)
+    assert row["definition"]["replicas"] == 1
+    assert empty.hosts("pair") == ["gpu0", "gpu1"]
+    assert (row["vram_estimate_source"], row["vram_estimate_replica_count"]) == ("observed_load_delta", 2)
+    assert row["vram_estimate_mib"] == pytest.approx(400, abs=2 * NEAR_MIB)
+    assert row["operation"]["result"]["memory_mib"] == row["vram_estimate_mib"]
+    holds(empty, BASE_MIB + 200, BASE_MIB + 200)
+    _, memory = empty.admin("GET", "/v1/admin/gpu-memory")
+    assert memory["error"] is None
+    for gpu in memory["gpus"]:
+        assert set(SEED["gpu_memory"]["gpus"][0]) <= set(gpu)
+        assert gpu["used_over_total"] == f"{gpu['used_mib']}MiB / {TOTAL_MIB}MiB"
+        assert gpu["workers"] == [f"gpu{gpu['index']}"]
+    unloaded = empty.change("unload", "pair")
+    assert unloaded["vram_estimate_mib"] == row["vram_estimate_mib"]
+    holds(empty, BASE_MIB, BASE_MIB)
+
+
+def test_what_cannot_fit_is_refused_with_the_numbers_and_nothing_happens(empty: Platform) -> None:
+    before = empty.model("giant")
+    status, body = begin(empty, "giant")
+    assert (status, body["error"]["code"]) == (409, "insufficient_memory")
+    message = body["error"]["message"]
+    for said in ("1200 MiB", "gpu0 has ", "gpu1 has ", f"of {TOTAL_MIB} MiB free", "evictModel"):
+        assert said in message
+    assert empty.model("giant") == before
+    assert before["runtime_state"] == "unloaded"
+    assert empty.engines("giant") == []
+
+
+def test_of_two_loads_at_once_that_fit_only_one_begins(empty: Platform) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda name: begin(empty, name), ("left", "right")))
+    assert sorted(status for status, _ in answers) == [202, 409]
+    (refused,) = (body for status, body in answers if status == 409)
+    assert refused["error"]["code"] == "insufficient_memory"
+    assert "of them promised to loads under way" in refused["error"]["message"]
+    (begun,) = (body["name"] for status, body in answers if status == 202)
+    empty.wait_state(begun, "loaded")
+    assert {empty.model(name)["runtime_state"] for name in ("left", "right")} == {"loaded", "unloaded"}
+
+
+def test_a_load_may_name_a_model_that_is_unloaded_first(empty: Platform) -> None:
+    empty.change("load", "left")
+    status, body = begin(empty, "right", evictModel="nobody")
+    assert (status, body["error"]["code"], body["error"]["param"]) == (404, "unknown_model", "evictModel")
+    status, body = begin(empty, "right")
+    assert (status, body["error"]["code"]) == (409, "insufficient_memory")
+    evicted_by = empty.engines("left")
+    status, body = begin(empty, "right", evictModel="left")
+    assert status == 202, body
+    assert (body["runtime_state"], body["operation"]["evicts"]) == ("loading", "left")
+    assert body["operation"]["stage"] == "unloading left"
+    row = empty.change("load", "right")  # it is under way, so this only waits
+    assert (row["runtime_state"], row["operation"]["id"]) == ("loaded", body["operation"]["id"])
+    assert row["operation"]["status"] == "completed"
+    other = empty.model("left")
+    assert other["runtime_state"] == "unloaded"
+    assert empty.operation(other["operation_id"])["status"] == "completed"
+    assert not set(evicted_by) & set(empty.family())
+    holds(empty, BASE_MIB + 500, BASE_MIB)
+
+
+def test_when_one_replica_dies_while_it_loads_none_stays(empty: Platform) -> None:
+    status, begun = begin(empty, "pair", replicas=2)
+    assert status == 202
+    one, other = empty.wait_for(
+        lambda: len(found := empty.engines("pair")) == 2 and found, 5, "engines that load"
+    )
+    os.kill(one, signal.SIGKILL)
+    row = empty.wait_state("pair", "failed")
+    assert row["last_error_code"] == "load_failed"
+    assert "SIGKILL" in row["last_error"]
+    assert (row["loaded_replicas"], row["is_loaded"]) == (0, False)
+    operation = empty.operation(begun["operation"]["id"])
+    assert (operation["status"], operation["error_code"]) == ("failed", "load_failed")
+    empty.wait_for(lambda: other not in empty.family(), 5, "end of the other engine")
+    holds(empty, BASE_MIB, BASE_MIB)
+    assert empty.respond("pair", "x")[1]["error"]["code"] == "model_failed"
+    assert empty.change("load", "pair")["runtime_state"] == "loaded"
+
+
+def test_an_unload_ends_what_runs_at_its_deadline(empty: Platform) -> None:
+    empty.change("load", "pair")
+    status, endless = empty.respond("pair", "/stub tokens=100000 tokens_per_s=20", background=True)
+    assert status == 200
+    empty.wait_for(lambda: empty.model("pair")["runtime_inflight"] == 1, 5, "running request")
+    began = time.monotonic()
+    row = empty.change("unload", "pair")
+    assert 1 <= time.monotonic() - began < 5
+    assert (row["runtime_state"], row["operation"]["status"]) == ("unloaded", "completed")
+    assert row["operation"]["result"]["duration_ms"] >= 1000
+    _, response = empty.call("GET", f"/v1/responses/{endless['id']}")
+    assert response["status"] == "failed"
+    assert "unload_deadline" in response["error"]["message"]
+    assert empty.engines("pair") == []
