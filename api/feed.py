@@ -19,13 +19,13 @@ import orjson
 from api import sse
 from api.context import Rooms
 from api.panel import Json, show_change, show_memory, show_model, show_operation
-from fleet.row import ModelRow
 from fleet.states import ModelState
 from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")
 
 LOOK_EVERY_S = 1.0
+PAGE = 100  # changes read at once
 UNDER_WAY = (ModelState.LOADING, ModelState.UNLOADING)
 
 
@@ -50,7 +50,7 @@ class Feed:
         self._after = after
         self._follow = follow
         self._seen: dict[str, bytes] = {}
-        self._operations: dict[str, str] = {}  # the latest of each model that is not told to its end
+        self._operations: set[str] = set()  # those that are not told to their end
         self._gone = threading.Event()
         self._told_at = time.monotonic()
 
@@ -82,42 +82,50 @@ class Feed:
             elif time.monotonic() - self._told_at >= self._here.settings.api.keep_alive_s:
                 self._told_at = time.monotonic()
                 yield sse.KEEP_ALIVE
-            if not self._follow and not away:
+            if not self._follow:
                 return
 
     def _round(self) -> list[Told]:
-        """What is new; waits for it a little, but not at first."""
+        """What is new; waits for it a little, but not at first. All of it counts as told, or nothing."""
         changes = self._here.changes
-        begins = not self._seen
-        if self._after is None:
-            self._after = changes.last()
-        news = changes.read(self._after, 0.0 if begins else LOOK_EVERY_S)
+        after = changes.last() if self._after is None else self._after
+        news = changes.read(after, LOOK_EVERY_S if self._seen else 0.0)
+        while len(news) % PAGE == 0 and (more := news and changes.read(news[-1].id)):
+            news += more
         told = [Told("state", show_change(change), change.id) for change in news]
-        if news:
-            self._after = news[-1].id
-        rows = self._here.fleet.rows(closely=True)
-        told += self._differences(rows)
+        seen = dict(self._seen)
+        operations = self._operations | {change.operation for change in news if change.operation}
+        told += self._differences(seen, operations)
+        self._after, self._seen, self._operations = (news[-1].id if news else after), seen, operations
         return told
 
-    def _differences(self, rows: list[ModelRow]) -> Iterator[Told]:
-        settings = self._here.settings
+    def _differences(self, seen: dict[str, bytes], operations: set[str]) -> list[Told]:
+        """What is not as it was `seen`, which it brings up to date; operations that ended are dropped."""
+        here, told = self._here, []
+        rows = here.fleet.rows(closely=True)
         for row in rows:
-            yield from self._new("model", f"model {row.name}", show_model(row, settings))
+            told += _new(seen, "model", row.name, show_model(row, here.settings))
             if row.state in UNDER_WAY and row.operation_id:
-                self._operations[row.name] = row.operation_id
-        for name, id in list(self._operations.items()):
-            operation = self._here.fleet.operation(id)
+                operations.add(row.operation_id)
+        for id in sorted(operations):
+            operation = here.fleet.operation(id)
             if operation is not None:
-                yield from self._new("operation", f"operation {id}", show_operation(operation))
+                told += _new(seen, "operation", id, show_operation(operation))
             if operation is None or operation.status.is_terminal:
-                del self._operations[name]
-                self._seen.pop(f"operation {id}", None)
-        memory = show_memory(rows, self._here.fleet.workers(), settings)
-        # a machine's free memory is never the same twice; what is told here are the GPUs
-        yield from self._new("gpu_memory", "gpu_memory", {**memory, "workers": None, "models": None}, memory)
+                operations.remove(id)
+                seen.pop(f"operation {id}", None)
+        memory = show_memory(rows, here.fleet.workers(), here.settings)
+        # a machine's free memory is never the same twice; what is followed here are the GPUs
+        gpus = {"gpus": memory["gpus"], "error": memory["error"]}
+        return told + _new(seen, "gpu_memory", "", memory, compared=gpus)
 
-    def _new(self, name: str, key: str, compared: Json, shown: Json | None = None) -> Iterator[Told]:
-        now = orjson.dumps(compared)
-        if self._seen.get(key) != now:
-            self._seen[key] = now
-            yield Told(name, {"type": name, name: shown or compared})
+
+def _new(
+    seen: dict[str, bytes], kind: str, name: str, shown: Json, *, compared: Json | None = None
+) -> list[Told]:
+    """One event, if what is compared is not as it was seen."""
+    key, now = f"{kind} {name}", orjson.dumps(compared or shown)
+    if seen.get(key) == now:
+        return []
+    seen[key] = now
+    return [Told(kind, {"type": kind, kind: shown})]

@@ -132,13 +132,16 @@ class Backend:
         if len(present) > 1:
             yield present[1][0], f"cannot be combined with {present[0][0]}"
 
+    def expanded(self, options: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+        """The override, with a null for each configured option that it excludes: to be laid over by key."""
+        if not any(name in override for group in self.groups for name in group):
+            return dict(override)
+        others = (name for group in self.groups for name in group if name not in override)
+        return {**override, **{name: None for name in others if options.get(name) is not None}}
+
     def merged(self, options: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
         """The options in force: `override` laid over `options` by key, null included.
 
         An override of one group takes the configured values of the other groups with it.
         """
-        result = {**options, **override}
-        if any(name in override for group in self.groups for name in group):
-            rest = (name for group in self.groups for name in group if name not in override)
-            result.update(dict.fromkeys(rest))
-        return result
+        return {**options, **self.expanded(options, override)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,13 @@ from typing import Any
 import orjson
 import redis
 
+from config.backends import BACKENDS
 from config.settings import ModelDefinition, Settings
 from fleet.change import NOTHING, Assignment, Change, Start, Wish, assigned, mib_text, pairs
 from fleet.errors import InvalidLoadRequest, NoWorker, StateConflict
 from fleet.estimate import estimate, need_mib
 from fleet.memory import DeviceMemory
-from fleet.operation import Operation, from_row, operation_id
+from fleet.operation import Operation, from_row, new_operation, operation_id
 from fleet.override import check_override, check_replicas
 from fleet.placement import place
 from fleet.row import ModelRow, fingerprint
@@ -23,7 +26,7 @@ from fleet.row import from_ledger as model_row
 from fleet.states import ModelState
 from fleet.worker import WorkerRow
 from fleet.worker import from_ledger as worker_rows
-from scheduler.errors import UnknownModel
+from scheduler.errors import StorageUnavailable, UnknownModel
 from scheduler.scripts import Scripts, call_id, translated
 
 AT_REST = (ModelState.UNLOADED, ModelState.FAILED)
@@ -75,9 +78,9 @@ class Fleet:
         """All models at one instant, in the order of the configuration; `closely` counts what runs, too."""
         return self._look(list(self.settings.models.values()), closely=closely)
 
-    def workers(self) -> list[WorkerRow]:
-        """The workers that are registered now, by name."""
-        return worker_rows(self.scripts.run("look_workers"))
+    def workers(self, asker: str = "") -> list[WorkerRow]:
+        """The workers that are registered now, by name; what is promised to `asker` itself is not counted."""
+        return worker_rows(self.scripts.run("look_workers", asker))
 
     def operation(self, id: str) -> Operation | None:
         """A load or unload by its id; kept for a day after its end."""
@@ -110,31 +113,37 @@ class Fleet:
             check_replicas(model, wish.replicas)
         if wish.evict is not None:
             self._check_eviction(name, wish.evict)
-        return self.begin(name, wish)
+        override = BACKENDS[model.backend].expanded(model.options, wish.override)
+        return self.begin(name, replace(wish, override=override))
 
-    def begin(self, name: str, wish: Wish) -> Change:
-        """The same for a wish that has been checked."""
+    def begin(self, name: str, wish: Wish, *, takeover: bool = False) -> Change:
+        """The same for a wish that has been checked; a takeover gives way to an operator's unload."""
         for _ in range(TRIES):
             row = self.row(name)
             if row.state not in AT_REST:
                 there = _There(row.state, row.operation_id or "", row.replicas, row.override)
                 return self._already(name, wish, there)
             evicted = self._evicted(wish)
-            answer, change = self._try(row, wish, evicted)
-            if answer[0] == b"ok":
+            answer, change = self._try(row, wish, evicted, takeover)
+            if change is not None:
                 return change if wish.evict is None else self._with_eviction(change, wish.evict)
+            if answer[0] == b"over":
+                return Change("load", None)
             if answer[0] == b"state":
                 return self._already(name, wish, _There.of(*answer[1:]))
         raise NoWorker("the workers that were chosen are going or got other work; retry", retry_after_s=5)
 
-    def _try(self, row: ModelRow, wish: Wish, evicted: ModelRow | None) -> tuple[Any, Change]:
-        """Choose workers and try to begin: what the ledger says, and what it came to if that is ok."""
+    def _try(
+        self, row: ModelRow, wish: Wish, evicted: ModelRow | None, takeover: bool
+    ) -> tuple[Any, Change | None]:
+        """Choose workers and try to begin: what the ledger says, and what it came to if it begins."""
         count = row.definition.replicas if wish.replicas is None else wish.replicas
         need = need_mib(row, dict(wish.override))
         operation = operation_id("load")
         returned = _returned(evicted)
+        workers = self.workers(row.name)
         # when nobody knows what comes back, nothing is refused before it has
-        places = place(row.definition, count, self.workers(), None if returned is None else need, returned)
+        places = place(row.definition, count, workers, None if returned is None else need, returned)
         assignments = assigned(row.name, operation, places) if evicted is None else ()
         answer = self.scripts.run(
             "begin_load",
@@ -147,10 +156,22 @@ class Fleet:
             fingerprint(row.definition, wish.override),
             "" if evicted is None else evicted.name,
             int((self.settings.limits.unload_timeout_s + SETTLING_S) * 2e6),
+            "" if evicted is None else _kept(places, workers, need),
+            int(takeover),
             *pairs(assignments),
         )
-        begun = self.operation(operation) if answer[0] == b"ok" else None
-        return answer, Change("load", begun, assignments, begun=True)
+        # an answer that was lost is asked for again, and is then that of a load under way: this one
+        ours = answer[0] == b"ok" or (answer[0] == b"state" and answer[2] == operation.encode())
+        return answer, Change(
+            "load", self._begun(operation, row.name), assignments, begun=True
+        ) if ours else None
+
+    def _begun(self, id: str, model: str) -> Operation:
+        """An operation that has begun, as it is; Redis may have gone since."""
+        with suppress(StorageUnavailable):
+            if (found := self.operation(id)) is not None:
+                return found
+        return new_operation(id, model)
 
     def _already(self, name: str, wish: Wish, there: _There) -> Change:
         """The answer of a model that is loaded, or on its way."""
@@ -207,8 +228,10 @@ class Fleet:
         if answer[0] == "ok":
             named = zip(answer[1::2], answer[2::2], strict=True)
             assignments = tuple(Assignment(*pair) for pair in named)
-            return Change("unload", self.operation(operation), assignments, begun=True)
+            return Change("unload", self._begun(operation, name), assignments, begun=True)
         state, latest = answer[1], answer[2]
+        if latest == operation:  # the first answer was lost; the workers' beats find what no bell told them
+            return Change("unload", self._begun(operation, name), begun=True)
         if state == ModelState.LOADING:
             raise StateConflict(f"model {name} is being loaded", code="model_loading", param="model")
         return Change("unload", self.operation(latest) if latest else None)
@@ -225,6 +248,10 @@ class Fleet:
         self.scripts.run(
             "worker_memory", worker, incarnation, known, memory.free_mib, memory.to_json().decode()
         )
+
+    def report_obstacle(self, name: str, message: str) -> None:
+        """Why a model that should be loaded is not."""
+        self.scripts.run("cannot", name, message)
 
     def report_artifacts(self, sizes_mib: Mapping[str, int]) -> None:
         """How large the files of these models are."""
@@ -276,6 +303,13 @@ class Fleet:
         self.scripts.run(
             "replica_down", replica, worker, incarnation, code, message, ticket_code, ticket_message
         )
+
+
+def _kept(places: Sequence[str], workers: Sequence[WorkerRow], need: int | None) -> bytes | str:
+    """What is kept for a load until it gets it: MiB by memory, as JSON; "" when nobody knows."""
+    memories = {worker.name: worker.memory_id for worker in workers}
+    kept = Counter(memories[name] for name in places)
+    return orjson.dumps({memory: count * need for memory, count in kept.items()}) if need else ""
 
 
 def _returned(evicted: ModelRow | None) -> dict[str, int] | None:

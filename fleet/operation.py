@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import dataclass
 
 from fleet.states import OperationStatus
@@ -38,6 +39,12 @@ class Operation:
 def operation_id(kind: str) -> str:
     """A new id; it is also the id of the Celery task of the first replica."""
     return f"{kind}_{secrets.token_hex(12)}"
+
+
+def new_operation(id: str, model: str) -> Operation:
+    """One that has just begun, for whoever cannot ask the ledger for it."""
+    kind = id.partition("_")[0]
+    return Operation(id, kind, model, OperationStatus.PENDING, "begun", 0.0, None, time.time(), None)
 
 
 def from_row(id: str, row: dict[bytes, bytes], now: float) -> Operation:

@@ -45,7 +45,8 @@ class Rescue:
         row = self.fleet.row(name)
         if not self._is_missing(row):
             return Change("load", None)  # somebody was quicker
-        return self.fleet.begin(name, Wish(row.replicas, row.override if row.wanted else {}))
+        wish = Wish(row.replicas, row.override if row.wanted else {})
+        return self.fleet.begin(name, wish, takeover=True)
 
     def mend(self) -> list[Change]:
         """Replace replicas that loaded models lost with their workers, as far as there is room.
@@ -68,7 +69,7 @@ class Rescue:
 
     def _places(self, row: ModelRow, need: int | None) -> list[str]:
         """Where as many of the lost replicas can be as there is room for."""
-        workers = self.fleet.workers()
+        workers = self.fleet.workers(row.name)
         for count in range(row.lost, 0, -1):
             with suppress(NoWorker, InsufficientMemory):
                 return place(row.definition, count, workers, need)
@@ -102,7 +103,7 @@ class Rescue:
             return first
         need = need_mib(row, dict(row.override))
         try:
-            places = place(row.definition, row.replicas, self.fleet.workers(), need)
+            places = place(row.definition, row.replicas, self.fleet.workers(row.name), need)
         except (NoWorker, InsufficientMemory) as error:
             if operation.created_at + SETTLING_S < self._now() and self._is_settled(evicted):
                 self.fleet.scripts.run("give_up", row.name, operation.id, error.code, error.message)

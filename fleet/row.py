@@ -84,12 +84,14 @@ def from_ledger(
     parts = [replicas[at : at + 7] for at in range(0, len(replicas), 7)]
     ready = [part for part in parts if part[6]]
     wanted = int(row["wanted"]) if "wanted" in row else None
+    state = ModelState(row.get("state", "unloaded"))
     return ModelRow(
         name=model.name,
         definition=model,
-        state=ModelState(row.get("state", "unloaded")),
-        replicas=wanted or model.replicas,
-        loaded_replicas=len(ready),
+        state=state,
+        replicas=(_whole(row, "replicas") if state in HAS_OVERRIDE else wanted) or model.replicas,
+        # those that drain are loaded still
+        loaded_replicas=len(parts) if state is ModelState.UNLOADING else len(ready),
         inflight=sum(part[4] for part in parts),
         queue_depth=waiting,
         running=sum(part[5] for part in parts),

@@ -137,12 +137,13 @@ KEYS = (
     Key(
         "model:<model>",
         "hash",
-        "state, operation (the latest), wanted (replicas; 0: an operator unloaded it), override (JSON), "
-        "variant (fingerprint of what is loaded), code and last_error, lost (replicas), wait_ms (average), "
+        "state, operation (the latest), wanted (replicas; 0: unloaded by hand), replicas (of the load), "
+        "override (JSON), keeps (memory promised while it waits, JSON), variant (fingerprint of what is "
+        "loaded), code and last_error, lost (replicas), wait_ms (average), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",
-        "artifacts begin_load begin_unload claim mend replica_up start_over include/dispatch include/model "
-        "include/replica",
+        "artifacts begin_load begin_unload cannot claim mend replica_up start_over include/dispatch "
+        "include/model include/replica",
         FOREVER,
     ),
     Key(

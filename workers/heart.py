@@ -25,6 +25,7 @@ logger = logging.getLogger("workers")
 EX_TEMPFAIL = 75
 """The exit code of a worker whose incarnation is over: whoever supervises it starts a fresh one."""
 
+EAR_S = 1.0
 LOOK_EVERY_S = 2.0
 FILES_EVERY_S = 30.0
 
@@ -39,7 +40,9 @@ class Heart:
         self._rescue = Rescue(fleet)
         self._listener: Any = listener
         self._stopping = threading.Event()
+        self._ended = threading.Event()
         self._something_ended = threading.Event()
+        self._threads: list[threading.Thread] = []
         self._told: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
         host.replicas.on_end = self._something_ended.set
@@ -47,18 +50,26 @@ class Heart:
     def start(self) -> None:
         """Begin to beat."""
         for target in (self._beat, self._hear, self._look):
-            threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True).start()
+            thread = threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def stop(self) -> None:
         """Stop looking for work; the beat goes on until the process ends, for the sake of what drains."""
         self._stopping.set()
         self._something_ended.set()
 
+    def end(self) -> None:
+        """End all three threads and wait for them: for a process that goes on without this worker."""
+        self.stop()
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
     def _beat(self) -> None:
         period = self._ledger.settings.lease.beat_ms / 1000
         away = False
-        while True:
-            time.sleep(period)
+        while not self._ended.wait(period):
             try:
                 self._host.check_stalls()
                 pulse = self._ledger.beat(self._host.worker, self._host.incarnation)
@@ -86,20 +97,23 @@ class Heart:
     def _hear(self) -> None:
         """Cancel bells; one that is lost is repeated by the next beat."""
         channel = f"{self._ledger.scripts.prefix}bell:{self._host.worker}"
-        while True:
+        while not self._ended.is_set():
             try:
-                pubsub = self._listener.pubsub()
-                pubsub.subscribe(channel)
-                for message in pubsub.listen():
-                    if message["type"] == "message":
-                        verb, _, id = message["data"].decode().partition(" ")
-                        if verb == "cancel":
-                            self._host.stop_id(id, "cancelled")
+                with self._listener.pubsub() as pubsub:
+                    pubsub.subscribe(channel)
+                    while not self._ended.is_set():
+                        self._obey(pubsub.get_message(timeout=EAR_S))
             except (redis.ConnectionError, redis.TimeoutError, OSError):
                 time.sleep(0.2)
             except Exception:
                 logger.exception("the ear stumbled; it goes on")
                 time.sleep(0.2)
+
+    def _obey(self, message: Any) -> None:
+        if message is not None and message["type"] == "message":
+            verb, _, id = message["data"].decode().partition(" ")
+            if verb == "cancel":
+                self._host.stop_id(id, "cancelled")
 
     def _look(self) -> None:
         """See to it that what should be loaded is, and that everybody knows what there is room for."""
@@ -137,6 +151,7 @@ class Heart:
         except StokerError as error:
             if self._told.get(name) != error.code:
                 logger.warning("%s should be loaded and is not: %s", name, error.message)
+                self._fleet.report_obstacle(name, error.message)
             self._told[name] = error.code
             return
         self._told.pop(name, None)

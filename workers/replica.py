@@ -30,9 +30,9 @@ class Replica:
             return first
 
     def begin_stopping(self) -> bool:
-        """True for the first caller only."""
+        """True for the first caller only, and not while it starts: such a start is abandoned instead."""
         with self._lock:
-            if self.state is ReplicaState.STOPPING:
+            if self.state is not ReplicaState.UP:
                 return False
             self.state = ReplicaState.STOPPING
             return True

@@ -23,7 +23,7 @@ from workers.patience import Patience
 from workers.replica import Replica
 from workers.runtimes.base import EngineLost, Exit, Launch, LoadError, Progress, Runtime
 from workers.runtimes.registry import runtime
-from workers.scale import Scale
+from workers.scale import Scale, Weighing
 
 logger = logging.getLogger("workers")
 
@@ -55,6 +55,8 @@ class Replicas:
         self._ledger = ledger
         self._fleet = fleet
         self._stop_runs = stop_runs
+        self._taking: set[str] = set()  # those that are being taken up, so that a beat takes none twice
+        self._lock = threading.Lock()
 
     def get(self, name: str) -> Replica | None:
         """The replica of that name, if it is here."""
@@ -64,19 +66,40 @@ class Replicas:
 
     def load(self, name: str) -> str:
         """Start the engine of a replica assigned to this worker. Raises `Failed` when it does not come up."""
-        call = call_id()  # a repeat after a lost answer is still the first one
-        start = self.patience.persist(
-            lambda: self._fleet.replica_starting(name, self.worker, self.incarnation, call)
-        )
-        if start is None:
-            return "nothing to do"
+        with self._lock:
+            if name in self._taking:
+                return "already here"
+            self._taking.add(name)
         try:
-            return self._start(name, start)
-        except LoadError as error:
+            call = call_id()  # a repeat after a lost answer is still the first one
+            start = self.patience.persist(
+                lambda: self._fleet.replica_starting(name, self.worker, self.incarnation, call)
+            )
+            if start is None:
+                return "nothing to do"
+            try:
+                return self._start(name, start)
+            except Exception as error:
+                raise self._did_not_start(name, error) from None
+        finally:
+            self._taking.discard(name)
+
+    def _did_not_start(self, name: str, error: Exception) -> Failed:
+        """Report what went wrong, whatever it was: a replica must not stay on its way."""
+        if not isinstance(error, LoadError):
+            logger.exception("%s did not start in a way no runtime foresaw", name, exc_info=error)
+            error = LoadError(
+                "load_failed", f"the engine could not be started: {error or type(error).__name__}"
+            )
+        else:
             logger.warning("%s did not load: %s", name, error)
+        entry = self.table.pop(name, None)
+        if entry is not None and entry.engine is not None:
+            entry.engine.stop(0.0)
+        if entry is None or entry.go():
             self._report_down(name, error.code, str(error))
-            self.on_end()
-            raise Failed(str(error), code=error.code) from None
+        self.on_end()
+        return Failed(str(error), code=error.code)
 
     def _start(self, name: str, start: Start) -> str:
         model = self._settings.models.get(start.model)
@@ -87,11 +110,7 @@ class Replicas:
         entry = self.table[name] = Replica(name, model, adapter, slots=self._room(model))
         started = time.monotonic()
         with self.scale.moving() as weighing:
-            try:
-                engine = entry.engine = adapter.start(self._launch(entry))
-            except LoadError:
-                self.table.pop(name, None)
-                raise
+            engine = entry.engine = adapter.start(self._launch(entry, weighing))
             memory_mib = self.scale.taken(weighing, engine.pid)
         entry.slots = min(entry.slots, engine.slots)
         entry.state = ReplicaState.UP
@@ -115,7 +134,7 @@ class Replicas:
             raise LoadError("load_failed", "no threads are left on this worker: raise worker.threads")
         return min(model.target_inflight, room)
 
-    def _launch(self, entry: Replica) -> Launch:
+    def _launch(self, entry: Replica, weighing: Weighing) -> Launch:
         engines = self._settings.data_dir / "engines" / self.worker
         directory = engines / _folder(entry.name)
         try:
@@ -130,15 +149,17 @@ class Replicas:
             directory=directory,
             progress=self._progress(entry),
             on_exit=lambda exit: self._exited(entry, exit),
+            on_process=weighing.belongs_to,
         )
 
     def _prune(self, engines: Path) -> None:
         """Keep the logs of the engines that are here, and of the latest that were."""
         here = {_folder(name) for name in self.table}
-        gone = [directory for directory in engines.iterdir() if directory.name not in here]
-        gone.sort(key=lambda directory: directory.stat().st_mtime)
-        for directory in gone[:-ENGINE_LOGS_KEPT]:
-            shutil.rmtree(directory, ignore_errors=True)
+        with suppress(OSError):  # another start may be doing the same
+            gone = [directory for directory in engines.iterdir() if directory.name not in here]
+            gone.sort(key=lambda directory: directory.stat().st_mtime)
+            for directory in gone[:-ENGINE_LOGS_KEPT]:
+                shutil.rmtree(directory, ignore_errors=True)
 
     def _progress(self, entry: Replica) -> Progress:
         reported = 0.0
@@ -167,10 +188,15 @@ class Replicas:
     def unload(self, name: str) -> str:
         """Drain and stop a replica."""
         entry = self.table.get(name)
+        if entry is not None and entry.state is ReplicaState.STARTING:
+            self.abandon(entry)  # whoever starts it reports its end
+            return "given up"
         if entry is None or not entry.begin_stopping():
             return "nothing to do"
-        self._drain(entry)
-        self.stop(entry, "unloaded", "the model was unloaded")
+        try:
+            self._drain(entry)
+        finally:
+            self.stop(entry, "unloaded", "the model was unloaded")
         return "unloaded"
 
     def _drain(self, entry: Replica) -> None:
@@ -197,13 +223,15 @@ class Replicas:
 
     def stop(self, entry: Replica, code: str, message: str) -> None:
         """Stop an engine and report the replica's end."""
-        if entry.engine is not None:
-            with self.scale.moving():
-                entry.engine.stop(STOP_TIMEOUT_S)
-        self.table.pop(entry.name, None)
-        if entry.go():
-            self._report_down(entry.name, code, message)
-            self.on_end()
+        try:
+            if entry.engine is not None:
+                with self.scale.moving():
+                    entry.engine.stop(STOP_TIMEOUT_S)
+        finally:
+            self.table.pop(entry.name, None)
+            if entry.go():
+                self._report_down(entry.name, code, message)
+                self.on_end()
 
     def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Stop all engines at once; the ledger hears of it from the worker's own end."""

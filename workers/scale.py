@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fleet.memory import DeviceMemory
 from fleet.models import Fleet
@@ -15,10 +15,18 @@ from workers.memory import Gauge
 
 @dataclass
 class Weighing:
-    """A load on the scale. `alone` turns false when another engine came or went meanwhile."""
+    """An engine that comes or goes. `alone` turns false when another one came or went meanwhile.
+
+    `group` is the process group of one that comes, once there is one.
+    """
 
     before: DeviceMemory
     alone: bool = True
+    group: int | None = None
+
+    def belongs_to(self, group: int) -> None:
+        """The engine that comes is this process group."""
+        self.group = group
 
 
 class Scale:
@@ -35,9 +43,14 @@ class Scale:
         self._telling = threading.Lock()
 
     def tell(self) -> None:
-        """Read the device and tell the fleet, if it is not as it was. While Redis is away nobody is told."""
+        """Read the device and tell the fleet, if it is not as it was. While Redis is away nobody is told.
+
+        What engines hold that are still loading counts as free: the whole of it is promised to them.
+        """
         with self._telling:  # what was read first is told first
             memory = self._gauge.read()
+            if loading := self._loading_mib():
+                memory = replace(memory, free_mib=min(memory.total_mib, memory.free_mib + loading))
             if memory == self._told:
                 return
             try:
@@ -45,6 +58,11 @@ class Scale:
                 self._told = memory
             except StokerError:
                 self._told = None
+
+    def _loading_mib(self) -> int:
+        with self._lock:
+            groups = [weighing.group for weighing in self._under_way if weighing.group is not None]
+        return sum(self._gauge.held_by(group) or 0 for group in groups)
 
     @contextmanager
     def moving(self) -> Iterator[Weighing]:

@@ -80,7 +80,7 @@ class AdminModel(Weight):
         allow_none=True,
         metadata=_said(
             "Why it failed: `load_failed`, `load_timeout`, `load_interrupted`, `insufficient_memory`,"
-            " `engine_crashed`, `engine_stalled`, `worker_lost`."
+            " `no_worker`, `engine_crashed`, `engine_stalled`, `worker_lost`."
         ),
     )
     operation_id = fields.String(required=True, allow_none=True, metadata=_said("The latest load or unload."))

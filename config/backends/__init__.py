@@ -7,6 +7,7 @@ twice. The names carry a prefix of their backend's, as the Runtime Admin API has
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,9 @@ from config.settings import ModelDefinition
 
 HIDDEN = "***"
 """What is shown of a secret."""
+
+CREDENTIALS = re.compile(r"//[^/@\s]+@")
+SECRET_FLAG = re.compile(r"^--?[\w-]*(key|token|secret|password)", re.IGNORECASE)
 
 BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
@@ -40,9 +44,26 @@ def live_fields() -> dict[str, Live]:
 
 
 def shown_options(model: ModelDefinition) -> dict[str, Any]:
-    """The options of a model's backend as anybody may see them: a secret that is set is `HIDDEN`."""
-    given = model.options
+    """The options of a model's backend as anybody may see them: secrets in them are `HIDDEN`."""
     return {
-        option.name: HIDDEN if option.secret and given.get(option.name) else given.get(option.name)
+        option.name: _shown(model.options.get(option.name), secret=option.secret)
         for option in BACKENDS[model.backend].options
     }
+
+
+def _shown(value: Any, *, secret: bool) -> Any:
+    if secret and value:
+        return HIDDEN
+    if isinstance(value, str):
+        return CREDENTIALS.sub(f"//{HIDDEN}@", value)
+    if isinstance(value, (list, tuple)):
+        return [_argument(before, item) for before, item in zip(("", *value), value, strict=False)]
+    return value
+
+
+def _argument(before: str, argument: str) -> str:
+    """One of a command's arguments; what follows a flag that is named like a secret is one."""
+    flag, sign, _ = argument.partition("=")
+    if sign and SECRET_FLAG.search(flag):
+        return f"{flag}={HIDDEN}"
+    return HIDDEN if SECRET_FLAG.search(before) and "=" not in before else argument

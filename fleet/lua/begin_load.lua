@@ -4,8 +4,9 @@
 -- ARGV    2 model  3 operation  4 replicas wanted  5 lease (us)  6 override (JSON)
 --         7 memory of one replica (MiB) or ''  8 fingerprint of what is loaded
 --         9 the model to be unloaded first or ''  10 how long that may take (us)
---         11.. pairs: replica, worker (none with 9)
--- returns {ok} | {state, state, operation, replicas wanted, override} when the model is in a state that does
+--         11 what it is promised until then: {memory: MiB} (JSON) or ''
+--         12 '1': only if no operator unloaded it since  13.. pairs: replica, worker (none with 9)
+-- returns {ok} | {over} by 12 | {state, state, operation, replicas wanted, override} when the model is in a state that does
 --         not allow it | {gone, worker} | {short, worker}, see include/assign
 -- include: base
 -- include: model
@@ -18,15 +19,18 @@ local function refused(by) return { 'state', by, row[2] or '', row[3] or '', row
 local leaving = redis.call('SCARD', P .. 'replicas:' .. model)
 if (state ~= 'unloaded' and state ~= 'failed') then return refused(state) end
 if leaving > 0 then return refused('unloading') end
-local trouble = obstacle(11, ARGV[7])
+if ARGV[12] == '1' and row[3] == '0' then return { 'over' } end
+local trouble = obstacle(13, ARGV[7], model)
 if trouble then return trouble end
-redis.call('HSET', model_key(model), 'wanted', ARGV[4], 'override', ARGV[6], 'variant', ARGV[8])
+redis.call('HSET', model_key(model), 'wanted', ARGV[4], 'replicas', ARGV[4],
+  'override', ARGV[6], 'variant', ARGV[8])
 redis.call('HDEL', model_key(model), 'last_error', 'code', 'lost')
 begin_operation(operation, 'load', model, 'pending', 'waiting for a worker', ARGV[4])
 become(model, 'loading')
 if ARGV[9] == '' then
-  assign(model, operation, 11, ARGV[7], ARGV[5])
+  assign(model, operation, 13, ARGV[7], ARGV[5])
 else
+  redis.call('HSET', model_key(model), 'keeps', ARGV[11])
   redis.call('HSET', P .. 'operation:' .. operation, 'evicts', ARGV[9], 'stage', 'unloading ' .. ARGV[9])
   redis.call('ZADD', P .. 'evicting', text(NOW + tonumber(ARGV[10])), model)
 end

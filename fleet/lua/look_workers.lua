@@ -1,7 +1,7 @@
 #!lua flags=no-writes,allow-oom
 -- How the workers are, and what is promised of their memory.
 -- KEYS[1] prefix
--- ARGV    none
+-- ARGV    2 the model that asks, whose own promise is not counted, or ''
 -- returns {worker, device, since (us), draining 0|1, replicas, memory (JSON) or '', promised of it (MiB), ...}
 -- include: base
 -- include: assign
@@ -9,7 +9,7 @@ local answer = {}
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
   local row = redis.call('HMGET', worker_key(worker), 'device', 'since_us', 'draining', 'memory', 'memory_id')
   for _, item in ipairs({ worker, row[1] or '', row[2] or '0', row[3] and 1 or 0,
-    redis.call('SCARD', P .. 'hosts:' .. worker), row[4] or '', row[5] and row[5] ~= '' and promised(row[5]) or 0 }) do
+    redis.call('SCARD', P .. 'hosts:' .. worker), row[4] or '', row[5] and row[5] ~= '' and promised(row[5], ARGV[2]) or 0 }) do
     answer[#answer + 1] = item
   end
 end

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A replica's engine can answer. With the last of them the model is loaded, its slots open, and those who
 -- wait are dispatched.
 -- KEYS[1] prefix
@@ -43,6 +44,9 @@ if loading then
   end
   end_operation(row[3], 'completed')
   become(row[2], 'loaded')
+end
+if not loading and redis.call('SCARD', P .. 'ready:' .. row[2]) >= tonumber(redis.call('HGET', model_key(row[2]), 'wanted')) then
+  redis.call('HDEL', model_key(row[2]), 'last_error') -- it is whole again
 end
 dispatch(row[2])
 return loading and 'loaded' or 'up'

@@ -161,6 +161,7 @@ class FakeFleet:
         self.away = False
         self.wish = Wish()
         self.operation_ids: dict[str, str] = {}
+        self.stumbles = 0  # how often Redis is away in the middle of a look
         self.ends_after = -1  # looks at an operation after which it has completed; negative: never
 
     def rows(self, *, closely: bool = False) -> list[ModelRow]:  # noqa: ARG002 - counts nothing
@@ -192,6 +193,9 @@ class FakeFleet:
         )
 
     def workers(self) -> list[WorkerRow]:
+        if self.stumbles:
+            self.stumbles -= 1
+            raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [WorkerRow("w", "cpu", 1, 0.0, memory=DeviceMemory("host:here", 1000, 400, (), "no driver"))]
 
     def load(self, name: str, wish: Wish) -> Change:
@@ -234,7 +238,7 @@ class FakeChanges:
 
     def read(self, after: str, wait_s: float = 0.0) -> list[StateChange]:
         deadline = time.monotonic() + min(wait_s, 0.02)
-        while not (news := [entry for entry in self.entries if entry.id > after]):
+        while not (news := [entry for entry in self.entries if entry.id > after][:100]):
             if time.monotonic() >= deadline:
                 break
             time.sleep(0.002)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ def test_what_was_missed_is_told_again_from_the_last_event_that_was_heard(
     assert "state" not in names(parsed(admin.get(f"{URL}?follow=false").data)), "who is new hears what is now"
 
 
-@pytest.mark.parametrize("id", ["x", "1", "1-", "-1", "1-0 ", "$"])
+@pytest.mark.parametrize("id", ["x", "1", "1-", "-1", "1-0 ", "$", "99999999999999999999-0"])
 def test_an_id_of_another_stream_is_refused(admin: FlaskClient, id: str) -> None:
     answer = admin.get(URL, headers={"Last-Event-ID": id})
     assert (answer.status_code, answer.json["error"]["param"]) in ((400, "Last-Event-ID"), (200, None))
@@ -165,6 +166,34 @@ def test_it_goes_on_when_redis_was_away(following: Follower, rooms_below: Below)
     rooms_below.fleet.states["org/deaf"] = ModelState.UNLOADING
     rooms_below.fleet.away = False
     following.wait_for("model", name="org/deaf", runtime_state="unloading")
+
+
+def test_what_a_look_could_not_finish_is_told_by_the_next(following: Follower, rooms_below: Below) -> None:
+    rooms_below.fleet.stumbles = 1
+    rooms_below.changes.entries.append(change(7, ModelState.FAILED))
+    rooms_below.fleet.states["demo"] = ModelState.FAILED
+    following.wait_for("state", to="failed")
+    following.wait_for("model", name="demo", runtime_state="failed")
+
+
+def test_the_end_of_an_operation_is_told_though_another_one_followed(
+    following: Follower, rooms_below: Below
+) -> None:
+    fleet = rooms_below.fleet
+    for id, status in (("unload_1", OperationStatus.COMPLETED), ("load_2", OperationStatus.RUNNING)):
+        fleet.operations[id] = Operation(id, "load", "demo", status, "", 0.5, None, 1.0, None)
+    fleet.operation_ids["demo"] = "load_2"
+    fleet.states["demo"] = ModelState.LOADING
+    entry = replace(change(8, ModelState.UNLOADED), operation="unload_1")
+    rooms_below.changes.entries += [entry, replace(change(9), operation="load_2")]
+    following.wait_for("operation", id="unload_1", status="completed")
+    following.wait_for("operation", id="load_2", status="running")
+
+
+def test_all_that_was_missed_is_told_however_much(admin: FlaskClient, rooms_below: Below) -> None:
+    rooms_below.changes.entries = [change(10_000 + number) for number in range(250)]
+    answer = admin.get(f"{URL}?follow=false", headers={"Last-Event-ID": "10000-0"})
+    assert names(parsed(answer.data)).count("state") == 249
 
 
 def test_it_is_kept_alive_by_comments(rooms: Rooms) -> None:

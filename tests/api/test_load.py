@@ -61,6 +61,8 @@ EXAMPLES: list[tuple[str, dict[str, Any], int, str]] = [
     ("exllamav3", {"exllama_cache_k_bits": None, "exllama_cache_v_bits": 8}, 400, "exllama_cache_k_bits"),
     ("exllamav3", {"exllama_cache_quant": "8,9"}, 400, "exllama_cache_quant"),
     ("vllm", {"vllm_max_model_len": 255}, 422, "vllm_max_model_len"),
+    ("vllm", {"vllm_num_speculative_tokens": 65}, 400, "vllm_num_speculative_tokens"),  # as configured
+    ("llama_cpp", {"gguf_n_ctx": 1 << 40}, 400, "gguf_n_ctx"),
     ("vllm_serve", {"vllm_speculative_method": "two words"}, 400, "vllm_speculative_method"),
     ("ct2", {"gguf_n_ctx": 512}, 400, "gguf_n_ctx"),
     ("openai_remote", {"vllm_max_pixels": 200704}, 400, "vllm_max_pixels"),
@@ -162,6 +164,21 @@ def test_a_right_load_begins_and_its_override_is_shown_by_key(
     start = house.fleet.replica_starting(replica, "w1", house.incarnations["w1"])
     assert start
     assert (start.model, start.override) == (f"m-{backend}", override)
+
+
+def test_an_override_shows_what_it_excludes_so_that_it_can_be_laid_over(
+    loadable: tuple[FlaskClient, House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http, house = loadable
+    model = house.settings.models["m-exllamav3"]
+    quantised = replace(model, options={**model.options, "exllama_cache_quant": "8,8"})
+    fleet: Fleet = http.application.extensions["stoker"].fleet
+    monkeypatch.setattr(fleet, "settings", replace(house.settings, models={"m-exllamav3": quantised}))
+    body = {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4}
+    for _ in range(2):  # the same again is the same
+        shown = http.post("/v1/admin/models/m-exllamav3/load", json=body).json
+        assert shown["load_override"] == {**body, "exllama_cache_quant": None}
+        assert shown["definition"]["exllama_cache_quant"] == "8,8"
 
 
 def test_overrides_on_a_loaded_model_are_400(loadable: tuple[FlaskClient, House]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from marshmallow import ValidationError
 
-from config.backends import BACKENDS, live_fields, owners
+from config.backends import BACKENDS, HIDDEN, live_fields, owners, shown_options
 from config.option import KINDS, LIVE_KINDS
 from config.schema import model_schema, option_field
+from config.settings import ModelDefinition
 from tests.seeds import RUNTIME_ADMIN_API
 
 OPTIONS = [
@@ -94,6 +95,21 @@ def test_what_a_load_is_shown_it_may_also_send(option):
     if shown["kind"] in ("integer", "integer_or_null", "float"):
         for bound in (shown["minimum"], shown.get("maximum", shown["minimum"])):
             assert option.live.problem(bound) is None
+
+
+def test_what_is_secret_is_never_shown():
+    def shown(backend, **options):
+        return shown_options(ModelDefinition("m", backend, options=options))
+
+    arguments = ("--api-key", "k1", "--hf-token=k2", "--seed", "1", "--ssl-keyfile", "k3")
+    assert shown("vllm_serve", vllm_serve_extra_args=arguments)["vllm_serve_extra_args"] == [
+        *("--api-key", HIDDEN, f"--hf-token={HIDDEN}", "--seed", "1", "--ssl-keyfile", HIDDEN)
+    ]
+    environment = shown("vllm_serve", vllm_serve_environment={"HF_TOKEN": "k"})
+    assert environment["vllm_serve_environment"] == HIDDEN
+    url = shown("openai_remote", openai_remote_url="https://me:k@host/v1")["openai_remote_url"]
+    assert url == f"https://{HIDDEN}@host/v1"
+    assert shown("stub", stub_tokens=3)["stub_tokens"] == 3
 
 
 def test_what_two_backends_share_is_one_field():

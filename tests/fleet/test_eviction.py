@@ -40,7 +40,7 @@ def operation(house: House, change: Change) -> Operation:
 def begin_and_die(house: House, replicas: int = 1) -> str:
     """What is left of a process that died between the load and the unload: its operation."""
     patience_us = 1_220_000_000
-    arguments = ("alpha", "load_left", replicas, 5_000_000, "{}", TAKES, "", "beta", patience_us)
+    arguments = ("alpha", "load_left", replicas, 5_000_000, "{}", TAKES, "", "beta", patience_us, "", 0)
     house.fleet.scripts.run("begin_load", *arguments)
     return "load_left"
 
@@ -280,10 +280,20 @@ def test_an_evicted_model_that_is_lost_before_its_unload_does_not_come_back(full
     assert full.rescue.missing() == []
 
 
+def test_what_was_given_back_is_kept_for_the_load_that_waits(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    beta_goes(full, change.first)
+    with pytest.raises(InsufficientMemory, match="of them promised"):
+        full.fleet.load("beta")
+    assert [again.kind for again in full.rescue.go_on()] == ["load"]
+
+
 def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: House) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
     beta_goes(full, change.first)
+    full.client.hset(f"{full.prefix}model:alpha", "keeps", "")  # as if nobody knew what it takes
     full.fleet.load("beta")
     assert full.rescue.go_on() == [], "it is on its way, and that is waited for"
     for replica in full.client.smembers(f"{full.prefix}replicas:beta"):
@@ -334,7 +344,7 @@ def test_who_looked_before_the_others_went_on_changes_nothing(
     other.pass_time(SETTLING_S + 1)
     look = full.fleet.workers
 
-    def meanwhile() -> list[WorkerRow]:
+    def meanwhile(_asker: str) -> list[WorkerRow]:
         seen = look()
         full.tell_memory("w1", 100)
         assert len(other.rescue.go_on()) == 1

@@ -238,5 +238,5 @@ def test_the_chosen_worker_may_go_before_the_replica_is_given_to_it(
     goes(pair, "w2")
     seen = pair.fleet.workers()
     goes(pair, "w3")
-    monkeypatch.setattr(pair.fleet, "workers", lambda: seen)
+    monkeypatch.setattr(pair.fleet, "workers", lambda _asker: seen)
     assert (pair.rescue.mend(), lost(pair)) == ([], 1)

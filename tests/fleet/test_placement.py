@@ -114,7 +114,7 @@ def test_a_worker_that_went_after_it_was_chosen_leaves_no_model_loading(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = house.fleet.workers()
-    monkeypatch.setattr(house.fleet, "workers", lambda: seen)
+    monkeypatch.setattr(house.fleet, "workers", lambda _asker: seen)
     house.ledger.deregister("w1", house.incarnations["w1"], "shut down")
     with pytest.raises(NoWorker):
         house.fleet.load("alpha")
@@ -230,7 +230,7 @@ def stale(house: House, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[],
     looks: list[str] = []
     look = house.fleet.workers
 
-    def workers() -> list[WorkerRow]:
+    def workers(_asker: str) -> list[WorkerRow]:
         seen = look()
         looks.append("look")
         if len(looks) == 1:
@@ -267,7 +267,7 @@ def test_a_load_that_always_comes_too_late_is_to_be_tried_again(
 ) -> None:
     seen = tight.fleet.workers()
     tight.fleet.load("beta")
-    monkeypatch.setattr(tight.fleet, "workers", lambda: seen)
+    monkeypatch.setattr(tight.fleet, "workers", lambda _asker: seen)
     with pytest.raises(NoWorker) as refusal:
         tight.fleet.load("alpha")
     assert refusal.value.retry_after_s
@@ -291,7 +291,7 @@ def test_of_two_loads_at_once_one_gets_the_last_room(tight: House, replicas: int
 def begin(house: House, model: str, *workers: str, need: int = 30) -> str:
     """Begin a load on workers that were chosen before; 'ok', or what is in its way and where."""
     pairs = [item for index, worker in enumerate(workers) for item in (f"{model}#{index}", worker)]
-    arguments = (model, f"load_{model}", len(workers), 5_000_000, "{}", need, "", "", 0)
+    arguments = (model, f"load_{model}", len(workers), 5_000_000, "{}", need, "", "", 0, "", 0)
     answer = house.fleet.scripts.run("begin_load", *arguments, *pairs)
     return " ".join(item.decode() for item in answer)
 

@@ -10,6 +10,7 @@ import redis
 
 from config.settings import Settings
 from fleet.change import Assignment, Wish
+from fleet.worker import WorkerRow
 from tests.scheduler.house import House
 
 LEASE = 5.0
@@ -248,3 +249,27 @@ def test_who_waits_through_a_new_start_is_served_when_the_model_is_back(enabled:
     enabled.register("w2")
     enabled.load(slots=1)
     assert [enabled.serve("w2") for _ in ids] == ids
+
+
+def test_a_takeover_gives_way_to_an_operator_who_unloads_meanwhile(
+    enabled: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enabled.load()
+    enabled.register()
+    workers = enabled.fleet.workers
+
+    def unloaded_meanwhile(asker: str) -> list[WorkerRow]:
+        enabled.fleet.unload("alpha")
+        return workers(asker)
+
+    monkeypatch.setattr(enabled.fleet, "workers", unloaded_meanwhile)
+    assert enabled.rescue.bring("alpha").operation is None
+    assert enabled.model() == "unloaded"
+
+
+def test_what_stands_in_the_way_of_a_model_is_told_while_it_is_unloaded(enabled: House) -> None:
+    enabled.fleet.report_obstacle("alpha", "no room")
+    assert enabled.fleet.row("alpha").last_error == "no room"
+    enabled.load()
+    enabled.fleet.report_obstacle("alpha", "no room")
+    assert enabled.fleet.row("alpha").last_error is None

@@ -335,3 +335,31 @@ def test_a_row_tells_what_runs_and_what_waits(house: House) -> None:
     row = next(row for row in house.fleet.rows() if row.name == "alpha")
     assert (row.inflight, row.queue_depth, row.wanted) == (2, 3, True)
     assert [row.name for row in house.fleet.rows()] == ["alpha", "beta"]
+
+
+def test_a_load_or_unload_whose_answer_was_lost_is_still_its_own(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = house.fleet.scripts.run
+
+    def twice(name: str, *arguments: object) -> object:
+        if name in ("begin_load", "begin_unload"):
+            run(name, *arguments)  # type: ignore[arg-type]
+        return run(name, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(house.fleet.scripts, "run", twice)
+    load = house.fleet.load("alpha")
+    assert (load.begun, len(load.assignments)) == (True, 1)
+    house.starting(load.assignments[0].replica)
+    house.up(load.assignments[0].replica)
+    unload = house.fleet.unload("alpha")
+    assert unload.begun
+    assert unload.operation
+    assert unload.operation.kind == "unload"
+
+
+def test_a_row_of_an_unloading_model_still_shows_what_drains(house: House) -> None:
+    house.load(replicas=2)
+    house.fleet.unload("alpha")
+    row = house.fleet.row("alpha")
+    assert (row.state, row.replicas, row.loaded_replicas) == ("unloading", 2, 2)

@@ -137,6 +137,5 @@ def test_only_what_takes_new_work_in_is_refused_when_memory_is_full(path: Path) 
         "mend",
         "replica_progress",
         "replica_starting",
-        "replica_up",
     }
     assert (path.stem in refused) == ("allow-oom" not in path.read_text().splitlines()[0])

@@ -340,8 +340,8 @@ class Ledger(RuleBasedStateMachine):
 
     def begin_load(self, model: str, operation: str, count: int, *place: str, evict: str = "") -> None:
         lease_us, patience_us = 5_000_000 * THOUSAND, 100_000_000 * THOUSAND
-        arguments = (model, operation, count, lease_us, "{}", SIZES_MIB[model], "variant", evict, patience_us)
-        self.fleet.scripts.run("begin_load", *arguments, *place)
+        arguments = (model, operation, count, lease_us, "{}", SIZES_MIB[model], "variant", evict)
+        self.fleet.scripts.run("begin_load", *arguments, patience_us, "", 0, *place)
 
     @event(9, lambda self: self.now.one("evicting"))
     def somebody_goes_on_with_what_waits(self, _: Draw) -> None:

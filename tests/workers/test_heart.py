@@ -34,11 +34,14 @@ def test_a_model_that_fits_no_worker_is_named_once_and_keeps_no_other_from_loadi
         seat.until(lambda: seat.fleet.row("small").state == "loaded")
         time.sleep(0.2)  # many looks later
         heart.stop()
-    assert seat.fleet.row("big").state == "unloaded"
+    row = seat.fleet.row("big")
+    assert row.state == "unloaded"
+    assert "no worker with a cuda device" in (row.last_error or ""), "operators see it too"
     told = [record.getMessage() for record in caplog.records if "big" in record.getMessage()]
     assert len(told) == 1
     assert told[0].startswith("big should be loaded and is not: no worker with a cuda device is running")
     seat.host.kill()
+    heart.end()
 
 
 # ---- a look
@@ -48,6 +51,7 @@ def test_a_model_that_fits_no_worker_is_named_once_and_keeps_no_other_from_loadi
 def look(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Seat]]:
     """Begins a seat whose heart looks so often, and hears no bells but the beat's."""
     monkeypatch.setattr("workers.heart.ring", lambda _change: None)
+    monkeypatch.setattr("workers.heart.EAR_S", 0.02)
     begun = []
 
     def begin(every_s: float = 0.02, models: Mapping[str, ModelDefinition] | None = None) -> Seat:
@@ -60,8 +64,8 @@ def look(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
     yield begin
     for seat, heart in begun:
-        heart.stop()
         seat.host.kill()
+        heart.end()
 
 
 def test_a_load_that_waits_goes_on_as_soon_as_the_other_engine_has_ended(look: Callable[..., Seat]) -> None:
@@ -75,7 +79,7 @@ def test_a_load_that_waits_goes_on_as_soon_as_the_other_engine_has_ended(look: C
 def test_what_a_dead_process_left_waiting_is_gone_on_with(look: Callable[..., Seat]) -> None:
     seat = look()
     seat.load("beta")
-    arguments = ("alpha", "load_left", 1, 5_000_000, "{}", "", "", "beta", 60_000_000)
+    arguments = ("alpha", "load_left", 1, 5_000_000, "{}", "", "", "beta", 60_000_000, "", 0)
     seat.fleet.scripts.run("begin_load", *arguments)
     seat.until(lambda: seat.fleet.row("alpha").state == "loaded")
     assert seat.fleet.row("beta").state == "unloaded"

@@ -24,6 +24,7 @@ from streams.log import read
 from tasks.wire import Generation, Message
 from tests.conftest import Server
 from workers.host import Host
+from workers.runtimes.base import Engine, Launch
 
 
 class Seat:
@@ -267,3 +268,69 @@ def test_an_unload_waits_for_what_runs_and_says_so_but_not_for_ever(settings: Se
     assert (end.status, end.code) == ("failed", "unload_deadline")
     seat.until(lambda: seat.fleet.row("alpha").state == "unloaded")
     seat.host.kill()
+
+
+# ---- whatever goes wrong, a replica does not stay on its way
+
+
+class Odd:
+    """A runtime whose start goes wrong in a way that nobody foresaw."""
+
+    name = "stub"
+
+    def start(self, _launch: Launch) -> Engine:
+        raise OSError(24, "Too many open files")
+
+    def cancel_start(self, replica: str) -> None:
+        pass
+
+
+def test_a_start_that_fails_in_an_unforeseen_way_is_reported_too(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.replicas.runtime", lambda _name: Odd())
+    seat = Seat(settings)
+    change = seat.fleet.load("alpha")
+    seat.until(lambda: seat.fleet.row("alpha").state == "failed")
+    row = seat.fleet.row("alpha")
+    assert (row.code, row.workers) == ("load_failed", ())
+    assert "Too many open files" in (row.last_error or "")
+    assert change.operation
+    assert getattr(seat.fleet.operation(change.operation.id), "status", "") == "failed"
+    assert seat.host.replicas.table == {}
+    seat.host.kill()
+
+
+def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settings: Settings) -> None:
+    models = {"alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_hang": True})}
+    seat = Seat(replace(settings, models=models))
+    other = seat.ledger.register("w2", f"{seat.ledger.scripts.prefix}bells", "@ID@", "cpu")
+    seat.fleet.load("alpha", Wish(2))
+    (here,) = seat.until(lambda: list(seat.host.replicas.table))
+    (there,) = (name for name in seat.ledger.beat("w2", other).replicas)
+    seat.fleet.replica_starting(there, "w2", other)
+    seat.fleet.replica_down(there, "w2", other, code="load_failed", message="no")  # the sister is to stop
+    assert seat.host.unload(here) == "given up"
+    seat.until(lambda: seat.host.replicas.table == {})
+    seat.until(lambda: seat.fleet.row("alpha").workers == ())
+    assert seat.fleet.row("alpha").state == "failed"
+    seat.host.kill()
+
+
+def test_a_replica_that_is_being_taken_up_is_not_taken_up_again_by_each_beat(
+    seat: Seat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = threading.Event()
+    answer = threading.Event()
+
+    def full(*_: object) -> None:
+        asked.set()
+        answer.wait(5)
+
+    monkeypatch.setattr(seat.fleet, "replica_starting", full)
+    first = threading.Thread(target=lambda: seat.host.load("alpha#1.0"), daemon=True)
+    first.start()
+    assert asked.wait(5)
+    assert seat.host.load("alpha#1.0") == "already here"
+    answer.set()
+    first.join(5)

@@ -236,3 +236,18 @@ def test_a_load_that_fails_is_off_the_scale(gauge: Gauge, house: House) -> None:
     with scale.moving() as weighing:
         gauge.takes(10)
         assert scale.taken(weighing, 4242) == 10
+
+
+def test_what_a_loading_engine_holds_is_free_still_since_all_of_it_is_promised(gauge: Gauge) -> None:
+    fleet = Told()
+    scale = Scale("w1", fleet)  # type: ignore[arg-type]
+    with scale.moving() as weighing:
+        scale.tell()
+        weighing.belongs_to(7)
+        gauge.takes(55)
+        gauge.held[7] = 55
+        scale.tell()
+        assert fleet.free == [90], "nothing is less than it was"
+        gauge.takes(5)  # somebody else
+        scale.tell()
+    assert fleet.free == [90, 85, 30]

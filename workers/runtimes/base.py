@@ -79,7 +79,8 @@ class Launch:
 
     `slots` is how many requests it must take at once, `directory` a folder of its own for logs and sockets,
     `on_exit` is called once, from any thread, when the process of an engine that `start` returned is gone,
-    asked for or not. When `start` raises, the process is gone already and nobody is called.
+    asked for or not. When `start` raises, the process is gone already and nobody is called. `on_process` is
+    told the engine's process (it leads a group) as soon as there is one.
     """
 
     model: ModelDefinition
@@ -88,6 +89,7 @@ class Launch:
     directory: Path
     progress: Progress
     on_exit: Callable[[Exit], None]
+    on_process: Callable[[int], None] = lambda _pid: None
 
 
 class Engine(Protocol):

@@ -40,6 +40,7 @@ class Start:
             raise LoadError("load_failed", f"cannot start the engine: {error}") from error
         with self._lock:
             self._process = process
+        self.launch.on_process(process.pid)
         self.check()
         return process
 

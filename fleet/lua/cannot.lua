@@ -1,0 +1,7 @@
+#!lua flags=allow-oom
+-- What stands in the way of a model that should be loaded and is not; told to operators, and nothing else.
+-- KEYS[1] prefix
+-- ARGV    2 model  3 message
+-- include: base
+local state = redis.call('HGET', model_key(ARGV[2]), 'state') or 'unloaded'
+if state == 'unloaded' then redis.call('HSET', model_key(ARGV[2]), 'last_error', ARGV[3]) end
