@@ -24,7 +24,7 @@ from scheduler.ticket import Claim, Pulse, Release, Status
 from tasks.wire import Generation
 from workers.flusher import Flusher
 from workers.replica import Replica
-from workers.replicas import Replicas
+from workers.replicas import OVERDUE, Replicas
 from workers.running import Running
 from workers.runtimes.base import EngineError, EngineLost, Finish
 
@@ -39,7 +39,7 @@ STOPPED = {
     "output_too_large": "the answer grew larger than limits.max_log_bytes",
     "storage_unavailable": "the shared store (Redis) was away for too long",
     "storage_full": "the shared store (Redis) refuses writes: its memory or disk is full",
-    "unload_deadline": "the model was unloaded before this request ended",
+    "unload_deadline": OVERDUE[1],
     "worker_shutdown": "the worker was shut down before this request ended",
 }
 

@@ -12,7 +12,10 @@ from workers.runtimes.base import Engine, Runtime
 
 @dataclass
 class Replica:
-    """One loaded (or loading) model on this GPU. `gone` is set once, by whoever reports its end."""
+    """One loaded (or loading) model on this GPU. `gone` is set once, by whoever reports its end.
+
+    `overdue` is set when its unload took too long: what still runs on it ends for that reason.
+    """
 
     name: str
     model: ModelDefinition
@@ -20,6 +23,7 @@ class Replica:
     state: ReplicaState = ReplicaState.STARTING
     engine: Engine | None = None
     slots: int = 0
+    overdue: bool = False
     _gone: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

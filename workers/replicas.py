@@ -32,6 +32,10 @@ ENDING_S = 2.0  # how long those that are stopped may take to end
 PROGRESS_EVERY_S = 0.2
 ENGINE_LOGS_KEPT = 50
 
+ENDED = ("engine_crashed", "the engine that ran this request ended")
+OVERDUE = ("unload_deadline", "the model was unloaded before this request ended")
+"""What those hear that still ran on a replica that ended: code and message."""
+
 
 class Replicas:
     """What is loaded on this worker. `stop_runs(replica, code)` ends the requests that run on one."""
@@ -210,6 +214,7 @@ class Replicas:
                 most, told = max(most, held), held
                 self._tell_drain(entry, held, most)
             time.sleep(0.05)
+        entry.overdue = True
         self._stop_runs(entry.name, "unload_deadline")
         # those it stops say so themselves; an engine that ended under them would look like a crash
         until = time.monotonic() + ENDING_S
@@ -230,7 +235,7 @@ class Replicas:
         finally:
             self.table.pop(entry.name, None)
             if entry.go():
-                self._report_down(entry.name, code, message)
+                self._report_down(entry.name, code, message, OVERDUE if entry.overdue else ENDED)
                 self.on_end()
 
     def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
@@ -262,17 +267,8 @@ class Replicas:
         if entry is None or not entry.go():
             return
         logger.error("%s is lost: %s", name, error)
-        self.patience.persist(
-            lambda: self._fleet.replica_down(
-                name,
-                self.worker,
-                self.incarnation,
-                code=error.code,
-                message=str(error),
-                ticket_code=error.code,
-                ticket_message=str(error),
-            )
-        )
+        ticket = OVERDUE if entry.overdue else (error.code, str(error))
+        self._report_down(name, error.code, str(error), ticket)
         self.table.pop(name, None)
         if entry.engine is not None:
             with self.scale.moving():
@@ -283,9 +279,19 @@ class Replicas:
         """Tell the ledger that a replica it takes for ours is not here."""
         self._report_down(name, "unloaded", "it was not running")
 
-    def _report_down(self, name: str, code: str, message: str) -> None:
+    def _report_down(self, name: str, code: str, message: str, ticket: tuple[str, str] = ENDED) -> None:
+        """Say that a replica's engine is gone; `ticket` is what those hear that still ran on it."""
+        ticket_code, ticket_message = ticket
         self.patience.persist(
-            lambda: self._fleet.replica_down(name, self.worker, self.incarnation, code=code, message=message)
+            lambda: self._fleet.replica_down(
+                name,
+                self.worker,
+                self.incarnation,
+                code=code,
+                message=message,
+                ticket_code=ticket_code,
+                ticket_message=ticket_message,
+            )
         )
 
 

@@ -270,6 +270,19 @@ def test_an_unload_waits_for_what_runs_and_says_so_but_not_for_ever(settings: Se
     seat.host.kill()
 
 
+def test_an_engine_that_does_not_hear_the_deadline_ends_with_it_all_the_same(settings: Settings) -> None:
+    seat = Seat(replace(settings, limits=LimitSettings(unload_timeout_s=0.2)))
+    seat.load()
+    id = seat.admit("/stub tokens=1000 tokens_per_s=50 hang_after=2")
+    seat.spawn(lambda: seat.host.generate(id))
+    seat.until(lambda: seat.said(id))
+    seat.fleet.unload("alpha")
+    end = seat.end(id)
+    assert (end.status, end.code) == ("failed", "unload_deadline")
+    seat.until(lambda: seat.fleet.row("alpha").state == "unloaded")
+    seat.host.kill()
+
+
 # ---- whatever goes wrong, a replica does not stay on its way
 
 
