@@ -23,6 +23,13 @@ if state == 'failed' or state == 'unloaded' then
     evict(model, 'model_unloading', 'the model is being unloaded')
     return { 'state', 'unloaded', row[2] or '' }
   end
+elseif state == 'loading' and redis.call('ZSCORE', P .. 'evicting', model) then
+  -- it waits for another model's end, and nothing of it runs: the wish is taken back
+  redis.call('HSET', model_key(model), 'wanted', '0')
+  end_operation(row[2], 'failed', { code = 'load_cancelled', message = 'unloaded before there was room for it' })
+  become(model, 'unloaded')
+  evict(model, 'model_unloading', 'the model is being unloaded')
+  return { 'state', 'unloaded', row[2] }
 elseif state ~= 'loaded' then
   return { 'state', state, row[2] or '' }
 end

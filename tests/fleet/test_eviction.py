@@ -280,6 +280,22 @@ def test_an_evicted_model_that_is_lost_before_its_unload_does_not_come_back(full
     assert full.rescue.missing() == []
 
 
+def test_a_load_that_waits_can_be_taken_back(full: House) -> None:
+    change = full.fleet.load("alpha", EVICT)
+    assert change.first
+    back = full.fleet.unload("alpha")
+    assert (back.begun, back.assignments) == (False, ())
+    row = full.fleet.row("alpha")
+    assert (row.state, row.wanted, row.last_error) == ("unloaded", False, None)
+    ended = operation(full, change)
+    assert (ended.status, ended.code) == ("failed", "load_cancelled")
+    beta_goes(full, change.first)
+    assert full.rescue.go_on() == []
+    assert full.rescue.missing() == []
+    assert full.model("beta") == "unloaded", "its unload had begun"
+    assert full.fleet.load("beta").begun, "nothing is kept any more"
+
+
 def test_what_was_given_back_is_kept_for_the_load_that_waits(full: House) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
@@ -362,13 +378,6 @@ def test_a_load_that_waits_survives_every_worker_but_not_a_new_start_of_the_plat
     full.fleet.start_over()
     assert (full.model("alpha"), operation(full, change).code) == ("unloaded", "load_interrupted")
     assert full.client.exists(f"{full.prefix}evicting") == 0
-
-
-def test_a_load_that_waits_cannot_be_unloaded(full: House) -> None:
-    full.fleet.load("alpha", EVICT)
-    with pytest.raises(StateConflict) as refusal:
-        full.fleet.unload("alpha")
-    assert refusal.value.code == "model_loading"
 
 
 def test_a_worker_that_knows_neither_model_leaves_the_load_to_others(full: House) -> None:
