@@ -82,6 +82,14 @@ class Option:
     secret: bool = False
     live: Live | None = None
 
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with a value of the right type that a load sends; None when nothing is."""
+        problem = None if self.live is None else self.live.problem(value)
+        bounded = self.maximum is not None and isinstance(value, (int, float))
+        if problem is None and bounded and value > self.maximum:
+            return f"must be at most {self.maximum}"  # what no configuration may say, no load may either
+        return problem
+
     def constraint(self) -> dict[str, Any]:
         """The field as `load_constraints` of the admin API describes it."""
         return {**(self.live.shown if self.live else {}), "description": self.about}

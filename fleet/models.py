@@ -33,6 +33,9 @@ AT_REST = (ModelState.UNLOADED, ModelState.FAILED)
 TRIES = 3
 """How often a load looks for a place again when somebody else was quicker."""
 
+ENDED = ("engine_crashed", "the engine that ran this request ended")
+"""What those hear that still ran on an engine that ended: code and message."""
+
 SETTLING_S = 10.0
 """How long a driver may take to show the memory that an unloaded model gave back."""
 
@@ -85,16 +88,18 @@ class Fleet:
     def operation(self, id: str) -> Operation | None:
         """A load or unload by its id; kept for a day after its end."""
         with translated():
-            pipeline = self.client.pipeline(transaction=False)
-            pipeline.hgetall(f"{self.scripts.prefix}operation:{id}")
-            pipeline.time()
-            row, (seconds, microseconds) = pipeline.execute()
-        now = seconds + (microseconds + self.scripts.offset_us) / 1e6
-        return from_row(id, row, now) if row else None
+            row = self.client.hgetall(f"{self.scripts.prefix}operation:{id}")
+        under_way = b"finished_us" not in row
+        return from_row(id, row, self.scripts.now() if under_way else 0.0) if row else None
+
+    @property
+    def lease_us(self) -> int:
+        """How long what a worker was given may go without a sign of life, in microseconds."""
+        return self.settings.lease.lease_ms * 1000
 
     def _look(self, definitions: list[ModelDefinition], *, closely: bool) -> list[ModelRow]:
         names = [model.name for model in definitions]
-        answer = self.scripts.run("look", int(closely), *names)[1:]
+        answer = self.scripts.run("look", int(closely), *names)
         groups = [answer[at : at + 3] for at in range(0, len(answer), 3)]
         return [model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]
 
@@ -150,7 +155,7 @@ class Fleet:
             row.name,
             operation,
             count,
-            self.settings.lease.lease_ms * 1000,
+            self.lease_us,
             orjson.dumps(dict(wish.override)),
             mib_text(need),
             fingerprint(row.definition, wish.override),
@@ -162,9 +167,9 @@ class Fleet:
         )
         # an answer that was lost is asked for again, and is then that of a load under way: this one
         ours = answer[0] == b"ok" or (answer[0] == b"state" and answer[2] == operation.encode())
-        return answer, Change(
-            "load", self._begun(operation, row.name), assignments, begun=True
-        ) if ours else None
+        if not ours:
+            return answer, None
+        return answer, Change("load", self._begun(operation, row.name), assignments, begun=True)
 
     def _begun(self, id: str, model: str) -> Operation:
         """An operation that has begun, as it is; Redis may have gone since."""
@@ -296,13 +301,10 @@ class Fleet:
         *,
         code: str,
         message: str,
-        ticket_code: str = "engine_crashed",
-        ticket_message: str = "the engine that ran this request ended",
+        ticket: tuple[str, str] = ENDED,
     ) -> None:
-        """The engine is gone. `code` and `message` are for operators, the ticket's for tenants."""
-        self.scripts.run(
-            "replica_down", replica, worker, incarnation, code, message, ticket_code, ticket_message
-        )
+        """The engine is gone. `code` and `message` are for operators, those of `ticket` for tenants."""
+        self.scripts.run("replica_down", replica, worker, incarnation, code, message, *ticket)
 
 
 def _kept(places: Sequence[str], workers: Sequence[WorkerRow], need: int | None) -> bytes | str:

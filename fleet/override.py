@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from config.backends import BACKENDS, owners
-from config.option import Option
 from config.settings import ModelDefinition
 from fleet.errors import InvalidLoadRequest
 
@@ -18,22 +17,14 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
     or exclude each other.
     """
     backend = BACKENDS[model.backend]
-    live = backend.live
     for name, value in override.items():
-        if name not in live:
+        option = backend.option(name)
+        if option is None or option.live is None:
             raise InvalidLoadRequest(_stranger(model, name), param=name)
-        problem = live[name].problem(value) or _too_much(backend.option(name), value)
-        if problem is not None:
+        if (problem := option.problem(value)) is not None:
             raise InvalidLoadRequest(f"{name} {problem}", param=name)
     for name, problem in backend.problems(override):
         raise InvalidLoadRequest(f"{name} {problem}", param=name)
-
-
-def _too_much(option: Option | None, value: Any) -> str | None:
-    """What no configuration may say, no load may either."""
-    if option is None or option.maximum is None or isinstance(value, str) or value is None:
-        return None
-    return f"must be at most {option.maximum:g}" if value > option.maximum else None
 
 
 def check_replicas(model: ModelDefinition, replicas: int) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from config.settings import Settings
 from fleet.change import Change, Wish, assigned, mib_text, pairs
 from fleet.errors import InsufficientMemory, NoWorker, StateConflict
 from fleet.estimate import need_mib
@@ -26,7 +25,6 @@ class Rescue:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
-        self.settings: Settings = fleet.settings
 
     def missing(self) -> list[str]:
         """The models that should be loaded and are not: enabled ones, and those lost with their worker.
@@ -61,8 +59,9 @@ class Rescue:
             assignments = assigned(row.name, operation_id("load"), self._places(row, need))
             if not assignments:
                 continue  # the others go on; a look later there may be room
-            lease_us = self.settings.lease.lease_ms * 1000
-            answer = self.fleet.scripts.run("mend", row.name, lease_us, mib_text(need), *pairs(assignments))
+            answer = self.fleet.scripts.run(
+                "mend", row.name, self.fleet.lease_us, mib_text(need), *pairs(assignments)
+            )
             if answer[0] == b"ok":
                 changes.append(Change("load", None, assignments, begun=True))
         return changes
@@ -105,21 +104,13 @@ class Rescue:
         try:
             places = place(row.definition, row.replicas, self.fleet.workers(row.name), need)
         except (NoWorker, InsufficientMemory) as error:
-            if operation.created_at + SETTLING_S < self._now() and self._is_settled(evicted):
+            # a driver needs a while to show what the evicted model gave back
+            since = max(operation.created_at, evicted.changed_at or 0.0)
+            if since + SETTLING_S < self.fleet.scripts.now():
                 self.fleet.scripts.run("give_up", row.name, operation.id, error.code, error.message)
             return None
         assignments = assigned(row.name, operation.id, places)
-        lease_us = self.settings.lease.lease_ms * 1000
         answer = self.fleet.scripts.run(
-            "go_on", row.name, operation.id, lease_us, mib_text(need), *pairs(assignments)
+            "go_on", row.name, operation.id, self.fleet.lease_us, mib_text(need), *pairs(assignments)
         )
         return Change("load", operation, assignments, begun=True) if answer[0] == b"ok" else None
-
-    def _is_settled(self, evicted: ModelRow) -> bool:
-        """Whether a driver had the time to show what the evicted model gave back."""
-        return (evicted.changed_at or 0.0) + SETTLING_S < self._now()
-
-    def _now(self) -> float:
-        with translated():
-            seconds, microseconds = self.fleet.client.time()
-        return float(seconds + (microseconds + self.fleet.scripts.offset_us) / 1e6)

@@ -93,6 +93,12 @@ class Scripts:
             # a connection that died while it was idle, or an answer lost on the way
             return self._wires.exchange(commands)
 
+    def now(self) -> float:
+        """Redis' clock as the scripts see it, in unix seconds. Raises `StorageUnavailable`."""
+        with translated():
+            seconds, microseconds = self.client.time()
+        return float(seconds + (microseconds + self.offset_us) / 1e6)
+
     def load(self) -> None:
         """Give Redis all scripts, so that pipelines can name them. Needed again after it lost them."""
         with translated():

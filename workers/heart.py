@@ -117,15 +117,15 @@ class Heart:
 
     def _look(self) -> None:
         """See to it that what should be loaded is, and that everybody knows what there is room for."""
-        looked_for_files = 0.0
+        files_due = 0.0
         # others may be registering in this moment: with them there, the replicas are spread better
         self._stopping.wait(self._ledger.settings.lease.beat_ms / 2000)
         while not self._stopping.is_set():
             try:
                 self._host.replicas.scale.tell()
-                if time.monotonic() - looked_for_files > FILES_EVERY_S or not looked_for_files:
+                if time.monotonic() >= files_due:
                     self._measure_files()
-                    looked_for_files = time.monotonic()
+                    files_due = time.monotonic() + FILES_EVERY_S
                 for change in (*self._rescue.go_on(), *self._rescue.mend()):
                     self._ring(change)
                 for name in self._rescue.missing():

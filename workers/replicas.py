@@ -13,7 +13,7 @@ from pathlib import Path
 
 from config.settings import ModelDefinition, Settings
 from fleet.change import Start
-from fleet.models import Fleet
+from fleet.models import ENDED, Fleet
 from fleet.row import overridden
 from fleet.states import ReplicaState
 from scheduler.errors import Failed, StokerError
@@ -32,9 +32,8 @@ ENDING_S = 2.0  # how long those that are stopped may take to end
 PROGRESS_EVERY_S = 0.2
 ENGINE_LOGS_KEPT = 50
 
-ENDED = ("engine_crashed", "the engine that ran this request ended")
 OVERDUE = ("unload_deadline", "the model was unloaded before this request ended")
-"""What those hear that still ran on a replica that ended: code and message."""
+"""The same as `ENDED`, where an unload took too long."""
 
 
 class Replicas:
@@ -281,16 +280,9 @@ class Replicas:
 
     def _report_down(self, name: str, code: str, message: str, ticket: tuple[str, str] = ENDED) -> None:
         """Say that a replica's engine is gone; `ticket` is what those hear that still ran on it."""
-        ticket_code, ticket_message = ticket
         self.patience.persist(
             lambda: self._fleet.replica_down(
-                name,
-                self.worker,
-                self.incarnation,
-                code=code,
-                message=message,
-                ticket_code=ticket_code,
-                ticket_message=ticket_message,
+                name, self.worker, self.incarnation, code=code, message=message, ticket=ticket
             )
         )
 

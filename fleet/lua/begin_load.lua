@@ -6,8 +6,8 @@
 --         9 the model to be unloaded first or ''  10 how long that may take (us)
 --         11 what it is promised until then: {memory: MiB} (JSON) or ''
 --         12 '1': only if no operator unloaded it since  13.. pairs: replica, worker (none with 9)
--- returns {ok} | {over} by 12 | {state, state, operation, replicas wanted, override} when the model is in a state that does
---         not allow it | {gone, worker} | {short, worker}, see include/assign
+-- returns {ok} | {over} by 12 | {state, state, operation, replicas wanted, override} when the model is in a
+--         state that does not allow it | {gone, worker} | {short, worker}, see include/assign
 -- include: base
 -- include: model
 -- include: assign

@@ -16,24 +16,18 @@ local model, operation = ARGV[2], ARGV[3]
 local row = redis.call('HMGET', model_key(model), 'state', 'operation')
 local state = row[1] or 'unloaded'
 local replicas = redis.call('SMEMBERS', P .. 'replicas:' .. model)
-if state == 'failed' or state == 'unloaded' then
-  redis.call('HSET', model_key(model), 'wanted', '0')
-  if #replicas == 0 then
-    if state == 'failed' then become(model, 'unloaded') end
-    evict(model, 'model_unloading', 'the model is being unloaded')
-    return { 'state', 'unloaded', row[2] or '' }
-  end
-elseif state == 'loading' and redis.call('ZSCORE', P .. 'evicting', model) then
-  -- it waits for another model's end, and nothing of it runs: the wish is taken back
-  redis.call('HSET', model_key(model), 'wanted', '0')
-  end_operation(row[2], 'failed', { code = 'load_cancelled', message = 'unloaded before there was room for it' })
-  become(model, 'unloaded')
-  evict(model, 'model_unloading', 'the model is being unloaded')
-  return { 'state', 'unloaded', row[2] }
-elseif state ~= 'loaded' then
-  return { 'state', state, row[2] or '' }
-end
+-- a load that waits for another model's end can be taken back: nothing of it runs
+local waits = state == 'loading' and redis.call('ZSCORE', P .. 'evicting', model)
+if state == 'unloading' or (state == 'loading' and not waits) then return { 'state', state, row[2] or '' } end
 redis.call('HSET', model_key(model), 'wanted', '0')
+if #replicas == 0 then
+  if waits then
+    end_operation(row[2], 'failed', { code = 'load_cancelled', message = 'unloaded before there was room for it' })
+  end
+  if state ~= 'unloaded' then become(model, 'unloaded') end
+  evict(model, 'model_unloading', 'the model is being unloaded')
+  return { 'state', 'unloaded', row[2] or '' }
+end
 begin_operation(operation, 'unload', model, 'running', 'draining', #replicas)
 redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW))
 become(model, 'unloading')

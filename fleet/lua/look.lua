@@ -2,10 +2,10 @@
 -- How the models are, all at one instant.
 -- KEYS[1] prefix
 -- ARGV    2 '1': also how many of their tickets the engines work on  3.. models
--- returns {now (us), then for each model: {its row, flat}, how many wait,
+-- returns for each model: {its row, flat}, how many wait,
 --         {replica, state, worker, slots, slots taken, of these running, ready 0|1, ...}}
 -- include: base
-local answer = { text(NOW) }
+local answer = {}
 for at = 3, #ARGV do
   local model, replicas = ARGV[at], {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do

@@ -44,8 +44,8 @@ if loading then
   end
   end_operation(row[3], 'completed')
   become(row[2], 'loaded')
-end
-if not loading and redis.call('SCARD', P .. 'ready:' .. row[2]) >= tonumber(redis.call('HGET', model_key(row[2]), 'wanted')) then
+elseif redis.call('SCARD', P .. 'ready:' .. row[2])
+  >= tonumber(redis.call('HGET', model_key(row[2]), 'wanted')) then
   redis.call('HDEL', model_key(row[2]), 'last_error') -- it is whole again
 end
 dispatch(row[2])
