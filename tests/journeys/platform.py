@@ -175,7 +175,7 @@ class Platform:
         for pid, command in self.family().items():
             with contextlib.suppress(OSError):
                 folder = Path(f"/proc/{pid}/cwd").readlink()
-                engine = "stub_engine" in command and "guard.py" not in command
+                engine = "engines/start.py stub" in command and "guard.py" not in command
                 if engine and folder.name.startswith(f"{model}-"):
                     found.append(pid)
         return sorted(found)

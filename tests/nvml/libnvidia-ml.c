@@ -1,6 +1,6 @@
 /* A simulated GPU driver: the part of NVML that nvidia-ml-py and Stoker use.
  *
- * The memory of its GPUs is the memory of the stub's engines: of each process that runs "stub_engine" (and not
+ * The memory of its GPUs is the memory of the stub's engines: of each process that runs "engines/start.py stub" (and not
  * the guard around it) with this GPU in its CUDA_VISIBLE_DEVICES, by index, UUID or how that begins, what it has
  * resident beyond BARE_MIB. One with several GPUs has an equal share on each. Only engines count that find their
  * libraries where we do (LD_LIBRARY_PATH). The environment sets the rest and is read at each call:
@@ -8,6 +8,7 @@
  *   FAKE_NVML_GPUS          how many GPUs there are (1)
  *   FAKE_NVML_TOTAL_MIB     memory of each (8192)
  *   FAKE_NVML_BASE_MIB      what others hold of each (0)
+ *   FAKE_NVML_CUDA          the newest CUDA that it knows (13000)
  *   FAKE_NVML_NO_PROCESSES  when set, there is no figure for single processes
  *   FAKE_NVML_ERROR         when set, all calls answer this code, and the driver must be initialised anew
  */
@@ -74,7 +75,7 @@ static int is_engine(const char *pid) {
     size_t length = slurp(pid, "cmdline", line, sizeof line);
     for (size_t i = 0; i < length; i++) /* its arguments have zeros between them */
         if (!line[i]) line[i] = ' ';
-    return strstr(line, "stub_engine") && !strstr(line, "guard.py");
+    return strstr(line, "engines/start.py stub") && !strstr(line, "guard.py");
 }
 
 /* Whether a process with this environment has this driver, and not that of tests that run beside these. */
@@ -152,6 +153,12 @@ API nvmlShutdown(void) {
 
 __attribute__((visibility("default"))) const char *nvmlErrorString(int code) {
     return code ? "Simulated Error" : "Success";
+}
+
+API nvmlSystemGetCudaDriverVersion_v2(int *version) {
+    ANSWER_ONLY_WHEN_READY;
+    *version = (int)setting("FAKE_NVML_CUDA", 13000);
+    return SUCCESS;
 }
 
 API nvmlDeviceGetCount_v2(unsigned *count) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from http.client import HTTPConnection
 from pathlib import Path
@@ -11,7 +12,8 @@ import orjson
 import pytest
 
 from config.settings import ModelDefinition
-from tests.runtimes.conftest import DEMO_MODEL, Start, ask, group_is_gone
+from tests.runtimes.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask, group_is_gone
+from workers.environments import interpreter
 from workers.process import EngineProcess
 from workers.runtimes.base import GenerationError, LoadError
 from workers.runtimes.llama_server import _body, _refusal
@@ -124,14 +126,24 @@ def test_a_file_that_is_no_model_is_said_to_be_none(start: Start, tmp_path: Path
         start(llama(str(path)))
 
 
+@pytest.mark.parametrize("where", ["in the worker's Python", "in the environment"])
 def test_without_xllamacpp_the_way_out_is_named(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without site-packages
     bare.chmod(0o755)
-    monkeypatch.setattr("workers.runtimes.llama_server.PYTHON", str(bare))
-    with pytest.raises(LoadError, match="pip install xllamacpp, or set llama_server_binary"):
+
+    def look(_environments: Path, backend: str) -> Path:
+        if where == "in the environment":
+            return bare
+        monkeypatch.setattr("workers.environments.python.find_spec", lambda _name: None)
+        return interpreter(tmp_path, backend)
+
+    monkeypatch.setattr("workers.runtimes.llama_server.interpreter", look)
+    with pytest.raises(
+        LoadError, match=r"run `stoker runtimes install llama_server`, or set llama_server_bin"
+    ):
         start(llama())
 
 
@@ -208,3 +220,29 @@ def test_a_refusal_has_a_code_of_ours_and_none_of_its_words(status: int, body: o
 def test_a_translation_template_can_read_the_codes() -> None:
     body = orjson.loads(_body(ask("Hallo", target_lang_code="fr"), "translategemma_template", True))
     assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}
+
+
+# speculating
+
+
+@pytest.mark.parametrize("binary", sorted({None, os.environ.get(NATIVE)}, key=str))
+def test_a_draft_model_drafts_and_changes_no_answer(start: Start, binary: str | None) -> None:
+    options = {"draft_model": str(DEMO_MODEL), "spec_draft_n_max": 4, "binary": binary}
+    question = ask("Count to twenty.", temperature=0.0)
+    alone = start(llama()).answer(question).text
+    launched = start(llama(**options))
+    assert launched.answer(question).text == alone
+    timings = completion(launched, "Count to twenty.")["timings"]
+    assert timings["draft_n_accepted"] > 20  # the same model drafts, so that all of it is right
+
+
+def completion(launched: Launched, text: str) -> dict[str, Any]:
+    """A whole answer as the server itself gives it, with its timings."""
+    address = launched.engine._address
+    connection = HTTPConnection("127.0.0.1", address.port)
+    body = orjson.dumps({"messages": [{"role": "user", "content": text}], "temperature": 0})
+    headers = {"Authorization": f"Bearer {address.key}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/chat/completions", body, headers)
+    answer: dict[str, Any] = orjson.loads(connection.getresponse().read())
+    connection.close()
+    return answer

@@ -12,7 +12,6 @@ import os
 import secrets
 import select
 import socket
-import sys
 import time
 from functools import partial
 from http.client import HTTPException
@@ -23,15 +22,15 @@ import orjson
 
 from config.prompts import TRANSLATE_GEMMA
 from tasks.wire import Generation
+from workers.environments import EnvironmentMissing, interpreter
 from workers.process import EngineProcess
 from workers.runtimes.base import GenerationError, Launch, LoadError
 from workers.runtimes.chat_request import chat_body
 from workers.runtimes.http_engine import LOOPBACK, Address, HttpEngine, Manners
 from workers.runtimes.llama_server_options import LlamaServerOptions
+from workers.runtimes.pipe_host import START
 from workers.runtimes.starting import Start, Starts
 
-HOST = Path(__file__).with_name("host.py")
-PYTHON = sys.executable  # the interpreter that has xllamacpp
 TICK_S = 0.05
 LOAD_BYTES_PER_S = 1e9  # a guess, for progress only
 
@@ -51,8 +50,11 @@ class LlamaServerRuntime:
         with self._starts.of(launch) as start:
             options = LlamaServerOptions.of(launch.model, launch.slots)
             key = secrets.token_urlsafe(32)
-            begin = _begin_packaged if options.binary is None else _begin_native
-            process, port = begin(start, options, _environment(options, key))
+            env = _environment(options, key)
+            if options.binary is None:
+                process, port = _begin_packaged(start, options, env, _python(launch))
+            else:
+                process, port = _begin_native(start, options, env)
             address = Address(port, key)
             slots, context = _introduce(start, process, address)
             body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)
@@ -69,6 +71,15 @@ def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
         inherited = os.environ.get("LD_LIBRARY_PATH")
         env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(options.library_path), inherited]))
     return env
+
+
+def _python(launch: Launch) -> str:
+    """The interpreter that has xllamacpp. Raises `LoadError`."""
+    try:
+        return str(interpreter(launch.environments, "llama_server"))
+    except EnvironmentMissing as error:
+        sentence = f"{error}, or set llama_server_binary to a llama-server"
+        raise LoadError("load_failed", sentence) from error
 
 
 def _begin_native(
@@ -94,13 +105,13 @@ def _is_healthy(address: Address) -> bool:
 
 
 def _begin_packaged(
-    start: Start, options: LlamaServerOptions, env: dict[str, str]
+    start: Start, options: LlamaServerOptions, env: dict[str, str], python: str
 ) -> tuple[EngineProcess, int]:
     """Start the engine inside xllamacpp and wait until it reports its port: its process and that port."""
     report, report_end = os.pipe()
     with os.fdopen(report, "rb", buffering=0) as reading:
         try:
-            argv = [PYTHON, "-I", str(HOST), "llama_server_host", str(report_end)]
+            argv = [python, "-I", str(START), "llama_server", str(report_end)]
             process = start.run([*argv, json.dumps(options.for_host())], env, (report_end,))
         finally:
             os.close(report_end)

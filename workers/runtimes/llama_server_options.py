@@ -106,6 +106,11 @@ class LlamaServerOptions:
         """What the server is given for all slots together, in tokens."""
         return -(-self.n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
 
+    @property
+    def speculation(self) -> str | None:
+        """The `--spec-type`: a draft model alone would be loaded and never asked."""
+        return "draft-simple" if self.spec_type is None and self.draft_model is not None else self.spec_type
+
     def argv(self, port: int) -> list[str]:
         """The command of a native server on the loopback interface."""
         argv = [str(self.binary), "--model", str(self.model), "--host", "127.0.0.1", "--port", str(port)]
@@ -126,7 +131,7 @@ class LlamaServerOptions:
             "--mmproj": self.mmproj,
             "--model-draft": self.draft_model,
             "--reasoning": None if self.reasoning == "auto" else self.reasoning,
-            "--spec-type": self.spec_type,
+            "--spec-type": self.speculation,
             "--spec-draft-n-max": self.spec_draft_n_max,
             "--spec-draft-p-min": self.spec_draft_p_min,
             "--image-max-tokens": self.image_max_tokens,
@@ -136,14 +141,15 @@ class LlamaServerOptions:
         return [*argv, *self.extra_args]
 
     def for_host(self) -> dict[str, Any]:
-        """The same for `llama_server_host`, as JSON values."""
-        names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
+        """The same for `workers/engines/llama_server.py`, as JSON values."""
+        names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_draft_n_max"]
         names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots"]
         paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}
         return {
             **{name: getattr(self, name) for name in names},
             **{name: path and str(path) for name, path in paths.items()},
             "total_context": self.total_context,
+            "spec_type": self.speculation,
         }
 
 

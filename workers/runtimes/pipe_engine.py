@@ -2,10 +2,11 @@
 
 A frame is its length (4 bytes, big endian) and a JSON object.
 
-To the host:    {"generate": n, "generation": {...}}  a `Generation`; n is ours, never used twice
-                {"cancel": n}
+To the host:    {"generate": n, "generation": {...}}  n is ours, never used twice; the form is the adapter's
+                {"cancel": n}                         choice: a `Generation`, or a chat completion's body
 From the host:  {"load": [fraction, stage]}  while it loads, then
-                {"ready": {"slots": k}} or {"failed": text}; from then on steps, each key optional:
+                {"ready": {"slots": k, "context": tokens or null}} or {"failed": text}; from then on steps,
+                each key optional:
                 {"reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
                  "calls": [[n, [[index, arguments, id, name], ...]], ...],
                  "ends": [[n, reason, [input, output, cached, reasoning tokens]], ...],
@@ -18,7 +19,7 @@ import itertools
 import os
 import select
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
@@ -29,11 +30,9 @@ from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usag
 from tasks.wire import Generation
 from workers.process import REASON_S, EngineProcess
 from workers.runtimes.base import Emit, EngineLost, Finish, GenerationError
-from workers.runtimes.starting import Start
 
 MAX_FRAME = 16 * 1024 * 1024
 READ_BYTES = 1 << 18
-TICK_S = 0.1
 CANCEL_WAIT_S = 0.2
 
 
@@ -132,13 +131,26 @@ class _Running:
 
 
 class PipeEngine:
-    """Fulfils `Engine` for a host that is started and ready (see `wait_until_ready`)."""
+    """Fulfils `Engine` for a host that is started and ready (see `pipe_host`).
 
-    def __init__(self, process: EngineProcess, frames: Frames, slots: int) -> None:
+    `body` makes what the host is sent for a generation. `context` is how many tokens one request may have,
+    prompt and answer together; None where the host does not say.
+    """
+
+    def __init__(
+        self,
+        process: EngineProcess,
+        frames: Frames,
+        body: Callable[[Generation], bytes],
+        slots: int,
+        context: int | None,
+    ) -> None:
         self.slots = slots
+        self.context = context
         self.pid = process.pid
         self._process = process
         self._frames = frames
+        self._body = body
         self._numbers = itertools.count(1)
         self._ids: dict[str, int] = {}
         self._running: dict[int, _Running] = {}
@@ -148,6 +160,7 @@ class PipeEngine:
 
     def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
         """See `Engine.generate`."""
+        body = self._body(generation)
         number = next(self._numbers)
         running = _Running(emit)
         with self._lock:
@@ -157,7 +170,7 @@ class PipeEngine:
             self._ids[id] = number
         try:
             with suppress(OSError):  # the listener knows the reason and says it
-                self._frames.write(b'{"generate":%d,"generation":%b}' % (number, generation.to_json()))
+                self._frames.write(b'{"generate":%d,"generation":%b}' % (number, body))
             outcome = running.outcome.get()
         finally:
             self._running.pop(number, None)
@@ -227,23 +240,3 @@ class PipeEngine:
             running.outcome.put(error)
             with suppress(OSError):
                 self._frames.try_write(b'{"cancel":%d}' % number)
-
-
-def wait_until_ready(start: Start, process: EngineProcess, frames: Frames) -> int:
-    """Follow a host's load to its end and return its slots. Raises `LoadError`."""
-    while True:
-        if not frames.ready(max(0.0, min(TICK_S, start.left_s))):
-            start.check()
-            continue
-        try:
-            for message in frames.read():
-                if "load" in message:
-                    start.progress(*message["load"])
-                elif "failed" in message:
-                    raise start.failed(process, str(message["failed"]))
-                elif "ready" in message:
-                    return int(message["ready"]["slots"])
-        except (EOFError, OSError):
-            raise start.failed(process) from None
-        except GarbageError as error:
-            raise start.failed(process, f"engine spoke garbage while loading: {error}") from error

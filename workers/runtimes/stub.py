@@ -36,15 +36,11 @@ input, an image as one word, and of these, those that begin an earlier prompt of
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-
-import orjson
 
 from workers.runtimes.base import Launch
-from workers.runtimes.pipe_engine import Frames, PipeEngine, wait_until_ready
+from workers.runtimes.pipe_engine import PipeEngine
+from workers.runtimes.pipe_host import Host, begin
 from workers.runtimes.starting import Starts
-
-HOST = Path(__file__).with_name("host.py")
 
 
 class StubRuntime:
@@ -57,21 +53,9 @@ class StubRuntime:
 
     def start(self, launch: Launch) -> PipeEngine:
         """See `Runtime.start`."""
-        options = orjson.dumps({**launch.model.options, "slots": launch.slots}).decode()
-        with self._starts.of(launch) as start:
-            frames = Frames()
-            try:
-                fds = (frames.host_in, frames.host_out)
-                argv = [sys.executable, "-I", "-S", str(HOST), "stub_engine", *map(str, fds), options]
-                try:
-                    process = start.run(argv, {}, fds)
-                finally:
-                    frames.close_host_ends()
-                slots = wait_until_ready(start, process, frames)
-            except BaseException:
-                frames.close()
-                raise
-            return PipeEngine(process, frames, slots)
+        options = {**launch.model.options, "slots": launch.slots}
+        with self._starts.of(launch) as start:  # it needs nothing of a site: -S starts it sooner
+            return begin(start, Host([sys.executable, "-S"], "stub", options))
 
     def cancel_start(self, replica: str) -> None:
         """See `Runtime.cancel_start`."""

@@ -9,22 +9,20 @@ step.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import sys
 import time
 from collections import deque
 from itertools import takewhile
-from json import JSONEncoder, loads
+from json import loads
 from typing import Any
 
-from workers.runtimes.stub_script import DirectiveError, Script, plan
+from .pipe import Pipe
+from .stub_script import DirectiveError, Script, plan
 
 BURST = 64
 LOAD_STEPS = 20
 MAX_REMEMBERED = 1_000_000
-
-encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class Run:
@@ -84,12 +82,11 @@ class Beat:
 class Engine:
     """The loop and all it knows."""
 
-    def __init__(self, incoming: int, outgoing: int, options: dict[str, Any]) -> None:
-        self.incoming = incoming
-        self.outgoing = outgoing
+    def __init__(self, pipe: Pipe, options: dict[str, Any], garbage_end: int = -1) -> None:
+        self.pipe = pipe
+        self.garbage_end = garbage_end  # the pipe's, for what is no frame
         self.options = options
         self.slots: int = options["slots"]
-        self.buffer = bytearray()
         self.running: dict[int, Run] = {}
         self.in_line: deque[Run] = deque()  # beyond the slots
         self.waiting: list[Run] = []  # for their first token
@@ -101,7 +98,7 @@ class Engine:
         """Take the time and the memory the options say, telling how far it is; or fail as they say."""
         memory_mib = self.options.get("stub_memory_mib", 0)
         for i in range(LOAD_STEPS):
-            self.write({"load": [i / LOAD_STEPS, "pretending to load"]})
+            self.pipe.load(i / LOAD_STEPS, "pretending to load")
             if self.options.get("stub_load_hang"):
                 signal.pause()
             if self.options.get("stub_load_crash"):
@@ -110,20 +107,19 @@ class Engine:
             self.weights.append(b"w" * (share_mib << 20))  # zeros would be mapped, and take no memory yet
             time.sleep(self.options.get("stub_load_s", 0.0) / LOAD_STEPS)
         if message := self.options.get("stub_load_fail"):
-            self.write({"failed": message})
+            self.pipe.failed(message)
             sys.exit(1)
-        self.write({"ready": {"slots": self.slots}})
+        self.pipe.ready(self.slots, self.options.get("stub_context", 4096))
 
     def loop(self) -> None:
         """Step until the worker hangs up."""
         while True:
-            readable, _, _ = select.select([self.incoming], [], [], self.pause())
             frame: dict[str, list[Any]] = {}
-            if readable and not self.read(frame):
+            if self.pipe.wait(self.pause()) and not self.read(frame):
                 return
             accident = self.step(frame)
             if frame:
-                self.write(frame)
+                self.pipe.write(frame)
             if accident is not None:
                 self.happen(*accident)
 
@@ -134,16 +130,13 @@ class Engine:
 
     def read(self, frame: dict[str, list[Any]]) -> bool:
         """Take what came in; false at the end."""
-        data = os.read(self.incoming, 1 << 18)
-        self.buffer += data
-        while len(self.buffer) >= 4 + (size := int.from_bytes(self.buffer[:4], "big")):
-            message = loads(self.buffer[4 : 4 + size])
-            del self.buffer[: 4 + size]
+        messages = self.pipe.read()
+        for message in messages or ():
             if "cancel" in message:
                 self.cancel(message["cancel"], frame)
             else:
                 self.begin(message["generate"], message["generation"], frame)
-        return bool(data)
+        return messages is not None
 
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Plan a generation, and run it when a slot is free."""
@@ -230,17 +223,10 @@ class Engine:
         elif accident == "exit0":
             os._exit(0)
         elif accident == "garbage":
-            os.write(self.outgoing, b"\xff\xff\xff\xff this is no frame")
+            os.write(self.garbage_end, b"\xff\xff\xff\xff this is no frame")
         elif accident == "hang":
             while True:
                 signal.pause()
-
-    def write(self, message: dict[str, Any]) -> None:
-        """Send one frame."""
-        data = encode(message).encode()
-        data = len(data).to_bytes(4, "big") + data
-        while data:
-            data = data[os.write(self.outgoing, data) :]
 
 
 def words_of(message: dict[str, Any]) -> list[str]:
@@ -251,18 +237,11 @@ def words_of(message: dict[str, Any]) -> list[str]:
     return words
 
 
-def low(fd: int) -> int:
-    """The same file under the lowest free number: select knows none beyond 1023, a busy worker does."""
-    lowest = os.dup(fd)
-    os.close(fd)
-    return lowest
-
-
 def main(arguments: list[str]) -> None:
     """Run an engine: the fd to read from, the fd to write to, the options as JSON."""
-    incoming, outgoing, options = low(int(arguments[0])), low(int(arguments[1])), loads(arguments[2])
+    incoming, outgoing, options = int(arguments[0]), int(arguments[1]), loads(arguments[2])
     if options.get("stub_ignore_sigterm"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    engine = Engine(incoming, outgoing, options)
+    engine = Engine(Pipe(incoming, outgoing), options, outgoing)
     engine.load()
     engine.loop()

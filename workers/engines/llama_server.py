@@ -1,6 +1,6 @@
 """Runs the llama-server engine inside xllamacpp as a process of its own, on a random loopback port.
 
-Started through `host.py` with the fd to report to and the options of `LlamaServerOptions.for_host` as JSON;
+Started with the fd to report to and the options of `LlamaServerOptions.for_host` as JSON;
 the API key is in LLAMA_API_KEY. Reports one JSON line: {"port": n}, or {"failed": text}.
 """
 
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> None:
     try:
         xllamacpp: Any = import_module("xllamacpp")
     except ImportError as error:
-        sentence = "pip install xllamacpp, or set llama_server_binary to a llama-server"
+        sentence = "run `stoker runtimes install llama_server`, or set llama_server_binary to a llama-server"
         _report(report, {"failed": f"xllamacpp cannot be imported ({error}): {sentence}"})
         sys.exit(1)
     try:
