@@ -12,7 +12,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14
 FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: help up test lint bench openapi demo-model lock clean
+# vLLM's is large: 1 GB to download, 3 GB on the disk
+CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
+
+.PHONY: help up test runtimes lint bench openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
@@ -22,6 +25,9 @@ up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a d
 
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
 	@$(BIN)/python -m pytest $(ARGS)
+
+runtimes: $(VENV)/up.stamp ## install the runtimes that need no GPU (stoker runtimes list shows all)
+	@$(BIN)/python -m stoker runtimes install $(CPU_RUNTIMES)
 
 lint: $(VENV)/dev.stamp ## check style, types and the direction of imports
 	$(BIN)/ruff check .
@@ -47,6 +53,7 @@ lock: $(VENV)/dev.stamp ## choose the newest versions that fit pyproject.toml
 	  && $$compile --extra up --extra dev pyproject.toml -o requirements-dev.lock \
 	  && $$compile --extra up -c requirements-dev.lock pyproject.toml -o requirements-up.lock \
 	  && $$compile -c requirements-dev.lock pyproject.toml -o requirements.lock
+	@$(BIN)/python -m tests.environments
 
 clean: ## remove the environment and the caches, not the data in .stoker
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

@@ -59,9 +59,11 @@ def _settings(read: Mapping[str, Any], root: Path) -> Settings:
     made: dict[str, Any] = {
         item.name: hints[item.name](**read[item.name]) if is_dataclass(hints[item.name]) else read[item.name]
         for item in fields(Settings)
-        if item.name in read and item.name not in ("data_dir", "tenants", "models")
+        if item.name in read and item.name not in ("data_dir", "runtimes_dir", "tenants", "models")
     }
     made["data_dir"] = Path(_absolute(read.get("data_dir", ".stoker"), root))
+    chosen = read.get("runtimes_dir")
+    made["runtimes_dir"] = Path(_absolute(chosen, root)) if chosen else made["data_dir"] / "runtimes"
     made["tenants"] = {"default": Tenant("default")} | {
         name: Tenant(name, **tenant) for name, tenant in read.get("tenants", {}).items()
     }

@@ -132,6 +132,7 @@ class Settings:
     """All of it."""
 
     data_dir: Path = ROOT / ".stoker"
+    runtimes_dir: Path = ROOT / ".stoker" / "runtimes"  # `<data_dir>/runtimes` unless set
     log_level: str = "info"  # debug, info, warning or error
     log_format: str = "text"  # or json: one object a line
     redis: RedisSettings = field(default_factory=RedisSettings)

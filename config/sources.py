@@ -24,6 +24,7 @@ PLAIN = {
     "STOKER_LOG_LEVEL": ("log_level",),
     "STOKER_LOG_FORMAT": ("log_format",),
     "STOKER_DATA_DIR": ("data_dir",),
+    "STOKER_RUNTIMES_DIR": ("runtimes_dir",),
 }
 """Environment variables with a name of their own; a later one wins over an earlier one."""
 

@@ -58,7 +58,7 @@ def progress(operation: Mapping[str, Any]) -> str:
 
 def table(models: list[dict[str, Any]]) -> list[str]:
     """The models and their states, as lines of a table; why one failed stands below it."""
-    lines = _aligned([COLUMNS, *(_row(model) for model in models)])
+    lines = aligned([COLUMNS, *(_row(model) for model in models)])
     below = [f"  {model['last_error']}" if model.get("last_error") else "" for model in ({}, *models)]
     return [line for pair in zip(lines, below, strict=True) for line in pair if line]
 
@@ -75,12 +75,13 @@ def memory(shown: Mapping[str, Any]) -> list[str]:
         )
         for model in shown["models"]
     ]
-    lines = _aligned([("gpu", "name", "memory"), *gpus]) if gpus else []
+    lines = aligned([("gpu", "name", "memory"), *gpus]) if gpus else []
     lines += [str(shown["error"])] if shown.get("error") else []
-    return [*lines, "", *_aligned([("model", "state", "memory", "by"), *models])]
+    return [*lines, "", *aligned([("model", "state", "memory", "by"), *models])]
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """The rows as lines, each column as wide as its widest cell."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

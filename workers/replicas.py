@@ -112,7 +112,7 @@ class Replicas:
         adapter = _adapter(model)
         entry = self.table[name] = Replica(name, model, adapter, slots=self._room(model))
         started = time.monotonic()
-        with self.scale.moving() as weighing:
+        with self.scale.moving(here=not entry.remote) as weighing:
             engine = entry.engine = adapter.start(self._launch(entry, weighing))
             memory_mib = self.scale.taken(weighing, engine.pid)
         entry.slots = min(entry.slots, engine.slots)
@@ -126,7 +126,8 @@ class Replicas:
             self.stop(entry, "load_cancelled", "the load was given up")
             return "given up"
         took = time.monotonic() - started
-        logger.info("%s is up: pid %d, %d slots, %.1f s", name, engine.pid, entry.slots, took)
+        where = "elsewhere" if engine.pid is None else f"pid {engine.pid}"
+        logger.info("%s is up: %s, %d slots, %.1f s", name, where, entry.slots, took)
         return f"{entry.slots} slots"
 
     def _room(self, model: ModelDefinition) -> int:
@@ -150,6 +151,7 @@ class Replicas:
             replica=entry.name,
             slots=entry.slots,
             directory=directory,
+            environments=self._settings.runtimes_dir,
             progress=self._progress(entry),
             on_exit=lambda exit: self._exited(entry, exit),
             on_process=weighing.belongs_to,
@@ -229,7 +231,7 @@ class Replicas:
         """Stop an engine and report the replica's end."""
         try:
             if entry.engine is not None:
-                with self.scale.moving():
+                with self.scale.moving(here=not entry.remote):
                     entry.engine.stop(STOP_TIMEOUT_S)
         finally:
             self.table.pop(entry.name, None)
@@ -270,7 +272,7 @@ class Replicas:
         self._report_down(name, error.code, str(error), ticket)
         self.table.pop(name, None)
         if entry.engine is not None:
-            with self.scale.moving():
+            with self.scale.moving(here=not entry.remote):
                 entry.engine.stop(0.0)
         self.on_end()
 

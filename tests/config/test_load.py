@@ -20,6 +20,7 @@ def test_with_no_files_and_no_environment_the_defaults_hold(load, tmp_path):
 
     assert settings.api == Settings().api
     assert settings.data_dir == tmp_path / ".stoker"
+    assert settings.runtimes_dir == tmp_path / ".stoker" / "runtimes"
     assert settings.tenants == {"default": Tenant("default")}
     assert settings.models == {}
 
@@ -64,6 +65,11 @@ def test_relative_paths_start_at_the_root_of_the_project(load, tmp_path):
     assert Path(path.options["llama_server_binary"]).is_file(), "a bare name is looked up on PATH"
 
 
+def test_the_runtimes_lie_in_the_data_folder_unless_a_folder_is_named(load, tmp_path):
+    assert load({"data_dir": "data"}).runtimes_dir == tmp_path / "data" / "runtimes"
+    assert load({"data_dir": "data", "runtimes_dir": "envs"}).runtimes_dir == tmp_path / "envs"
+
+
 def test_as_many_replicas_as_asked_for_may_be_loaded_when_nothing_else_is_said(load):
     model = load({"models": {"s": {"backend": "stub", "replicas": 3}}}).models["s"]
 
@@ -83,6 +89,7 @@ def test_the_environment_wins_over_both_files(load):
             "QUEUE_TIMEOUT_MS": "30000",
             "STOKER_LOG_LEVEL": "debug",
             "STOKER_DATA_DIR": "elsewhere",
+            "STOKER_RUNTIMES_DIR": "/srv/runtimes",
         },
     )
 
@@ -92,6 +99,7 @@ def test_the_environment_wins_over_both_files(load):
     assert (settings.queue.max_depth, settings.queue.timeout_ms) == (16, 30000)
     assert settings.log_level == "debug"
     assert settings.data_dir.name == "elsewhere"
+    assert settings.runtimes_dir == Path("/srv/runtimes")
 
 
 def test_variables_that_only_look_like_ours_are_left_alone(load):

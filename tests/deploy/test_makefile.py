@@ -11,7 +11,7 @@ import pytest
 
 from config.settings import ROOT
 
-TARGETS = {"up", "test", "lint", "bench", "openapi", "demo-model", "lock", "clean"}
+TARGETS = {"up", "test", "runtimes", "lint", "bench", "openapi", "demo-model", "lock", "clean"}
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from config.settings import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = tuple(DOCS / name for name in ("api.md", "configuration.md", "operations.md"))
+PAGES = tuple(DOCS / name for name in ("api.md", "configuration.md", "operations.md", "runtimes.md"))
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"``([^`].*?)``|`([^`]+)`")

@@ -7,12 +7,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path.cwd()))
 
+from config.load import load_settings
 from config.settings import ModelDefinition
 from workers.runtimes.base import Launch
 from workers.runtimes.registry import runtime
 
 model = ModelDefinition("model", **ast.literal_eval(sys.argv[2]))
-launch = Launch(model, "model-0", 1, Path(sys.argv[1]), lambda _done, _stage: None, lambda _exit: None)
+environments = load_settings().runtimes_dir
+directory = Path(sys.argv[1])
+launch = Launch(model, "model-0", 1, directory, environments, lambda _done, _stage: None, lambda _exit: None)
 engine = runtime(model.backend).start(launch)
 print(engine.pid, flush=True)
 signal.pause()

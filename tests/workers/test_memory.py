@@ -35,7 +35,9 @@ from workers.runtimes.base import Launch
 from workers.runtimes.registry import runtime
 model = ModelDefinition("model", "stub", options={"stub_memory_mib": 96})
 def load():
-    return runtime("stub").start(Launch(model, "model-0", 1, Path("engine"), lambda *_: None, lambda _: None))
+    engine, environments = Path("engine"), Path("runtimes")
+    launch = Launch(model, "model-0", 1, engine, environments, lambda *_: None, lambda _: None)
+    return runtime("stub").start(launch)
 """
 FREE_AND_HELD = f"""
 {ENGINE}

@@ -1,0 +1,84 @@
+"""`stoker runtimes`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from config.backends import BACKENDS
+from stoker.command import cli
+
+
+@pytest.fixture
+def stoker(tmp_path, monkeypatch):
+    """Runs the command, with its environments in a folder of the test's own."""
+    monkeypatch.setenv("STOKER_RUNTIMES_DIR", str(tmp_path / "runtimes"))
+    return lambda *words: CliRunner().invoke(cli, ["runtimes", *words])
+
+
+def test_the_list_has_a_line_for_each_backend_and_says_how_to_install_what_is_missing(stoker):
+    listed = stoker("list")
+
+    lines = listed.output.splitlines()
+    assert listed.exit_code == 0
+    assert lines[0].split() == ["backend", "environment", "state", "version", "variant", "where"]
+    assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == list(BACKENDS)
+    ct2 = next(at for at, line in enumerate(lines) if line.startswith("ct2"))
+    assert lines[ct2].split() == ["ct2", "ct2", "missing"]
+    assert lines[ct2 + 1] == "  to install it: stoker runtimes install ct2"
+
+
+def test_as_json_it_holds_the_same_and_why_a_build_cannot_run(stoker):
+    rows = {row["backend"]: row for row in json.loads(stoker("list", "--json").output)}
+
+    assert rows["llama_server"]["where"] == sys.prefix
+    assert rows["vllm"]["obstacles"]["cpu"] == []
+    assert set(rows["vllm"]["obstacles"]) == {"cuda", "cpu"}
+
+
+def test_a_name_that_nobody_has_is_told_with_those_that_exist(stoker):
+    for command in (("install", "ct2", "tgi"), ("remove", "tgi")):
+        refused = stoker(*command)
+        assert refused.exit_code == 1
+        assert refused.output == (
+            "Error: there is no runtime tgi to install; "
+            "there are llama_cpp, llama_server, vllm, ct2, exllamav3\n"
+        )
+
+
+def test_a_backend_without_libraries_says_that_it_needs_none(stoker):
+    refused = stoker("install", "stub")
+
+    assert (refused.exit_code, refused.output) == (1, "Error: stub needs no libraries: it runs as it is\n")
+
+
+def test_a_build_that_does_not_exist_is_refused(stoker):
+    refused = stoker("install", "ct2", "--variant", "cuda")
+
+    assert (refused.exit_code, refused.output) == (
+        1,
+        "Error: the runtime ct2 has no variant cuda; there is cpu\n",
+    )
+
+
+def test_what_cannot_run_here_is_not_installed(stoker, tmp_path):
+    if shutil.which("nvidia-smi"):
+        pytest.skip("it can run here")
+    refused = stoker("install", "exllamav3", "vllm", "--variant", "cuda")
+
+    assert refused.exit_code == 1
+    assert refused.output.startswith(
+        "Error: exllamav3 (cuda) cannot run here: it needs an NVIDIA GPU, and there is none to be seen ("
+    )
+    assert "\nvllm (cuda) cannot run here: " in refused.output
+    assert not (tmp_path / "runtimes" / "exllamav3").exists()
+
+
+def test_what_is_not_there_cannot_be_removed(stoker, tmp_path):
+    ran = stoker("remove", "vllm_serve")
+
+    assert (ran.exit_code, ran.output) == (0, f"vllm is not installed in {tmp_path / 'runtimes'}\n")

@@ -1,0 +1,39 @@
+"""One installation of an environment at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+class InstallError(Exception):
+    """Raised when an environment cannot be made or removed; the text is one sentence that says what to do."""
+
+
+@contextmanager
+def claimed(runtimes: Path, name: str) -> Iterator[int]:
+    """Hold the environment `name` in the folder `runtimes`, until this process and whoever inherits the
+    descriptor have ended. Raises `InstallError` when somebody else holds it."""
+    path = runtimes / f".{name}.lock"
+    try:
+        runtimes.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise InstallError(f"cannot write to {runtimes}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            raise InstallError(
+                f"another `stoker runtimes` (process {owner}) is at work on {name}: wait for its end"
+            ) from None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        yield fd
+    finally:
+        with suppress(OSError):
+            os.close(fd)

@@ -1,0 +1,136 @@
+"""What this machine has, and why an environment cannot be made or run on it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from config.nvml import Driver, DriverError
+from workers.environments.table import Environment, Variant, Version
+
+MACHINES = ("x86_64", "aarch64")
+COMPILERS = ("c++", "g++", "clang++")
+CUDA_HOMES = ("CUDA_HOME", "CUDA_PATH")
+USUAL_CUDA_HOME = Path("/usr/local/cuda")
+RELEASE = re.compile(r"\brelease (\d+)\.(\d+)")
+TIMEOUT_S = 30.0
+
+
+def obstacles(environment: Environment, variant: Variant, *, built: bool = False) -> list[str]:
+    """Why this variant cannot be here: a sentence each, which says what to do. Empty when it can.
+
+    `built` says that a wheel of what it compiles is there already.
+    """
+    return [*_of_the_system(environment), *_of_the_gpu(variant, built), *_of_the_compiler(environment, built)]
+
+
+def cuda_home() -> Path | None:
+    """The CUDA toolkit: what CUDA_HOME or CUDA_PATH names, the usual folder, else where nvcc on PATH lies."""
+    named = [Path(os.environ[name]) for name in CUDA_HOMES if os.environ.get(name)]
+    for home in [*named, USUAL_CUDA_HOME]:
+        if (home / "bin" / "nvcc").is_file():
+            return home
+    found = shutil.which("nvcc")
+    return Path(found).resolve().parent.parent if found else None
+
+
+def _of_the_system(environment: Environment) -> Iterator[str]:
+    if environment.linux_only and not (sys.platform == "linux" and platform.machine() in MACHINES):
+        yield (
+            f"there are no builds of {environment.name} for {platform.system()} on {platform.machine()}: "
+            f"run its worker on Linux on {' or '.join(MACHINES)}"
+        )
+    before = environment.before_python
+    if before is not None and sys.version_info[:2] >= before:
+        yield (
+            f"{environment.name} does not know Python {platform.python_version()} yet: "
+            f"run Stoker with one before {_dotted(before)}"
+        )
+
+
+def _of_the_gpu(variant: Variant, built: bool) -> Iterator[str]:
+    if variant.driver is not None:
+        yield from _of_the_driver(variant.driver)
+    if variant.nvcc is not None and not built:
+        yield from _of_nvcc(variant.nvcc)
+
+
+def _of_the_driver(needed: Version) -> Iterator[str]:
+    driver = Driver()
+    try:
+        gpus, cuda = driver.ask(_look)
+    except DriverError as error:
+        yield f"it needs an NVIDIA GPU, and there is none to be seen ({error})"
+        return
+    finally:
+        driver.close()
+    if gpus == 0:
+        yield "it needs an NVIDIA GPU, and the driver has none: give this container the GPU"
+    elif cuda is not None and cuda < needed:
+        yield (
+            f"it needs a driver for CUDA {_dotted(needed)}, and the one here knows CUDA {_dotted(cuda)}: "
+            "update the NVIDIA driver"
+        )
+
+
+def _look(nvml: Any) -> tuple[int, Version | None]:
+    """A question: how many GPUs there are, and the newest CUDA that the driver knows."""
+    try:
+        number = nvml.nvmlSystemGetCudaDriverVersion_v2()
+    except nvml.NVMLError:
+        return nvml.nvmlDeviceGetCount(), None
+    return nvml.nvmlDeviceGetCount(), (number // 1000, number % 1000 // 10)
+
+
+def _of_nvcc(needed: Version) -> Iterator[str]:
+    home = cuda_home()
+    if home is None:
+        yield (
+            f"it is compiled with nvcc, which is not here: install the CUDA toolkit {_dotted(needed)} "
+            "or newer, and set CUDA_HOME if it is not on PATH"
+        )
+        return
+    version = nvcc_version(home / "bin" / "nvcc")
+    if version is None:
+        yield f"{home / 'bin' / 'nvcc'} does not tell its version: install the CUDA toolkit anew"
+    elif version < needed:
+        yield (
+            f"it needs nvcc {_dotted(needed)} or newer, and {home} has {_dotted(version)}: "
+            "install a newer CUDA toolkit, or name it in CUDA_HOME"
+        )
+
+
+@cache
+def nvcc_version(nvcc: Path) -> Version | None:
+    """The release of a CUDA compiler; None when it does not tell."""
+    try:
+        told = subprocess.run(
+            [nvcc, "--version"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    release = RELEASE.search(told)
+    return (int(release[1]), int(release[2])) if release else None
+
+
+def _of_the_compiler(environment: Environment, built: bool) -> Iterator[str]:
+    if not (environment.compiled or environment.compiles_itself) or built:
+        return
+    named = os.environ.get("CXX")
+    if not any(map(shutil.which, [named.split()[0]] if named else COMPILERS)):
+        yield (
+            "it is compiled here, and there is no C++ compiler: install g++ or clang, "
+            "or name one in the variable CXX"
+        )
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))
