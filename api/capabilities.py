@@ -39,19 +39,30 @@ def thinking_modes(model: ModelDefinition) -> tuple[str, ...]:
     """The values of `thinking` that it takes: all of them where each request can safely be told apart."""
     if model.prompt_format not in BACKENDS[model.backend].thinking_formats:
         return ("default",)
-    if model.backend == "openai_remote" and not model.options.get("openai_remote_thinking"):
+    if remote(model) and not model.options.get("openai_remote_thinking"):
         return ("default",)
     if model.options.get("llama_server_reasoning") == "off":
         return ("default", "disabled")
     return THINKING_MODES
 
 
-def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
-    """Raise `ApiError` if the request asks for more than the model can do.
+def remote(model: ModelDefinition) -> bool:
+    """Whether it runs on somebody else's machine, so that each request has to allow it."""
+    return BACKENDS[model.backend].remote
 
-    Codes: thinking_unsupported, image_unsupported, multi_turn_unsupported, invalid_request. Every request
-    comes through here, so the usual one is told by a few comparisons.
+
+def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    """Raise `ApiError` if the request asks for more than the model can do, or may not go where it is.
+
+    Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
+    invalid_request. Every request comes through here, so the usual one is told by a few comparisons.
     """
+    if not parsed.allow_remote and remote(model):
+        raise ApiError(
+            f"model {model.name} runs on somebody else's machine: say `allow_remote: true` to send it there",
+            code="remote_not_allowed",
+            param="allow_remote",
+        )
     thinking = parsed.generation.thinking
     if thinking != "default" and thinking not in (modes := thinking_modes(model)):
         raise ApiError(

@@ -52,6 +52,7 @@ CODES: Mapping[str, Kind] = {
     "invalid_api_key": Kind(401, AUTHENTICATION),
     "tenant_mismatch": Kind(403, PERMISSION),
     "admin_required": Kind(403, PERMISSION),
+    "remote_not_allowed": Kind(403, PERMISSION),
     "not_found": Kind(404, INVALID),
     "method_not_allowed": Kind(405, INVALID),
     "request_too_large": Kind(413, INVALID),
@@ -81,6 +82,8 @@ CODES: Mapping[str, Kind] = {
     "context_length_exceeded": Kind(400, INVALID, response_code="invalid_prompt"),
     "output_too_large": Kind(500, SERVER),
     "engine_error": Kind(500, SERVER),
+    "remote_rate_limited": Kind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "remote_unavailable": Kind(503, SERVER, retry=True),
     # 502: the server behind the gateway broke off (RFC 9110, 15.6.3). The platform has tried it on another
     # engine already, if nothing had been said; a client's repeats would kill one engine after the other
     "engine_crashed": Kind(502, SERVER),

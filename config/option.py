@@ -11,8 +11,10 @@ KINDS = ("integer", "float", "enum", "string", "boolean", "list", "object")
 LIVE_KINDS = ("integer", "integer_or_null", "float", "enum", "string_or_null")
 
 CACHE_BITS = "<bits>|<k_bits>,<v_bits>"
+VARIABLE = "OPENAI_API_KEY"
 FORMATS: Mapping[str, str] = {
     CACHE_BITS: r"[2-8](,[2-8])?",
+    VARIABLE: r"[A-Z_][A-Z0-9_]{0,127}",
     "vllm_speculative_method": r"[a-z0-9_-]{1,64}",
     "hf_id_or_local_path": r"[^\0\s]{1,512}",
 }
@@ -101,13 +103,15 @@ class Backend:
 
     `prefix` begins the names of its options. Of `groups`, each one's options are given together, and one
     group's exclude those of another. `thinking_formats` are the prompt formats for which each request may say
-    whether to think; `recommendations` are the admin API's `load_recommendations`.
+    whether to think; `recommendations` are the admin API's `load_recommendations`. The models of a `remote`
+    one run on somebody else's machine: they take no memory here, and each request has to allow it.
     """
 
     name: str
     prefix: str
     options: tuple[Option, ...] = ()
     needs_model_path: bool = True
+    remote: bool = False
     takes_hub_ids: bool = False
     groups: tuple[tuple[str, ...], ...] = ()
     thinking_formats: tuple[str, ...] = ()

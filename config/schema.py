@@ -29,7 +29,7 @@ from config.fields import (
     text,
     texts,
 )
-from config.option import FORMATS, Backend, Option
+from config.option import FORMATS, VARIABLE, Backend, Option
 from config.prompts import PROMPT_FORMATS
 from config.settings import BANDS
 
@@ -196,7 +196,9 @@ def _string(option: Option) -> Strict:
     pattern = FORMATS.get(option.format or "")
     if pattern is None:
         return text(nullable=option.nullable)
-    return matching(pattern, f"a text like {option.format}", nullable=option.nullable)
+    # where a variable's name belongs somebody may put the key itself
+    named = option.format == VARIABLE
+    return matching(pattern, f"a text like {option.format}", secret=named, nullable=option.nullable)
 
 
 @cache
@@ -233,6 +235,7 @@ class SettingsSchema(Section):
     """The whole configuration."""
 
     data_dir = text()
+    runtimes_dir = text()
     log_level = choice(LOG_LEVELS)
     log_format = choice(LOG_FORMATS)
     redis = _section(RedisSchema)

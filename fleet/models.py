@@ -283,13 +283,16 @@ class Fleet:
         worker: str,
         incarnation: str,
         slots: int,
-        pid: int,
+        pid: int | None,
         *,
         memory_mib: int | None = None,
     ) -> bool:
-        """The engine can answer; False when nobody waits for it any more: stop it."""
+        """The engine can answer; False when nobody waits for it any more: stop it.
+
+        `pid` is None where it has no process on this machine.
+        """
         answer: Any = self.scripts.run(
-            "replica_up", replica, worker, incarnation, slots, pid, mib_text(memory_mib)
+            "replica_up", replica, worker, incarnation, slots, pid or "", mib_text(memory_mib)
         )
         return bool(answer != b"gone")
 

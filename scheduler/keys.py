@@ -163,8 +163,8 @@ KEYS = (
     Key(
         "replica:<replica>",
         "hash",
-        "state, model, worker, operation, progress, slots, pid, lease_us, call, override, need_mib (promised "
-        "to it until it is up), memory_mib (seen), up_us",
+        "state, model, worker, operation, progress, slots, pid (or empty: elsewhere), lease_us, call, "
+        "override, need_mib (promised to it until it is up), memory_mib (seen), up_us",
         "begin_unload replica_progress replica_starting replica_up include/assign include/replica",
         "until it is down",
     ),

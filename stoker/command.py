@@ -179,16 +179,52 @@ def run_gpus(url: str | None) -> None:
 @cli.command("ask")
 @click.argument("question")
 @click.option("--model", help="Which model (default: one that is loaded).")
+@click.option("--allow-remote", is_flag=True, help="It may be one on somebody else's machine.")
 @_reach
-def run_ask(question: str, model: str | None, url: str | None) -> None:
+def run_ask(question: str, model: str | None, allow_remote: bool, url: str | None) -> None:
     """Ask a model, show its answer and how long it took."""
     from stoker.question import ask, some_model  # noqa: PLC0415
 
     settings = load_settings()
     keys = read_keys(settings.data_dir)
     client = Client(_url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None))
-    timing = ask(client, model or some_model(client), question, lambda text: click.echo(text, nl=False))
+    chosen = model or some_model(client, allow_remote=allow_remote)
+    timing = ask(client, chosen, question, lambda text: click.echo(text, nl=False), allow_remote=allow_remote)
     click.echo(f"\n({timing})")
+
+
+@cli.group("runtimes")
+def runtimes() -> None:
+    """Show, install and remove the libraries that the backends run on."""
+
+
+@runtimes.command("list")
+@click.option("--json", "as_json", is_flag=True, help="All that is known, as JSON.")
+def run_runtimes_list(as_json: bool) -> None:
+    """Show what each backend has, and why one cannot run here."""
+    from stoker import runtimes  # noqa: PLC0415
+
+    click.echo(runtimes.shown(load_settings().runtimes_dir, as_json=as_json))
+
+
+@runtimes.command("install")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--variant", type=click.Choice(["cpu", "cuda"]), help="Which build (default: what runs here).")
+@click.option("--force", is_flag=True, help="Even if it is there already, or cannot run here.")
+def run_runtimes_install(names: tuple[str, ...], variant: str | None, force: bool) -> None:
+    """Install the libraries of one or more backends, each into an environment of its own."""
+    from stoker import runtimes  # noqa: PLC0415
+
+    runtimes.install(load_settings().runtimes_dir, names, Screen(), variant=variant, force=force)
+
+
+@runtimes.command("remove")
+@click.argument("name")
+def run_runtimes_remove(name: str) -> None:
+    """Remove the libraries of a backend."""
+    from stoker import runtimes  # noqa: PLC0415
+
+    runtimes.remove(load_settings().runtimes_dir, name, Screen())
 
 
 @cli.command("config")

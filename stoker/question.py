@@ -30,11 +30,15 @@ class Timing:
         )
 
 
-def ask(client: Client, model: str, question: str, show: Callable[[str], None]) -> Timing:
+def ask(
+    client: Client, model: str, question: str, show: Callable[[str], None], *, allow_remote: bool = False
+) -> Timing:
     """Stream the answer, giving each piece of its text to `show`. Raises `ApiError` when there is none."""
     began = time.monotonic()
     first: float | None = None
     body = {"model": model, "input": question, "stream": True}
+    if allow_remote:
+        body["allow_remote"] = True
     for event in client.events("/v1/responses", body, SILENCE_S):
         kind = event.get("type")
         if kind in DELTAS and first is None:
@@ -54,10 +58,11 @@ def ask(client: Client, model: str, question: str, show: Callable[[str], None]) 
     raise ApiError(f"{model} gave no answer: the stream ended too soon")
 
 
-def some_model(client: Client) -> str:
+def some_model(client: Client, *, allow_remote: bool = False) -> str:
     """A model that can be asked now. Raises `ApiError` when there is none."""
     models = client.get("/v1/models").get("data", [])
-    ready = [str(model["id"]) for model in models if model.get("state") == "loaded"]
+    may = [model for model in models if allow_remote or not model.get("remote")]
+    ready = [str(model["id"]) for model in may if model.get("state") == "loaded"]
     if not ready:
         raise ApiError(
             "no model is loaded; `stoker status` shows those there are, `stoker load NAME` loads one"

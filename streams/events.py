@@ -72,9 +72,9 @@ class Usage:
 class End:
     """The terminal event.
 
-    `status` is one of TERMINAL_STATUSES. `finish_reason` (stop, length, tool_calls) says why a completed or
-    incomplete generation ended; `code` and `message` why a failed or cancelled one did. `queue_ms` and
-    `run_ms` are by Redis' clock.
+    `status` is one of TERMINAL_STATUSES. `finish_reason` (stop, length, tool_calls, content_filter) says why
+    a completed or incomplete generation ended; `code` and `message` why a failed or cancelled one did.
+    `queue_ms` and `run_ms` are by Redis' clock.
     """
 
     status: str

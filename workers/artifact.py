@@ -19,7 +19,10 @@ def size_mib(model: ModelDefinition) -> int | None:
     """MiB of all that one replica loads, rounded up; None when there is no file here to be measured.
 
     A folder counts with its weights, a GGUF file in parts with all of them, a projector or draft besides.
+    What runs on somebody else's machine has none.
     """
+    if BACKENDS[model.backend].remote:
+        return None
     paths = [model.model_path] if model.model_path else []
     options = (option for option in BACKENDS[model.backend].options if option.artifact)
     paths += [str(path) for option in options if (path := model.options.get(option.name))]

@@ -243,7 +243,8 @@ def _finished(run: Running, finish: Finish) -> Release:
     if code:
         status = Status.CANCELLED if code == "cancelled" else Status.FAILED
     else:
-        status = Status.INCOMPLETE if finish.reason == "length" else Status.COMPLETED
+        cut_off = finish.reason in ("length", "content_filter")
+        status = Status.INCOMPLETE if cut_off else Status.COMPLETED
     return Release(
         run.claim.id,
         run.claim.fence,

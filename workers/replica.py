@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from config.backends import BACKENDS
 from config.settings import ModelDefinition
 from fleet.states import ReplicaState
 from workers.runtimes.base import Engine, Runtime
@@ -26,6 +27,11 @@ class Replica:
     overdue: bool = False
     _gone: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def remote(self) -> bool:
+        """Whether its engine runs on somebody else's machine."""
+        return BACKENDS[self.model.backend].remote
 
     def go(self) -> bool:
         """True for the first caller only: the end of a replica is reported once."""

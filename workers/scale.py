@@ -65,8 +65,14 @@ class Scale:
         return sum(self._gauge.held_by(group) or 0 for group in groups)
 
     @contextmanager
-    def moving(self) -> Iterator[Weighing]:
-        """While an engine comes or goes; when it has, the fleet is told what is left."""
+    def moving(self, *, here: bool = True) -> Iterator[Weighing]:
+        """While an engine comes or goes; when it has, the fleet is told what is left.
+
+        One that is not `here` takes nothing, and disturbs nobody's weighing.
+        """
+        if not here:
+            yield Weighing(self._gauge.read(), alone=False)
+            return
         with self._lock:  # whoever is not under way any more has ended before this reading
             for other in self._under_way:
                 other.alone = False
@@ -79,11 +85,14 @@ class Scale:
                 self._under_way.remove(weighing)
             self.tell()
 
-    def taken(self, weighing: Weighing, group: int) -> int | None:
+    def taken(self, weighing: Weighing, group: int | None) -> int | None:
         """What the engine of that process group was seen to take, in MiB; None when it cannot be told.
 
-        What the driver says of its processes, else what is free less than before, if it was alone.
+        What the driver says of its processes, else what is free less than before, if it was alone. An engine
+        without one takes nothing here.
         """
+        if group is None:
+            return 0
         held = self._gauge.held_by(group)
         if held is not None:
             return held

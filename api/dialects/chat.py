@@ -45,7 +45,13 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     )
     options = body.get("stream_options") or {}
     echo = {"include_usage": True} if options.get("include_usage") else {}
-    return ParsedRequest(generation, echo, bool(body.get("stream")), images=tuple(images.places))
+    return ParsedRequest(
+        generation,
+        echo,
+        bool(body.get("stream")),
+        allow_remote=bool(body.get("allow_remote")),
+        images=tuple(images.places),
+    )
 
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:
@@ -113,7 +119,8 @@ def _call_id(head: Head, item: Item) -> str:
 
 def _finish_reason(folded: Answer) -> str:
     if folded.status == "incomplete":
-        return "length"
+        filtered = folded.end is not None and folded.end.finish_reason == "content_filter"
+        return "content_filter" if filtered else "length"
     return "tool_calls" if folded.calls() else "stop"
 
 

@@ -102,6 +102,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         bool(body.get("stream")),
         store,
         background,
+        allow_remote=bool(body.get("allow_remote")),
         conversation="messages" if body.get("input") is None else "input",
         images=tuple(images.places),
     )
@@ -170,10 +171,16 @@ def _response(head: Head, folded: Answer, status: str) -> dict[str, Any]:
         **ECHO_DEFAULTS,
         **head.echo,
         "error": _error(folded) if status == "failed" else None,
-        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+        "incomplete_details": {"reason": _cut_off(folded)} if status == "incomplete" else None,
         "output": [_item(head, item) for item in folded.items],
         "usage": _usage(folded.usage) if end else None,
     }
+
+
+def _cut_off(folded: Answer) -> str:
+    """Why an answer is incomplete. Only a server elsewhere filters what it says."""
+    filtered = folded.end is not None and folded.end.finish_reason == "content_filter"
+    return "content_filter" if filtered else "max_output_tokens"
 
 
 def _error(folded: Answer) -> dict[str, str]:

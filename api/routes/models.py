@@ -9,6 +9,7 @@ from flask import Response
 
 from api.access import Access
 from api.answering import json_response
+from api.capabilities import remote
 from api.context import rooms
 from api.openapi import Family
 from api.routes.outcomes import STORAGE
@@ -65,4 +66,5 @@ def _show(row: ModelRow) -> dict[str, Any]:
         "display_name": row.name,
         "created_at": datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "state": str(row.state),
+        "remote": remote(row.definition),
     }

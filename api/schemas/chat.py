@@ -18,6 +18,10 @@ from tasks.wire import LANGUAGE_CODE, THINKING_MODES
 
 TOKENS_MOST = 2**31 - 1
 INT64 = 2**63
+ALLOW_REMOTE = (
+    "Whether the model may be one on somebody else's machine (`remote` in the list of models). Such a model"
+    " refuses requests without it; others do not mind."
+)
 
 
 class StreamOptions(Shape):
@@ -71,6 +75,7 @@ class ChatRequest(Shape):
         "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
     )
     target_lang_code = Text("Language to translate into, for translation models.", pattern=LANGUAGE_CODE)
+    allow_remote = Flag(ALLOW_REMOTE)
     metadata = Labels("Ignored.")
 
 
@@ -85,8 +90,8 @@ class ChatCompletion(marshmallow.Schema):
         fields.Dict(),
         required=True,
         metadata={
-            "description": "One choice: `index`, `finish_reason` (stop, length, tool_calls), and `message`"
-            " with `content`, `tool_calls` and `reasoning_content` where there are any."
+            "description": "One choice: `index`, `finish_reason` (stop, length, tool_calls, content_filter),"
+            " and `message` with `content`, `tool_calls` and `reasoning_content` where there are any."
         },
     )
     usage = fields.Dict(

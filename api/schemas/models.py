@@ -23,6 +23,12 @@ class ModelObject(marshmallow.Schema):
     state = fields.String(
         required=True, metadata={"enum": list(STATES), "description": "Only `loaded` answers."}
     )
+    remote = fields.Boolean(
+        required=True,
+        metadata={
+            "description": "Whether it runs on somebody else's machine: requests need `allow_remote: true`."
+        },
+    )
 
 
 class ModelList(marshmallow.Schema):

@@ -1,7 +1,7 @@
 """The bodies of /v1/responses (OpenAI API reference, "Responses"; Open Responses specification).
 
 `messages`, `thinking`, `source_lang_code` and `target_lang_code` are this platform's, from its Runtime Admin
-API.
+API, and `allow_remote`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
-from api.schemas.chat import TOKENS_MOST, TextFormat
+from api.schemas.chat import ALLOW_REMOTE, TOKENS_MOST, TextFormat
 from api.schemas.fields import Choice, Either, Flag, Items, Labels, Number, Part, Tagged, Text, Whole
 from api.schemas.messages import (
     FUNCTION_NAME,
@@ -145,6 +145,7 @@ class ResponsesRequest(Shape):
         "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
     )
     target_lang_code = Text("Language to translate into, for translation models.", pattern=LANGUAGE_CODE)
+    allow_remote = Flag(ALLOW_REMOTE)
     truncation = Choice("Repeated; nothing is ever cut from the input.", ("auto", "disabled"))
     top_logprobs = Whole("Only 0 is supported.", least=0, most=20)
     safety_identifier = Text("Repeated and ignored.", most=512)
@@ -173,7 +174,9 @@ class ResponseObject(marshmallow.Schema):
     background = fields.Boolean(required=True)
     error = fields.Nested(ResponseError, required=True, allow_none=True)
     incomplete_details = fields.Dict(
-        required=True, allow_none=True, metadata=_shown("`{reason: max_output_tokens}` where tokens ran out.")
+        required=True,
+        allow_none=True,
+        metadata=_shown("`{reason: max_output_tokens}` where tokens ran out; or `content_filter`."),
     )
     instructions = fields.String(required=True, allow_none=True)
     max_output_tokens = fields.Integer(required=True, allow_none=True)

@@ -2,25 +2,79 @@
 
 from __future__ import annotations
 
-from config.option import Backend, Option
+from config.option import VARIABLE, Backend, Option
 from config.prompts import PROMPT_FORMATS
 
 OPENAI_REMOTE = Backend(
     "openai_remote",
     "openai_remote_",
     needs_model_path=False,
+    remote=True,
     thinking_formats=PROMPT_FORMATS,
     options=(
         Option("openai_remote_url", "string", None, "its address, up to and with /v1", nullable=True),
-        Option("openai_remote_model", "string", None, "the model's name there", nullable=True),
+        Option(
+            "openai_remote_model",
+            "string",
+            None,
+            "the model's name there; null is its name here",
+            nullable=True,
+        ),
         Option(
             "openai_remote_key_variable",
             "string",
             None,
-            "the environment variable that holds the key",
+            "the worker's environment variable that holds the key; null sends none",
             nullable=True,
+            format=VARIABLE,
+        ),
+        Option(
+            "openai_remote_headers",
+            "object",
+            None,
+            "further headers of each request, by name",
+            nullable=True,
+            secret=True,
+        ),
+        Option(
+            "openai_remote_api",
+            "enum",
+            "chat_completions",
+            "which of OpenAI's two APIs it is asked through",
+            choices=("chat_completions", "responses"),
+        ),
+        Option(
+            "openai_remote_max_tokens_field",
+            "enum",
+            "max_tokens",
+            "what a chat completion calls the most tokens allowed; OpenAI's newer models take the second",
+            choices=("max_tokens", "max_completion_tokens"),
         ),
         Option("openai_remote_thinking", "boolean", False, "requests may say whether to think"),
         Option("openai_remote_image_input", "boolean", False, "the model takes images"),
+        Option(
+            "openai_remote_connect_timeout_s",
+            "float",
+            10.0,
+            "how long a connection may take to come about",
+            minimum=0.1,
+            maximum=600.0,
+        ),
+        Option(
+            "openai_remote_read_timeout_s",
+            "float",
+            120.0,
+            "how long the server may be silent; a request fails then",
+            minimum=0.1,
+            maximum=86_400.0,
+        ),
+        Option(
+            "openai_remote_retries",
+            "integer",
+            2,
+            "how often a request is repeated that the server did not begin to answer",
+            minimum=0,
+            maximum=10,
+        ),
     ),
 )

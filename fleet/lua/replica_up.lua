@@ -2,7 +2,7 @@
 -- A replica's engine can answer. With the last of them the model is loaded, its slots open, and those who
 -- wait are dispatched.
 -- KEYS[1] prefix
--- ARGV    2 replica  3 worker  4 incarnation  5 slots  6 pid of the engine
+-- ARGV    2 replica  3 worker  4 incarnation  5 slots  6 pid of the engine or ''
 --         7 memory that it was seen to take (MiB) or ''
 -- returns up | loaded | gone (stop the engine: nobody waits for it any more)
 -- include: base

@@ -106,6 +106,11 @@ def test_running_out_of_tokens_is_the_reason_length() -> None:
     assert chat.answer(HEAD, log)["choices"][0]["finish_reason"] == "length"
 
 
+def test_an_answer_that_was_filtered_says_so() -> None:
+    log: list[Event] = [TextDelta("a"), End("incomplete", "content_filter")]
+    assert chat.answer(HEAD, log)["choices"][0]["finish_reason"] == "content_filter"
+
+
 def test_usage_tells_what_was_cached_and_thought() -> None:
     log: list[Event] = [End("completed", "stop", usage=Usage(10, 5, cached_tokens=8, reasoning_tokens=2))]
     assert chat.answer(HEAD, log)["usage"] == {

@@ -147,6 +147,11 @@ def test_a_failure_leads_its_message_with_our_code() -> None:
     assert error == {"code": "server_error", "message": "engine_crashed: killed by SIGKILL"}
 
 
+def test_an_answer_that_was_filtered_is_incomplete_and_says_so() -> None:
+    whole = responses.answer(HEAD, [TextDelta("a"), End("incomplete", "content_filter")])
+    assert whole["incomplete_details"] == {"reason": "content_filter"}
+
+
 def test_a_cancelled_stream_ends_incomplete_with_the_status_cancelled() -> None:
     log: list[Event] = [TextDelta("a"), End("cancelled", code="cancelled")]
     assert kinds(log)[-1] == "incomplete"

@@ -109,7 +109,19 @@ def test_what_is_secret_is_never_shown():
     assert environment["vllm_serve_environment"] == HIDDEN
     url = shown("openai_remote", openai_remote_url="https://me:k@host/v1")["openai_remote_url"]
     assert url == f"https://{HIDDEN}@host/v1"
+    headers = shown("openai_remote", openai_remote_headers={"api-key": "k"})
+    assert headers["openai_remote_headers"] == HIDDEN
     assert shown("stub", stub_tokens=3)["stub_tokens"] == 3
+
+
+def test_a_key_where_the_name_of_its_variable_belongs_is_not_repeated():
+    field = option_field(BACKENDS["openai_remote"].option("openai_remote_key_variable"))
+    for name in ("OPENAI_API_KEY", "KEY_2", None):
+        assert field.deserialize(name) == name
+    for key in ("sk-proj-1234", "0123abcd", "KEY=1", ""):
+        with pytest.raises(ValidationError) as caught:
+            field.deserialize(key)
+        assert caught.value.messages == ["must be a text like OPENAI_API_KEY or null"]
 
 
 def test_what_two_backends_share_is_one_field():

@@ -108,6 +108,27 @@ def test_an_override_to_the_configured_value_changes_nothing(house: House) -> No
     assert len({fingerprint(model, {}), *others}) == 5
 
 
+def test_a_model_on_somebody_elses_machine_takes_nothing_and_needs_no_room(
+    client: redis.Redis, settings: Settings
+) -> None:
+    far = replace(settings.models["alpha"], backend="openai_remote")
+    house = House(client, replace(settings, models={**settings.models, "alpha": far}))
+    house.register("w1")
+    house.fleet.report_artifacts({"alpha": 700, "beta": 60})  # of what had that name before
+    house.tell_memory("w1", 50)
+    assert estimate(alpha(house)) == Estimate(None, 1, "unavailable")
+    load = house.fleet.load("alpha", Wish(2))
+    assert [worker.promised_mib for worker in house.fleet.workers()] == [0]
+    for item in load.assignments:
+        house.starting(item.replica, item.worker)
+        life = house.incarnations[item.worker]
+        assert house.fleet.replica_up(item.replica, item.worker, life, 2, None, memory_mib=0)
+        assert client.hget(f"{house.fleet.scripts.prefix}replica:{item.replica}", "pid") == b""
+    assert alpha(house).state is ModelState.LOADED
+    assert estimate(alpha(house)) == Estimate(0, 2, "observed_load_delta")
+    assert need_mib(alpha(house), {}) is None
+
+
 def test_a_load_reserves_what_was_seen_and_not_what_the_files_weigh(house: House) -> None:
     house.fleet.report_artifacts({"alpha": 10})
     house.bring_up(house.fleet.load("alpha"), memory_mib=60)

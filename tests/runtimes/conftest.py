@@ -14,6 +14,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from config.load import load_settings
 from config.settings import ROOT, ModelDefinition
 from streams.events import Delta, ReasoningDelta, TextDelta
 from tasks.wire import Generation, Message, Sampling
@@ -22,6 +23,16 @@ from workers.runtimes.registry import runtime
 
 pytest.register_assert_rewrite("tests.runtimes.contract")
 
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Print the table of figures at the end."""
+    from tests.runtimes import figures
+
+    config.pluginmanager.register(figures, "figures")
+
+
+NATIVE = "STOKER_TEST_LLAMA_SERVER"
+"""The environment variable that names a native llama-server, where there is one."""
 DEMO_MODEL = ROOT / "models" / "stoker-demo.gguf"
 
 
@@ -93,6 +104,7 @@ class Launcher:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._environments = load_settings().runtimes_dir  # where `make test-runtimes` installs them
         self._launched: list[Launched] = []
 
     def __call__(
@@ -111,7 +123,7 @@ class Launcher:
             told.append((done, stage))
             progress(done, stage)
 
-        launch = Launch(model, replica, slots, directory, tell, exits.put)
+        launch = Launch(model, replica, slots, directory, self._environments, tell, exits.put)
         launched = Launched(runtime(model.backend).start(launch), exits, told, directory)
         self._launched.append(launched)
         return launched

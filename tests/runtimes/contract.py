@@ -1,33 +1,68 @@
-"""The contract: how every adapter behaves. A subclass names the model and says how to make it talk."""
+"""The contract: how every adapter behaves. A subclass names the model and says how to make it talk.
+
+`EngineContract` is what holds for all of them, `RuntimeContract` adds what holds for an engine that is a
+process here. What a library cannot do is an attribute, so that the list of exceptions is short and stands in
+one place.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from config.settings import ROOT, ModelDefinition
-from streams.events import TextDelta
-from tasks.wire import Generation
-from tests.runtimes.conftest import Launched, Start, group_is_gone, has_ended
+from streams.events import TextDelta, ToolCallDelta
+from tasks.wire import Generation, Tool
+from tests.runtimes.conftest import Launched, Start, ask, group_is_gone, has_ended
+from tests.runtimes.figures import AT_ONCE, ROWS, Row, tokens_per_s
 from workers.process import EngineProcess
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 from workers.runtimes.registry import runtime
 
 LONE_WORKER = Path(__file__).with_name("lone_worker.py")
 SOON_S = 1.0
+WEATHER = Tool(
+    "get_weather",
+    "The weather in a city.",
+    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+STORY = Tool(
+    "tell",
+    "Tell a story.",
+    {"type": "object", "properties": {"s": {"type": "string", "minLength": 1900}}, "required": ["s"]},
+)
 
 
-class RuntimeContract:
+def called(launched: Launched, request: Generation) -> tuple[str | None, object]:
+    """The name and the arguments of the one call in an answer."""
+    answer = launched.answer(request)
+    assert answer.finish is not None
+    assert answer.finish.reason == "tool_calls"
+    calls = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
+    assert calls[0].id
+    assert {call.id for call in calls[1:]} <= {None}
+    assert len(calls) > 1
+    return calls[0].name, json.loads("".join(call.arguments for call in calls))
+
+
+@pytest.mark.contract
+class EngineContract:
     """What a worker may rely on."""
 
+    backend: str
     reproducible = True  # whether the same seed gives the same answer
+    caches_prompts = True  # whether it tells how much of a prompt it had read before
+    thinks = True  # whether it tells reasoning from the answer
+    load_s = 20.0  # how long a load may take here
 
     def model(self, **fields: object) -> ModelDefinition:
         """A model of this backend that loads quickly."""
@@ -45,6 +80,15 @@ class RuntimeContract:
         """A request that does not fit into the context."""
         raise NotImplementedError
 
+    def bad(self) -> Generation:
+        """A request that makes no sense to the engine, though its form is right: here, a tool's schema."""
+        nonsense = Tool("f", "A function.", {"type": "nonsense"})
+        return ask("Call it.", tools=(nonsense,), tool_choice="required", max_tokens=64)
+
+    def thinking(self) -> Generation:
+        """A request whose answer begins with reasoning."""
+        raise NotImplementedError
+
     # loading
 
     def test_a_load_tells_its_progress_up_to_the_end(self, shared: Launched) -> None:
@@ -54,6 +98,137 @@ class RuntimeContract:
         assert told.count(1.0) == 1
         assert told[-1] == 1.0
         assert shared.engine.slots == 4
+
+    # answering
+
+    def test_an_answer_comes_in_pieces_and_says_what_it_used(self, shared: Launched) -> None:
+        answer = shared.answer(self.short())
+        assert answer.finish is not None
+        assert answer.finish.reason == "stop"
+        assert all(isinstance(delta, TextDelta) and delta.text for delta in answer.deltas)
+        usage = answer.finish.usage
+        assert usage.input_tokens > 0
+        assert 4 <= len(answer.deltas) <= usage.output_tokens
+        assert usage.reasoning_tokens == 0
+        again = shared.answer(self.short()).finish
+        assert again is not None
+        assert (again.usage.input_tokens, again.usage.output_tokens) == (
+            usage.input_tokens,
+            usage.output_tokens,
+        )
+
+    def test_it_answers_as_many_requests_at_once_as_it_has_slots(self, shared: Launched) -> None:
+        request = self.long()
+        running = [shared.begin(request, id=f"at-once-{i}") for i in range(shared.engine.slots)]
+        for _, thread in running:
+            thread.join()
+        answers = [answer for answer, _ in running]
+        assert [answer.error for answer in answers] == [None] * 4
+        assert max(answer.times[0] for answer in answers) < min(answer.times[-1] for answer in answers)
+
+    def test_an_answer_ends_before_a_stop_string(self, shared: Launched) -> None:
+        whole = shared.answer(self.short()).text
+        middle = whole.split()[2]
+        answer = shared.answer(self.short(stop=(middle,)))
+        assert answer.finish is not None
+        assert answer.finish.reason == "stop"
+        assert answer.text == whole[: whole.index(middle)]
+
+    def test_an_answer_ends_at_the_most_tokens_allowed(self, shared: Launched) -> None:
+        answer = shared.answer(self.short(max_tokens=3))
+        assert answer.finish is not None
+        assert answer.finish.reason == "length"
+        assert answer.finish.usage.output_tokens == 3
+
+    def test_the_same_seed_gives_the_same_answer(self, shared: Launched) -> None:
+        if not self.reproducible:
+            pytest.skip("this backend promises no such thing")
+        texts = {shared.answer(self.short(temperature=1.5, seed=7)).text for _ in range(3)}
+        assert len(texts) == 1
+
+    def test_a_repeated_prompt_is_read_from_the_cache(self, shared: Launched) -> None:
+        if not self.caches_prompts:
+            pytest.skip("this backend tells no such thing")
+        shared.answer(self.short())
+        again = shared.answer(self.short())
+        assert again.finish is not None
+        usage = again.finish.usage
+        assert 0 < usage.cached_tokens <= usage.input_tokens
+
+    def test_thinking_comes_apart_from_the_answer(self, shared: Launched) -> None:
+        if not self.thinks:
+            pytest.skip("this backend cannot be told to think")
+        answer = shared.answer(self.thinking())
+        assert answer.finish is not None
+        assert answer.reasoning
+        assert answer.text
+        assert 0 < answer.finish.usage.reasoning_tokens < answer.finish.usage.output_tokens
+
+    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+        raise NotImplementedError
+
+    def test_a_prompt_that_is_too_long_harms_no_one_else(self, shared: Launched) -> None:
+        with pytest.raises(GenerationError) as caught:
+            shared.answer(self.too_long())
+        assert caught.value.code == "context_length_exceeded"
+        assert shared.answer(self.short()).text
+
+    def test_bad_parameters_harm_no_one_else(self, shared: Launched) -> None:
+        with pytest.raises(GenerationError) as caught:
+            shared.answer(self.bad())
+        assert caught.value.code == "invalid_prompt"
+        assert shared.answer(self.short()).text
+
+    def test_whoever_cannot_take_his_tokens_harms_no_one_else(self, shared: Launched) -> None:
+        def refuse(_delta: object) -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            shared.engine.generate("refusing", self.short(), refuse)
+        assert shared.answer(self.short()).text
+
+    def measured(self) -> Generation:
+        """A request whose answer has a hundred tokens or so."""
+        return self.long(max_tokens=100)
+
+    @pytest.mark.engines
+    def test_what_it_can_do_is_measured(self, start: Start) -> None:
+        """How long a load takes, and tokens a second of many requests at once; all of them are answered."""
+        row = ROWS.setdefault(type(self).__name__, Row(self.backend))
+        begun = time.monotonic()
+        launched = start(self.model(), slots=max(AT_ONCE))
+        row.load_s = time.monotonic() - begun
+        tokens_per_s(launched, self.measured(), 1)  # what is done once is done
+        for count in AT_ONCE:
+            row.rates[count] = tokens_per_s(launched, self.measured(), count)
+
+    # cancelling
+
+    def test_a_cancelled_generation_frees_its_slot_at_once(self, start: Start) -> None:
+        launched = start(self.model(), slots=1)
+        first, first_thread = launched.begin(self.long(), id="first")
+        assert first.spoke.wait(10)
+        second, second_thread = launched.begin(self.short(), id="second")
+        launched.engine.cancel("first")
+        first_thread.join(SOON_S)
+        second_thread.join(SOON_S)
+        assert first.finish is not None
+        assert first.finish.reason == "cancelled"
+        assert first.finish.usage.input_tokens > 0
+        assert second.finish is not None
+        assert second.text
+
+    def test_cancelling_what_does_not_run_does_nothing(self, shared: Launched) -> None:
+        shared.engine.cancel("unknown")
+        shared.answer(self.short(), id="done")
+        shared.engine.cancel("done")
+        assert shared.answer(self.short()).text
+
+
+class RuntimeContract(EngineContract):
+    """What a worker may rely on when the engine is a process on its own machine."""
+
+    # loading
 
     @pytest.mark.parametrize("moment", ["before its process", "after its process", "while it loads"])
     def test_a_load_can_be_cancelled_in_each_phase(
@@ -93,101 +268,6 @@ class RuntimeContract:
         assert caught.value.code == "load_timeout"
         assert all(group_is_gone(process.pid) for process in started)
 
-    # answering
-
-    def test_an_answer_comes_in_pieces_and_says_what_it_used(self, shared: Launched) -> None:
-        answer = shared.answer(self.short())
-        assert answer.finish is not None
-        assert answer.finish.reason == "stop"
-        assert all(isinstance(delta, TextDelta) and delta.text for delta in answer.deltas)
-        assert len(answer.deltas) >= 4
-        usage = answer.finish.usage
-        assert usage.input_tokens > 0
-        assert len(answer.deltas) <= usage.output_tokens <= len(answer.deltas) + 2
-        assert usage.reasoning_tokens == 0
-
-    def test_it_answers_as_many_requests_at_once_as_it_has_slots(self, shared: Launched) -> None:
-        request = self.long()
-        running = [shared.begin(request, id=f"at-once-{i}") for i in range(shared.engine.slots)]
-        for _, thread in running:
-            thread.join()
-        answers = [answer for answer, _ in running]
-        assert [answer.error for answer in answers] == [None] * 4
-        assert max(answer.times[0] for answer in answers) < min(answer.times[-1] for answer in answers)
-
-    def test_an_answer_ends_before_a_stop_string(self, shared: Launched) -> None:
-        whole = shared.answer(self.short()).text
-        middle = whole.split()[2]
-        answer = shared.answer(self.short(stop=(middle,)))
-        assert answer.finish is not None
-        assert answer.finish.reason == "stop"
-        assert answer.text == whole[: whole.index(middle)]
-
-    def test_an_answer_ends_at_the_most_tokens_allowed(self, shared: Launched) -> None:
-        answer = shared.answer(self.short(max_tokens=3))
-        assert answer.finish is not None
-        assert answer.finish.reason == "length"
-        assert answer.finish.usage.output_tokens == 3
-
-    def test_the_same_seed_gives_the_same_answer(self, shared: Launched) -> None:
-        if not self.reproducible:
-            pytest.skip("this backend promises no such thing")
-        texts = {shared.answer(self.short(temperature=1.5, seed=7)).text for _ in range(3)}
-        assert len(texts) == 1
-
-    def test_a_repeated_prompt_is_read_from_the_cache(self, shared: Launched) -> None:
-        shared.answer(self.short())
-        again = shared.answer(self.short())
-        assert again.finish is not None
-        usage = again.finish.usage
-        assert 0 < usage.cached_tokens <= usage.input_tokens
-
-    def test_thinking_comes_apart_from_the_answer(self, shared: Launched) -> None:
-        answer = shared.answer(self.thinking())
-        assert answer.finish is not None
-        assert answer.reasoning
-        assert answer.text
-        assert 0 < answer.finish.usage.reasoning_tokens < answer.finish.usage.output_tokens
-
-    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
-        raise NotImplementedError
-
-    def test_a_prompt_that_is_too_long_harms_no_one_else(self, shared: Launched) -> None:
-        with pytest.raises(GenerationError) as caught:
-            shared.answer(self.too_long())
-        assert caught.value.code == "context_length_exceeded"
-        assert shared.answer(self.short()).text
-
-    def test_whoever_cannot_take_his_tokens_harms_no_one_else(self, shared: Launched) -> None:
-        def refuse(_delta: object) -> None:
-            raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            shared.engine.generate("refusing", self.short(), refuse)
-        assert shared.answer(self.short()).text
-
-    # cancelling
-
-    def test_a_cancelled_generation_frees_its_slot_at_once(self, start: Start) -> None:
-        launched = start(self.model(), slots=1)
-        first, first_thread = launched.begin(self.long(), id="first")
-        assert first.spoke.wait(10)
-        second, second_thread = launched.begin(self.short(), id="second")
-        launched.engine.cancel("first")
-        first_thread.join(SOON_S)
-        second_thread.join(SOON_S)
-        assert first.finish is not None
-        assert first.finish.reason == "cancelled"
-        assert first.finish.usage.input_tokens > 0
-        assert second.finish is not None
-        assert second.text
-
-    def test_cancelling_what_does_not_run_does_nothing(self, shared: Launched) -> None:
-        shared.engine.cancel("unknown")
-        shared.answer(self.short(), id="done")
-        shared.engine.cancel("done")
-        assert shared.answer(self.short()).text
-
     # dying
 
     def test_a_killed_engine_is_lost_with_its_signal(self, start: Start) -> None:
@@ -206,6 +286,17 @@ class RuntimeContract:
         with pytest.raises(EngineLost, match="killed by SIGKILL"):
             launched.answer(self.short())
 
+    def test_an_engine_that_hangs_is_lost_when_it_is_stopped(self, start: Start) -> None:
+        launched = start(self.model())
+        answer, thread = launched.begin(self.long())
+        assert answer.spoke.wait(10)
+        os.kill(launched.engine.pid, signal.SIGSTOP)
+        launched.engine.cancel("only")
+        launched.engine.stop(0.2)
+        thread.join(SOON_S)
+        assert not thread.is_alive()
+        assert group_is_gone(launched.engine.pid)
+
     def test_an_engine_dies_with_its_guard(self, start: Start) -> None:
         launched = start(self.model())
         os.kill(parent_of(launched.engine.pid), signal.SIGKILL)
@@ -219,7 +310,7 @@ class RuntimeContract:
         )
         assert worker.stdout is not None
         with worker, worker.stdout:
-            assert select.select([worker.stdout], [], [], 20)[0]
+            assert select.select([worker.stdout], [], [], self.load_s)[0]
             engine = int(worker.stdout.readline())
             worker.kill()
             assert has_ended(engine, SOON_S)
@@ -235,10 +326,6 @@ class RuntimeContract:
         assert launched.exits.get(timeout=SOON_S).expected is True
         launched.engine.stop(5.0)
         assert launched.exits.empty()
-
-    def thinking(self) -> Generation:
-        """A request whose answer begins with reasoning."""
-        raise NotImplementedError
 
 
 def parent_of(pid: int) -> int:

@@ -63,6 +63,53 @@ def test_a_tool_call_keeps_its_index_and_names_itself_once() -> None:
     assert stream.reason == "tool_calls"
 
 
+def test_what_servers_call_by_other_names_is_the_same() -> None:
+    """vLLM's thoughts, OpenAI's refusals and count of thoughts, Azure's chunks without a delta."""
+    deltas, stream = told(
+        orjson.dumps({"choices": [], "error": None, "prompt_filter_results": []}),
+        chunk({"reasoning": "I think"}),
+        chunk({"content": None, "refusal": "no"}),
+        orjson.dumps({"choices": [{"index": 0, "content_filter_offsets": {}}]}),
+        chunk({}, finish="content_filter"),
+        chunk(usage=USAGE | {"completion_tokens_details": {"reasoning_tokens": 5}}),
+    )
+    assert deltas == [ReasoningDelta("I think"), TextDelta("no")]
+    assert stream.reason == "content_filter"
+    assert stream.usage.reasoning_tokens == 5
+
+
+def test_calls_of_the_same_number_are_told_apart_by_their_ids() -> None:
+    def call(arguments: str, id: str | None = None, index: int | None = 0) -> bytes:
+        name = "f" if id else None
+        function = {"name": name, "arguments": arguments}
+        return chunk({"tool_calls": [{"index": index, "id": id, "function": function}]})
+
+    deltas, _ = told(
+        call("{", "a"),
+        call("}"),
+        call("{", "b"),
+        call("}"),
+        call("[", "b"),
+        call("]", index=None),
+        call("", "c", 7),
+    )
+    assert [delta.index for delta in deltas if isinstance(delta, ToolCallDelta)] == [0, 0, 1, 1, 1, 1, 7]
+
+
+@pytest.mark.parametrize(
+    ("told_usage", "usage"),
+    [
+        ({"prompt_tokens": "9"}, Usage(0, 7)),
+        ({"prompt_tokens": 1 << 60}, Usage(2**31 - 1, 7)),
+        ({"completion_tokens": -1}, Usage(9, 1)),
+        ({"prompt_tokens_details": {"cached_tokens": True}}, Usage(9, 7)),
+    ],
+)
+def test_a_count_that_is_none_is_not_believed(told_usage: dict[str, object], usage: Usage) -> None:
+    _, stream = told(chunk({"content": "a"}), chunk(usage=USAGE | told_usage))
+    assert stream.usage == usage
+
+
 def test_the_timings_tell_what_was_cached_when_the_usage_does_not() -> None:
     _, stream = told(chunk(usage=USAGE, timings={"cache_n": 8}))
     assert stream.usage.cached_tokens == 8

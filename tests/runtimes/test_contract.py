@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.wire import Generation, Tool
-from tests.runtimes.conftest import DEMO_MODEL, Launched, ask
-from tests.runtimes.contract import RuntimeContract
-
-NATIVE = "STOKER_TEST_LLAMA_SERVER"
-WEATHER = Tool(
-    "get_weather",
-    "The weather in a city.",
-    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-)
-STORY = Tool(
-    "tell",
-    "Tell a story.",
-    {"type": "object", "properties": {"s": {"type": "string", "minLength": 1900}}, "required": ["s"]},
-)
-
-
-def called(launched: Launched, request: Generation) -> tuple[str | None, object]:
-    """The name and the arguments of the one call in an answer."""
-    answer = launched.answer(request)
-    assert answer.finish is not None
-    assert answer.finish.reason == "tool_calls"
-    calls = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
-    assert calls[0].id
-    assert {call.id for call in calls[1:]} <= {None}
-    assert len(calls) > 1
-    return calls[0].name, json.loads("".join(call.arguments for call in calls))
+from tests.runtimes.conftest import DEMO_MODEL, NATIVE, Launched, ask
+from tests.runtimes.contract import STORY, WEATHER, RuntimeContract, called
 
 
 class TestStub(RuntimeContract):
+    backend = "stub"
+
     def model(self, **fields: object) -> ModelDefinition:
         return ModelDefinition("model", "stub", options={"stub_load_s": 0.02}, **fields)
 
@@ -46,8 +23,14 @@ class TestStub(RuntimeContract):
     def long(self, **wishes: object) -> Generation:
         return ask("/stub tokens=100 tokens_per_s=200", **wishes)
 
+    def measured(self) -> Generation:
+        return ask("/stub tokens=100")
+
     def too_long(self) -> Generation:
         return ask("word " * 4097)
+
+    def bad(self) -> Generation:
+        return ask("/stub tokens=many")
 
     def thinking(self) -> Generation:
         return ask("a question", thinking="enabled")
@@ -62,6 +45,7 @@ class TestStub(RuntimeContract):
 
 
 class TestLlamaServer(RuntimeContract):
+    backend = "llama_server"
     binary: str | None = None
 
     def model(self, **fields: object) -> ModelDefinition:
@@ -75,6 +59,9 @@ class TestLlamaServer(RuntimeContract):
         """Whatever the demo model knows, a grammar makes it go on: a call whose argument is long."""
         call = {"tools": (STORY,), "tool_choice": "required"}
         return ask("Tell me a story.", **{"max_tokens": 1800, **call, **wishes})
+
+    def measured(self) -> Generation:
+        return ask("Count to one hundred.", temperature=0.0, max_tokens=100)
 
     def too_long(self) -> Generation:
         return ask("word " * 3000)

@@ -79,3 +79,8 @@ def test_what_is_not_here_has_no_size(path: str) -> None:
 def test_a_model_without_a_path_or_with_an_empty_folder_has_no_size(tmp_path: Path) -> None:
     assert size_mib(ModelDefinition("alpha", "stub")) is None
     assert size_mib(gguf(tmp_path)) is None
+
+
+def test_a_model_on_somebody_elses_machine_has_no_size(tmp_path: Path) -> None:
+    path = file(tmp_path / "a.gguf", 3)
+    assert size_mib(ModelDefinition("alpha", "openai_remote", str(path))) is None

@@ -160,6 +160,17 @@ def test_what_was_read_first_is_told_first(gauge: Gauge) -> None:
 # ---- what a load took
 
 
+def test_what_runs_elsewhere_takes_nothing_and_spoils_no_weighing(gauge: Gauge, house: House) -> None:
+    scale = scale_of(house)
+    with scale.moving() as weighing:
+        with scale.moving(here=False) as far:
+            assert scale.taken(far, None) == 0
+        gauge.takes(40)
+        with scale.moving(here=False):
+            pass
+        assert scale.taken(weighing, 4242) == 40
+
+
 def test_what_the_driver_says_of_an_engine_counts(gauge: Gauge, house: House) -> None:
     scale = scale_of(house)
     with scale.moving() as weighing:

@@ -37,7 +37,8 @@ class LoadError(EngineError):
 class GenerationError(EngineError):
     """Raised when one generation fails and the engine lives on.
 
-    Codes: invalid_prompt, context_length_exceeded, engine_error.
+    Codes: invalid_prompt, context_length_exceeded, unsupported_parameter, engine_error, engine_stalled,
+    remote_rate_limited, remote_unavailable.
     """
 
 
@@ -50,7 +51,10 @@ class EngineLost(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """How a generation ended in the engine (stop, length, tool_calls or cancelled) and what it used."""
+    """How a generation ended in the engine, and what it used.
+
+    `reason` is stop, length, tool_calls, content_filter or cancelled.
+    """
 
     reason: str
     usage: Usage
@@ -80,13 +84,15 @@ class Launch:
     `slots` is how many requests it must take at once, `directory` a folder of its own for logs and sockets,
     `on_exit` is called once, from any thread, when the process of an engine that `start` returned is gone,
     asked for or not. When `start` raises, the process is gone already and nobody is called. `on_process` is
-    told the engine's process (it leads a group) as soon as there is one.
+    told the engine's process (it leads a group) as soon as there is one. `environments` is the folder of the
+    runtimes' environments (see `workers.environments`).
     """
 
     model: ModelDefinition
     replica: str
     slots: int
     directory: Path
+    environments: Path
     progress: Progress
     on_exit: Callable[[Exit], None]
     on_process: Callable[[int], None] = lambda _pid: None
@@ -98,8 +104,8 @@ class Engine(Protocol):
     slots: int
     """Requests it takes at once; may be fewer than the launch asked for, never more."""
 
-    pid: int
-    """The process that runs the model (what an operator would look for in `ps`)."""
+    pid: int | None
+    """The process that runs the model, which leads a group; None when it runs on somebody else's machine."""
 
     def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
         """Run one generation to its end in the calling thread.

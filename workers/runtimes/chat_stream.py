@@ -1,8 +1,12 @@
-"""From a streamed answer of /v1/chat/completions to deltas: its events, and what their chunks mean."""
+"""From a streamed answer of /v1/chat/completions to deltas: its events, and what their chunks mean.
+
+Servers differ: thoughts are `reasoning_content` (llama-server, SGLang, DeepSeek, Stoker) or `reasoning`
+(vLLM, OpenRouter), and usage comes with the last chunk, with all of them, or not at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -10,34 +14,77 @@ import orjson
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from workers.runtimes.base import Emit, GenerationError
 
-REASONS = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
+REASONS = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+}
+LONGEST_LINE = 16 * 1024 * 1024
+MOST_TOKENS = 2**31 - 1
 
 
 def events(reads: Iterable[bytes]) -> Iterator[bytes]:
     """The data of each event in a body that comes in pieces cut anywhere.
 
     These servers put a whole event on one `data:` line (old llama-servers: an error on an `error:` line);
-    names, ids and comments are of no use here.
+    names, ids and comments are of no use here. Raises `GenerationError` for a line without end.
     """
-    rest = b""
+    begun: list[bytes] = []
     for data in reads:
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith((b"data:", b"error:")):
-                yield line.partition(b":")[2].strip()
+        begun.append(data)
+        if b"\n" in data:
+            *lines, rest = b"".join(begun).split(b"\n")
+            begun = [rest]
+            for line in lines:
+                if line.startswith((b"data:", b"error:")):
+                    yield line.partition(b":")[2].strip()
+        elif sum(map(len, begun)) > LONGEST_LINE:
+            raise unreadable()
+
+
+def unreadable() -> GenerationError:
+    """The error for an answer that is none."""
+    return GenerationError("engine_error", "the engine said what cannot be read")
+
+
+def failed(_error: Any) -> GenerationError:
+    """The error for one that the engine tells in the middle of its answer."""
+    return GenerationError("engine_error", "the engine failed while it answered")
+
+
+def text(value: Any) -> str:
+    """A piece of text, "" where there is none. Raises `TypeError` for anything else."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(value)
+    return value or ""
+
+
+def count(usage: Mapping[str, Any] | None, name: str) -> int | None:
+    """A number of tokens, if there is one."""
+    value = (usage or {}).get(name)
+    return min(value, MOST_TOKENS) if type(value) is int and value >= 0 else None
 
 
 class ChatStream:
-    """One answer as it comes: emits its deltas, remembers how it ended and what it used."""
+    """One answer as it comes: emits its deltas, remembers how it ended and what it used.
 
-    def __init__(self, emit: Emit) -> None:
+    `failure` reads an error that the server tells in the middle of its answer.
+    """
+
+    def __init__(self, emit: Emit, failure: Callable[[Any], GenerationError] = failed) -> None:
         self.reason: str | None = None
+        self.done = False
+        """Whether nothing more is to come."""
         self._emit = emit
+        self._failure = failure
         self._input = 0
         self._cached = 0
         self._output: int | None = None
         self._pieces = 0
         self._reasoning = 0
+        self._calls: dict[tuple[int, str], int] = {}
+        self._latest: dict[int, int] = {}
 
     @property
     def usage(self) -> Usage:
@@ -48,15 +95,16 @@ class ChatStream:
     def take(self, data: bytes) -> None:
         """Take one event's data. Raises `GenerationError` when it is an error or cannot be read."""
         if data == b"[DONE]":
+            self.done = True
             return
         try:
             chunk = orjson.loads(data)
-            failed = "error" in chunk
-            deltas = [] if failed else self._read(chunk)
-        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
-            raise GenerationError("engine_error", "the engine said what cannot be read") from error
-        if failed:
-            raise GenerationError("engine_error", "the engine failed while it answered")
+            error = chunk.get("error")
+            deltas = [] if error else self._read(chunk)
+        except (ValueError, LookupError, TypeError, AttributeError) as unread:
+            raise unreadable() from unread
+        if error:
+            raise self._failure(error)
         for delta in deltas:
             self._emit(delta)
 
@@ -64,30 +112,41 @@ class ChatStream:
         self._count(chunk)
         deltas: list[Delta] = []
         for choice in chunk["choices"]:
-            self._choice(choice["delta"], deltas)
+            self._choice(choice.get("delta") or {}, deltas)
             if reason := choice.get("finish_reason"):
                 self.reason = REASONS.get(reason, "stop")
         self._pieces += len(deltas)
         return deltas
 
     def _choice(self, delta: dict[str, Any], deltas: list[Delta]) -> None:
-        if thought := delta.get("reasoning_content"):
+        if thought := text(delta.get("reasoning_content") or delta.get("reasoning")):
             self._reasoning += 1
             deltas.append(ReasoningDelta(thought))
-        if text := delta.get("content"):
-            deltas.append(TextDelta(text))
+        if said := text(delta.get("content")) or text(delta.get("refusal")):
+            deltas.append(TextDelta(said))
         for call in delta.get("tool_calls") or ():
             function = call.get("function") or {}
-            arguments = function.get("arguments") or ""
-            deltas.append(
-                ToolCallDelta(call.get("index", 0), arguments, call.get("id"), function.get("name"))
-            )
+            id, name = text(call.get("id")) or None, text(function.get("name")) or None
+            deltas.append(ToolCallDelta(self._index(call, id), text(function.get("arguments")), id, name))
+
+    def _index(self, call: dict[str, Any], id: str | None) -> int:
+        """The call's number. Some servers give several calls the same one; their ids tell them apart."""
+        told = int(call.get("index") or 0)
+        if id is None:
+            return self._latest.get(told, told)
+        if (told, id) not in self._calls:
+            taken = self._calls.values()
+            self._calls[told, id] = max(taken) + 1 if told in taken else told
+        self._latest[told] = self._calls[told, id]
+        return self._latest[told]
 
     def _count(self, chunk: dict[str, Any]) -> None:
         if progress := chunk.get("prompt_progress"):  # llama-server, long before the usage
             self._input, self._cached = progress["total"], progress["cache"]
         if usage := chunk.get("usage"):
-            self._input = usage["prompt_tokens"]
-            self._output = usage["completion_tokens"]
-            cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-            self._cached = cached if cached is not None else (chunk.get("timings") or {}).get("cache_n", 0)
+            self._input = count(usage, "prompt_tokens") or 0
+            self._output = count(usage, "completion_tokens")
+            cached = count(usage.get("prompt_tokens_details"), "cached_tokens")
+            self._cached = (count(chunk.get("timings"), "cache_n") or 0) if cached is None else cached
+            thought = count(usage.get("completion_tokens_details"), "reasoning_tokens")
+            self._reasoning = self._reasoning if thought is None else thought

@@ -7,10 +7,7 @@ does a server notice at once.
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -20,6 +17,7 @@ import orjson
 from tasks.wire import Generation
 from workers.process import REASON_S, EngineProcess
 from workers.runtimes.base import Emit, EngineError, Finish, GenerationError
+from workers.runtimes.call import Call
 from workers.runtimes.chat_stream import ChatStream, events
 
 LOOPBACK = "127.0.0.1"
@@ -65,30 +63,6 @@ class Manners:
     refusal: Callable[[int, bytes], GenerationError]
 
 
-class _Call:
-    """A generation under way, as what `cancel` needs to know of it."""
-
-    def __init__(self) -> None:
-        self.cancelled = False
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-
-    def attach(self, connection: HTTPConnection) -> None:
-        """From now on a cancel cuts this connection. Raises `OSError` when it came before."""
-        with self._lock:
-            self._socket = connection.sock
-            if self.cancelled:
-                raise ConnectionAbortedError
-
-    def cancel(self) -> None:
-        """Cut the connection: whoever reads from it is woken at once, and so is the server."""
-        with self._lock:
-            self.cancelled = True
-            if self._socket is not None:
-                with suppress(OSError):
-                    self._socket.shutdown(socket.SHUT_RDWR)
-
-
 class HttpEngine:
     """Fulfils `Engine`. `context` is how many tokens one request may have, prompt and answer together."""
 
@@ -101,12 +75,12 @@ class HttpEngine:
         self._process = process
         self._address = address
         self._manners = manners
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, Call] = {}
 
     def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
         """See `Engine.generate`."""
         body = self._manners.body(generation)
-        call = self._calls[id] = _Call()
+        call = self._calls[id] = Call()
         stream = ChatStream(emit)
         try:
             self._answer(call, body, stream)
@@ -131,10 +105,10 @@ class HttpEngine:
         """See `Engine.stop`."""
         self._process.stop(timeout_s)
 
-    def _answer(self, call: _Call, body: bytes, stream: ChatStream) -> None:
+    def _answer(self, call: Call, body: bytes, stream: ChatStream) -> None:
         connection = self._address.connect()
         try:
-            call.attach(connection)
+            call.attach(connection.sock)
             headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._address.key}"}
             connection.request("POST", PATH, body, headers)
             response = connection.getresponse()

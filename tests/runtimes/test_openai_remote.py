@@ -1,0 +1,483 @@
+"""A model on somebody else's server: what a load checks, and true answers of a real one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from config.settings import ModelDefinition
+from streams.events import ToolCallDelta
+from tasks.wire import Generation, Message, ToolCall
+from tests.conftest import free_port
+from tests.runtimes.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
+from tests.runtimes.contract import WEATHER
+from tests.runtimes.scripted import AUTHORITY, KEY, MODEL, Scripted, chat, far, scripted, status
+from workers.runtimes import remote_refusal
+from workers.runtimes.base import EngineLost, GenerationError, LoadError
+from workers.runtimes.call import Call
+from workers.runtimes.registry import runtime
+
+
+def refusal(start: Start, model: ModelDefinition) -> str:
+    with pytest.raises(LoadError) as caught:
+        start(model)
+    assert caught.value.code == "load_failed"
+    assert KEY not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a variable that holds a key."""
+    monkeypatch.setenv("FAR_KEY", KEY)
+    return "FAR_KEY"
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_refusal, "FIRST_PAUSE_S", 0.01)
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (None, "set openai_remote_url to the server's address, up to and with /v1"),
+        ("far.example/v1", "must look like https://host/v1"),
+        ("ftp://far.example/v1", "must look like https://host/v1"),
+        ("http://far.example:http/v1", "must look like https://host/v1"),
+        ("http://[::1/v1", "must look like https://host/v1"),
+        (f"https://me:{KEY}@far.example/v1", "may hold no user"),
+        (f"https://far.example/v1?key={KEY}", "may hold no user, query or fragment"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_with_what_to_do(start: Start, url: str | None, said: str) -> None:
+    assert said in refusal(start, far(url))
+
+
+@pytest.mark.parametrize("held", [None, "", "  \n"])
+def test_a_key_that_is_not_there_is_named_by_its_variable(
+    start: Start, monkeypatch: pytest.MonkeyPatch, held: str | None
+) -> None:
+    monkeypatch.delenv("FAR_KEY", raising=False)
+    if held is not None:
+        monkeypatch.setenv("FAR_KEY", held)
+    said = refusal(start, far("http://far.example/v1", key_variable="FAR_KEY"))
+    assert "the environment variable FAR_KEY is not set, or empty" in said
+    assert "restart the worker" in said
+
+
+def test_a_key_that_no_header_can_carry_is_not_shown(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAR_KEY", f"{KEY}\nX: y")
+    said = refusal(start, far("http://far.example/v1", key_variable="FAR_KEY"))
+    assert "what the environment variable FAR_KEY holds is no key" in said
+
+
+@pytest.mark.parametrize("headers", [{"X-One": 1}, {"X One": "1"}, {"X-One": f"{KEY}\r\nX: y"}])
+def test_headers_that_are_none_are_refused(start: Start, headers: dict[str, object]) -> None:
+    assert "openai_remote_headers: 'X" in refusal(start, far("http://far.example/v1", headers=headers))
+
+
+def test_a_request_carries_the_key_and_the_configured_headers(start: Start, key: str) -> None:
+    with scripted(chat("a")) as server:
+        headers = {"OpenAI-Project": "p-1"}
+        start(far(server.url, key_variable=key, headers=headers)).answer(ask("Hi"))
+    for asked in server.asked:
+        assert asked.headers["authorization"] == f"Bearer {KEY}"
+        assert asked.headers["openai-project"] == "p-1"
+    assert [asked.path for asked in server.asked] == ["/v1/models", "/v1/chat/completions"]
+    assert server.posts[0].body["model"] == MODEL
+
+
+def test_without_a_key_none_is_sent_and_without_a_name_there_the_name_here_is_used(start: Start) -> None:
+    with scripted(chat("a"), list_models=status(404)) as server:
+        start(far(server.url + "/", model=None)).answer(ask("Hi"))
+    assert "authorization" not in server.posts[0].headers
+    assert server.posts[0].body["model"] == "model"
+
+
+def test_the_key_stands_in_no_representation(start: Start, key: str) -> None:
+    with scripted() as server:
+        engine = start(far(server.url, key_variable=key, headers={"X-Key": KEY})).engine
+    assert KEY not in repr(engine._options)
+
+
+# ---- loading
+
+
+def test_a_load_looks_for_the_model_and_needs_no_process(start: Start) -> None:
+    with scripted() as server:
+        launched = start(far(server.url), slots=7)
+    assert launched.engine.pid is None
+    assert launched.engine.slots == 7
+    told = [done for done, _ in launched.progress]
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert launched.progress[0][1] == f"asking 127.0.0.1:{server.port} for its models"
+    assert server.connections == 1
+
+
+def test_a_model_that_is_not_there_is_named_with_those_that_are(start: Start) -> None:
+    with scripted() as server:
+        said = refusal(start, far(server.url, model="far-2"))
+    assert f"has no model far-2, only far-0, {MODEL}: name one in openai_remote_model" in said
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        {"object": "list", "data": []},
+        {"object": "list"},
+        {"data": [{"id": "first-page"}], "has_more": True},
+        [{"id": MODEL}, {"id": "b"}],
+        ["a"],
+    ],
+)
+def test_a_list_that_says_nothing_against_the_model_will_do(start: Start, listed: object) -> None:
+    with scripted(list_models=status(200, listed)) as server:
+        assert start(far(server.url)).engine.slots
+
+
+@pytest.mark.parametrize("code", [404, 405, 501])
+def test_a_server_without_a_list_of_models_will_do(start: Start, code: int) -> None:
+    with scripted(list_models=status(code, b"<html>no</html>")) as server:
+        assert start(far(server.url)).engine.slots
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_a_key_that_is_refused_is_named_by_its_variable(start: Start, key: str, code: int) -> None:
+    with scripted(list_models=status(code, {"error": {"message": f"bad key {KEY}"}})) as server:
+        said = refusal(start, far(server.url, key_variable=key))
+        assert said.endswith("refuses the key in FAR_KEY: put a valid one there and restart the worker")
+        said = refusal(start, far(server.url))
+        assert "asks for a key" in said
+        assert "openai_remote_key_variable" in said
+
+
+@pytest.mark.parametrize(
+    "answer", [status(200, b"<html>Welcome</html>"), status(302, Location="https://far.example"), status(500)]
+)
+def test_what_is_no_such_server_is_said_to_be_none(start: Start, answer: object) -> None:
+    with scripted(list_models=answer) as server:
+        said = refusal(start, far(server.url))
+    assert "is no OpenAI-compatible server" in said
+    assert "correct openai_remote_url" in said
+    assert server.connections == 1
+
+
+def test_a_server_that_is_not_there_is_tried_again_before_it_is_given_up(start: Start) -> None:
+    port = free_port()
+    said = refusal(start, far(f"http://127.0.0.1:{port}/v1"))
+    assert said == (
+        f"127.0.0.1:{port} cannot be reached: Connection refused; start it, or correct openai_remote_url"
+    )
+
+
+def test_a_name_that_nobody_has_is_said_to_be_unreachable(start: Start) -> None:
+    assert "nobody.invalid cannot be reached" in refusal(start, far("http://nobody.invalid/v1", retries=0))
+
+
+def test_a_busy_server_is_asked_again_while_the_model_loads(start: Start) -> None:
+    answers = [status(503), status(429, Retry_After="0")]
+
+    def models(handler: object) -> None:
+        step = answers.pop(0) if answers else status(200, {"data": [{"id": MODEL}]})
+        step(handler)
+
+    with scripted(list_models=models) as server:
+        launched = start(far(server.url))
+    assert server.connections == 3
+    assert sum("trying again" in stage for _, stage in launched.progress) == 2
+    with scripted(list_models=status(503)) as server:
+        said = refusal(start, far(server.url, retries=1))
+        assert "is there and does not answer (status 503)" in said
+        assert server.connections == 2
+
+
+def test_a_load_ends_at_its_timeout_though_the_server_is_silent(start: Start) -> None:
+    with scripted(list_models=lambda handler: handler.wait_until_left()) as server:
+        with pytest.raises(LoadError) as caught:
+            start(far(server.url, load_timeout_s=0.2))
+        assert caught.value.code == "load_timeout"
+        assert server.left.wait(5)
+
+
+@pytest.mark.parametrize("moment", ["while it is silent", "in a pause"])
+def test_a_load_can_be_cancelled(start: Start, moment: str) -> None:
+    silent = moment == "while it is silent"
+    models = (lambda handler: handler.wait_until_left()) if silent else status(503, Retry_After="20")
+    cancelled = threading.Event()
+
+    def cancel(server: Scripted) -> None:
+        assert not silent or server.silent.wait(5)
+        while not server.asked:
+            cancelled.wait(0.01)
+        runtime("openai_remote").cancel_start("cancelled")
+
+    with scripted(list_models=models) as server:
+        thread = threading.Thread(target=cancel, args=(server,))
+        thread.start()
+        with pytest.raises(LoadError) as caught:
+            start(far(server.url), replica="cancelled")
+        thread.join()
+        assert caught.value.code == "load_cancelled"
+        assert not silent or server.left.wait(5)
+
+
+# ---- TLS and proxies
+
+
+def test_a_certificate_has_to_be_trusted(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    with scripted(chat("safe"), secure=True) as server:
+        with pytest.raises(LoadError, match=r"its certificate is not trusted: .*; SSL_CERT_FILE may name"):
+            start(far(server.url), progress=lambda _, stage: told.append(stage))
+        assert not any("trying again" in stage for stage in told), "it does not become better by waiting"
+        monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+        assert start(far(server.url)).answer(ask("Hi")).text == "safe"
+
+
+def test_a_certificate_for_another_name_is_not_trusted(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+    with scripted(secure=True) as server:
+        url = f"https://127.0.0.2:{server.port}/v1"
+        monkeypatch.setattr(socket, "create_connection", _always(server.port))
+        assert "its certificate is not trusted" in refusal(start, far(url))
+
+
+def _always(port: int):
+    connect = socket.create_connection
+    return lambda _address, *rest, **more: connect(("127.0.0.1", port), *rest, **more)
+
+
+def test_a_proxy_of_the_environment_is_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted(chat("a")) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://me:pass%20word@127.0.0.1:{proxy.port}")
+        answer = start(far("http://remote.test:1234/v1")).answer(ask("Hi"))
+    assert answer.text == "a"
+    assert [asked.path for asked in proxy.asked] == [
+        "http://remote.test:1234/v1/models",
+        "http://remote.test:1234/v1/chat/completions",
+    ]
+    for asked in proxy.asked:
+        assert asked.headers["host"] == "remote.test:1234"
+        assert asked.headers["proxy-authorization"] == "Basic bWU6cGFzcyB3b3Jk"
+
+
+def test_a_proxy_hears_nothing_of_what_is_said_in_tls(
+    start: Start, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+    with scripted(chat("a")) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{proxy.port}")
+        answer = start(far("https://remote.test/v1", key_variable=key)).answer(ask("Hi"))
+    assert answer.text == "a"
+    assert [asked.path for asked in proxy.asked] == [
+        *("remote.test:443", "/v1/models"),
+        *("remote.test:443", "/v1/chat/completions"),
+    ]
+    assert "authorization" not in proxy.asked[0].headers
+
+
+def test_this_machine_is_reached_without_a_proxy_and_so_is_what_no_proxy_names(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    with scripted() as server:
+        assert start(far(server.url)).engine.slots
+        monkeypatch.setenv("NO_PROXY", "remote.test")
+        monkeypatch.setattr(socket, "create_connection", _always(server.port))
+        assert start(far("http://remote.test/v1")).engine.slots
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "http://127.0.0.1:port"])
+def test_a_proxy_that_is_none_is_refused(start: Start, monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    said = refusal(start, far("http://remote.test/v1"))
+    assert "the proxy that the environment names for http must look like http://host:port" in said
+
+
+# ---- stopping
+
+
+def test_a_stop_drops_what_runs_and_what_comes_later(start: Start) -> None:
+    with scripted(lambda handler: handler.wait_until_left()) as server:
+        launched = start(far(server.url))
+        answer, thread = launched.begin(ask("Hi"))
+        assert server.silent.wait(5)
+        launched.engine.stop(1.0)
+        thread.join(1.0)
+        assert isinstance(answer.error, EngineLost)
+        assert server.left.wait(5)
+        with pytest.raises(EngineLost):
+            launched.answer(ask("Hi"))
+        launched.engine.stop(1.0)
+    assert launched.exits.empty()
+
+
+def test_a_stop_leaves_a_generation_that_was_cancelled_cancelled(start: Start) -> None:
+    with scripted(lambda handler: handler.wait_until_left()) as server:
+        launched = start(far(server.url))
+        answer, thread = launched.begin(ask("Hi"))
+        assert server.silent.wait(5)
+        launched.engine.cancel("only")
+        launched.engine.stop(1.0)
+        thread.join(1.0)
+    assert answer.finish is not None
+    assert answer.finish.reason == "cancelled"
+
+
+# ---- a real server
+
+
+@dataclass
+class Near:
+    """A llama-server on this machine, as the remote one."""
+
+    url: str
+    model: str
+
+
+@pytest.fixture(scope="module")
+def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Near]:
+    launcher = Launcher(tmp_path_factory.mktemp("near"))
+    options = {"llama_server_n_ctx": 2048, "llama_server_threads": 1}
+    model = ModelDefinition("near", "llama_server", model_path=str(DEMO_MODEL), options=options)
+    address = launcher(model, slots=2).engine._address
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEAR_KEY", address.key)
+        yield Near(f"http://127.0.0.1:{address.port}/v1", str(DEMO_MODEL))
+    launcher.stop_all()
+
+
+@pytest.fixture(params=["chat_completions", "responses"])
+def launched(near: Near, start: Start, request: pytest.FixtureRequest) -> Launched:
+    model = far(near.url, model=near.model, key_variable="NEAR_KEY", api=request.param, thinking=True)
+    return start(model, slots=2)
+
+
+def test_a_true_answer_comes_in_pieces_with_its_usage(launched: Launched) -> None:
+    answer = launched.answer(ask("What is the capital of Norway?", temperature=0.0))
+    assert "Oslo" in answer.text
+    assert answer.finish is not None
+    assert answer.finish.reason == "stop"
+    assert len(answer.deltas) >= 4
+    assert answer.finish.usage.input_tokens > 10
+    assert len(answer.deltas) <= answer.finish.usage.output_tokens <= len(answer.deltas) + 2
+
+
+def test_a_repeated_prompt_is_told_to_be_cached(launched: Launched) -> None:
+    for _ in range(2):
+        answer = launched.answer(ask("What is the capital of Norway?", temperature=0.0))
+    assert answer.finish is not None
+    assert 0 < answer.finish.usage.cached_tokens <= answer.finish.usage.input_tokens
+
+
+def test_the_wish_to_think_reaches_the_server(launched: Launched) -> None:
+    question = "Think: what is 3+4?"
+    if launched.engine._options.api == "chat_completions":
+        quiet = launched.answer(ask(question, thinking="disabled", temperature=0.0))
+        assert quiet.reasoning == ""
+    answer = launched.answer(ask(question, thinking="enabled", temperature=0.0))
+    assert answer.reasoning
+    assert "7" in answer.text
+    assert answer.finish is not None
+    assert 0 < answer.finish.usage.reasoning_tokens < answer.finish.usage.output_tokens
+
+
+def test_a_tool_is_called_and_its_result_is_read(launched: Launched) -> None:
+    question = "What is the weather in Oslo?"
+    answer = launched.answer(ask(question, tools=(WEATHER,), temperature=0.0))
+    assert answer.finish is not None
+    assert answer.finish.reason == "tool_calls"
+    calls = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
+    assert calls[0].name == "get_weather"
+    assert calls[0].id
+    arguments = "".join(call.arguments for call in calls)
+    assert json.loads(arguments) == {"city": "Oslo"}
+    told = Generation(
+        "model",
+        (
+            Message("user", question),
+            Message("assistant", tool_calls=(ToolCall("c1", "get_weather", arguments),)),
+            Message("tool", "rainy", tool_call_id="c1"),
+        ),
+        tools=(WEATHER,),
+    )
+    assert "rainy" in launched.answer(told).text
+
+
+def test_an_answer_ends_at_the_most_tokens_allowed(launched: Launched) -> None:
+    answer = launched.answer(ask("Tell me a story.", max_tokens=3, temperature=0.0))
+    assert answer.finish is not None
+    assert answer.finish.usage.output_tokens == 3
+    if launched.engine._options.api == "chat_completions":  # llama-server does not say so in the other API
+        assert answer.finish.reason == "length"
+
+
+def test_a_prompt_that_is_too_long_is_the_clients_fault(
+    launched: Launched, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO), pytest.raises(GenerationError) as caught:
+        launched.answer(ask("word " * 3000))
+    assert caught.value.code == "context_length_exceeded"
+    assert "2048" in str(caught.value)
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
+
+
+def test_a_stop_text_and_a_seed_are_passed_on(near: Near, start: Start) -> None:
+    launched = start(far(near.url, model=near.model, key_variable="NEAR_KEY"))
+    question = "What is the capital of Norway?"
+    whole = launched.answer(ask(question, temperature=0.0)).text
+    assert (
+        launched.answer(ask(question, temperature=0.0, stop=("Norway",))).text == whole.partition("Norway")[0]
+    )
+    texts = {launched.answer(ask(question, temperature=1.5, seed=7)).text for _ in range(3)}
+    assert len(texts) == 1
+
+
+def test_requests_run_at_once_and_a_cancelled_one_frees_its_place_there(near: Near, start: Start) -> None:
+    """The server has two places: a third request comes to its turn when one of two is cancelled."""
+    launched = start(far(near.url, model=near.model, key_variable="NEAR_KEY"), slots=3)
+    story = {"type": "object", "properties": {"s": {"type": "string", "minLength": 1900}}, "required": ["s"]}
+    endless = ask(
+        "Tell me a story.",
+        max_tokens=1800,
+        tools=(type(WEATHER)("tell", "Tell a story.", story),),
+        tool_choice="required",
+    )
+    running = [launched.begin(endless, id=f"long-{i}") for i in range(2)]
+    for answer, _ in running:
+        assert answer.spoke.wait(10)
+    short, short_thread = launched.begin(ask("What is 3+4?", temperature=0.0), id="short")
+    launched.engine.cancel("long-0")
+    running[0][1].join(1.0)
+    finish = running[0][0].finish
+    assert finish is not None
+    assert finish.reason == "cancelled"
+    assert finish.usage.input_tokens > 0
+    short_thread.join(5)
+    assert short.text
+    launched.engine.cancel("long-1")
+    running[1][1].join(1.0)
+
+
+def test_a_call_that_was_cancelled_cuts_no_connection_that_serves_the_next(start: Start) -> None:
+    with scripted(chat("a"), chat("b")) as server:
+        launched = start(far(server.url))
+        launched.answer(ask("Hi"))
+        kept = launched.engine._server._idle[0][1]
+        late = Call()
+        late.attach(kept.sock)
+        late.detach()
+        late.cancel()
+        assert launched.answer(ask("Hi")).text == "b"
+    assert len({asked.connection for asked in server.posts}) == 1

@@ -1,0 +1,77 @@
+"""A second Stoker as the remote server: what is behind its API is held to what any engine is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from config.settings import ModelDefinition
+from tasks.wire import Generation
+from tests.journeys.platform import platform
+from tests.runtimes.conftest import Launched, ask
+from tests.runtimes.contract import WEATHER, EngineContract, called
+
+pytestmark = pytest.mark.engines
+
+KEY = "STOKER_TEST_REMOTE_KEY"
+THERE = {
+    "backend": "stub",
+    "enabled": True,
+    "target_inflight": 32,
+    "prompt_format": "qwen3_template",
+    "stub_tokens_per_s": 200,  # what comes at once is told at once: this one takes its time
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The other Stoker; its address is known to the class, its key to the environment."""
+    folder, local = tmp_path_factory.mktemp("second"), {"models": {"there": THERE}}
+    without_gpu = {"CUDA_VISIBLE_DEVICES": ""}
+    with (
+        platform(folder, local, "--port", "0", "--no-flower", environment=without_gpu) as running,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        running.wait_state("there", "loaded")
+        patch.setenv(KEY, running.keys["api_key"])
+        patch.setattr(TestOpenAIRemote, "url", f"{running.url}/v1")
+        yield
+
+
+class TestOpenAIRemote(EngineContract):
+    backend = "openai_remote"
+    url = ""
+
+    def model(self, **fields: object) -> ModelDefinition:
+        options = {
+            "openai_remote_url": self.url,
+            "openai_remote_model": "there",
+            "openai_remote_key_variable": KEY,
+            "openai_remote_thinking": True,
+        }
+        return ModelDefinition(
+            "model", "openai_remote", prompt_format="qwen3_template", options=options, **fields
+        )
+
+    def short(self, **wishes: object) -> Generation:
+        return ask("a few words that are the same each time", **wishes)
+
+    def long(self, **wishes: object) -> Generation:
+        return ask("/stub tokens=100 tokens_per_s=100", **wishes)
+
+    def measured(self) -> Generation:
+        return ask("/stub tokens=100 tokens_per_s=0")
+
+    def too_long(self) -> Generation:
+        return ask("word " * 4097)
+
+    def bad(self) -> Generation:
+        return ask("/stub tokens=many")
+
+    def thinking(self) -> Generation:
+        return ask("a question", thinking="enabled")
+
+    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+        request = ask("/stub tool_call=get_weather in Oslo", tools=(WEATHER,))
+        assert called(shared, request) == ("get_weather", {"echo": "in Oslo"})
