@@ -15,7 +15,7 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 # vLLM's is large: 1 GB to download, 3 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test runtimes lint bench openapi demo-model lock clean
+.PHONY: help up test test-gpu test-runtimes runtimes lint bench bench-engines openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
@@ -25,6 +25,12 @@ up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a d
 
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-runtimes: $(VENV)/dev.stamp runtimes ## hold each runtime that needs no GPU to the contract, and measure it
+	@$(BIN)/python -m pytest -m "(engines or contract) and not gpu" $(ARGS)
+
+test-gpu: $(VENV)/dev.stamp ## run the tests that need an NVIDIA GPU (docs/gpu.md)
+	@$(BIN)/python -m tests.gpu $(ARGS)
 
 runtimes: $(VENV)/up.stamp ## install the runtimes that need no GPU (stoker runtimes list shows all)
 	@$(BIN)/python -m stoker runtimes install $(CPU_RUNTIMES)
@@ -37,6 +43,9 @@ lint: $(VENV)/dev.stamp ## check style, types and the direction of imports
 
 bench: $(VENV)/dev.stamp ## measure latency, throughput and CPU against a bare proxy
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-engines: $(VENV)/dev.stamp ## measure each engine through the platform against the same engine asked directly
+	@$(BIN)/python -m benchmarks.engines $(ARGS)
 
 openapi: $(VENV)/up.stamp ## write the OpenAPI document to docs/openapi.json
 	@$(BIN)/python -m stoker openapi > docs/openapi.json

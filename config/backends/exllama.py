@@ -48,7 +48,7 @@ EXLLAMAV3 = Backend(
             "exllama_max_rq_tokens",
             "integer",
             None,
-            "most tokens of one request, prompt and answer; null is the whole cache",
+            "tokens that one request reserves in the cache at a time; null: as many as let all slots run",
             nullable=True,
             minimum=1,
             maximum=100_000_000,
@@ -66,6 +66,15 @@ EXLLAMAV3 = Backend(
             live=Live({"kind": "string_or_null", "format": CACHE_BITS}),
         ),
         Option("exllama_image_input", "boolean", False, "the model takes images"),
+        Option("exllama_warm_up", "boolean", True, "compile and tune the kernels when it is loaded"),
+        Option(
+            "exllama_python",
+            "string",
+            None,
+            "a Python that has ExLlamaV3; null is that of `stoker runtimes install exllamav3`",
+            nullable=True,
+            format="program",
+        ),
     ),
     recommendations={
         "exllama_cache_bit_pairs": {

@@ -11,7 +11,10 @@ import pytest
 
 from config.settings import ROOT
 
-TARGETS = {"up", "test", "runtimes", "lint", "bench", "openapi", "demo-model", "lock", "clean"}
+TARGETS = {
+    *("up", "test", "test-runtimes", "test-gpu", "runtimes", "lint", "bench"),
+    *("openapi", "demo-model", "lock", "clean"),
+}
 
 
 @pytest.fixture

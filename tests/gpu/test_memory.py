@@ -1,0 +1,92 @@
+"""What an engine holds of a GPU's memory, and of which GPU. Nobody else should use the GPUs meanwhile."""
+
+from __future__ import annotations
+
+import time
+from datetime import date
+
+import pytest
+
+from config.settings import ModelDefinition
+from tests.gpu.cards import Card, Cards
+from tests.gpu.conftest import FIGURES, version_of
+from tests.runtimes.conftest import Start, ask
+from workers.memory import Gauge
+from workers.runtimes.base import LoadError
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
+
+QUESTION, ANSWER = "What is the capital of Norway?", "The capital of Norway is Oslo."
+NEAR_MIB = 16
+LEAST_MIB = 64
+"""A CUDA context alone takes more."""
+
+
+def test_a_load_takes_memory_of_its_gpu_and_its_end_gives_it_back(
+    start: Start, cards: Cards, card: Card, model: ModelDefinition
+) -> None:
+    before = cards.used_mib()
+    begun = time.monotonic()
+    launched = start(model)
+    took_s = time.monotonic() - begun
+    assert launched.answer(ask(QUESTION, temperature=0.0)).text == ANSWER
+    loaded = cards.used_mib()
+    held = cards.held_mib(launched.engine.pid).get(card.uuid)
+    launched.engine.stop(10.0)
+    after = cards.settled(before, NEAR_MIB)
+    taken = {uuid: loaded[uuid] - before[uuid] for uuid in before}
+    FIGURES.append(
+        f"| {date.today()} | {model.backend} {version_of(model.backend)} | {card.name} | {cards.driver()} | "
+        f"{took_s:.1f} s | {before[card.uuid]} | {loaded[card.uuid]} | "
+        f"{'not shown' if held is None else held} | {after[card.uuid]} |"
+    )
+    assert taken.pop(card.uuid) >= LEAST_MIB
+    assert all(abs(mib) <= NEAR_MIB for mib in taken.values())
+    assert all(abs(after[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)
+
+
+def test_the_driver_lists_an_engine_on_its_gpu_alone(
+    start: Start, cards: Cards, card: Card, model: ModelDefinition
+) -> None:
+    launched = start(model)
+    held = cards.held_mib(launched.engine.pid)
+    if not held:
+        pytest.skip("the driver shows this container no processes: run it with the machine's process numbers")
+    assert list(held) == [card.uuid]
+    assert Gauge().held_by(launched.engine.pid) == pytest.approx(held[card.uuid], abs=NEAR_MIB)
+
+
+def test_a_worker_measures_what_its_gpu_has(cards: Cards, card: Card) -> None:
+    read = Gauge().read()
+    assert read.error is None
+    assert (read.id, read.total_mib) == (card.uuid, card.total_mib)
+    (gpu,) = read.gpus
+    assert gpu.used_mib == pytest.approx(cards.used_mib()[card.uuid], abs=NEAR_MIB)
+
+
+def test_without_a_gpu_an_engine_takes_none(
+    start: Start, cards: Cards, model: ModelDefinition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    before = cards.used_mib()
+    if model.backend == "exllamav3":
+        with pytest.raises(LoadError, match="ExLlamaV3 sees no GPU"):
+            start(model)
+    else:
+        assert start(model).answer(ask(QUESTION, temperature=0.0)).text == ANSWER
+    used = cards.used_mib()
+    assert all(abs(used[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)
+
+
+def test_a_load_that_asks_for_more_than_there_is_fails_and_leaves_nothing(
+    start: Start, cards: Cards, card: Card, demo_checkpoint: object, model: ModelDefinition
+) -> None:
+    if model.backend != "exllamav3":
+        pytest.skip("llama.cpp ends its process where memory is short, which the contract has")
+    before = cards.used_mib()
+    tokens = card.total_mib * 1024 * 1024 // 768 // 256 * 256 * 2  # a token takes 768 bytes of fp16 cache
+    options = {**model.options, "exllama_cache_size": tokens}
+    with pytest.raises(LoadError, match="not enough memory for the model and its cache"):
+        start(ModelDefinition("model", "exllamav3", model_path=str(demo_checkpoint), options=options))
+    after = cards.settled(before, NEAR_MIB)
+    assert all(abs(after[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)

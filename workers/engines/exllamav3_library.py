@@ -1,0 +1,51 @@
+"""The library itself: importing it, and why that fails where it does.
+
+ExLlamaV3 is published as source: it compiles its kernels with nvcc when it is first imported, and from then
+on looks at each import whether they are current. That takes the compiler, and a lock that whoever is killed
+meanwhile leaves behind for ever; so what an environment's installation compiled is taken as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+MISSING = "run `stoker runtimes install exllamav3`, or name a Python that has it in exllama_python"
+NO_GPU = "ExLlamaV3 sees no GPU: start the worker with CUDA_VISIBLE_DEVICES naming one, on an NVIDIA driver"
+NO_CUDA = "the PyTorch beside ExLlamaV3 is built without CUDA: " + MISSING
+NO_NVCC = "ExLlamaV3 has to be compiled, and there is no nvcc: install the CUDA toolkit, or set CUDA_HOME"
+
+
+class LoadFailed(Exception):
+    """Raised when the model cannot be loaded; the text is one sentence that says what to do."""
+
+
+def library(compiled: str | None) -> Any:
+    """The package `exllamav3`, with at least one GPU for it. Raises `LoadFailed`.
+
+    `compiled` is the folder with its compiled part; None leaves it to the package to compile it.
+    """
+    if compiled is not None:
+        sys.path.append(compiled)
+    try:
+        torch: Any = import_module("torch")
+        found: Any = import_module("exllamav3")
+    except (ImportError, OSError, RuntimeError) as error:
+        raise LoadFailed(_why(error)) from error
+    if not torch.cuda.device_count():
+        raise LoadFailed(NO_GPU)
+    return found
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return f"this Python has no {error.name}: {MISSING}"
+    torch: Any = import_module("torch")
+    if torch.version.cuda is None:
+        return NO_CUDA
+    if not torch.cuda.device_count():
+        return NO_GPU
+    if import_module("torch.utils.cpp_extension").CUDA_HOME is None:
+        return NO_NVCC
+    return "ExLlamaV3 cannot be compiled or imported; its own words are in the engine's log"
