@@ -1,0 +1,133 @@
+"""The languages of a translator: how its vocabulary marks them, and which of them a code of a request means.
+
+Marks are those of Marian's models of many languages (`>>deu<<` before the source), MADLAD-400 (`<2de>`
+there), M2M-100 (`__de__`), NLLB-200 (`deu_Latn`) and mBART-50 (`de_DE`): these three before the source and
+before the translation. Codes follow BCP 47: language, perhaps a script, perhaps a region.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+FORMS = (
+    # what a mark looks like, whether it stands before the source only, how many there are at least
+    (re.compile(r">>([A-Za-z_]{2,12})<<"), True, 1),
+    (re.compile(r"<2([A-Za-z_]{2,12})>"), True, 2),
+    (re.compile(r"__([a-z]{2,3})__"), False, 2),
+    (re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), False, 2),
+    (re.compile(r"([a-z]{2}_[A-Z]{2})"), False, 2),
+)
+SHOWN = 24  # codes in a sentence
+IMPLIED_SCRIPTS = {
+    **dict.fromkeys(("zh_TW", "zh_HK", "zh_MO"), "Hant"),
+    **dict.fromkeys(("zh_CN", "zh_SG"), "Hans"),
+}
+
+# One language in each group: ISO 639-1, then ISO 639-3, the usual one first. Where a language is a family
+# (Arabic, Chinese, Norwegian, ...) what models know are members of it.
+NAMES = """
+af afr | am amh | ar arb ara | as asm | az azj aze | ba bak | be bel | bg bul | bm bam | bn ben |
+bo bod | br bre | bs bos | ca cat | cs ces | cy cym | da dan | de deu | dz dzo | el ell | en eng |
+eo epo | es spa | et est ekk | eu eus | fa pes fas | ff fuv ful | fi fin | fj fij | fo fao | fr fra |
+fy fry | ga gle | gd gla | gl glg | gn grn | gu guj | ha hau | he heb | hi hin | hr hrv | ht hat |
+hu hun | hy hye | id ind | ig ibo | is isl | it ita | ja jpn | jv jav | ka kat | kk kaz | km khm |
+kn kan | ko kor | ku kmr kur | ky kir | lb ltz | lg lug | ln lin | lo lao | lt lit | lv lvs lav |
+mg plt mlg | mi mri | mk mkd | ml mal | mn khk mon | mr mar | ms zsm msa | mt mlt | my mya |
+ne npi nep | nl nld | nn nno | no nob nor nb | ny nya | oc oci | om gaz orm | or ory ori | pa pan |
+pl pol | ps pbt pus | pt por | qu quy que | ro ron | ru rus | rw kin | sa san | sd snd | si sin |
+sk slk | sl slv | sm smo | sn sna | so som | sq als sqi | sr srp | ss ssw | st sot | su sun | sv swe |
+sw swh swa | ta tam | te tel | tg tgk | th tha | ti tir | tk tuk | tl tgl fil | tn tsn | tr tur |
+ts tso | tt tat | ug uig | uk ukr | ur urd | uz uzn uzb | vi vie | wo wol | xh xho | yi ydd yid |
+yo yor | yue | zh zho cmn | zu zul
+"""
+SAME: Mapping[str, list[str]] = {
+    name: names for group in NAMES.split("|") for names in [group.split()] for name in names
+}
+
+
+class UnknownLanguage(ValueError):
+    """Raised when a model does not know a language; the text says which it knows."""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """What a model knows: its own codes with their marks. None at all: it translates from one into one."""
+
+    marks: Mapping[str, str] = field(default_factory=dict)
+    before_source_only: bool = False
+
+    def mark(self, code: str, field: str) -> str:
+        """The mark of the language that the code in a field means. Raises `UnknownLanguage`."""
+        found = own_code(code, self.marks)
+        if found is None:
+            raise UnknownLanguage(f"{field}: this model does not know {code}, only {listed(self.marks)}")
+        return self.marks[found]
+
+
+@dataclass(frozen=True)
+class Code:
+    """A code's parts; script and region may be empty."""
+
+    language: str
+    script: str = ""
+    region: str = ""
+
+
+def languages(vocabulary: Iterable[str]) -> Languages:
+    """What the marks in a vocabulary tell."""
+    tokens = [token for token in vocabulary if len(token) <= 16]
+    for form, before_source_only, least in FORMS:
+        marks = {found.group(1): token for token in tokens if (found := form.fullmatch(token))}
+        if len(marks) >= least:
+            return Languages(marks, before_source_only)
+    return Languages()
+
+
+def own_code(wanted: str, known: Iterable[str]) -> str | None:
+    """The model's own code for a language; None when it does not know it, or not in that script."""
+    folded = {_folded(code): code for code in known}
+    if _folded(wanted) in folded:
+        return folded[_folded(wanted)]
+    code = parsed(wanted)
+    names = _names(code.language)
+    fitting = []
+    for own in folded.values():
+        one = parsed(own)
+        if one.language in names and (not code.script or one.script in ("", code.script)):
+            away = (one.region != code.region, names.index(one.language), one.region != "", own)
+            fitting.append((away, own))
+    return min(fitting)[1] if fitting else None
+
+
+def same_language(one: str, other: str) -> bool:
+    """Whether two codes name the same language."""
+    return parsed(one).language in _names(parsed(other).language)
+
+
+def parsed(code: str) -> Code:
+    """The parts of a code; a region may tell the script."""
+    language, *parts = re.split("[-_]", code)
+    language = language.lower()
+    script = next((part.title() for part in parts if len(part) == 4 and part.isalpha()), "")
+    region = next((part.upper() for part in parts if len(part) in (2, 3) and part.upper() != "XX"), "")
+    usual = SAME.get(language, [language])[0]
+    return Code(language, script or IMPLIED_SCRIPTS.get(f"{usual}_{region}", ""), region)
+
+
+def listed(codes: Iterable[str]) -> str:
+    """Codes in words; of many the first."""
+    known = sorted(codes)
+    more = len(known) - SHOWN
+    return ", ".join(known[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _names(language: str) -> list[str]:
+    """What a language is called elsewhere: as it was said, then by the usual name."""
+    group = SAME.get(language, [])
+    return [language, *(name for name in group if name != language)]
+
+
+def _folded(code: str) -> str:
+    return code.replace("-", "_").lower()

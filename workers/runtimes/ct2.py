@@ -1,0 +1,116 @@
+"""CTranslate2: converted generators and translators, in an engine host of ours (`workers/engines/ct2.py`)."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from config.settings import ROOT, ModelDefinition
+from tasks.wire import Generation
+from workers.device import device
+from workers.environments import EnvironmentMissing, interpreter
+from workers.runtimes.base import GenerationError, Launch, LoadError
+from workers.runtimes.chat_request import chat_body
+from workers.runtimes.pipe_engine import PipeEngine
+from workers.runtimes.pipe_host import Body, Host, begin
+from workers.runtimes.starting import Starts
+from workers.runtimes.translation import UNKNOWN_SOURCE
+
+PREFIX = "ct2_"
+DEFAULTS = {
+    "task": "generate",
+    "compute_type": "default",
+    "n_ctx": None,
+    "threads": None,
+    "beam_size": 1,
+    "source_lang_code": None,
+    "target_lang_code": None,
+}
+LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
+
+
+class Ct2Runtime:
+    """Fulfils `Runtime`."""
+
+    name = "ct2"
+
+    def __init__(self) -> None:
+        self._starts = Starts()
+
+    def start(self, launch: Launch) -> PipeEngine:
+        """See `Runtime.start`."""
+        with self._starts.of(launch) as start:
+            options = _options(launch.model, launch.slots)
+            python = _python(launch)
+            body: Body = _text if options["task"] == "translate" else _conversation(launch.model)
+            return begin(start, Host([str(python)], "ct2", options, _environment(python), body))
+
+    def cancel_start(self, replica: str) -> None:
+        """See `Runtime.cancel_start`."""
+        self._starts.cancel(replica)
+
+
+def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
+    """What the host is told. Raises `LoadError`."""
+    if model.model_path is None:
+        raise LoadError("load_failed", "set model_path to the folder of a converted model")
+    folder = ROOT / model.model_path
+    if not folder.is_dir():
+        raise LoadError("load_failed", f"there is no folder {folder}: correct model_path")
+    on_cpu = model.device == "cpu" or (model.device == "auto" and device() == "cpu")
+    return {
+        **{name: model.options.get(PREFIX + name, default) for name, default in DEFAULTS.items()},
+        "model": str(folder),
+        "slots": slots,
+        "device": "cpu" if on_cpu else "cuda",
+        "prompt_format": model.prompt_format,
+    }
+
+
+def _python(launch: Launch) -> Path:
+    """The interpreter that has the library. Raises `LoadError`."""
+    try:
+        return interpreter(launch.environments, "ct2", launch.model.options.get("ct2_python"))
+    except EnvironmentMissing as error:
+        raise LoadError("load_failed", f"{error}, or set ct2_python to one that has it") from error
+
+
+def _environment(python: Path) -> dict[str, str]:
+    """Where the library finds NVIDIA's, if they are installed beside it: it asks for them by name alone."""
+    folders = [str(folder) for folder in sorted(python.parent.parent.glob(LIBRARIES))]
+    if not folders:
+        return {}
+    inherited = os.environ.get("LD_LIBRARY_PATH")
+    return {"LD_LIBRARY_PATH": os.pathsep.join([*folders, *([inherited] if inherited else [])])}
+
+
+def _conversation(model: ModelDefinition) -> Body:
+    """What a generator is sent: the body of a chat completion."""
+    return partial(_chat, prompt_format=model.prompt_format)
+
+
+def _chat(generation: Generation, prompt_format: str) -> bytes:
+    return orjson.dumps(chat_body(generation, prompt_format))
+
+
+def _text(generation: Generation) -> bytes:
+    """What a translator is sent: one text, its language and the other. Raises `GenerationError`."""
+    messages, sampling = generation.messages, generation.sampling
+    if len(messages) != 1 or messages[0].role != "user" or generation.tools or messages[0].images:
+        raise GenerationError(
+            "invalid_prompt", "a translator takes one user message of text, and nothing else"
+        )
+    source = generation.source_lang_code
+    request: dict[str, Any] = {
+        "text": messages[0].content,
+        "source": None if source in UNKNOWN_SOURCE else source,
+        "target": generation.target_lang_code,
+        "stop": sampling.stop,
+    }
+    if sampling.max_tokens is not None:
+        request["max_tokens"] = sampling.max_tokens
+    return orjson.dumps(request)
