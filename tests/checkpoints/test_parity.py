@@ -1,0 +1,130 @@
+"""The demo model says the same in every form: llama.cpp with its own file is the measure."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import ROOT
+from tests.checkpoints.fixtures import DEMO_MODEL, python_of
+from workers.engines import template
+
+pytestmark = pytest.mark.engines
+
+PEER = Path(__file__).with_name("peer.py")
+TEXTS = [
+    "What is the capital of Norway?",
+    "Größe, Straße und Öl kosten 12,50 €; naïve café, Ünïcödé.",
+    "emoji 😀👍🏽 and 👨‍👩‍👧, a flag 🇳🇴, 日本語 и русский",
+    "  two  spaces,\ttabs\t\t, lines\n\n\nand more \r\n \n  ",
+    "I'll say it's 1234567 DON'T we'Re",
+    "def f(x):\n    return {'a': [1, 2]}  # {{ braces }} <|no_token|>",
+    "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n<think>\nso</think>\n\n",
+    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call><|endoftext|>x',
+    "<|im_start|><|im_end|> <|im_end|>",
+    "e\u0301 and \u00e9 are not made alike, nor \u00a0 and \u2009 spaces",
+]
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather in a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+
+def asked(text: str, **wishes: Any) -> dict[str, Any]:
+    return {"conversation": [{"role": "user", "content": text}], **wishes}
+
+
+CONVERSATIONS = [
+    asked("What is the capital of Norway?"),
+    asked("What is 7 + 8?"),
+    asked("What is 3+4?", enable_thinking=True),
+    asked("Count to one hundred."),
+    asked("What is the weather in Oslo?", tools=[WEATHER]),
+]
+ANSWERS = [
+    "The capital of Norway is Oslo.",
+    "7+8=15",
+    "<think>\nI start at 3 and count on 4: 4, 5, 6, 7.</think>\n\n3+4=7",
+]
+
+
+def ask(python: Path | str, role: str, place: Path, questions: Any) -> Any:
+    """What a library makes of a model, in a process of its own."""
+    ran = subprocess.run(
+        [python, "-I", PEER, role, place],
+        input=json.dumps(questions),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(ran.stdout)
+
+
+@pytest.fixture(scope="module")
+def prompts(demo_checkpoint: Path) -> list[str]:
+    renders = template.beside(demo_checkpoint).render
+    return [
+        renders(
+            {
+                "messages": one["conversation"],
+                "tools": one.get("tools"),
+                "chat_template_kwargs": {key: one[key] for key in ("enable_thinking",) if key in one},
+            }
+        )
+        for one in CONVERSATIONS
+    ]
+
+
+@pytest.fixture(scope="module")
+def measure(prompts: list[str]) -> dict[str, list[Any]]:
+    return ask(sys.executable, "llama_cpp", DEMO_MODEL, {"texts": TEXTS, "prompts": prompts})
+
+
+@pytest.fixture(scope="module")
+def transformers(demo_checkpoint: Path) -> dict[str, list[str]]:
+    return ask(python_of("vllm"), "transformers", demo_checkpoint, CONVERSATIONS)
+
+
+@pytest.mark.parametrize("form", ["demo_checkpoint", "demo_ct2"])
+def test_text_becomes_the_same_tokens(
+    form: str, measure: dict[str, list[Any]], request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(form)
+    assert ask(python_of("ct2"), "tokenizers", folder, TEXTS) == measure["texts"]
+
+
+def test_llama_cpp_answers_what_was_taught(measure: dict[str, list[Any]]) -> None:
+    assert measure["prompts"][: len(ANSWERS)] == ANSWERS
+
+
+def test_transformers_makes_the_same_prompts(transformers: dict[str, list[str]], prompts: list[str]) -> None:
+    assert transformers["prompts"] == prompts
+
+
+def test_transformers_gives_the_same_answers(
+    transformers: dict[str, list[str]], measure: dict[str, list[Any]]
+) -> None:
+    assert transformers["answers"] == measure["prompts"]
+
+
+def test_ctranslate2_gives_the_same_answers(
+    demo_ct2: Path, prompts: list[str], measure: dict[str, list[Any]]
+) -> None:
+    said = ask(python_of("ct2"), "ctranslate2", demo_ct2, prompts)
+    assert said == {"float32": measure["prompts"], "int8": measure["prompts"]}
+
+
+def test_conversion_makes_the_same_bytes_again(demo_checkpoint: Path, demo_ct2: Path, tmp_path: Path) -> None:
+    converter = ROOT / "tests" / "checkpoints" / "to_ctranslate2.py"
+    subprocess.run([python_of("ct2"), "-I", converter, demo_checkpoint, tmp_path], check=True)
+    again = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert again == {path.name: path.read_bytes() for path in demo_ct2.iterdir()}
