@@ -14,7 +14,7 @@ from config.settings import ROOT
 from config.sources import KEYS, PLAIN
 from scheduler.scripts import source
 from tests.docs.page import blocks, code, read, rows, section
-from workers.runtimes.stub_script import FLAGS, VALUES, directives_of
+from workers.engines.stub_script import FLAGS, VALUES, directives_of
 
 ROOMS = ("api", "tasks", "workers", "fleet", "scheduler", "streams", "governance", "config", "stoker")
 

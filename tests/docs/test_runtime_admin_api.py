@@ -15,7 +15,6 @@ from fleet.states import ModelState
 from tests.docs.page import code, read, rows
 from tests.seeds import RUNTIME_ADMIN_API
 
-LATER = "comes with the adapter"
 RULES = [row for row in rows(read("runtime-admin-api.md")) if len(row) == 3 and row[2] != "held by"]
 
 
@@ -31,19 +30,11 @@ def names_in(path: Path) -> frozenset[str]:
 
 @pytest.mark.parametrize("row", RULES, ids=lambda row: f"{row[0]}: {row[1]}"[:80])
 def test_each_rule_is_held_by_tests_that_exist(row):
-    if row[2] == LATER:
-        return
     held_by = code(row[2])
     assert held_by
     for id in held_by:
         path, _, name = id.partition("::")
         assert name in names_in(ROOT / path), id
-
-
-def test_no_more_is_left_for_later_than_the_engines_that_are_not_there():
-    assert [row[0] for row in RULES if row[2] == LATER] == [
-        "`vllm_max_pixels`, `vllm_speculative_model` and others"
-    ]
 
 
 def words():

@@ -218,6 +218,29 @@ def test_a_question_is_streamed_and_timed(api, run):
     assert api.bodies == [{"model": "on", "input": "What is Stoker?", "stream": True}]
 
 
+def test_a_question_leaves_the_house_only_if_it_may(api, run):
+    end = {"type": "response.completed", "response": {}}
+    api.answers = {
+        "/v1/models": [
+            (
+                200,
+                {
+                    "data": [
+                        {"id": name, "state": "loaded", "remote": name == "far"} for name in ("far", "on")
+                    ]
+                },
+            )
+        ],
+        "/v1/responses": [(200, sse(end))],
+    }
+
+    run("ask", "?")
+    run("ask", "--allow-remote", "?")
+    here, far = api.bodies
+    assert (here["model"], "allow_remote" in here) == ("on", False)
+    assert (far["model"], far["allow_remote"]) == ("far", True)
+
+
 @pytest.mark.parametrize(
     ("events", "reason"),
     [

@@ -1,0 +1,132 @@
+"""Every runtime through the whole platform: loaded, asked by the official SDK, killed, unloaded."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from config.load import load_settings
+from tests.journeys.platform import Platform, platform
+
+pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
+
+LOAD_S = 150.0
+NAMES = ("llama_cpp", "llama_server", "vllm", "vllm_serve", "ct2")
+SHARED = {"prompt_format": "qwen3_template", "target_inflight": 4}
+
+
+@pytest.fixture(scope="module")
+def house(
+    tmp_path_factory: pytest.TempPathFactory, demo_checkpoint: Path, demo_ct2: Path, demo_translator: Path
+) -> Iterator[Platform]:
+    """One platform with the demo model under each backend, nothing of it loaded."""
+    gguf = {"model_path": "models/stoker-demo.gguf", **SHARED}
+    vllm = {
+        "model_path": str(demo_checkpoint),
+        "vllm_max_model_len": 1024,
+        "vllm_kv_cache_memory_bytes": 64 << 20,
+        "vllm_chat_template_kwargs": {"enable_thinking": False},  # the demo model does not think unasked
+        **SHARED,
+    }
+    models: dict[str, dict[str, Any]] = {
+        "llama_cpp": {"backend": "llama_cpp", "gguf_n_ctx": 1024, "gguf_threads": 1, **gguf},
+        "llama_server": {
+            "backend": "llama_server",
+            "llama_server_n_ctx": 1024,
+            "llama_server_threads": 1,
+            **gguf,
+        },
+        "vllm": {"backend": "vllm", **vllm},
+        "vllm_serve": {"backend": "vllm_serve", **vllm},
+        "ct2": {"backend": "ct2", "model_path": str(demo_ct2), **SHARED},
+        "translator": {
+            "backend": "ct2",
+            "model_path": str(demo_translator),
+            "ct2_task": "translate",
+            "target_inflight": 4,
+        },
+    }
+    folder = tmp_path_factory.mktemp("up")
+    environment = {"CUDA_VISIBLE_DEVICES": "", "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir)}
+    local = {"models": {**models, "stoker-demo": {"enabled": False}}}
+    with platform(folder, local, "--port", "0", "--no-flower", environment=environment) as running:
+        yield running
+
+
+@pytest.fixture
+def sdk(house: Platform) -> Iterator[openai.OpenAI]:
+    base, key = house.url + "/v1", house.keys["api_key"]
+    with openai.OpenAI(base_url=base, api_key=key, max_retries=0, timeout=60) as client:
+        yield client
+
+
+def loaded(house: Platform, name: str) -> dict[str, Any]:
+    """Load it, if it is not; its row."""
+
+    def accepted() -> bool:  # not before there is a worker
+        return house.admin("POST", f"/v1/admin/models/{name}/load", {})[0] in (200, 202)
+
+    house.wait_for(accepted, 20, f"load of {name}")
+    return house.wait_state(name, "loaded", LOAD_S)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_of_each_runtime_lives_its_whole_life(house: Platform, sdk: openai.OpenAI, name: str) -> None:
+    row = loaded(house, name)
+    assert row["definition"]["backend"] == name
+    assert row["vram_estimate_source"] == "observed_load_delta"
+    assert row["vram_estimate_mib"] > 0
+
+    with sdk.responses.stream(model=name, input="Count to one hundred.", temperature=0) as stream:
+        texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        final = stream.get_final_response()
+    assert len(texts) > 1
+    assert "".join(texts) == final.output_text == ", ".join(map(str, range(1, 101))) + "."
+    assert final.usage is not None
+    assert final.usage.input_tokens > 0
+    assert final.usage.output_tokens >= len(texts)
+
+    def ask(country: str) -> str | None:
+        messages = [{"role": "user", "content": f"What is the capital of {country}?"}]
+        answer = sdk.chat.completions.create(model=name, messages=messages, temperature=0)
+        return answer.choices[0].message.content
+
+    countries = {"Norway": "Oslo", "Sweden": "Stockholm", "Italy": "Rome", "France": "Paris"}
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, [*countries] * 2))
+    assert answers == [f"The capital of {c} is {t}." for c, t in countries.items()] * 2
+
+    os.kill(house.engine_pid(name), signal.SIGKILL)
+    row = house.wait_state(name, "failed")
+    assert "killed by SIGKILL" in row["last_error"]
+    loaded(house, name)
+    assert ask("Norway") == "The capital of Norway is Oslo."
+
+    pid = house.engine_pid(name)
+    house.change("unload", name)
+    assert house.model(name)["runtime_state"] == "unloaded"
+    with suppress(ProcessLookupError):
+        os.killpg(pid, 0)
+        pytest.fail("something of the engine lives on")
+
+
+def test_a_translator_translates_both_ways(house: Platform) -> None:
+    loaded(house, "translator")
+    wishes = {"source_lang_code": "en", "target_lang_code": "de"}
+    status, answer = house.respond("translator", "Good morning.", **wishes)
+    assert status == 200, answer
+    assert answer["output"][0]["content"][0]["text"] == "Guten Morgen."
+    status, answer = house.respond(
+        "translator", "Guten Morgen.", source_lang_code="de", target_lang_code="en"
+    )
+    assert answer["output"][0]["content"][0]["text"] == "Good morning."
+    assert answer["usage"]["input_tokens"] > 0
+    house.change("unload", "translator")
