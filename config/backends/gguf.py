@@ -64,6 +64,32 @@ LLAMA_CPP = Backend(
         ),
         _cache_type("gguf_type_k", "keys"),
         _cache_type("gguf_type_v", "values"),
+        Option(
+            "gguf_threads",
+            "integer",
+            None,
+            "CPU threads; null is one for each core",
+            nullable=True,
+            minimum=1,
+            maximum=1024,
+        ),
+        Option(
+            "gguf_batch",
+            "integer",
+            512,
+            "tokens computed in one step, of all requests together",
+            minimum=64,
+            maximum=8192,
+        ),
+        Option("gguf_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
+        Option(
+            "gguf_python",
+            "string",
+            None,
+            "a Python that has llama-cpp-python; null is that of `stoker runtimes install llama_cpp`",
+            nullable=True,
+            format="program",
+        ),
     ),
     recommendations={
         "gguf_cache_type_pairs": {

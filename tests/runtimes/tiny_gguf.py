@@ -1,0 +1,184 @@
+"""Tiny language models with random weights, of the kinds that remember in different ways. They say nonsense,
+and always the same.
+
+The file is GGUF, version 3 (ggml's docs/gguf.md), with the tensors that llama.cpp wants of each architecture.
+Tokens are the bytes and a few special ones.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from array import array
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+
+UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+NORMAL, CONTROL = 1, 3
+ALIGNMENT = 32
+DIM, HEADS, KEYS, HEAD, HIDDEN = 64, 4, 2, 16, 128
+WINDOW = 64
+SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+
+COMMON = {
+    "context_length": 4096,
+    "embedding_length": DIM,
+    "feed_forward_length": HIDDEN,
+    "block_count": 4,
+    "attention.head_count": HEADS,
+    "attention.head_count_kv": KEYS,
+    "attention.key_length": HEAD,
+    "attention.value_length": HEAD,
+    "attention.layer_norm_rms_epsilon": 1e-6,
+}
+
+Value = bool | int | float | str | list[int] | list[str]
+Shape = tuple[int, ...]
+
+
+def write(path: Path, architecture: str, **more: Value) -> Path:
+    """Write a model: `qwen3` remembers all, `gemma3` a window in half of its layers, `qwen35` is recurrent in
+    all layers but one. `more` is said of its tokenizer.
+    """
+    tokens = [*_letters_of_bytes(), "th", *SPECIAL]
+    settings, shapes = _RECIPES[architecture]()
+    settings = {
+        "general.architecture": architecture,
+        **_named(architecture, {**COMMON, **settings}),
+        **_tokenizer(tokens),
+        **{f"tokenizer.{key}": value for key, value in more.items()},
+    }
+    shapes = {"token_embd.weight": (len(tokens), DIM), "output_norm.weight": (DIM,), **shapes}
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(settings))
+    head += b"".join(_text(key) + _typed(value) for key, value in settings.items())
+    offset = 0
+    for name, shape in shapes.items():
+        sizes = struct.pack(f"<{len(shape)}Q", *reversed(shape))
+        head += _text(name) + struct.pack("<I", len(shape)) + sizes + struct.pack("<IQ", 0, offset)
+        offset += -(-4 * prod(shape) // ALIGNMENT) * ALIGNMENT
+    dice = random.Random(0)
+    tensors = (_padded(_weights(name, shape, dice)) for name, shape in shapes.items())
+    path.write_bytes(_padded(head) + b"".join(tensors))
+    return path
+
+
+def _tokenizer(tokens: list[str]) -> Mapping[str, Value]:
+    return {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "qwen2",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": [CONTROL if token in SPECIAL else NORMAL for token in tokens],
+        "tokenizer.ggml.merges": ["t h"],
+        "tokenizer.ggml.bos_token_id": tokens.index("<|endoftext|>"),
+        "tokenizer.ggml.eos_token_id": tokens.index("<|im_end|>"),
+        "tokenizer.ggml.add_bos_token": False,
+    }
+
+
+def _qwen3() -> tuple[Mapping[str, Value], Mapping[str, Shape]]:
+    layer = {**_attention(), **_feed_forward(), "attn_norm.weight": (DIM,), "ffn_norm.weight": (DIM,)}
+    return {}, _layers([layer] * 4)
+
+
+def _gemma3() -> tuple[Mapping[str, Value], Mapping[str, Shape]]:
+    norms = ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
+    layer = {**_attention(), **_feed_forward(), **{f"{norm}.weight": (DIM,) for norm in norms}}
+    settings = {"attention.sliding_window": WINDOW, "attention.sliding_window_pattern": 2}
+    return settings, _layers([layer] * 4)
+
+
+def _qwen35() -> tuple[Mapping[str, Value], Mapping[str, Shape]]:
+    groups, heads, state, kernel = 2, 4, 16, 4
+    inner, mixed = state * heads, 2 * state * groups + state * heads
+    settings = {
+        "rope.dimension_count": HEAD,
+        "rope.dimension_sections": [3, 3, 2, 0],
+        "ssm.conv_kernel": kernel,
+        "ssm.inner_size": inner,
+        "ssm.state_size": state,
+        "ssm.time_step_rank": heads,
+        "ssm.group_count": groups,
+        "full_attention_interval": 4,
+    }
+    common = {**_feed_forward(), "attn_norm.weight": (DIM,), "post_attention_norm.weight": (DIM,)}
+    recurrent: dict[str, Shape] = {
+        "attn_qkv.weight": (mixed, DIM),
+        "attn_gate.weight": (inner, DIM),
+        "ssm_conv1d.weight": (mixed, kernel),
+        "ssm_dt.bias": (heads,),
+        "ssm_a": (heads,),
+        "ssm_beta.weight": (heads, DIM),
+        "ssm_alpha.weight": (heads, DIM),
+        "ssm_norm.weight": (state,),
+        "ssm_out.weight": (DIM, inner),
+    }
+    attention = {**_attention(), "attn_q.weight": (2 * HEADS * HEAD, DIM)}
+    return settings, _layers([{**common, **recurrent}] * 3 + [{**common, **attention}])
+
+
+_RECIPES = {"qwen3": _qwen3, "gemma3": _gemma3, "qwen35": _qwen35}
+
+
+def _attention() -> dict[str, Shape]:
+    return {
+        "attn_q.weight": (HEADS * HEAD, DIM),
+        "attn_k.weight": (KEYS * HEAD, DIM),
+        "attn_v.weight": (KEYS * HEAD, DIM),
+        "attn_output.weight": (DIM, HEADS * HEAD),
+        "attn_q_norm.weight": (HEAD,),
+        "attn_k_norm.weight": (HEAD,),
+    }
+
+
+def _feed_forward() -> dict[str, Shape]:
+    return {
+        "ffn_gate.weight": (HIDDEN, DIM),
+        "ffn_up.weight": (HIDDEN, DIM),
+        "ffn_down.weight": (DIM, HIDDEN),
+    }
+
+
+def _layers(layers: list[dict[str, Shape]]) -> dict[str, Shape]:
+    return {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
+
+
+def _weights(name: str, shape: Shape, dice: random.Random) -> bytes:
+    if len(shape) == 1:
+        return array("f", [-1.0 if name.endswith("ssm_a") else 1.0] * shape[0]).tobytes()
+    spread = 0.5 if name.startswith("token_embd") else shape[-1] ** -0.5
+    return array("f", (dice.gauss(0.0, spread) for _ in range(prod(shape)))).tobytes()
+
+
+def _letters_of_bytes() -> list[str]:
+    """The letter that stands for each byte in GPT-2's vocabularies, by byte."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in plain else next(others)) for byte in range(256)]
+
+
+def _named(architecture: str, settings: Mapping[str, Value]) -> dict[str, Value]:
+    return {f"{architecture}.{key}": value for key, value in settings.items()}
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def _typed(value: Value) -> bytes:
+    """A value with its type before it. True is an int, so the order matters."""
+    if isinstance(value, bool):
+        return struct.pack("<I?", BOOL, value)
+    if isinstance(value, int):
+        return struct.pack("<II", UINT32, value)
+    if isinstance(value, float):
+        return struct.pack("<If", FLOAT32, value)
+    if isinstance(value, str):
+        return struct.pack("<I", STRING) + _text(value)
+    if isinstance(value[0], int):
+        return struct.pack(f"<IIQ{len(value)}i", ARRAY, INT32, len(value), *value)
+    return struct.pack("<IIQ", ARRAY, STRING, len(value)) + b"".join(map(_text, value))
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % ALIGNMENT)

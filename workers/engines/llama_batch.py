@@ -1,0 +1,82 @@
+"""What one step computes: tokens with their places, in arrays that the library reads where they lie."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+
+class Batch:
+    """Rows for one call of the library. Rows of one sequence stand together, sequences in ascending order:
+    the library computes neighbours at once, and everything else one after the other.
+    """
+
+    def __init__(self, library: Any, context: Any, numpy: Any, capacity: int, vocabulary: int) -> None:
+        self._library = library
+        self._context = context
+        self._numpy = numpy
+        self._vocabulary = vocabulary
+        self.capacity = capacity
+        self.rows = 0
+        self._tokens = numpy.zeros(capacity, numpy.int32)
+        self._places = numpy.zeros(capacity, numpy.int32)
+        self._ramp = numpy.arange(capacity, dtype=numpy.int32)
+        self._counts = numpy.ones(capacity, numpy.int32)
+        self._sequences = numpy.zeros(capacity, numpy.int32)
+        self._wanted = numpy.zeros(capacity, numpy.int8)
+        self._outputs: list[int] = []  # the rows whose logits are wanted
+        self._logits: tuple[int, int, Any] = (0, 0, None)
+        number = ctypes.POINTER(ctypes.c_int32)
+        start = self._sequences.ctypes.data
+        self._lists = (number * (capacity + 1))(
+            *(ctypes.cast(start + 4 * row, number) for row in range(capacity))
+        )
+        self._batch = library.llama_batch(
+            0,
+            self._tokens.ctypes.data_as(number),
+            None,
+            self._places.ctypes.data_as(number),
+            self._counts.ctypes.data_as(number),
+            self._lists,
+            self._wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
+        )
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.rows = 0
+        self._outputs.clear()
+
+    def add(self, sequence: int, place: int, tokens: Any, *, wanted: bool) -> None:
+        """Add tokens of a sequence, the first of them at `place`; the logits of the last may be wanted."""
+        start, self.rows = self.rows, self.rows + len(tokens)
+        rows = slice(start, self.rows)
+        self._tokens[rows] = tokens
+        self._numpy.add(self._ramp[: len(tokens)], place, out=self._places[rows])
+        self._sequences[rows] = sequence
+        self._wanted[rows] = 0
+        if wanted:
+            self._wanted[self.rows - 1] = 1
+            self._outputs.append(self.rows - 1)
+
+    def again(self, tokens: list[int]) -> None:
+        """The same with the next token of each sequence; all rows must have been single ones."""
+        self._tokens[self._outputs] = tokens
+        self._places[: self.rows] += 1
+
+    def compute(self) -> int:
+        """Compute it: 0, or the library's code for what went wrong."""
+        self._batch.n_tokens = self.rows
+        code: int = self._library.llama_decode(self._context, self._batch)
+        return code
+
+    def logits(self) -> Any:
+        """The logits that were wanted, row by row; they hold until the next step."""
+        count = len(self._outputs)
+        pointer = self._library.llama_get_logits(self._context)
+        address = ctypes.cast(pointer, ctypes.c_void_p).value or 0
+        if self._logits[:2] != (address, count):
+            shape = (count, self._vocabulary)
+            memory = (ctypes.c_float * (count * self._vocabulary)).from_address(address)
+            view = self._numpy.frombuffer(memory, self._numpy.float32).reshape(shape)
+            self._logits = (address, count, view)
+        return self._logits[2]
