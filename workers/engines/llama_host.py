@@ -21,7 +21,7 @@ from .llama_sequence import Memory
 from .llama_steps import Steps
 from .llama_vocabulary import Vocabulary
 from .pipe import Pipe
-from .syntax import QUOTE, syntax_of
+from .syntax import syntax_of
 from .template import Template
 
 BRIDGED_ON_GPU = 8
@@ -65,7 +65,7 @@ def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any])
     """What the file says of how its model is asked. Raises `LoadFailedError`."""
     source, for_tools = (_template(library, loaded.model, name) for name in (None, b"tool_use"))
     syntax = syntax_of(options["prompt_format"], source or "")
-    vocabulary = Vocabulary(library, loaded.model, numpy, (*syntax.markers, QUOTE))
+    vocabulary = Vocabulary(library, loaded.model, numpy, syntax.markers)
     try:
         template = Template(source, vocabulary.special)
         tool_template = template if for_tools is None else Template(for_tools, vocabulary.special)

@@ -30,7 +30,8 @@ class Syntax:
     begins a tool call and `called` ends it, or the answer does where that is None; `head` matches what stands
     before its arguments, where these are a JSON object, with the name as its group; `read` takes all that is
     in between, and raises `ValueError` when it is no call. `forced` makes the grammar text of a call: what
-    stands before its name, between name and arguments, and behind them.
+    stands before its name, between name and arguments, and behind them. `quote` stands around the strings of
+    a notation that is not JSON.
     """
 
     thought: str | None = None
@@ -41,11 +42,12 @@ class Syntax:
     head: re.Pattern[str] | None = None
     read: Callable[[str], Calls] = lambda _text: []
     forced: tuple[str, str, str] | None = None
+    quote: str | None = None
 
     @property
     def markers(self) -> tuple[str, ...]:
         """All of them: a host must not leave them out of what it decodes."""
-        return tuple(filter(None, (self.thought, self.answer, self.call, self.called)))
+        return tuple(filter(None, (self.thought, self.answer, self.call, self.called, self.quote)))
 
 
 def syntax_of(prompt_format: str, template: str) -> Syntax:
@@ -179,6 +181,7 @@ GEMMA4 = Syntax(
     call="<|tool_call>",
     called="<tool_call|>",
     read=read_gemma4,
+    quote=QUOTE,
 )
 MISTRAL = Syntax(
     thought="[THINK]",
