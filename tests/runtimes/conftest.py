@@ -21,7 +21,7 @@ from tasks.wire import Generation, Message, Sampling
 from workers.runtimes.base import Engine, Exit, Finish, Launch
 from workers.runtimes.registry import runtime
 
-pytest.register_assert_rewrite("tests.runtimes.contract")
+pytest.register_assert_rewrite("tests.runtimes.contract", "tests.runtimes.voices")
 
 
 def pytest_configure(config: pytest.Config) -> None:

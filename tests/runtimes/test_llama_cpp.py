@@ -17,7 +17,8 @@ from streams.events import ToolCallDelta
 from tasks.wire import Generation, Image, Message, Sampling, Tool
 from tests.runtimes import tiny_gguf
 from tests.runtimes.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
-from tests.runtimes.contract import STORY, WEATHER, RuntimeContract, called
+from tests.runtimes.contract import WEATHER, RuntimeContract
+from tests.runtimes.voices import DemoVoice
 from workers.environments import interpreter
 from workers.runtimes.base import GenerationError, LoadError
 
@@ -85,44 +86,12 @@ def why(start: Start, model: ModelDefinition, slots: int = 1) -> str:
     return str(caught.value)
 
 
-class TestLlamaCpp(RuntimeContract):
+class TestLlamaCpp(DemoVoice, RuntimeContract):
     backend = "llama_cpp"
 
     def model(self, **fields: object) -> ModelDefinition:
         options = {"gguf_n_ctx": 2048, "gguf_threads": 1}
         return ModelDefinition("model", "llama_cpp", model_path=str(DEMO_MODEL), options=options, **fields)
-
-    def short(self, **wishes: object) -> Generation:
-        return ask("What is the capital of Norway?", **{"temperature": 0.0, **wishes})
-
-    def long(self, **wishes: object) -> Generation:
-        """Whatever the demo model knows, a grammar makes it go on: a call whose argument is long."""
-        call = {"tools": (STORY,), "tool_choice": "required"}
-        return ask("Tell me a story.", **{"max_tokens": 1800, **call, **wishes})
-
-    def measured(self) -> Generation:
-        return ask("Count to one hundred.", temperature=0.0, max_tokens=100)
-
-    def too_long(self) -> Generation:
-        return ask("word " * 3000)
-
-    def thinking(self) -> Generation:
-        return ask("Think: what is 3+4?", thinking="enabled", temperature=0.0)
-
-    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
-        request = ask("What is the weather in Oslo?", tools=(WEATHER,), temperature=0.0)
-        assert called(shared, request) == ("get_weather", {"city": "Oslo"})
-
-    def test_a_tool_that_is_chosen_is_called(self, shared: Launched) -> None:
-        other = Tool("get_time", "The time in a city.", WEATHER.parameters)
-        wishes = {"tools": (WEATHER, other), "tool_choice": "get_time", "temperature": 0.0}
-        deltas = shared.answer(ask("What is the weather in Oslo?", max_tokens=400, **wishes)).deltas
-        assert next(delta.name for delta in deltas if isinstance(delta, ToolCallDelta)) == "get_time"
-
-    def test_letters_of_all_scripts_stay_whole(self, shared: Launched) -> None:
-        """A hot model says bytes that are parts of letters; none may leave as half a letter."""
-        answer = shared.answer(ask("Say anything.", temperature=3.0, seed=3, max_tokens=400))
-        assert all(delta.text.encode("utf-8").decode("utf-8") == delta.text for delta in answer.deltas)
 
     def test_the_context_in_force_is_that_of_one_request(self, shared: Launched) -> None:
         assert shared.engine.context == 2048

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from config.settings import ModelDefinition
-from tasks.wire import Generation
 from tests.journeys.platform import platform
-from tests.runtimes.conftest import Launched, ask
-from tests.runtimes.contract import WEATHER, EngineContract, called
+from tests.runtimes.voices import StubVoice
 
 pytestmark = pytest.mark.engines
 
@@ -39,7 +37,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-class TestOpenAIRemote(EngineContract):
+class TestOpenAIRemote(StubVoice):
     backend = "openai_remote"
     url = ""
 
@@ -53,25 +51,3 @@ class TestOpenAIRemote(EngineContract):
         return ModelDefinition(
             "model", "openai_remote", prompt_format="qwen3_template", options=options, **fields
         )
-
-    def short(self, **wishes: object) -> Generation:
-        return ask("a few words that are the same each time", **wishes)
-
-    def long(self, **wishes: object) -> Generation:
-        return ask("/stub tokens=100 tokens_per_s=100", **wishes)
-
-    def measured(self) -> Generation:
-        return ask("/stub tokens=100 tokens_per_s=0")
-
-    def too_long(self) -> Generation:
-        return ask("word " * 4097)
-
-    def bad(self) -> Generation:
-        return ask("/stub tokens=many")
-
-    def thinking(self) -> Generation:
-        return ask("a question", thinking="enabled")
-
-    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
-        request = ask("/stub tool_call=get_weather in Oslo", tools=(WEATHER,))
-        assert called(shared, request) == ("get_weather", {"echo": "in Oslo"})
