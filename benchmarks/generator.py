@@ -5,36 +5,38 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from benchmarks.job import Job, Measured
 from benchmarks.processes import Cpu
 from config.settings import ROOT
+
+Measured = TypeVar("Measured")
 
 
 class Broken(Exception):
     """Raised when something that is measured does not do its part; the text says what."""
 
 
-class Generator:
-    """The process; it ends when we do, since its stdin does."""
+class Generator(Generic[Measured]):
+    """The process that runs `module`; it ends when we do, since its stdin does. `read` takes its figures."""
 
-    def __init__(self) -> None:
-        argv = [sys.executable, "-m", "benchmarks.load"]
+    def __init__(self, module: str, read: Callable[..., Measured]) -> None:
+        self._read = read
+        argv = [sys.executable, "-m", module]
         self._process = subprocess.Popen(
             argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
 
-    def measure(self, job: Job, cpu: Cpu) -> tuple[Measured, dict[str, float]]:
+    def measure(self, job: Mapping[str, Any], cpu: Cpu) -> tuple[Measured, dict[str, float]]:
         """Do a job: the figures, and the CPU seconds of each part in the same window. Raises `Broken`."""
         assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        self._process.stdin.write(json.dumps(asdict(job)) + "\n")
+        self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         self._line()
         before = cpu.seconds()
-        measured = Measured(**self._line())
+        measured = self._read(**self._line())
         after = cpu.seconds()
         self._line()
         return measured, {part: after[part] - before[part] for part in after}
@@ -49,7 +51,7 @@ class Generator:
             raise Broken(message["error"])
         return message
 
-    def __enter__(self) -> Generator:
+    def __enter__(self) -> Generator[Measured]:
         """Kill it at the end of the block."""
         return self
 

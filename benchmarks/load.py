@@ -13,9 +13,10 @@ import select
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from typing import Any, Protocol
 
 from benchmarks.job import PROMPT, TOKENS, Job, Measured, percentile
 
@@ -217,19 +218,32 @@ class Run:
             client.close()
 
 
-def serve() -> None:
-    """Do jobs until stdin ends."""
-    for line in sys.stdin:
-        try:
-            run = Run(Job(**json.loads(line)))
+class Work(Protocol):
+    """A job under way."""
+
+    def measure(self) -> Iterator[Any]:
+        """Yields None when the window opens and the figures, a dataclass, when it closes."""
+        ...
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+def serve(begin: Callable[[dict[str, Any]], Work]) -> None:
+    """Do jobs until stdin ends, or until whoever measures is gone."""
+    with suppress(KeyboardInterrupt, BrokenPipeError):
+        for line in sys.stdin:
             try:
-                for measured in run.measure():
-                    _say({} if measured is None else asdict(measured))
-            finally:
-                run.close()
-            _say({"done": True})
-        except (LoadError, OSError) as error:
-            _say({"error": f"{type(error).__name__}: {error}"})
+                work = begin(json.loads(line))
+                try:
+                    for measured in work.measure():
+                        _say({} if measured is None else asdict(measured))
+                finally:
+                    work.close()
+                _say({"done": True})
+            except (LoadError, OSError) as error:
+                _say({"error": f"{type(error).__name__}: {error}"})
 
 
 def _say(message: object) -> None:
@@ -237,5 +251,4 @@ def _say(message: object) -> None:
 
 
 if __name__ == "__main__":
-    with suppress(KeyboardInterrupt, BrokenPipeError):  # whoever measures is gone
-        serve()
+    serve(lambda job: Run(Job(**job)))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PROC = Path("/proc")
+LISTENS = "0A"  # a socket's state in /proc/<pid>/net/tcp
 
 
 class Cpu:
@@ -43,13 +45,50 @@ def command_of(pid: int) -> str:
 
 def tree(root: int) -> list[int]:
     """The process and all below it."""
+    children = _children()
+    found = [root]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def below(root: int, marks: Mapping[str, str]) -> dict[str, list[int]]:
+    """The same by part: that of the first mark in a process's command line, else its parent's."""
+    children = _children()
+    found: dict[str, list[int]] = {}
+    waiting: list[tuple[int, str | None]] = [(root, None)]
+    for pid, parent in waiting:
+        try:
+            command = command_of(pid)
+        except OSError:
+            continue  # it has just ended
+        part = next((part for mark, part in marks.items() if mark in command), parent)
+        if part is not None:
+            found.setdefault(part, []).append(pid)
+        waiting += [(child, part) for child in children.get(pid, [])]
+    return found
+
+
+def _children() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for entry in PROC.glob("[0-9]*"):
         try:
             children.setdefault(int(_stat(int(entry.name))[1]), []).append(int(entry.name))
         except OSError:
             continue  # it has just ended
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
+    return children
+
+
+def listening(pid: int) -> list[int]:
+    """The TCP ports (IPv4) that the process listens on."""
+    there = PROC / str(pid)
+    sockets = set()
+    for fd in (there / "fd").iterdir():
+        with suppress(OSError):  # it has just been closed
+            sockets.add(str(fd.readlink()))
+    rows = [line.split() for line in (there / "net" / "tcp").read_text().splitlines()[1:]]
+    return [
+        int(row[1].rpartition(":")[2], 16)
+        for row in rows
+        if row[3] == LISTENS and f"socket:[{row[9]}]" in sockets
+    ]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from statistics import median
 
 from benchmarks.job import BURST, MANY, ONE, PACE, PACED, Load
+from benchmarks.markdown import NONE, spread, table
 from benchmarks.rounds import Sample
 from benchmarks.variants import FLOWER, PARTS, PROXY, STOKER, UPSTREAM
 
 VARIANTS = (UPSTREAM, PROXY, STOKER, FLOWER)
 COMPARED = (STOKER, FLOWER)
 NAMES = {"api": "API (proxy)", "engine": "engine (upstream)", "redis": "Redis", "flower": "Flower"}
-NONE = ""
 
 Value = Callable[[Sample], float | None]
 
@@ -59,7 +59,7 @@ class Row:
             values[self.less] = []
         shown = [self.form.format(median(found)) if found else NONE for found in values.values()]
         ratios = [self.ratios(samples, variant) if self.ratio else [] for variant in COMPARED]
-        return [self.title, *shown, *map(_spread, ratios)]
+        return [self.title, *shown, *map(spread, ratios)]
 
     def ratios(self, samples: Samples, variant: str) -> list[float]:
         """What it is to the proxy's in the same round."""
@@ -67,11 +67,6 @@ class Row:
         if not values or not reference or min(reference) <= 0:
             return []
         return [value / base for value, base in zip(values, reference, strict=True)]
-
-
-def _spread(ratios: list[float]) -> str:
-    """The median and the range."""
-    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else NONE
 
 
 def per_second(count: Callable[[Sample], int]) -> Value:
@@ -181,21 +176,9 @@ def tables(samples: Samples) -> str:
         ["CPU by process", *shown],
         *(row.cells(samples, shown)[: len(shown) + 1] for row in _part_rows()),
     ]
-    return f"{_markdown(main)}\n\n{_markdown(parts)}"
+    return f"{table(main)}\n\n{table(parts)}"
 
 
 def bars(samples: Samples) -> str:
     """The bars and how far off they are, in Markdown."""
-    return _markdown([["bar", "bound", *COMPARED, "holds"], *(bar.cells(samples) for bar in BARS)])
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        first, *others = zip(cells, widths, strict=True)
-        return " | ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
-
-    head, *body = rows
-    rule = " | ".join(["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
-    return "\n".join(f"| {text} |" for text in (line(head), rule, *map(line, body)))
+    return table([["bar", "bound", *COMPARED, "holds"], *(bar.cells(samples) for bar in BARS)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from benchmarks.generator import Generator
 from benchmarks.job import LOADS, ONE, PACE, TOKENS, Job, Load, Measured
@@ -33,13 +33,13 @@ def run(
     variants: Sequence[Variant], rounds: int, seconds: float, say: Callable[[str], None]
 ) -> Iterator[Sample]:
     """Measure. Round 0 warms up, at half the time, and is not told. Raises `Broken`."""
-    with Generator() as generator:
+    with Generator("benchmarks.load", Measured) as generator:
         for number in range(rounds + 1):
             # paced streams take long and are warm from the instant ones
             for load in LOADS if number else LOADS[:-1]:
                 for variant in _turn(variants, load, number):
                     job = _job(load, variant, seconds if number else seconds / 2)
-                    measured, cpu_s = generator.measure(job, variant.cpu)
+                    measured, cpu_s = generator.measure(asdict(job), variant.cpu)
                     say(_line(number, rounds, load, variant, measured))
                     if load.paced:
                         time.sleep(SETTLE_S)

@@ -1,0 +1,26 @@
+"""Tables in Markdown, as they go into `docs/benchmarks.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+NONE = ""
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first row is its head; all columns but the first are set to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *others = zip(cells, widths, strict=True)
+        return " | ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
+
+    head, *body = rows
+    rule = " | ".join(["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
+    return "\n".join(f"| {text} |" for text in (line(head), rule, *map(line, body)))
+
+
+def spread(ratios: Sequence[float]) -> str:
+    """The median and the range; nothing of none."""
+    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else NONE
