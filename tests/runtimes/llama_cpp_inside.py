@@ -3,8 +3,8 @@ that what cannot be done from outside can be done to them.
 
     python llama_cpp_inside.py MODEL WHAT PROMPT...
 
-WHAT is `nothing`, `aborts` (the library gives up in the middle of steps, now and then) or `bridges` (idle
-sequences are computed along, as on a GPU). Prints the answers as JSON, then what happened how often.
+WHAT is `nothing` or `aborts` (the library gives up in the middle of steps, now and then). Prints the answers
+as JSON, then what happened how often.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ def main(model: str, what: str, prompts: list[str]) -> None:
         loaded_library = import_module("llama_cpp")
         callback = ctypes.cast(abort, loaded_library.ggml_abort_callback)
         loaded_library.llama_set_abort_callback(loaded.context, callback, None)
-    if what == "bridges":
-        _count_bridges(engine, happened)
     answers: dict[int, list[str]] = {number: [] for number in range(len(prompts))}
     reader = threading.Thread(target=_gather, args=(worker_in, worker, answers))
     reader.start()
@@ -64,19 +62,6 @@ def _aborting(happened: list[int]) -> object:
         return True
 
     return abort
-
-
-def _count_bridges(engine: object, happened: list[int]) -> None:
-    steps = engine._steps
-    steps._bridged = SLOTS
-    bridge = steps._bridge
-
-    def counted(*arguments: int) -> int:
-        count = bridge(*arguments)
-        happened[0] += count
-        return count
-
-    steps._bridge = counted
 
 
 def _gather(source: int, other: int, answers: dict[int, list[str]]) -> None:

@@ -155,6 +155,19 @@ def test_a_prompt_may_fill_the_cache_up_to_one_answered_token(engine: Launched) 
         engine.answer(ask("word " * 1100))
 
 
+def test_a_prompt_far_too_long_is_refused_by_its_size(engine: Launched) -> None:
+    with pytest.raises(GenerationError, match=r"^the prompt has at least \d{5} tokens; 1022 fit$") as caught:
+        engine.answer(ask("word " * 200_000))
+    assert caught.value.code == "context_length_exceeded"
+
+
+@pytest.mark.parametrize("wish", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])
+def test_next_to_no_top_p_or_temperature_takes_the_likeliest_token(
+    engine: Launched, wish: dict[str, float]
+) -> None:
+    assert engine.answer(ask(CAPITAL, **wish)).text == "The capital of Norway is Oslo."
+
+
 # calls
 
 

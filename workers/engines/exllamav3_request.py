@@ -15,6 +15,10 @@ SAMPLED = ("temperature", "top_p", "top_k", "min_p")
 USUAL = {"temperature": 0.8, "min_p": 0.08}
 """Where neither the request nor the model's generation_config.json says how: as `DefaultSampler` has it."""
 
+LEAST = 1e-6
+"""Of temperature and top_p: what is less takes the best token, and is nothing that single precision can be
+divided by."""
+
 
 class RefusedError(Exception):
     """Raised when a body cannot be answered; with the code and the sentence that its client gets."""
@@ -39,6 +43,8 @@ class Requests:
     def __init__(self, model: Model) -> None:
         self._model = model
         tokenizer = model.tokenizer
+        pieces = tokenizer.get_id_to_piece_list(True)
+        self._longest = max(1, *(len(piece.encode("utf-8", "replace")) for piece in pieces))  # in bytes
         self._numbers: dict[str, int] = tokenizer.extended_piece_to_id
         config = tokenizer.generation_config_dict
         said = {name: config[name] for name in SAMPLED if config.get(name) is not None}
@@ -51,12 +57,14 @@ class Requests:
         """Raises `RefusedError`."""
         prompt, embeddings = self._prompt(body)
         model, thinking = self._model, self._opens_reasoning(prompt)
+        least = len(prompt.encode("utf-8", "replace")) // self._longest
+        if least > model.context - 2:  # to tell it apart into tokens would hold everybody up
+            raise self._too_long(f"at least {least}")
         ids = model.tokenizer.encode(prompt, encode_special_tokens=True, embeddings=embeddings)
         count = int(ids.shape[-1])
         left = model.context - count - 1  # the generator keeps one token for itself
         if left < 1:
-            sentence = f"the prompt has {count} tokens; {model.context - 2} fit"
-            raise RefusedError("context_length_exceeded", sentence)
+            raise self._too_long(count)
         job = model.library.Job(
             input_ids=ids,
             max_new_tokens=min(body.get("max_tokens") or left, left),
@@ -70,6 +78,10 @@ class Requests:
             identifier=number,
         )
         return Request(job, count, thinking)
+
+    def _too_long(self, count: int | str) -> RefusedError:
+        sentence = f"the prompt has {count} tokens; {self._model.context - 2} fit"
+        return RefusedError("context_length_exceeded", sentence)
 
     def _prompt(self, body: dict[str, Any]) -> tuple[str, list[Any]]:
         embeddings: list[Any] = []
@@ -91,7 +103,7 @@ class Requests:
 
     def _sampler(self, body: dict[str, Any]) -> Any:
         wishes = {**self._defaults, **{name: body[name] for name in SAMPLED if name in body}}
-        if wishes.get("temperature") == 0 or wishes.get("top_p") == 0:
+        if min(wishes.get("temperature", 1), wishes.get("top_p", 1)) < LEAST:
             return self._model.library.GreedySampler()
         return self._model.library.ComboSampler(**wishes)
 

@@ -24,7 +24,7 @@ class Batch:
         self._counts = numpy.ones(capacity, numpy.int32)
         self._sequences = numpy.zeros(capacity, numpy.int32)
         self._wanted = numpy.zeros(capacity, numpy.int8)
-        self._outputs: list[int] = []  # the rows whose logits are wanted
+        self._outputs = 0  # rows whose logits are wanted
         self._logits: tuple[int, int, Any] = (0, 0, None)
         number = ctypes.POINTER(ctypes.c_int32)
         start = self._sequences.ctypes.data
@@ -44,7 +44,7 @@ class Batch:
     def clear(self) -> None:
         """Begin anew."""
         self.rows = 0
-        self._outputs.clear()
+        self._outputs = 0
 
     def add(self, sequence: int, place: int, tokens: Any, *, wanted: bool) -> None:
         """Add tokens of a sequence, the first of them at `place`; the logits of the last may be wanted."""
@@ -56,11 +56,11 @@ class Batch:
         self._wanted[rows] = 0
         if wanted:
             self._wanted[self.rows - 1] = 1
-            self._outputs.append(self.rows - 1)
+            self._outputs += 1
 
     def again(self, tokens: list[int]) -> None:
         """The same with the next token of each sequence; all rows must have been single ones."""
-        self._tokens[self._outputs] = tokens
+        self._tokens[: self.rows] = tokens
         self._places[: self.rows] += 1
 
     def compute(self) -> int:
@@ -71,7 +71,7 @@ class Batch:
 
     def logits(self) -> Any:
         """The logits that were wanted, row by row; they hold until the next step."""
-        count = len(self._outputs)
+        count = self._outputs
         pointer = self._library.llama_get_logits(self._context)
         address = ctypes.cast(pointer, ctypes.c_void_p).value or 0
         if self._logits[:2] != (address, count):

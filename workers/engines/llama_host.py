@@ -24,11 +24,6 @@ from .pipe import Pipe
 from .syntax import syntax_of
 from .template import Template
 
-BRIDGED_ON_GPU = 8
-"""On a GPU a further row costs next to nothing, a further pass over the weights as much as a whole step; on a
-processor it is the other way round.
-"""
-
 
 def run(pipe: Pipe, options: dict[str, Any]) -> None:
     """Load the model and serve until the worker hangs up."""
@@ -57,7 +52,7 @@ def put_together(pipe: Pipe, options: dict[str, Any]) -> tuple[Engine, Loaded]:
     memory = Memory(library, loaded.model, loaded.context)
     prefixes = Prefixes(memory, loaded.slots, loaded.size, reuse=options["cache_prompt"])
     batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
-    steps = Steps(batch, Pace(capacity, single_s), prefixes, BRIDGED_ON_GPU if loaded.on_gpu else 0)
+    steps = Steps(batch, Pace(capacity, single_s), prefixes)
     return Engine(pipe, Desk(requests), prefixes, steps), loaded
 
 

@@ -41,7 +41,6 @@ class Prefixes:
         self._memory = memory
         self._states = States(memory)
         self._partial = memory.exact or memory.window > 0
-        self._context = context
         self._least_copied = max(LEAST_COPIED, context // COPY_SHARE)
         self._reuse = reuse
         self._turns = 0
@@ -75,7 +74,7 @@ class Prefixes:
 
     def advanced(self, run: Run, sequence: Sequence) -> None:
         """A run has read further; the state of its sequence is kept where that is wanted."""
-        sequence.length = sequence.filled = run.done
+        sequence.length = run.done
         if run.marks and run.done == run.marks[0]:
             run.marks.pop(0)
             self._states.keep(sequence)
@@ -96,23 +95,13 @@ class Prefixes:
             self._states.forget(sequence, 0)
             sequence.used = 0
 
-    def trim(self, sequence: Sequence) -> None:
-        """Take away what was computed behind what a sequence remembers."""
-        self._memory.keep(sequence, sequence.length)
-
-    def can_grow(self, sequence: Sequence) -> bool:
-        """Whether a token more can be computed behind an idle sequence without harm."""
-        if sequence.filled >= self._context and sequence.length < self._context:
-            self.trim(sequence)
-        return sequence.filled < self._context and not self._partial
-
     def _touch(self, sequence: Sequence) -> None:
         self._turns += 1
         sequence.used = self._turns
 
     def _offer(self, sequence: Sequence, prompt: Any) -> Offer:
         same = sequence.shared(prompt)
-        whole = same == sequence.length == sequence.filled
+        whole = same == sequence.length
         if not self._partial or same == 0 or whole:
             return Offer(sequence, same, same)
         if not self._memory.exact and self._memory.reaches(sequence, same):

@@ -65,11 +65,13 @@ class Requests:
         _check_images(body["messages"])
         tools = body.get("tools") or ()
         prompt = (self.tool_template if tools else self.template).render(body)
+        least = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
+        if least >= self.context:  # to tell it apart into tokens would only take time
+            raise self._too_long(f"at least {least}")
         tokens = self.vocabulary.tokens(prompt)
         count = len(tokens)
         if count >= self.context:
-            message = f"the prompt has {count} tokens; {self.context - 1} fit"
-            raise RefusedError("context_length_exceeded", message)
+            raise self._too_long(count)
         if count == 0:
             raise RefusedError("invalid_prompt", "the prompt is empty")
         room = self.numpy.empty(self.context, self.numpy.int32)
@@ -91,6 +93,10 @@ class Requests:
             opening,
         )
         return Run(number, room, count, left if most is None else min(int(most), left), answer)
+
+    def _too_long(self, count: int | str) -> RefusedError:
+        message = f"the prompt has {count} tokens; {self.context - 1} fit"
+        return RefusedError("context_length_exceeded", message)
 
     def _settings(self, body: Mapping[str, Any]) -> dict[str, float]:
         settings = dict(self.sampling)

@@ -16,10 +16,12 @@ REACHES = (3.0, 10.0)
 """How far below the best logit the `top_k` best are looked for. What lies below the last one has less than a
 20000th of the best one's chance, and is left out.
 """
+LEAST = 1e-6
+"""Of temperature and top_p: what is less takes the best token. Single precision has no inverse of it."""
 
 
 class Sampler:
-    """One generation's. The same seed makes the same choices; temperature 0 takes the best."""
+    """One generation's. The same seed makes the same choices; temperature or top_p 0 takes the best."""
 
     def __init__(self, numpy: Any, settings: Mapping[str, float], seed: int | None) -> None:
         self._numpy = numpy
@@ -28,7 +30,7 @@ class Sampler:
         self._top_p = settings["top_p"]
         self._min_p = settings["min_p"]
         self._random = Random(seed)  # noqa: S311 - a seed has to give the same again
-        self.is_greedy = self._temperature <= 0
+        self.is_greedy = min(self._temperature, self._top_p) < LEAST
 
     def pick(self, logits: Any) -> int:
         """A token, from the logits of all (float32)."""

@@ -14,8 +14,8 @@ PARTIAL = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: what cannot be rolled back, a
 class Sequence:
     """One of the context's sequences, in use by a `run` or remembered.
 
-    The first `length` of `tokens` are in its memory; up to `filled` there may be others behind them, which
-    mean nothing. `used` is when it was in use last, in turns; 0 when it is empty.
+    The first `length` of `tokens` are in its memory. `used` is when it was in use last, in turns; 0 when it
+    is empty.
     """
 
     def __init__(self, id: int) -> None:
@@ -23,7 +23,6 @@ class Sequence:
         self.run: Run | None = None
         self.tokens: Any = ()
         self.length = 0
-        self.filled = 0
         self.used = 0
 
     def shared(self, prompt: Any, count: int | None = None) -> int:
@@ -56,11 +55,11 @@ class Memory:
 
     def keep(self, sequence: Sequence, count: int) -> bool:
         """Forget all but the first `count` tokens of a sequence; false when it had to forget all."""
-        sequence.length = sequence.filled = count
+        sequence.length = count
         if count > 0 and self._library.llama_memory_seq_rm(self._memory, sequence.id, count, -1):
             return True
         self._library.llama_memory_seq_rm(self._memory, sequence.id, -1, -1)
-        sequence.length = sequence.filled = 0
+        sequence.length = 0
         return count == 0
 
     def copy(self, source: Sequence, target: Sequence) -> None:

@@ -27,17 +27,15 @@ Part = tuple[Run, Sequence, int]
 
 
 class Steps:
-    """Up to `bridged` idle sequences between two that run are computed along, for nothing: see `Batch`."""
+    """The runs that take part, and the steps that they go."""
 
-    def __init__(self, batch: Batch, pace: Pace, prefixes: Prefixes, bridged: int) -> None:
+    def __init__(self, batch: Batch, pace: Pace, prefixes: Prefixes) -> None:
         self.running: list[Part] = []
         """In the order of their sequences; the counts are those of the last step."""
         self._batch = batch
         self._pace = pace
         self._prefixes = prefixes
-        self._bridged = bridged
         self._reading: deque[Run] = deque()  # whose prompts are not through, in turn
-        self._bridges: list[Sequence] = []  # that the last step computed along
         self._next: list[int] | None = None  # the tokens of a step that is like the last one
         self._ended: list[Run] = []  # in this step
 
@@ -61,8 +59,6 @@ class Steps:
         self._ended = []
         if self._next is not None:
             self._batch.again(self._next)
-            for sequence in self._bridges:
-                sequence.filled += 1
         else:
             self._plan()
         began = perf_counter()
@@ -80,16 +76,10 @@ class Steps:
         """Fill the batch anew."""
         shares = self._shares()
         self.running = [(run, sequence, shares.get(run.number, 0)) for run, sequence, _ in self.running]
-        room = self._batch.capacity - sum(shares.values())
         self._batch.clear()
-        self._bridges.clear()
-        last = None
         for part in self.running:
             if part[2]:
-                if last is not None and self._bridged:
-                    room -= self._bridge(last, part[1].id, room)
                 self._fill(part)
-                last = part[1].id
 
     def _shares(self) -> dict[int, int]:
         """How many tokens of whom the next step computes."""
@@ -107,19 +97,6 @@ class Steps:
             else:
                 reading.popleft()
         return shares
-
-    def _bridge(self, last: int, next: int, room: int) -> int:
-        """Compute the idle sequences between two along, if they are few enough; how many."""
-        between = self._prefixes.all[last + 1 : next]
-        if len(between) > min(room, self._bridged) or any(one.run for one in between):
-            return 0
-        if not all(self._prefixes.can_grow(one) for one in between):
-            return 0
-        for sequence in between:
-            self._batch.add(sequence.id, sequence.filled, (0,), wanted=False)
-            sequence.filled += 1
-            self._bridges.append(sequence)
-        return len(between)
 
     def _fill(self, part: Part) -> None:
         run, sequence, count = part
@@ -144,9 +121,8 @@ class Steps:
             tokens = logits.argmax(axis=1).tolist()
         else:
             tokens = [self._picked(run, row) for run, row in zip(answering, logits, strict=True)]
-        single = len(answering) == len(self.running) == self._batch.rows - len(self._bridges)
-        more = all(map(self._prefixes.can_grow, self._bridges))
-        self._next = tokens if single and more else None
+        single = len(answering) == len(self.running) == self._batch.rows
+        self._next = tokens if single else None
         for run, token in zip(answering, tokens, strict=True):
             self._say(run, token, step)
 
@@ -184,9 +160,6 @@ class Steps:
         print(f"llama_decode: {code}", file=sys.stderr, flush=True)
         if code < LEAST_HARMLESS:
             sys.exit("the library cannot go on")
-        for bridge in self._bridges:
-            self._prefixes.trim(bridge)
-        self._bridges.clear()
         parts = [part for part in self.running if part[2]]
         for run, sequence, _ in parts:
             self._prefixes.rewind(run, sequence)

@@ -29,6 +29,8 @@ class Vocabulary:
             f"{kind}_token": self._text(getattr(library, f"llama_vocab_{kind}")(self._vocab))
             for kind in ("bos", "eos")
         }
+        self.longest = max(1, *map(self._length, range(self.size)))
+        """Bytes of the longest token."""
         self._shown = {token for marker in markers if (token := self.single(marker)) is not None}
 
     def tokens(self, text: str) -> Any:
@@ -83,6 +85,11 @@ class Vocabulary:
 
     def _text(self, token: int) -> str:
         return "" if token < 0 else self._bytes(token, special=True).decode("utf-8", "replace")
+
+    def _length(self, token: int) -> int:
+        """Bytes of a token: what the library finds missing when it has no room for them."""
+        missing: int = self._library.llama_token_to_piece(self._vocab, token, None, 0, 0, True)
+        return -missing
 
     def _bytes(self, token: int, *, special: bool) -> bytes:
         room = PIECE_BYTES
