@@ -57,6 +57,12 @@ SAYINGS = [
     (GEMMA4, "<|tool_call>call:f{x:<tool_call|>", ("", "<|tool_call>call:f{x:<tool_call|>", [])),
     (MISTRAL, '[TOOL_CALLS][{"name": "f", "arguments": {"x": 1}}]', ("", "", [("f", {"x": 1})])),
     (MISTRAL, '[TOOL_CALLS]f[ARGS]{"x": {"y": "}"}}', ("", "", [("f", {"x": {"y": "}"}})])),
+    (
+        MISTRAL,
+        '[TOOL_CALLS]f[ARGS]{"a":1}[TOOL_CALLS]g[ARGS]{"b":2}',
+        ("", "", [("f", {"a": 1}), ("g", {"b": 2})]),
+    ),
+    (GEMMA4, '<|tool_call>call:f{a:<|"|>x', ("", '<|tool_call>call:f{a:<|"|>x', [])),
 ]
 
 
@@ -79,6 +85,22 @@ def test_text_ends_before_the_first_stop_string(sizes: int | None) -> None:
 def test_a_stop_string_in_the_reasoning_does_not_end_it(sizes: int | None) -> None:
     said = told("<think>seven is it</think>it is seven.", QWEN3, sizes=sizes, stop=("seven",))
     assert said == ("seven is it", "it is ", [], True)
+
+
+@pytest.mark.parametrize("sizes", [None, *range(10)])
+def test_the_templates_blanks_are_no_stop_string(sizes: int | None) -> None:
+    said = told("<think>\nI look.\n</think>\n\nOslo.\n\nAnd more.", QWEN3, sizes=sizes, stop=("\n\n",))
+    assert said == ("I look.", "Oslo.", [], True)
+
+
+def test_a_name_that_does_not_come_is_not_looked_for_for_ever() -> None:
+    reply = Reply(1, MISTRAL, calls=True)
+    reply.take("[TOOL_CALLS]a", Step())
+    for _ in range(20_000):
+        reply.take(" ", Step())
+    step = Step()
+    reply.finish(step)
+    assert step.frame["text"][0][1][0].startswith("[TOOL_CALLS]a")
 
 
 def test_a_prompt_may_have_opened_the_reasoning() -> None:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 
+LONGEST_HEAD = 300
+"""Characters; a name that is not there by then is looked for when the call is whole."""
+
 
 class CallText:
     """`head` matches what stands before the arguments, its group being the name; None: nothing is told
@@ -26,7 +29,7 @@ class CallText:
     def take(self, piece: str) -> str:
         """Take a piece; the bit of the arguments that it brought."""
         self.text += piece
-        if self.name is None and not self._find_name():
+        if self.name is None and not self._find_name(piece):
             return ""
         end = self._told
         while end < len(self.text) and not self._whole:
@@ -35,8 +38,10 @@ class CallText:
         said, self._told = self.text[self._told : end], end
         return said
 
-    def _find_name(self) -> bool:
-        found = self._head.match(self.text) if self._head is not None else None
+    def _find_name(self, piece: str) -> bool:
+        if self._head is None or len(self.text) - len(piece) > LONGEST_HEAD:
+            return False
+        found = self._head.match(self.text)
         if found is None:
             return False
         self.name = found.group(1)

@@ -73,14 +73,14 @@ class Reply:
         held, self._held = self._held, ""
         self._say(held.rstrip() if self._state == "reasoning" else held, step)
         if self._state == "call":
-            self._end_call(step)
+            self._end_call(step, "")
 
     def _enter(self, state: str) -> None:
         """Begin a part; `_markers` is what may end it, `_firsts` what these begin with."""
         syntax = self._syntax
         ends: dict[str, tuple[str | None, ...]] = {
             "reasoning": (syntax.answer,),
-            "call": (syntax.called,),
+            "call": (syntax.called or syntax.call,),  # without an end, the next call is the end of one
             "text": (syntax.thought, syntax.call if self._calls else None, *self._stop),
         }
         self._state = state
@@ -98,6 +98,8 @@ class Reply:
 
     def _next_marker(self) -> tuple[int, str] | None:
         """The first marker in what is held: the earliest, and of those that begin together the longest."""
+        if self._blank and self._state == "text":
+            self._held = self._held.lstrip()  # these blanks are the template's, and no stop string
         found = [
             (at, -len(marker), marker) for marker in self._markers if (at := self._held.find(marker)) >= 0
         ]
@@ -109,8 +111,8 @@ class Reply:
         stripped = self._state == "reasoning" or marker == self._syntax.call
         self._say(before.rstrip() if stripped else before, step)
         if self._state == "call":
-            self._end_call(step)
-        if self._state != "text":
+            self._end_call(step, marker if marker == self._syntax.called else "")
+        if self._state != "text" and marker != self._syntax.call:
             self._enter("text")
         elif marker == self._syntax.thought:
             self._enter("reasoning")
@@ -157,7 +159,7 @@ class Reply:
         self._index = next(self._indices)
         step.call(self._number, (self._index, "", f"call_{token_hex(12)}", name))
 
-    def _end_call(self, step: Step) -> None:
+    def _end_call(self, step: Step, end: str) -> None:
         """Say a call that could not be told before it was whole, or as text what turns out to be none."""
         if self._call.name is not None:
             return
@@ -165,7 +167,7 @@ class Reply:
         try:
             calls = self._syntax.read(text)
         except (ValueError, LookupError, AttributeError, RecursionError):
-            step.say(self._number, "text", f"{self._syntax.call}{text}{self._syntax.called or ''}")
+            step.say(self._number, "text", f"{self._syntax.call}{text}{end}")
             return
         for name, arguments in calls:
             self._begin_call(name, step)

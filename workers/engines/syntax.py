@@ -14,8 +14,10 @@ from typing import Any
 
 QUOTE = '<|"|>'
 BARE = re.compile(r"[^,:{}\[\]]+")
-HERMES_HEAD = re.compile(r'\s*\{\s*"name"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)')
-MISTRAL_HEAD = re.compile(r"\s*([\w.-]+)\s*(?:\[ARGS\])?\s*(?=\{)")
+HERMES_HEAD = re.compile(
+    r'\s*+\{\s*+"name"\s*+:\s*+"([^"\\]++)"\s*+,\s*+"(?:arguments|parameters)"\s*+:\s*+(?=\{)'
+)
+MISTRAL_HEAD = re.compile(r"\s*+([\w.-]++)\s*+(?:\[ARGS\]\s*+)?(?=\{)")
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 Calls = list[tuple[str, str]]

@@ -22,6 +22,10 @@ CHATML = (
 """For a model that brings no template, as llama.cpp does."""
 
 
+UNFIT = (TypeError, ValueError, LookupError, AttributeError)
+"""What a template raises that was written for other messages."""
+
+
 class PromptError(ValueError):
     """Raised when a template cannot make a prompt of these messages."""
 
@@ -51,7 +55,7 @@ class Template:
                 **self._special,
                 **body.get("chat_template_kwargs", {}),
             )
-        except (jinja2.TemplateError, TypeError, ValueError, LookupError, AttributeError) as error:
+        except (jinja2.TemplateError, RecursionError, *UNFIT) as error:
             raise PromptError(str(error)) from error
 
 
