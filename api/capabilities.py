@@ -57,7 +57,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
     invalid_request. Every request comes through here, so the usual one is told by a few comparisons.
     """
-    if not parsed.allow_remote and remote(model):
+    if not parsed.generation.allow_remote and remote(model):
         raise ApiError(
             f"model {model.name} runs on somebody else's machine: say `allow_remote: true` to send it there",
             code="remote_not_allowed",

@@ -79,6 +79,7 @@ class Generation:
     """What to generate: the one request form that every dialect parses into and every runtime understands.
 
     `tool_choice` is none, auto, required or the name of a tool. `thinking` is one of THINKING_MODES.
+    `allow_remote` lets it leave this house, if its model is elsewhere.
     """
 
     model: str
@@ -89,6 +90,7 @@ class Generation:
     thinking: str = "default"
     source_lang_code: str | None = None
     target_lang_code: str | None = None
+    allow_remote: bool = False
 
     def to_json(self) -> bytes:
         """The wire form."""
@@ -108,6 +110,7 @@ class Generation:
                 thinking=raw["thinking"],
                 source_lang_code=raw["source_lang_code"],
                 target_lang_code=raw["target_lang_code"],
+                allow_remote=raw.get("allow_remote", False),  # what was written before there was such
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

@@ -29,6 +29,9 @@ MOST_PENDING = 200_000
 MOST_AT_ONCE = 5_000
 """Events in one write: a longer script would keep everybody else waiting."""
 
+GATHER_S = 0.0005
+"""Between two writes: the requests of an engine's step speak one after another, and share the second one."""
+
 RETRY_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
 
@@ -81,9 +84,12 @@ class Flusher:
             self._wake.set()
 
     def _run(self) -> None:
+        written = 0.0
         while True:
             self._wake.wait()
             self._idle.clear()
+            if (early := written + GATHER_S - time.monotonic()) > 0:
+                time.sleep(early)
             self._wake.clear()
             runs: dict[str, Running] = {}
             said: dict[str, list[Delta]] = {}
@@ -97,6 +103,7 @@ class Flusher:
                     said.setdefault(run.claim.id, []).append(item)
             if said or releases:
                 self._write(runs, said, releases)
+                written = time.monotonic()
             if self._pending:
                 self._wake.set()
             self._idle.set()
@@ -105,7 +112,12 @@ class Flusher:
         entries = []
         for id, deltas in said.items():
             run = runs[id]
-            events = tuple(delta.encode() for delta in gathered(deltas))
+            try:
+                events = tuple(delta.encode() for delta in gathered(deltas))
+            except Exception:
+                logger.exception("%s said what cannot be written", id)
+                self._stop_run(run, "engine_error")
+                continue
             entries.append(Entry(id, run.claim.fence, run.number + 1, events))
             run.number += len(events)
         for id, verdict in self._persist(entries, releases).items():

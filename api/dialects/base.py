@@ -18,7 +18,6 @@ class ParsedRequest:
     """A request as the platform understands it.
 
     `echo` (plain JSON) is kept beside the event log: with it the answer can be rendered again by anybody.
-    `allow_remote` lets it leave this house, if its model is elsewhere.
     For errors that name their place: `conversation` is the field of the body that holds what was said
     (`input`, `messages`), `images` are where its images stand (`input[0].content[1]`).
     """
@@ -28,7 +27,6 @@ class ParsedRequest:
     stream: bool = False
     store: bool = False
     background: bool = False
-    allow_remote: bool = False
     conversation: str = "messages"
     images: tuple[str, ...] = ()
 

@@ -42,6 +42,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         thinking=thinking_of(body, body.get("reasoning_effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
+        allow_remote=bool(body.get("allow_remote")),
     )
     options = body.get("stream_options") or {}
     echo = {"include_usage": True} if options.get("include_usage") else {}
@@ -49,7 +50,6 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         generation,
         echo,
         bool(body.get("stream")),
-        allow_remote=bool(body.get("allow_remote")),
         images=tuple(images.places),
     )
 

@@ -92,6 +92,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         thinking=thinking_of(body, reasoning.get("effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
+        allow_remote=bool(body.get("allow_remote")),
     )
     store, background = body.get("store") is not False, bool(body.get("background"))
     if background and not store:
@@ -102,7 +103,6 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         bool(body.get("stream")),
         store,
         background,
-        allow_remote=bool(body.get("allow_remote")),
         conversation="messages" if body.get("input") is None else "input",
         images=tuple(images.places),
     )

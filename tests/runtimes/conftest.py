@@ -37,8 +37,9 @@ DEMO_MODEL = ROOT / "models" / "stoker-demo.gguf"
 
 
 def ask(text: str, **wishes: object) -> Generation:
-    """A request with one user message; wishes are fields of `Sampling` or of `Generation`."""
+    """A request of one message that may go anywhere; wishes are fields of `Sampling` or `Generation`."""
     sampling = {name: wishes.pop(name) for name in list(wishes) if name in Sampling.__dataclass_fields__}
+    wishes = {"allow_remote": True, **wishes}
     return Generation("model", (Message("user", text),), Sampling(**sampling), **wishes)
 
 

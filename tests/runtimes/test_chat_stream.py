@@ -135,3 +135,20 @@ def test_an_error_of_whoever_takes_the_deltas_is_his_own() -> None:
 
     with pytest.raises(KeyError):
         ChatStream(refuse).take(chunk({"content": "a"}))
+
+
+@pytest.mark.parametrize("index", [-1, 10**30, 1.5, "0", True])
+def test_a_call_with_a_number_that_is_none_is_unreadable(index: object) -> None:
+    chunk = {"choices": [{"delta": {"tool_calls": [{"index": index, "id": "a", "function": {"name": "f"}}]}}]}
+    with pytest.raises(GenerationError, match="cannot be read"):
+        ChatStream(lambda _delta: None).take(
+            orjson.dumps(chunk)
+            if index != 10**30
+            else b'{"choices":[{"delta":{"tool_calls":[{"index":1e30}]}}]}'
+        )
+
+
+def test_progress_that_is_no_number_counts_nothing() -> None:
+    stream = ChatStream(lambda _delta: None)
+    stream.take(b'{"choices":[],"prompt_progress":{"total":"x","cache":null}}')
+    assert (stream.usage.input_tokens, stream.usage.cached_tokens) == (0, 0)

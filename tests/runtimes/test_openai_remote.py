@@ -55,6 +55,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ftp://far.example/v1", "must look like https://host/v1"),
         ("http://far.example:http/v1", "must look like https://host/v1"),
         ("http://[::1/v1", "must look like https://host/v1"),
+        ("http://a..b/v1", "must look like https://host/v1"),
         (f"https://me:{KEY}@far.example/v1", "may hold no user"),
         (f"https://far.example/v1?key={KEY}", "may hold no user, query or fragment"),
     ],
@@ -411,6 +412,7 @@ def test_a_tool_is_called_and_its_result_is_read(launched: Launched) -> None:
             Message("tool", "rainy", tool_call_id="c1"),
         ),
         tools=(WEATHER,),
+        allow_remote=True,
     )
     assert "rainy" in launched.answer(told).text
 

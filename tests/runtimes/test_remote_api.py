@@ -40,7 +40,13 @@ def sent(start: Start, generation: Generation, models: object = None, **options:
 def test_a_server_gets_openais_own_fields_and_no_others(start: Start, api: str) -> None:
     """OpenAI refuses a request with any other."""
     generation = Generation(
-        "model", TALK, Sampling(9, 0.5, 0.9), tools=(TOOL,), thinking="enabled", target_lang_code="fr"
+        "model",
+        TALK,
+        Sampling(9, 0.5, 0.9),
+        tools=(TOOL,),
+        thinking="enabled",
+        target_lang_code="fr",
+        allow_remote=True,
     )
     body = sent(start, generation, api=api)
     if api == "responses":
@@ -88,7 +94,7 @@ def test_a_wish_to_think_is_told_where_it_is_configured(
 
 
 def test_earlier_thoughts_go_to_servers_that_read_them(start: Start) -> None:
-    body = sent(start, Generation("model", TALK), thinking=True)
+    body = sent(start, Generation("model", TALK, allow_remote=True), thinking=True)
     assert body["messages"][2] == {
         "role": "assistant",
         "content": "Hello",
@@ -98,7 +104,9 @@ def test_earlier_thoughts_go_to_servers_that_read_them(start: Start) -> None:
 
 @pytest.mark.parametrize("api", ["chat_completions", "responses"])
 def test_another_stoker_is_asked_in_its_own_words(start: Start, api: str) -> None:
-    generation = Generation("model", TALK, thinking="disabled", source_lang_code="de", target_lang_code="fr")
+    generation = Generation(
+        "model", TALK, thinking="disabled", source_lang_code="de", target_lang_code="fr", allow_remote=True
+    )
     body = sent(start, generation, STOKER, api=api, thinking=True)
     assert body["allow_remote"] is True
     assert body["thinking"] == "disabled"
@@ -134,6 +142,7 @@ def test_a_conversation_becomes_items(start: Start) -> None:
         ),
         tools=(TOOL, Tool("g")),
         tool_choice="g",
+        allow_remote=True,
     )
     body = sent(start, generation, api="responses", image_input=True)
     assert body["input"] == [
@@ -278,3 +287,10 @@ def test_a_failure_has_a_code_of_ours(start: Start, event: dict[str, Any], code:
 def test_thoughts_may_go_by_the_name_that_open_responses_gives_them(start: Start) -> None:
     answer = told(start, delta("reasoning", "thought"), *SAID)
     assert answer.deltas == [ReasoningDelta("thought"), TextDelta("a")]
+
+
+def test_a_request_that_allows_no_remote_model_goes_nowhere(start: Start) -> None:
+    """A worker may know of a move before the API does."""
+    with pytest.raises(GenerationError) as caught:
+        sent(start, Generation("model", TALK))
+    assert caught.value.code == "remote_not_allowed"

@@ -68,7 +68,7 @@ class Seat:
         self.until(lambda: self.fleet.row(name).state == "loaded")
 
     def admit(self, text: str, model: str = "alpha") -> str:
-        generation = Generation(model, (Message("user", text),))
+        generation = Generation(model, (Message("user", text),), allow_remote=True)
         id = f"resp_{os.urandom(6).hex()}"
         return self.ledger.admit(Ticket(id, "acme", model, "test", generation.to_json(), b"{}")).id
 

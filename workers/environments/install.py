@@ -53,6 +53,8 @@ def remove(runtimes: Path, environment: Environment) -> bool:
         return False
     with claimed(runtimes, environment.name):
         try:
+            if folder.is_symlink():
+                raise InstallError(f"{folder} is a symbolic link, not made by Stoker: remove it by hand")
             manifest.forget(folder)
             shutil.rmtree(folder)
             (runtimes / f"{environment.name}.log").unlink(missing_ok=True)

@@ -38,7 +38,7 @@ class GenerationError(EngineError):
     """Raised when one generation fails and the engine lives on.
 
     Codes: invalid_prompt, context_length_exceeded, unsupported_parameter, engine_error, engine_stalled,
-    remote_rate_limited, remote_unavailable.
+    remote_not_allowed, remote_rate_limited, remote_unavailable.
     """
 
 

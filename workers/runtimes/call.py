@@ -86,8 +86,10 @@ class Call:
             try:
                 return awaited.result(None if tick is None else TICK_S)
             except TimeoutError:
-                if tick is None or awaited.done():
+                if tick is None:
                     raise
+                if awaited.done():  # it came while the wait ended; or it is its own error
+                    return awaited.result()
                 tick()
 
     def _settle(self, awaited: Future[T], result: Any = None, error: BaseException | None = None) -> bool:

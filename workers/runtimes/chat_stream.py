@@ -22,6 +22,7 @@ REASONS = {
 }
 LONGEST_LINE = 16 * 1024 * 1024
 MOST_TOKENS = 2**31 - 1
+MOST_CALLS = 10_000
 
 
 def events(reads: Iterable[bytes]) -> Iterator[bytes]:
@@ -131,7 +132,9 @@ class ChatStream:
 
     def _index(self, call: dict[str, Any], id: str | None) -> int:
         """The call's number. Some servers give several calls the same one; their ids tell them apart."""
-        told = int(call.get("index") or 0)
+        told = call.get("index") or 0
+        if type(told) is not int or not 0 <= told <= MOST_CALLS:
+            raise TypeError(told)
         if id is None:
             return self._latest.get(told, told)
         if (told, id) not in self._calls:
@@ -142,7 +145,7 @@ class ChatStream:
 
     def _count(self, chunk: dict[str, Any]) -> None:
         if progress := chunk.get("prompt_progress"):  # llama-server, long before the usage
-            self._input, self._cached = progress["total"], progress["cache"]
+            self._input, self._cached = count(progress, "total") or 0, count(progress, "cache") or 0
         if usage := chunk.get("usage"):
             self._input = count(usage, "prompt_tokens") or 0
             self._output = count(usage, "completion_tokens")

@@ -38,6 +38,8 @@ class RemoteEngine:
 
     def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
         """See `Engine.generate`."""
+        if not generation.allow_remote:  # the API, which asks first, may know another configuration
+            raise GenerationError("remote_not_allowed", "the model has moved to somebody else's machine")
         body = self._api.body(generation)
         call = self._calls[id] = Call()
         answer = _Answer(self._options, self._server, self._api, call, emit)

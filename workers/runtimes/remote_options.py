@@ -80,6 +80,7 @@ def _address(url: str | None) -> tuple[str, str, int, str]:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
+        (host or "").encode("idna")  # as whoever looks it up will do
     except ValueError:
         host, port = None, None
     if host is None or parts.scheme not in DEFAULT_PORTS or not VISIBLE.fullmatch(url) or " " in url:
