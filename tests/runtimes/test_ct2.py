@@ -12,7 +12,7 @@ import pytest
 
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
-from tasks.wire import Generation, Tool
+from tasks.wire import Generation, Message, Sampling, Tool, ToolCall
 from tests.runtimes.conftest import Launched, Start, ask
 from tests.runtimes.contract import WEATHER, RuntimeContract, called
 from workers.runtimes.base import GenerationError, LoadError
@@ -25,6 +25,18 @@ TIME = Tool("get_time", "The time in a city.", WEATHER.parameters)
 def ct2(folder: Path, options: dict[str, Any] | None = None, **fields: Any) -> ModelDefinition:
     named = {f"ct2_{name}": value for name, value in {"threads": 1, **(options or {})}.items()}
     return ModelDefinition("model", "ct2", model_path=str(folder), options=named, **fields)
+
+
+def after_call(arguments: str) -> Generation:
+    """A conversation in which a call with these arguments was made."""
+    call = ToolCall("call", "get_weather", arguments)
+    messages = (
+        Message("user", "What is the weather in Oslo?"),
+        Message("assistant", "", tool_calls=(call,)),
+        Message("tool", "Sunny.", tool_call_id="call"),
+        Message("user", "What is the capital of Norway?"),
+    )
+    return Generation("model", messages, Sampling(max_tokens=8, temperature=0.0))
 
 
 def said(request: Generation, launched: Launched, at_once: int) -> list[str]:
@@ -97,6 +109,28 @@ class TestCt2(RuntimeContract):
         for _, thread in (*running, hot):
             thread.join()
         assert [answer.text for answer, _ in running] == alone * 2
+
+    @pytest.mark.parametrize("arguments", ['{"city":"\\ud800"}', '{"a":' * 3000 + "1" + "}" * 3000])
+    def test_arguments_of_a_strange_form_harm_no_one_else(self, shared: Launched, arguments: str) -> None:
+        other, thread = shared.begin(self.long(max_tokens=200), id="other")
+        try:
+            assert shared.answer(after_call(arguments)).finish is not None
+        except GenerationError as error:
+            assert error.code in ("invalid_prompt", "engine_error")  # noqa: PT017 - one of both is right
+        thread.join()
+        assert other.error is None
+
+    @pytest.mark.parametrize("wishes", [{"top_p": 1e-300}, {"temperature": 1e-300}, {"temperature": 1e-5}])
+    def test_wishes_too_small_for_the_library_take_the_best_token(
+        self, shared: Launched, wishes: dict[str, float]
+    ) -> None:
+        best = shared.answer(self.short(max_tokens=20)).text
+        assert shared.answer(self.short(**{"temperature": 2.0, "max_tokens": 20, **wishes})).text == best
+
+    def test_a_prompt_far_too_long_is_refused_without_a_count(self, shared: Launched) -> None:
+        with pytest.raises(GenerationError, match="does not fit: 4095 tokens fit") as caught:
+            shared.answer(ask("word " * 1_000_000))
+        assert caught.value.code == "context_length_exceeded"
 
     def test_a_short_request_does_not_wait_for_a_long_one(self, shared: Launched) -> None:
         long, thread = shared.begin(self.long(), id="long")
@@ -180,6 +214,25 @@ class TestTranslator(RuntimeContract):
         words = [list(numbers)[i * 7 % 5] for i in range(200)]
         answer = shared.answer(self.request("\n".join(words)))
         assert answer.text.split("\n") == [numbers[word] for word in words]
+
+    def test_a_text_without_sentences_comes_back_as_it_is(self, start: Start) -> None:
+        """It takes many turns of the loop, between which others are heard."""
+        launched = start(ct2(self.folder, {"task": "translate"}))
+        text = "1\n---\n\n" * 20_000
+        long, thread = launched.begin(self.request(text), id="numbers")
+        assert launched.answer(self.request("Good morning."), id="short").text == "Guten Morgen."
+        thread.join()
+        assert long.error is None
+        assert long.text == text
+
+    def test_a_text_without_sentences_can_be_cancelled(self, start: Start) -> None:
+        launched = start(ct2(self.folder, {"task": "translate"}))
+        long, thread = launched.begin(self.request("1\n" * 500_000), id="numbers")
+        assert long.spoke.wait(30)
+        launched.engine.cancel("numbers")
+        thread.join()
+        assert long.finish is not None
+        assert long.finish.reason == "cancelled"
 
     def test_a_sentence_that_is_too_long_is_cut(self, shared: Launched) -> None:
         answer = shared.answer(self.request(", ".join(["one", "two", "three"] * 150)))

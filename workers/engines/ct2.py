@@ -52,7 +52,10 @@ class Engine:
                 return
             while self._line and self._service.running < self._slots:
                 self._begin(*self._line.popleft(), step)
+            more = self._service.go_on(step)
             pause = self._service.batches.start()
+            if more:
+                pause = 0.0
             if step.frame:
                 self._pipe.write(step.frame)
 
@@ -71,6 +74,10 @@ class Engine:
             self._service.begin(number, request, step)
         except Refusal as refusal:
             step.error(number, refusal.code, str(refusal))
+        except Exception:  # whatever one request brings, the others are not to end with it
+            traceback.print_exc()
+            sys.stderr.flush()
+            step.error(number, "engine_error", "the engine cannot answer this request")
 
     def _cancel(self, number: int, step: Step) -> None:
         waiting = [entry for entry in self._line if entry[0] == number]

@@ -15,7 +15,7 @@ from typing import Any
 
 from .ct2_batches import Batches, Hear, Row
 from .ct2_service import LoadFailure, Refusal
-from .ct2_tokens import JsonTokens, Letters, limit_of, read_json, read_vocabulary
+from .ct2_tokens import JsonTokens, Letters, limit_of, longest_of, read_json, read_vocabulary, split_within
 from .reply import Reply
 from .step import Step
 from .syntax import Syntax, syntax_of
@@ -25,6 +25,9 @@ NEAR = 16  # tokens by which prompts of one batch may differ from the one that w
 NUCLEUS = (
     256  # most tokens that top_p looks at: sorting a whole vocabulary for each is slow, on a GPU refused
 )
+# the library counts in 32 or 16 bits and fails where these become 0; what is less takes the best token
+LEAST_TOP_P = 1e-6
+LEAST_TEMPERATURE = 1e-3
 USUAL_CONTEXT = 4096
 UNKNOWN_SHARE = 0.05
 COPY = "ct2-transformers-converter --copy_files tokenizer.json tokenizer_config.json generation_config.json"
@@ -66,6 +69,7 @@ class Generations:
         vocabulary = read_vocabulary(folder)
         _check(self._tokens, vocabulary)
         self._vocabulary_size = len(vocabulary)
+        self._longest = longest_of(vocabulary)
         self._defaults = read_json(folder / "generation_config.json")
         self._ends = frozenset(_ends(folder, self._defaults, self._tokens)) & vocabulary
         if not self._ends:
@@ -86,10 +90,12 @@ class Generations:
     def begin(self, number: int, request: dict[str, Any], step: Step) -> None:
         """See `Service.begin`."""
         text, opening = self._prompt(request)
-        tokens = self._tokens.split(text)
+        fit = self.context - 1
+        tokens = split_within(self._tokens, text, fit, self._longest)
+        if tokens is None:
+            raise Refusal("context_length_exceeded", f"the prompt does not fit: {fit} tokens fit")
         room = self.context - len(tokens)
         if room < 1:
-            fit = self.context - 1
             raise Refusal("context_length_exceeded", f"the prompt has {len(tokens)} tokens; {fit} fit")
         limit = min(room, request.get("max_tokens", room))
         row = Prompt(number, tokens, limit, sampling=self._sampling(request))
@@ -97,9 +103,13 @@ class Generations:
         thinks = thought is not None and text.rstrip().endswith(thought)
         calls = "tools" in request
         reply = Reply(number, self._syntax, request.get("stop", ()), calls=calls, thinking=thinks)
-        self._answers[number] = Answer(row, reply, Letters(self._tokens, self._syntax.markers))
         reply.take(opening, step, 0)
+        self._answers[number] = Answer(row, reply, Letters(self._tokens, self._syntax.markers))
         self.batches.add(row)
+
+    def go_on(self, step: Step) -> bool:  # noqa: ARG002 - a prompt is taken at once
+        """See `Service.go_on`."""
+        return False
 
     def cancel(self, number: int, step: Step) -> None:
         """See `Service.cancel`."""
@@ -174,7 +184,7 @@ class Generations:
         top_k: int = self._defaults.get("top_k") or 0
         if not 0 <= temperature <= 100 or not 0 <= top_p <= 1:
             raise Refusal("invalid_prompt", "temperature is at least 0, and top_p lies between 0 and 1")
-        if temperature == 0 or top_p == 0 or top_k == 1:
+        if temperature < LEAST_TEMPERATURE or top_p < LEAST_TOP_P or top_k == 1:
             return Sampling()
         if top_p < 1:
             top_k = min(top_k or NUCLEUS, NUCLEUS)

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 # ruff: noqa: RUF001 - the marks of other scripts are meant
+BREAKS = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
+LINE = re.compile(rf"[^{BREAKS}]*(?:\r\n|[{BREAKS}]|\Z)")  # those of str.splitlines
 BEGIN = re.compile(r"\s*(?:[-*•–]\s+|\d{1,3}[.)]\s+)?")  # indentation and the mark of a list
-END = re.compile(r"[.!?…]+[\"'”’»)\]]*(\s+)|[。！？]+[”’」』）]*(\s*)")
+END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(\s+)|[。！？]+[”’」』）]*(\s*)")
 NO_END = re.compile(r"(?:^|[\s(\"'„“«])(?:\w|\d{1,2}|(?:\w\.)+\w)\.$")  # an initial, an ordinal, z.B., e.g.
+WORD = re.compile(r"\b(\w+)\.$")
+BEFORE = 40  # letters before an end that tell whether it is one
+MOST = 2000  # letters of a sentence; longer ones are cut before anyone counts their tokens
 ABBREVIATIONS = (
     *("bzw", "ca", "dr", "etc", "evtl", "fig", "ggf", "hr", "inkl", "jr", "mr", "mrs", "ms", "mt", "nr"),
     *("prof", "resp", "sr", "st", "str", "usw", "vgl", "vs"),
@@ -24,12 +28,13 @@ Piece = tuple[str, str]
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """The sentences of a text. All pieces, joined, are the text."""
-    for line in text.splitlines(keepends=True):
+    """The sentences of a text, found as they are asked for. All pieces, joined, are the text."""
+    for found in LINE.finditer(text):
+        line = found.group()
         indented = BEGIN.match(line)
         begin = indented.end() if indented else 0
         body = line[begin:].rstrip()
-        if begin or not body:
+        if line and (begin or not body):
             yield "", line[:begin] if body else line
         if body:
             yield from _sentences(body, line[begin + len(body) :])
@@ -51,25 +56,46 @@ def halves(sentence: str) -> tuple[Piece, Piece]:
 
 
 def _sentences(body: str, behind: str) -> Iterator[Piece]:
-    ends = [found for found in END.finditer(body) if found.end() < len(body) and _is_end(body, found)]
-    cuts = [
-        (0, 0),
-        *((found.end() - len(_gap(found)), found.end()) for found in ends),
-        (len(body), len(body)),
-    ]
-    for (_, begin), (end, after) in pairwise(cuts):
-        gap = body[end:after] if after < len(body) else behind
-        sentence = body[begin:end]
-        yield ("", sentence + gap) if not any(map(str.isalpha, sentence)) else (sentence, gap)
+    begin = 0
+    for found in END.finditer(body):
+        end = found.end() - len(_gap(found))
+        if found.end() < len(body) and _is_end(body, end, found.end()):
+            yield from _slices(body[begin:end], _gap(found))
+            begin = found.end()
+    yield from _slices(body[begin:], behind)
+
+
+def _slices(sentence: str, behind: str) -> Iterator[Piece]:
+    """A sentence, or if it is too long, parts of it."""
+    begin = 0
+    while len(sentence) - begin > MOST:
+        end, after = _last_cut(sentence[begin : begin + MOST])
+        yield _piece(sentence[begin : begin + end], sentence[begin + end : begin + after])
+        begin += after
+    yield _piece(sentence[begin:], behind)
+
+
+def _last_cut(window: str) -> tuple[int, int]:
+    """Where to cut in the second half of a window: the end of the one part, the beginning of the other."""
+    for pattern in MIDDLES:
+        found = [*re.compile(pattern).finditer(window, len(window) // 2)]
+        if found:
+            return found[-1].start() + len(found[-1].group().rstrip()), found[-1].end()
+    return len(window), len(window)
+
+
+def _piece(sentence: str, gap: str) -> Piece:
+    return (sentence, gap) if any(map(str.isalpha, sentence)) else ("", sentence + gap)
 
 
 def _gap(found: re.Match[str]) -> str:
     return found.group(1) or found.group(2) or ""
 
 
-def _is_end(body: str, found: re.Match[str]) -> bool:
-    if body[found.end()].islower():
+def _is_end(body: str, end: int, after: int) -> bool:
+    """Whether a sentence ends at `end`, where the next would begin at `after`."""
+    if body[after].islower():
         return False
-    before = body[: found.end()].rstrip()
-    word = re.search(r"(\w+)\.$", before)
-    return not NO_END.search(before) and not (word and word.group(1).lower() in ABBREVIATIONS)
+    begin = max(0, end - BEFORE)
+    word = WORD.search(body, begin, end)
+    return not NO_END.search(body, begin, end) and not (word and word.group(1).lower() in ABBREVIATIONS)

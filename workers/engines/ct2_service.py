@@ -38,7 +38,11 @@ class Service(Protocol):
         ...
 
     def begin(self, number: int, request: dict[str, Any], step: Step) -> None:
-        """Take a request. Raises `Refusal`."""
+        """Take a request. Raises `Refusal`; whatever else it raises, nothing is left of the request."""
+        ...
+
+    def go_on(self, step: Step) -> bool:
+        """Do a few milliseconds of the work that is left of long requests; true while there is more."""
         ...
 
     def cancel(self, number: int, step: Step) -> None:

@@ -14,6 +14,10 @@ MOST_POSITIONS = 10_000_000  # what those tokenizers say that know no limit lies
 VOCABULARIES = ("vocabulary", "shared_vocabulary", "source_vocabulary", "target_vocabulary")
 
 
+LETTERS = 4  # of a usual token
+SHORTEST = 16  # bytes that the longest token of a vocabulary has at least
+
+
 class Tokens(Protocol):
     """One model's tokenizer."""
 
@@ -49,7 +53,7 @@ class JsonTokens:
 
     def split(self, text: str) -> list[str]:
         """See `Tokens.split`."""
-        tokens: list[str] = self._tokenizer.encode(text, add_special_tokens=False).tokens
+        tokens: list[str] = self._tokenizer.encode(whole(text), add_special_tokens=False).tokens
         return tokens
 
     def join(self, tokens: Sequence[str]) -> str:
@@ -75,7 +79,7 @@ class PieceTokens:
 
     def split(self, text: str) -> list[str]:
         """See `Tokens.split`."""
-        tokens: list[str] = self._source.encode(text, out_type=str)
+        tokens: list[str] = self._source.encode(whole(text), out_type=str)
         return tokens
 
     def join(self, tokens: Sequence[str]) -> str:
@@ -117,6 +121,33 @@ class Letters:
     def _text(self) -> str:
         before = self._tokens.join(self._read)
         return self._tokens.join([*self._read, *self._new])[len(before) :]
+
+
+def whole(text: str) -> str:
+    """A text without the halves of UTF-16 letters, which JSON can name and no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def longest_of(vocabulary: Collection[str]) -> int:
+    """The bytes of the longest token."""
+    return max((len(token.encode("utf-8", "replace")) for token in vocabulary), default=0)
+
+
+def split_within(tokens: Tokens, text: str, most: int, longest: int) -> list[str] | None:
+    """The tokens of a text, be they more than `most` or not; None for a text that has far more.
+
+    That is found out without reading all of it: from its bytes, of which a token has at most `longest`, and
+    from how many tokens its beginning has.
+    """
+    if len(text.encode("utf-8", "replace")) > most * max(longest, SHORTEST):
+        return None
+    size = LETTERS * most
+    while size < len(text):
+        # where the beginning is cut there may be some tokens more than the whole has there
+        if len(tokens.split(text[:size])) > most + most // 8 + SHORTEST:
+            return None
+        size *= 2
+    return tokens.split(text)
 
 
 def read_vocabulary(folder: Path) -> set[str]:

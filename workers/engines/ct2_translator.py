@@ -8,6 +8,7 @@ sentence leaves when it is whole.
 from __future__ import annotations
 
 import sys
+import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +19,25 @@ from .ct2_batches import Batches, Hear, Row
 from .ct2_languages import Languages, UnknownLanguage, languages, listed, same_language
 from .ct2_segments import Piece, halves, pieces
 from .ct2_service import LoadFailure, Refusal
-from .ct2_tokens import JsonTokens, Letters, PieceTokens, Tokens, limit_of, read_json, read_vocabulary
+from .ct2_tokens import (
+    JsonTokens,
+    Letters,
+    PieceTokens,
+    Tokens,
+    limit_of,
+    longest_of,
+    read_json,
+    read_vocabulary,
+    split_within,
+    whole,
+)
 from .reply import Reply
 from .step import Step
 from .syntax import PLAIN
 
 AT_ONCE = 16  # sentences of one request; the next ones have their turn when these are translated
+LETTERS = 4000  # read at a time, before the loop hears the others again
+PIECE_LETTERS = 8  # that a piece without any costs
 LONGEST = 256  # tokens of one sentence
 MARKS = 4  # what may stand around it
 USUAL_POSITIONS = 512
@@ -63,6 +77,8 @@ class Translation:
     limit: int | None
     reply: Reply
     parts: deque[Part] = field(default_factory=deque)
+    read: bool = False
+    """No piece is left."""
     input_tokens: int = 0
     said: int = 0
     cut: bool = False
@@ -75,6 +91,7 @@ class Translations:
         self._translator = translator
         self._tokens: Tokens = _tokenizer(folder)
         vocabulary = read_vocabulary(folder)
+        self._longest = longest_of(vocabulary)
         self._languages: Languages = languages(vocabulary)
         self._hidden = frozenset((END, *self._languages.marks.values()))
         self._beams: int = options["beam_size"]
@@ -86,6 +103,7 @@ class Translations:
         self.context: int | None = options["n_ctx"]
         self.batches = Batches(self._run, lambda _oldest, _row: True)
         self._translations: dict[int, Translation] = {}
+        self._unread: deque[int] = deque()  # those with no sentence under way
         self._parts: dict[Sentence, Part] = {}
 
     @property
@@ -97,16 +115,28 @@ class Translations:
         """See `Service.try_it`."""
         self._run([Sentence(0, [*self._tokens.split("Hello"), END], 1)], lambda *_: True)
 
-    def begin(self, number: int, request: dict[str, Any], step: Step) -> None:
+    def begin(self, number: int, request: dict[str, Any], step: Step) -> None:  # noqa: ARG002 - see `go_on`
         """See `Service.begin`."""
-        text = request["text"]
-        if self.context is not None and (size := len(self._tokens.split(text))) > self.context:
-            raise Refusal("context_length_exceeded", f"the text has {size} tokens; {self.context} fit")
+        text = whole(request["text"])
+        self._check_size(text)
         source, prefix = self._marks(request.get("source"), request.get("target"))
         reply = Reply(number, PLAIN, request.get("stop", ()))
         translation = Translation(pieces(text), source, prefix, request.get("max_tokens"), reply)
         self._translations[number] = translation
-        self._advance(number, step)
+        self._unread.append(number)
+
+    def go_on(self, step: Step) -> bool:
+        """See `Service.go_on`."""
+        if self._unread and (number := self._unread.popleft()) in self._translations:
+            try:
+                self._begin_parts(number, self._translations[number])
+                self._advance(number, step)
+            except Exception:  # whatever one text brings, the others are not to end with it
+                traceback.print_exc()
+                sys.stderr.flush()
+                self._forget(number)
+                step.error(number, "engine_error", "the engine cannot translate this text")
+        return bool(self._unread)
 
     def cancel(self, number: int, step: Step) -> None:
         """See `Service.cancel`."""
@@ -129,9 +159,9 @@ class Translations:
         self._advance(row.number, step)
 
     def _advance(self, number: int, step: Step) -> None:
-        """Say what is known, in order; begin the next sentences when these are said, or end it."""
+        """Say what is known, in order; when all of it is said, let the next sentences begin, or end it."""
         translation = self._translations[number]
-        while translation.parts or self._begin_parts(number, translation):
+        while translation.parts:
             part = translation.parts[0]
             reason = self._say(translation, part, step)
             if reason is not None:
@@ -145,6 +175,9 @@ class Translations:
             if translation.reply.take(part.letters.rest() + part.gap, step, 0):
                 self._end(number, "stop", step)
                 return
+        if not translation.read:
+            self._unread.append(number)
+            return
         translation.reply.finish(step)
         self._end(number, "length" if translation.cut else "stop", step)
 
@@ -164,22 +197,26 @@ class Translations:
                 return "length"
         return None
 
-    def _begin_parts(self, number: int, translation: Translation) -> bool:
-        """Put the next sentences in line; false when there are none."""
-        begun = 0
-        while begun < AT_ONCE and (piece := next(translation.pieces, None)) is not None:
+    def _begin_parts(self, number: int, translation: Translation) -> None:
+        """Put the next sentences in line, as many as may be read at a time."""
+        begun = letters = 0
+        while begun < AT_ONCE and letters < LETTERS:
+            piece = next(translation.pieces, None)
+            if piece is None:
+                translation.read = True
+                return
+            letters += PIECE_LETTERS + len(piece[0])
             for text, gap, tokens in self._cut(*piece):
                 row = None
                 if text:
-                    whole = [*translation.source, *tokens, *([] if self._adds_end else [END])]
+                    asked = [*translation.source, *tokens, *([] if self._adds_end else [END])]
                     longest = min(3 * len(tokens) + 20, self._positions - MARKS)
                     row = Sentence(
-                        number, whole, longest + len(translation.prefix), prefix=translation.prefix
+                        number, asked, longest + len(translation.prefix), prefix=translation.prefix
                     )
-                    translation.input_tokens += len(whole)
+                    translation.input_tokens += len(asked)
                     begun += 1
                 self._add(translation, row, gap)
-        return bool(translation.parts)
 
     def _add(self, translation: Translation, row: Sentence | None, gap: str) -> None:
         part = Part(row, gap, Letters(self._tokens), over=row is None)
@@ -208,6 +245,17 @@ class Translations:
             if part.row is not None:
                 del self._parts[part.row]
                 self.batches.drop(part.row)
+
+    def _check_size(self, text: str) -> None:
+        """Raise `Refusal` for a text of more tokens than the operator allows."""
+        if self.context is None:
+            return
+        tokens = split_within(self._tokens, text, self.context, self._longest)
+        if tokens is None:
+            raise Refusal("context_length_exceeded", f"the text does not fit: {self.context} tokens fit")
+        if len(tokens) > self.context:
+            told = f"the text has {len(tokens)} tokens; {self.context} fit"
+            raise Refusal("context_length_exceeded", told)
 
     def _marks(self, source: str | None, target: str | None) -> tuple[list[str], list[str]]:
         """What stands before each sentence, and how each translation begins. Raises `Refusal`."""
