@@ -18,7 +18,7 @@ from tasks.wire import Generation
 from workers.process import REASON_S, EngineProcess
 from workers.runtimes.base import Emit, EngineError, Finish, GenerationError
 from workers.runtimes.call import Call
-from workers.runtimes.chat_stream import ChatStream, events
+from workers.runtimes.chat_stream import ChatStream, events, failed
 
 LOOPBACK = "127.0.0.1"
 PATH = "/v1/chat/completions"
@@ -57,10 +57,14 @@ class Address:
 
 @dataclass(frozen=True)
 class Manners:
-    """What one kind of server wants: a request's body, and what its refusal (status, body) means."""
+    """What one kind of server wants: a request's body, and what its refusal (status, body) means.
+
+    `failure` reads an error that it tells in the middle of its answer.
+    """
 
     body: Callable[[Generation], bytes]
     refusal: Callable[[int, bytes], GenerationError]
+    failure: Callable[[Any], GenerationError] = failed
 
 
 class HttpEngine:
@@ -81,7 +85,7 @@ class HttpEngine:
         """See `Engine.generate`."""
         body = self._manners.body(generation)
         call = self._calls[id] = Call()
-        stream = ChatStream(emit)
+        stream = ChatStream(emit, self._manners.failure)
         try:
             self._answer(call, body, stream)
         except (OSError, HTTPException) as error:

@@ -8,8 +8,14 @@ from importlib import import_module
 from workers.runtimes.base import Runtime
 
 ADAPTERS = {
+    "ct2": "workers.runtimes.ct2:Ct2Runtime",
+    "exllamav3": "workers.runtimes.exllamav3:Exllamav3Runtime",
+    "llama_cpp": "workers.runtimes.llama_cpp:LlamaCppRuntime",
     "llama_server": "workers.runtimes.llama_server:LlamaServerRuntime",
+    "openai_remote": "workers.runtimes.openai_remote:OpenAIRemoteRuntime",
     "stub": "workers.runtimes.stub:StubRuntime",
+    "vllm": "workers.runtimes.vllm:VllmRuntime",
+    "vllm_serve": "workers.runtimes.vllm_serve:VllmServeRuntime",
 }
 
 

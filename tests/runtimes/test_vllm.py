@@ -1,0 +1,157 @@
+"""vLLM, in a process of ours and as its own server: the contract, and the death of an engine's core."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from config.settings import ModelDefinition
+from streams.events import ToolCallDelta
+from tasks.wire import Generation, Message, Sampling, Tool
+from tests.runtimes.conftest import Launched, Start, ask, group_is_gone
+from tests.runtimes.contract import WEATHER, RuntimeContract, called
+from workers.runtimes.base import EngineLost, GenerationError, LoadError
+
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(400)]
+
+NORWAY = (
+    Message("user", "What is the capital of Norway?"),
+    Message("assistant", "The capital of Norway is Oslo."),
+)
+"""What was said before: so a prompt fills a block of the cache, for only whole ones are found again."""
+
+DEATH_S = 10.0
+CORE = "VLLM::EngineCor"
+LISTENING = "0A"
+LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
+
+
+class VllmContract(RuntimeContract):
+    checkpoint: Path
+    load_s = 150.0
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def prepared(cls, demo_checkpoint: Path) -> None:
+        cls.checkpoint = demo_checkpoint
+
+    def model(self, **fields: object) -> ModelDefinition:
+        options = {
+            "vllm_max_model_len": 2048,
+            "vllm_kv_cache_memory_bytes": 64 << 20,
+            "vllm_chat_template_kwargs": {"enable_thinking": False},
+        }
+        named = {"model_path": str(self.checkpoint), "prompt_format": "qwen3_template", "options": options}
+        return ModelDefinition("model", self.backend, **{**named, **fields})
+
+    def short(self, **wishes: object) -> Generation:
+        said = (*NORWAY, Message("user", "Count to twenty."))
+        return Generation("model", said, Sampling(**{"temperature": 0.0, **wishes}))
+
+    def long(self, **wishes: object) -> Generation:
+        return ask("Count to one hundred.", **{"temperature": 0.0, **wishes})
+
+    def too_long(self) -> Generation:
+        return ask("word " * 3000)
+
+    def thinking(self) -> Generation:
+        return ask("Think: what is 3+4?", thinking="enabled", temperature=0.0)
+
+    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+        request = ask("What is the weather in Oslo?", tools=(WEATHER,), temperature=0.0)
+        assert called(shared, request) == ("get_weather", {"city": "Oslo"})
+
+    def test_a_tool_that_is_chosen_is_called(self, shared: Launched) -> None:
+        other = Tool("get_time", "The time in a city.", WEATHER.parameters)
+        wishes = {"tools": (WEATHER, other), "tool_choice": "get_time", "temperature": 0.0}
+        name, arguments = called(shared, ask("What is the weather in Oslo?", max_tokens=400, **wishes))
+        assert name == "get_time"
+        assert isinstance(arguments, dict)
+        assert list(arguments) == ["city"]
+
+    def test_a_tool_is_called_only_when_there_is_a_reason(self, shared: Launched) -> None:
+        answer = shared.answer(ask("What is the capital of Norway?", tools=(WEATHER,), temperature=0.0))
+        assert answer.text == "The capital of Norway is Oslo."
+        assert not [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
+
+    def test_letters_of_all_scripts_stay_whole(self, shared: Launched) -> None:
+        """A hot model says bytes that are parts of letters; none may leave as half a letter."""
+        answer = shared.answer(ask("Say anything.", temperature=2.0, seed=3, max_tokens=400))
+        assert all(delta.text.encode("utf-8").decode("utf-8") == delta.text for delta in answer.deltas)
+
+    def test_the_context_in_force_is_that_of_one_request(self, shared: Launched) -> None:
+        assert shared.engine.context == 2048
+        with pytest.raises(GenerationError, match=r"the prompt has (3011|at least 2049) tokens; 2047"):
+            shared.answer(self.too_long())
+        answer = shared.answer(self.short(max_tokens=100_000))  # more than there is room for
+        assert answer.finish is not None
+        assert answer.finish.reason == "stop"
+
+    def test_it_can_be_reached_from_this_machine_only(self, shared: Launched) -> None:
+        assert listening(shared.engine.pid) <= set(LOOPBACK)
+
+    def test_an_engine_whose_core_dies_is_lost(self, start: Start) -> None:
+        launched = start(self.model())
+        answer, thread = launched.begin(self.long())
+        assert answer.spoke.wait(10)
+        os.kill(core_of(launched.engine.pid), signal.SIGKILL)
+        thread.join(DEATH_S)
+        assert isinstance(answer.error, EngineLost)
+        assert answer.error.code == "engine_crashed"
+        assert launched.exits.get(timeout=DEATH_S).expected is False
+        assert group_is_gone(launched.engine.pid)
+
+
+class TestVllm(VllmContract):
+    backend = "vllm"
+
+    def test_a_model_that_vllm_does_not_know_is_named(self, start: Start, tmp_path: Path) -> None:
+        folder = Path(shutil.copytree(self.checkpoint, tmp_path / "unknown"))
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "architectures": ["NobodyForCausalLM"]}))
+        with pytest.raises(LoadError) as caught:
+            start(self.model(model_path=str(folder)))
+        assert str(caught.value) == "vLLM does not know the architecture of this model (NobodyForCausalLM)"
+
+
+class TestVllmServe(VllmContract):
+    backend = "vllm_serve"
+
+
+def members(group: int) -> dict[int, str]:
+    """The processes of a group, by name."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if int(rest.split()[2]) == group:
+            found[int(stat.parent.name)] = name
+    return found
+
+
+def core_of(engine: int | None) -> int:
+    """The process of an engine's core."""
+    assert engine is not None
+    return next(pid for pid, name in members(engine).items() if name == CORE)
+
+
+def listening(engine: int | None) -> set[str]:
+    """The addresses at which an engine's processes listen, as the kernel writes them."""
+    assert engine is not None
+    sockets = {
+        str(link.readlink()) for pid in members(engine) for link in Path(f"/proc/{pid}/fd").iterdir() if link
+    }
+    addresses = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{engine}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == LISTENING and f"socket:[{fields[9]}]" in sockets:
+                addresses.add(fields[1].partition(":")[0])
+    return addresses

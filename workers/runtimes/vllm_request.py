@@ -1,0 +1,17 @@
+"""The body of a chat completion as vLLM likes it, over the pipe or over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.wire import Generation
+from workers.runtimes.chat_request import chat_body
+
+
+def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+    """`chat_body`, and: a call that must come keeps to its tool's schema. Raises `GenerationError`."""
+    body = chat_body(generation, prompt_format)
+    if body.get("tool_choice") == "required":
+        for tool in body["tools"]:
+            tool["function"]["strict"] = True
+    return body

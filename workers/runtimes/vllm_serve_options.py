@@ -1,0 +1,126 @@
+"""What only a managed `vllm serve` may be told, and the command and the environment that come of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.settings import ROOT, ModelDefinition
+from workers.environments import EnvironmentMissing, interpreter
+from workers.runtimes.http_engine import LOOPBACK
+from workers.runtimes.vllm_options import VllmOptions, refused
+
+PREFIX = "vllm_serve_"
+MODULE = "vllm.entrypoints.openai.api_server"
+
+OURS = (
+    "--host",
+    "--port",
+    "--uds",
+    "--api-key",
+    "--model",
+    "--served-model-name",
+    "--max-num-seqs",
+    "--headless",
+)
+UNSAFE = (
+    *("--config", "--middleware", "--root-path", "--grpc", "--tool-server"),
+    *("--ssl-keyfile", "--ssl-certfile", "--ssl-ca-certs"),
+    *("--allowed-local-media-path", "--trust-request-chat-template", "--trust-request-mm-kwargs"),
+)
+"""Flags that `extra_args` may not hold, nor a beginning of them: what we set ourselves, and what would open
+the server, take it from us, or let a request reach this machine's files."""
+
+
+OUR_VARIABLES = ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE")
+"""Variables that `environment` may not hold: the key, and what opens paths that ask for none."""
+
+
+@dataclass(frozen=True)
+class VllmServeOptions:
+    """The options of a `vllm_serve` model, read.
+
+    `program` is what starts a server when the model follows it; `environment` lacks the key.
+    """
+
+    vllm: VllmOptions
+    program: tuple[str, ...]
+    environment: dict[str, str]
+    extra_args: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: ModelDefinition, slots: int, environments: Path) -> VllmServeOptions:
+        """Read a model's options and look for its program. Raises `LoadError` (load_failed)."""
+        given = {name: value for name, value in model.options.items() if value is not None}
+        vllm = VllmOptions.of(model, slots)
+        extra = tuple(given.get(PREFIX + "extra_args", ()))
+        for argument in extra:
+            _check(argument)
+        library_path = given.get(PREFIX + "library_path")
+        environment = {**vllm.environment, **_libraries(library_path)}
+        for name, value in given.get(PREFIX + "environment", {}).items():
+            if name in OUR_VARIABLES:
+                raise refused(f"{PREFIX}environment may not hold {name}")
+            if not isinstance(value, str):
+                raise refused(f"{name} in {PREFIX}environment must be text")
+            environment[name] = value
+        return cls(
+            vllm, _program(given.get(PREFIX + "binary"), vllm.python, environments), environment, extra
+        )
+
+    @property
+    def served(self) -> str:
+        """The model's name there."""
+        return str(self.vllm.engine["served_model_name"])
+
+    def argv(self, port: int) -> list[str]:
+        """The command of a server on the loopback interface."""
+        return [
+            *(*self.program, self.vllm.engine["model"], "--host", LOOPBACK, "--port", str(port)),
+            *self.vllm.flags(),
+            *("--enable-prompt-tokens-details", "--disable-uvicorn-access-log"),
+            *self.extra_args,
+        ]
+
+
+def _check(argument: str) -> None:
+    flag = argument.partition("=")[0].replace("_", "-")
+    if len(flag) > 2 and any(other.startswith(flag) for other in OURS + UNSAFE):
+        raise refused(f"{PREFIX}extra_args may not hold {argument.partition('=')[0]}")
+
+
+def _libraries(folder: str | None) -> dict[str, str]:
+    if folder is None:
+        return {}
+    path = ROOT / Path(folder).expanduser()
+    if not path.is_dir():
+        raise refused(f"{path} is no folder: correct {PREFIX}library_path")
+    inherited = os.environ.get("LD_LIBRARY_PATH")
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [str(path), inherited]))}
+
+
+def _program(binary: str | None, python: str | None, environments: Path) -> tuple[str, ...]:
+    """The configured program; else the one beside the Python, where it works; else its module."""
+    if binary is not None:
+        found = shutil.which(binary)
+        if found is None:
+            raise refused(f"there is no program {binary}: correct {PREFIX}binary, or leave it out")
+        return found, "serve"
+    try:
+        interpreting = interpreter(environments, "vllm_serve", python)
+    except EnvironmentMissing as error:
+        raise refused(f"{error}, or set {PREFIX}binary") from error
+    program = interpreting.with_name("vllm")
+    if program.exists() and _is_called_vllm(interpreting):
+        return str(program), "serve"
+    return str(interpreting), "-I", "-m", MODULE, "--model"
+
+
+def _is_called_vllm(python: Path) -> bool:
+    """Whether the library is installed under its own name: the program looks itself up by it, and a build for
+    the CPU has another."""
+    found: Sequence[Path] = list(python.parent.parent.glob("lib/python3*/site-packages/vllm-*.dist-info"))
+    return bool(found)
