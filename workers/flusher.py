@@ -46,6 +46,7 @@ class Flusher:
         self._ledger = ledger
         self._stop_run = stop_run
         self._pending: deque[tuple[Running, Delta | Release]] = deque()
+        self._hurry = threading.Event()
         self._wake = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
@@ -67,6 +68,7 @@ class Flusher:
     def end(self, run: Running, release: Release) -> None:
         """Queue a generation's end, behind all that it said."""
         self._put(run, release)
+        self._hurry.set()
 
     def wait_idle(self, timeout_s: float) -> bool:
         """Wait until everything said so far is written."""
@@ -89,7 +91,8 @@ class Flusher:
             self._wake.wait()
             self._idle.clear()
             if (early := written + GATHER_S - time.monotonic()) > 0:
-                time.sleep(early)
+                self._hurry.wait(early)  # not for an end: a client waits for it, and so does the next request
+            self._hurry.clear()
             self._wake.clear()
             runs: dict[str, Running] = {}
             said: dict[str, list[Delta]] = {}

@@ -12,7 +12,7 @@ import pytest
 from config.settings import ROOT
 
 TARGETS = {
-    *("up", "test", "test-runtimes", "test-gpu", "runtimes", "lint", "bench"),
+    *("up", "test", "test-runtimes", "test-gpu", "runtimes", "lint", "bench", "bench-engines"),
     *("openapi", "demo-model", "lock", "clean"),
 }
 
