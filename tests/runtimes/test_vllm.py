@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.wire import Generation, Message, Sampling, Tool
 from tests.runtimes.conftest import Launched, Start, ask, group_is_gone
-from tests.runtimes.contract import WEATHER, RuntimeContract, called
+from tests.runtimes.contract import STORY, WEATHER, RuntimeContract, called
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(400)]
@@ -54,7 +55,12 @@ class VllmContract(RuntimeContract):
         return Generation("model", said, Sampling(**{"temperature": 0.0, **wishes}))
 
     def long(self, **wishes: object) -> Generation:
-        return ask("Count to one hundred.", **{"temperature": 0.0, **wishes})
+        """Whatever the demo model knows, a grammar makes it go on: a call whose argument is long."""
+        call = {"tools": (STORY,), "tool_choice": "required", "temperature": 0.0}
+        return ask("Tell me a story.", **{"max_tokens": 1800, **call, **wishes})
+
+    def measured(self) -> Generation:
+        return ask("Count to one hundred.", temperature=0.0, max_tokens=100)
 
     def too_long(self) -> Generation:
         return ask("word " * 3000)
@@ -145,9 +151,10 @@ def core_of(engine: int | None) -> int:
 def listening(engine: int | None) -> set[str]:
     """The addresses at which an engine's processes listen, as the kernel writes them."""
     assert engine is not None
-    sockets = {
-        str(link.readlink()) for pid in members(engine) for link in Path(f"/proc/{pid}/fd").iterdir() if link
-    }
+    sockets = set()
+    for link in (link for pid in members(engine) for link in Path(f"/proc/{pid}/fd").iterdir()):
+        with suppress(FileNotFoundError):  # closed meanwhile
+            sockets.add(str(link.readlink()))
     addresses = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{engine}/net/{table}").read_text().splitlines()[1:]:

@@ -76,7 +76,8 @@ def test_a_program_that_cannot_be_run_any_more_is_tried_again_later(supervisor, 
 
 
 def test_the_end_of_a_part_while_starting_is_an_error_with_its_last_lines(supervisor, tmp_path):
-    part = supervisor.start(plan("api", "print('a', flush=True); raise SystemExit('no such thing')", tmp_path))
+    code = "print('a', flush=True); raise SystemExit('no such thing')"
+    part = supervisor.start(plan("api", code, tmp_path))
 
     with pytest.raises(PartDied, match="api exited with code 1") as died:
         supervisor.until(lambda: False, 5)

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-import select
 import signal
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing
 from importlib import import_module
 from importlib.util import find_spec
 from json import loads
-from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import Any, NoReturn
 
 from .pipe import Pipe
 from .step import Step
 from .vllm_answer import Answer
 from .vllm_chat import Chat, RefusedError
+from .vllm_leaving import forget_shared_memory, leave
 
 HEALTH_S = 0.5  # how often it is asked whether the core lives
 SHUTDOWN_S = 1.0  # how long the core may take to end
-FORGET_S = 1.0
 
 
 class Host:
@@ -79,9 +75,10 @@ class Host:
             outputs = self._engine.generate(
                 question.prompt, question.sampling, str(number), **question.reasoning
             )
-            async for output in outputs:
-                answer.take(output, self._step)
-                self._flush_soon()
+            async with aclosing(outputs):
+                async for output in outputs:
+                    answer.take(output, self._step)
+                    self._flush_soon()
         except asyncio.CancelledError:  # the engine was told by its `generate`
             if answer is None:
                 self._step.end(number, "cancelled", (0, 0, 0, 0))
@@ -140,9 +137,9 @@ async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, Chat]:
         traceback.print_exc()
         if engine is not None:
             engine.shutdown(timeout=SHUTDOWN_S)
-        _forget_shared_memory()  # who hears of the failure kills us
+        forget_shared_memory()  # who hears of the failure kills us
         pipe.failed("vLLM cannot load the model")
-        _leave(1)
+        leave(1)
     return engine, chat
 
 
@@ -153,44 +150,12 @@ def _is_dead(engine: Any) -> bool:
 def _end(engine: Any) -> NoReturn:
     """End the core, and then this process without asking its threads."""
     engine.shutdown(timeout=SHUTDOWN_S)
-    _leave(0)
+    leave(0)
 
 
 def _die(reason: str) -> NoReturn:
     print(reason, file=sys.stderr)
-    _leave(1)
-
-
-def _leave(code: int) -> NoReturn:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    _forget_shared_memory()
-    os._exit(code)
-
-
-def _forget_shared_memory() -> None:
-    """Let the helper process of `multiprocessing` give back the memory that the engine's processes shared.
-
-    It does so when all of them are gone, and before we are: with us goes whoever is left of our group.
-    """
-    tracker: Any = resource_tracker._resource_tracker
-    with suppress(OSError, AttributeError, TypeError):  # TypeError: there is none
-        ending = os.pidfd_open(tracker._pid)
-        for pid in _group():
-            if pid not in (os.getpid(), tracker._pid):
-                os.kill(pid, signal.SIGKILL)
-        os.close(tracker._fd)
-        select.select([ending], [], [], FORGET_S)
-
-
-def _group() -> list[int]:
-    """Who is in our process group."""
-    group = []
-    for pid in (int(folder.name) for folder in Path("/proc").glob("[0-9]*")):
-        with suppress(ProcessLookupError):
-            if os.getpgid(pid) == os.getpgrp():
-                group.append(pid)
-    return group
+    leave(1)
 
 
 def main(arguments: list[str]) -> None:

@@ -84,7 +84,7 @@ class Chat:
         if left < 1:
             sentence = f"the prompt has {len(tokens)} tokens; {self.context - 1} fit"
             raise RefusedError("context_length_exceeded", sentence)
-        wanted = request.max_tokens or self._defaults.get("max_tokens") or left
+        wanted = body.get("max_tokens") or self._defaults.get("max_tokens") or left
         try:
             sampling = request.to_sampling_params(min(wanted, left), self._defaults)
         except Exception as error:

@@ -41,7 +41,10 @@ PLAIN = (
 )
 """Options that go to vLLM as they are."""
 
-PASSED = ("VLLM_", "HF_", "NCCL_", "TORCH", "TRITON_", "XDG_CACHE_HOME", "CUDA_HOME", "NO_COLOR")
+PASSED = (
+    *("VLLM_", "HF_", "NCCL_", "TORCH", "TRITON_", "FLASHINFER_"),
+    *("XDG_CACHE_HOME", "CUDA_HOME", "NO_COLOR"),
+)
 """Beginnings of the worker's variables that vLLM gets as well, beyond what each engine inherits."""
 
 PASSED_TO_THE_HUB = (
