@@ -7,7 +7,7 @@ import os
 from config.settings import ModelDefinition
 from tests.runtimes.conftest import DEMO_MODEL, NATIVE, Launched
 from tests.runtimes.contract import RuntimeContract
-from tests.runtimes.voices import DemoVoice, StubVoice
+from tests.runtimes.voices import GrammarVoice, StubVoice
 
 
 class TestStub(StubVoice, RuntimeContract):
@@ -17,7 +17,7 @@ class TestStub(StubVoice, RuntimeContract):
         return ModelDefinition("model", "stub", options={"stub_load_s": 0.02}, **fields)
 
 
-class TestLlamaServer(DemoVoice, RuntimeContract):
+class TestLlamaServer(GrammarVoice, RuntimeContract):
     backend = "llama_server"
     binary: str | None = None
 

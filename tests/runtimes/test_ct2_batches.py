@@ -167,6 +167,17 @@ def test_a_letter_that_never_becomes_whole_is_not_said() -> None:
     assert letters.rest() == ""
 
 
+def test_a_mark_is_no_part_of_a_letter() -> None:
+    letters = Letters(Bytes(), shown=("<mark>",))
+    assert [letters.take(token) for token in ("41", "f0", "9f", "<mark>", "42")] == [
+        "A",
+        "",
+        "",
+        "<mark>",
+        "B",
+    ]
+
+
 def test_bytes_that_are_no_letters_do_not_hold_up_the_rest() -> None:
     letters = Letters(Bytes())
     said = "".join(letters.take("ff") for _ in range(20)) + letters.take("41")

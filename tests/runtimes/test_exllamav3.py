@@ -24,13 +24,13 @@ from tests.runtimes import tiny_qwen3_vl
 from tests.runtimes.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
 from tests.runtimes.contract import STORY, WEATHER, RuntimeContract, called
 from tests.runtimes.exllamav3_double import environment
+from tests.runtimes.voices import TIME, GrammarVoice
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
 
 CAPITAL = "What is the capital of Norway?"
 TO_HUNDRED = ", ".join(map(str, range(1, 101))) + "."
-TIME = Tool("get_time", "The time in a city.", WEATHER.parameters)
 ENDLESS = "^(?:(?:[a-z]{1,90}[b-y]{0,90}){1,90}[c-x]{0,90}){1,90}$"
 """A pattern that llguidance takes, and finds too complex after some letters."""
 
@@ -68,7 +68,7 @@ def usage(answer: Answer) -> Usage:
     return answer.finish.usage
 
 
-class Exllamav3Contract(RuntimeContract):
+class Exllamav3Contract(GrammarVoice, RuntimeContract):
     """The contract with the demo model; `options` say where it runs."""
 
     backend = "exllamav3"
@@ -80,26 +80,8 @@ class Exllamav3Contract(RuntimeContract):
         path = str(self.checkpoint)
         return ModelDefinition("model", "exllamav3", model_path=path, options=options, **fields)
 
-    def short(self, **wishes: object) -> Generation:
-        return ask(CAPITAL, **{"temperature": 0.0, **wishes})
-
     def long(self, **wishes: object) -> Generation:
         return ask("Count to one hundred.", **{"temperature": 0.0, **wishes})
-
-    def too_long(self) -> Generation:
-        return ask("word " * 5000)
-
-    def thinking(self) -> Generation:
-        return ask("Think: what is 3+4?", thinking="enabled", temperature=0.0)
-
-    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
-        request = ask("What is the weather in Oslo?", tools=(WEATHER,), temperature=0.0)
-        assert called(shared, request) == ("get_weather", {"city": "Oslo"})
-
-    def test_letters_of_all_scripts_stay_whole(self, shared: Launched) -> None:
-        """A hot model says bytes that are parts of letters; none may leave as half a letter."""
-        answer = shared.answer(ask("Say anything.", temperature=3.0, seed=3, max_tokens=200))
-        assert all(delta.text.encode("utf-8").decode("utf-8") == delta.text for delta in answer.deltas)
 
     def test_the_context_in_force_is_that_of_the_cache(self, shared: Launched) -> None:
         assert shared.engine.context == 4096

@@ -18,7 +18,7 @@ from tasks.wire import Generation, Image, Message, Sampling, Tool
 from tests.runtimes import tiny_gguf
 from tests.runtimes.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
 from tests.runtimes.contract import WEATHER, RuntimeContract
-from tests.runtimes.voices import DemoVoice
+from tests.runtimes.voices import GrammarVoice
 from workers.environments import interpreter
 from workers.runtimes.base import GenerationError, LoadError
 
@@ -86,7 +86,7 @@ def why(start: Start, model: ModelDefinition, slots: int = 1) -> str:
     return str(caught.value)
 
 
-class TestLlamaCpp(DemoVoice, RuntimeContract):
+class TestLlamaCpp(GrammarVoice, RuntimeContract):
     backend = "llama_cpp"
 
     def model(self, **fields: object) -> ModelDefinition:

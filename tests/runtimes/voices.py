@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from streams.events import ToolCallDelta
 from tasks.wire import Generation, Tool
 from tests.runtimes.conftest import Launched, ask
 from tests.runtimes.contract import STORY, WEATHER, EngineContract, called
 
+LETTERS = "größer 🔥 日本語  \n naïve"
+TIME = Tool("get_time", "The time in a city.", WEATHER.parameters)
+FAR_AWAY = Tool(
+    WEATHER.name,
+    WEATHER.description,
+    {"type": "object", "properties": {"city": {"enum": [LETTERS]}}, "required": ["city"]},
+)
+
 
 class DemoVoice(EngineContract):
-    """The demo model, in an engine whose grammars hold a forced call to its schema."""
+    """The demo model."""
 
     def short(self, **wishes: object) -> Generation:
         return ask("What is the capital of Norway?", **{"temperature": 0.0, **wishes})
+
+    def too_long(self) -> Generation:
+        return ask("word " * 5000)
+
+    def thinking(self) -> Generation:
+        return ask("Think: what is 3+4?", thinking="enabled", temperature=0.0)
+
+    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+        request = ask("What is the weather in Oslo?", tools=(WEATHER,), temperature=0.0)
+        assert called(shared, request) == ("get_weather", {"city": "Oslo"})
+
+
+class GrammarVoice(DemoVoice):
+    """The demo model in an engine whose grammars hold a forced call to its schema."""
 
     def long(self, **wishes: object) -> Generation:
         """Whatever the demo model knows, a grammar makes it go on: a call whose argument is long."""
@@ -22,26 +43,18 @@ class DemoVoice(EngineContract):
     def measured(self) -> Generation:
         return ask("Count to one hundred.", temperature=0.0, max_tokens=100)
 
-    def too_long(self) -> Generation:
-        return ask("word " * 3000)
-
-    def thinking(self) -> Generation:
-        return ask("Think: what is 3+4?", thinking="enabled", temperature=0.0)
-
-    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
-        request = ask("What is the weather in Oslo?", tools=(WEATHER,), temperature=0.0)
-        assert called(shared, request) == ("get_weather", {"city": "Oslo"})
-
     def test_a_tool_that_is_chosen_is_called(self, shared: Launched) -> None:
-        other = Tool("get_time", "The time in a city.", WEATHER.parameters)
-        wishes = {"tools": (WEATHER, other), "tool_choice": "get_time", "temperature": 0.0}
-        deltas = shared.answer(ask("What is the weather in Oslo?", max_tokens=400, **wishes)).deltas
-        assert next(delta.name for delta in deltas if isinstance(delta, ToolCallDelta)) == "get_time"
+        wishes = {"tools": (WEATHER, TIME), "tool_choice": "get_time", "temperature": 0.0}
+        name, arguments = called(shared, ask("What is the weather in Oslo?", max_tokens=400, **wishes))
+        assert name == "get_time"
+        assert isinstance(arguments, dict)
+        assert list(arguments) == ["city"]
 
     def test_letters_of_all_scripts_stay_whole(self, shared: Launched) -> None:
-        """A hot model says bytes that are parts of letters; none may leave as half a letter."""
-        answer = shared.answer(ask("Say anything.", temperature=3.0, seed=3, max_tokens=400))
-        assert all(delta.text.encode("utf-8").decode("utf-8") == delta.text for delta in answer.deltas)
+        """Each of these letters is several tokens of the demo model."""
+        wishes = {"tools": (FAR_AWAY,), "tool_choice": "required", "temperature": 0.0}
+        request = ask("What is the weather in Oslo?", max_tokens=400, **wishes)
+        assert called(shared, request) == ("get_weather", {"city": LETTERS})
 
 
 class StubVoice(EngineContract):
@@ -70,5 +83,4 @@ class StubVoice(EngineContract):
         assert called(shared, request) == ("get_weather", {"echo": "in Oslo"})
 
     def test_letters_of_all_scripts_stay_whole(self, shared: Launched) -> None:
-        text = "größer 🔥 日本語  \n naïve"
-        assert shared.answer(ask(f"/stub echo {text}")).text == text
+        assert shared.answer(ask(f"/stub echo {LETTERS}")).text == LETTERS

@@ -92,7 +92,7 @@ class Letters:
     """The text of one sequence as its tokens come. No letter leaves before it is whole.
 
     What a token adds is seen only with those before it (a space, the rest of a letter), so the last ones are
-    read again with it. Hidden tokens are left out but for those in `shown`.
+    read again with it. Hidden tokens are left out but for those in `shown`; neither kind is part of a letter.
     """
 
     def __init__(self, tokens: Tokens, shown: Collection[str] = ()) -> None:
@@ -103,8 +103,10 @@ class Letters:
 
     def take(self, token: str) -> str:
         """The text that a token brings."""
+        if token in self._shown:
+            return self.rest() + token
         if token in self._tokens.hidden:
-            return self.rest() + (token if token in self._shown else "")
+            return self.rest()
         self._new.append(token)
         text = self._text()
         if not text or (text.endswith(HALF) and len(self._new) < HALVES_HELD):
