@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.wire import Generation, Image, Message, Sampling, Tool, ToolCall
 from tests.runtimes.conftest import ask
-from workers.runtimes.chat_request import chat_body
+from workers.runtimes.chat_request import chat_body, llama_body
 
 TOOLS = (Tool("a", "does a", {"type": "object", "properties": {"x": {"type": "string"}}}), Tool("b"))
 
@@ -90,3 +90,10 @@ def test_without_tools_no_choice_is_sent() -> None:
 def test_tools_that_must_not_be_called_are_not_shown() -> None:
     body = chat_body(ask("hi", tools=TOOLS, tool_choice="none"), "generic")
     assert not {"tools", "tool_choice"} & set(body)
+
+
+def test_a_translation_template_finds_the_languages_in_both_places() -> None:
+    body = llama_body(ask("Hallo", target_lang_code="fr"), "translategemma_template")
+    (part,) = body["messages"][0]["content"]
+    assert (part["source_lang_code"], part["target_lang_code"]) == ("en", "fr")
+    assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}

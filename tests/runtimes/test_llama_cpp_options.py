@@ -1,17 +1,16 @@
-"""What a `llama_cpp` model may set, and the body that its host is sent."""
+"""What a `llama_cpp` model may set."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import pytest
 
 from config.settings import ModelDefinition
-from tests.runtimes.conftest import DEMO_MODEL, ask
+from tests.runtimes.conftest import DEMO_MODEL
 from workers.engines.llama_pace import LEAST, STEP_S, Pace
 from workers.runtimes.base import LoadError
-from workers.runtimes.llama_cpp import LlamaCppRuntime, _body
+from workers.runtimes.llama_cpp import LlamaCppRuntime
 from workers.runtimes.llama_cpp_options import LlamaCppOptions
 
 
@@ -54,13 +53,6 @@ def test_what_cannot_be_is_named_with_what_to_do() -> None:
     said = refusal(type_v="q8_0", flash_attn="off")
     assert "set gguf_flash_attn to on or auto, or gguf_type_v to f16" in said
     assert options(type_k="q8_0", flash_attn="off")["type_k"] == "q8_0"
-
-
-def test_a_translation_template_finds_the_languages_in_both_places() -> None:
-    body = orjson.loads(_body(ask("Hallo", target_lang_code="fr"), "translategemma_template"))
-    (part,) = body["messages"][0]["content"]
-    assert (part["source_lang_code"], part["target_lang_code"]) == ("en", "fr")
-    assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}
 
 
 def test_the_runtime_has_the_name_of_its_backend() -> None:

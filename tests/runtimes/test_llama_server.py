@@ -134,13 +134,13 @@ def test_without_xllamacpp_the_way_out_is_named(
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without site-packages
     bare.chmod(0o755)
 
-    def look(_environments: Path, backend: str) -> Path:
+    def look(_environments: Path, backend: str, configured: str | None) -> Path:
         if where == "in the environment":
             return bare
         monkeypatch.setattr("workers.environments.python.find_spec", lambda _name: None)
-        return interpreter(tmp_path, backend)
+        return interpreter(tmp_path, backend, configured)
 
-    monkeypatch.setattr("workers.runtimes.llama_server.interpreter", look)
+    monkeypatch.setattr("workers.runtimes.libraries.interpreter", look)
     with pytest.raises(
         LoadError, match=r"run `stoker runtimes install llama_server`, or set llama_server_bin"
     ):

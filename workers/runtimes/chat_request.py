@@ -30,6 +30,23 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     return body
 
 
+def llama_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+    """`chat_body`, and TranslateGemma's languages as arguments of the template.
+
+    llama.cpp's server passes on only the text of a part, and some files hold a template that looks for the
+    languages beside it.
+    """
+    body = chat_body(generation, prompt_format)
+    if generation.target_lang_code is not None and prompt_format == TRANSLATE_GEMMA:
+        body["chat_template_kwargs"] = {**body.get("chat_template_kwargs", {}), **_codes(body)}
+    return body
+
+
+def _codes(body: dict[str, Any]) -> dict[str, str]:
+    parts = (part for message in body["messages"] for part in message["content"] if isinstance(part, dict))
+    return {key: value for part in parts for key, value in part.items() if key.endswith("_lang_code")}
+
+
 def _messages(generation: Generation, prompt_format: str) -> list[dict[str, Any]]:
     messages = [_message(message) for message in generation.messages]
     if generation.target_lang_code is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,11 @@ import orjson
 from config.settings import ROOT, ModelDefinition
 from tasks.wire import Generation
 from workers.device import device
-from workers.environments import EnvironmentMissing, interpreter
 from workers.runtimes.base import GenerationError, Launch, LoadError
 from workers.runtimes.chat_request import chat_body
+from workers.runtimes.libraries import library_path, python_of
 from workers.runtimes.pipe_engine import PipeEngine
-from workers.runtimes.pipe_host import Body, Host, begin
+from workers.runtimes.pipe_host import Host, begin, body_of
 from workers.runtimes.starting import Starts
 from workers.runtimes.translation import UNKNOWN_SOURCE
 
@@ -45,8 +43,11 @@ class Ct2Runtime:
         """See `Runtime.start`."""
         with self._starts.of(launch) as start:
             options = _options(launch.model, launch.slots)
-            python = _python(launch)
-            body: Body = _text if options["task"] == "translate" else _conversation(launch.model)
+            configured = launch.model.options.get("ct2_python")
+            otherwise = ", or set ct2_python to one that has it"
+            python = python_of(launch.environments, self.name, configured, otherwise=otherwise)
+            translates = options["task"] == "translate"
+            body = _text if translates else body_of(chat_body, launch.model.prompt_format)
             return begin(start, Host([str(python)], "ct2", options, _environment(python), body))
 
     def cancel_start(self, replica: str) -> None:
@@ -71,30 +72,9 @@ def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
     }
 
 
-def _python(launch: Launch) -> Path:
-    """The interpreter that has the library. Raises `LoadError`."""
-    try:
-        return interpreter(launch.environments, "ct2", launch.model.options.get("ct2_python"))
-    except EnvironmentMissing as error:
-        raise LoadError("load_failed", f"{error}, or set ct2_python to one that has it") from error
-
-
 def _environment(python: Path) -> dict[str, str]:
     """Where the library finds NVIDIA's, if they are installed beside it: it asks for them by name alone."""
-    folders = [str(folder) for folder in sorted(python.parent.parent.glob(LIBRARIES))]
-    if not folders:
-        return {}
-    inherited = os.environ.get("LD_LIBRARY_PATH")
-    return {"LD_LIBRARY_PATH": os.pathsep.join([*folders, *([inherited] if inherited else [])])}
-
-
-def _conversation(model: ModelDefinition) -> Body:
-    """What a generator is sent: the body of a chat completion."""
-    return partial(_chat, prompt_format=model.prompt_format)
-
-
-def _chat(generation: Generation, prompt_format: str) -> bytes:
-    return orjson.dumps(chat_body(generation, prompt_format))
+    return library_path(*sorted(python.parent.parent.glob(LIBRARIES)))
 
 
 def _text(generation: Generation) -> bytes:

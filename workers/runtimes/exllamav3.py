@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from config.settings import ROOT, ModelDefinition
-from tasks.wire import Generation
-from workers.environments import interpreter
 from workers.environments.machine import cuda_home
 from workers.runtimes.base import Launch, LoadError
 from workers.runtimes.chat_request import chat_body
+from workers.runtimes.libraries import python_of
 from workers.runtimes.pipe_engine import PipeEngine
-from workers.runtimes.pipe_host import Host, begin
+from workers.runtimes.pipe_host import Host, begin, body_of
 from workers.runtimes.starting import Starts
 
 PREFIX = "exllama_"
@@ -46,12 +42,9 @@ class Exllamav3Runtime:
         with self._starts.of(launch) as start:
             model = launch.model
             options = host_options(model, launch.slots)
-            try:
-                python = interpreter(launch.environments, self.name, model.options.get(f"{PREFIX}python"))
-            except LookupError as error:
-                raise LoadError("load_failed", str(error)) from error
+            python = python_of(launch.environments, self.name, model.options.get(f"{PREFIX}python"))
             options["compiled"] = _compiled(python)
-            body = partial(_body, prompt_format=model.prompt_format)
+            body = body_of(chat_body, model.prompt_format)
             return begin(start, Host([str(python)], self.name, options, _environment(python), body))
 
     def cancel_start(self, replica: str) -> None:
@@ -119,10 +112,6 @@ def _environment(python: Path) -> dict[str, str]:
     if (home := cuda_home()) is not None:
         environment["CUDA_HOME"] = str(home)
     return environment
-
-
-def _body(generation: Generation, prompt_format: str) -> bytes:
-    return orjson.dumps(chat_body(generation, prompt_format))
 
 
 def _refused(sentence: str) -> LoadError:

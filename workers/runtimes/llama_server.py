@@ -16,17 +16,15 @@ import time
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 
 import orjson
 
-from config.prompts import TRANSLATE_GEMMA
 from tasks.wire import Generation
-from workers.environments import EnvironmentMissing, interpreter
 from workers.process import EngineProcess
 from workers.runtimes.base import GenerationError, Launch, LoadError
-from workers.runtimes.chat_request import chat_body
+from workers.runtimes.chat_request import llama_body
 from workers.runtimes.http_engine import LOOPBACK, Address, HttpEngine, Manners
+from workers.runtimes.libraries import library_path, python_of
 from workers.runtimes.llama_server_options import LlamaServerOptions
 from workers.runtimes.pipe_host import START
 from workers.runtimes.starting import Start, Starts
@@ -52,7 +50,9 @@ class LlamaServerRuntime:
             key = secrets.token_urlsafe(32)
             env = _environment(options, key)
             if options.binary is None:
-                process, port = _begin_packaged(start, options, env, _python(launch))
+                otherwise = ", or set llama_server_binary to a llama-server"
+                python = python_of(launch.environments, self.name, otherwise=otherwise)
+                process, port = _begin_packaged(start, options, env, str(python))
             else:
                 process, port = _begin_native(start, options, env)
             address = Address(port, key)
@@ -66,20 +66,8 @@ class LlamaServerRuntime:
 
 
 def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
-    env = {"LLAMA_API_KEY": key}
-    if options.library_path is not None:
-        inherited = os.environ.get("LD_LIBRARY_PATH")
-        env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(options.library_path), inherited]))
-    return env
-
-
-def _python(launch: Launch) -> str:
-    """The interpreter that has xllamacpp. Raises `LoadError`."""
-    try:
-        return str(interpreter(launch.environments, "llama_server"))
-    except EnvironmentMissing as error:
-        sentence = f"{error}, or set llama_server_binary to a llama-server"
-        raise LoadError("load_failed", sentence) from error
+    folders = [] if options.library_path is None else [options.library_path]
+    return {"LLAMA_API_KEY": key, **library_path(*folders)}
 
 
 def _begin_native(
@@ -159,18 +147,10 @@ def _introduce(start: Start, process: EngineProcess, address: Address) -> tuple[
 
 
 def _body(generation: Generation, prompt_format: str, cache_prompt: bool) -> bytes:
-    body = chat_body(generation, prompt_format)
+    body = llama_body(generation, prompt_format)
     body["cache_prompt"] = cache_prompt
     body["return_progress"] = True  # so that a cancelled request knows the size of its prompt
-    if generation.target_lang_code is not None and prompt_format == TRANSLATE_GEMMA:
-        body["chat_template_kwargs"] = {**body.get("chat_template_kwargs", {}), **_codes(body)}
     return orjson.dumps(body)
-
-
-def _codes(body: dict[str, Any]) -> dict[str, str]:
-    """The structured form's codes for the template: of a part, this server passes on the text only."""
-    parts = (part for message in body["messages"] for part in message["content"] if isinstance(part, dict))
-    return {key: value for part in parts for key, value in part.items() if key.endswith("_lang_code")}
 
 
 def _refusal(status: int, body: bytes) -> GenerationError:

@@ -21,6 +21,11 @@ Body = Callable[[Generation], bytes]
 """The JSON that a host is sent for a generation. Raises `GenerationError`."""
 
 
+def body_of(form: Callable[[Generation, str], dict[str, Any]], prompt_format: str) -> Body:
+    """What a host is sent that takes chat completions: `form` makes their body."""
+    return lambda generation: orjson.dumps(form(generation, prompt_format))
+
+
 @dataclass(frozen=True)
 class Host:
     """An engine host: `python` runs `main` of `workers/engines/NAME.py` with these options (JSON values).

@@ -5,15 +5,10 @@ The host is in `workers/engines/vllm.py`, the options in `vllm_options`.
 
 from __future__ import annotations
 
-from functools import partial
-
-import orjson
-
-from tasks.wire import Generation
-from workers.environments import EnvironmentMissing, interpreter
-from workers.runtimes.base import Launch, LoadError
+from workers.runtimes.base import Launch
+from workers.runtimes.libraries import python_of
 from workers.runtimes.pipe_engine import PipeEngine
-from workers.runtimes.pipe_host import Host, begin
+from workers.runtimes.pipe_host import Host, begin, body_of
 from workers.runtimes.starting import Starts
 from workers.runtimes.vllm_options import VllmOptions
 from workers.runtimes.vllm_progress import following
@@ -33,11 +28,8 @@ class VllmRuntime:
         """See `Runtime.start`."""
         with self._starts.of(launch) as start:
             options = VllmOptions.of(launch.model, launch.slots)
-            try:
-                python = interpreter(launch.environments, self.name, options.python)
-            except EnvironmentMissing as error:
-                raise LoadError("load_failed", str(error)) from error
-            body = partial(_body, prompt_format=launch.model.prompt_format)
+            python = python_of(launch.environments, self.name, options.python)
+            body = body_of(vllm_body, launch.model.prompt_format)
             host = Host([str(python)], "vllm", options.for_host(), options.environment, body)
             with explained(launch.directory), following(start):
                 return begin(start, host)
@@ -45,7 +37,3 @@ class VllmRuntime:
     def cancel_start(self, replica: str) -> None:
         """See `Runtime.cancel_start`."""
         self._starts.cancel(replica)
-
-
-def _body(generation: Generation, prompt_format: str) -> bytes:
-    return orjson.dumps(vllm_body(generation, prompt_format))

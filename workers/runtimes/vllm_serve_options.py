@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from config.settings import ROOT, ModelDefinition
-from workers.environments import EnvironmentMissing, interpreter
 from workers.runtimes.http_engine import LOOPBACK
+from workers.runtimes.libraries import library_path, python_of
 from workers.runtimes.vllm_options import VllmOptions, refused
 
 PREFIX = "vllm_serve_"
@@ -59,8 +58,7 @@ class VllmServeOptions:
         extra = tuple(given.get(PREFIX + "extra_args", ()))
         for argument in extra:
             _check(argument)
-        library_path = given.get(PREFIX + "library_path")
-        environment = {**vllm.environment, **_libraries(library_path)}
+        environment = {**vllm.environment, **_libraries(given.get(PREFIX + "library_path"))}
         for name, value in given.get(PREFIX + "environment", {}).items():
             if name in OUR_VARIABLES:
                 raise refused(f"{PREFIX}environment may not hold {name}")
@@ -98,8 +96,7 @@ def _libraries(folder: str | None) -> dict[str, str]:
     path = ROOT / Path(folder).expanduser()
     if not path.is_dir():
         raise refused(f"{path} is no folder: correct {PREFIX}library_path")
-    inherited = os.environ.get("LD_LIBRARY_PATH")
-    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [str(path), inherited]))}
+    return library_path(path)
 
 
 def _program(binary: str | None, python: str | None, environments: Path) -> tuple[str, ...]:
@@ -109,10 +106,7 @@ def _program(binary: str | None, python: str | None, environments: Path) -> tupl
         if found is None:
             raise refused(f"there is no program {binary}: correct {PREFIX}binary, or leave it out")
         return found, "serve"
-    try:
-        interpreting = interpreter(environments, "vllm_serve", python)
-    except EnvironmentMissing as error:
-        raise refused(f"{error}, or set {PREFIX}binary") from error
+    interpreting = python_of(environments, "vllm_serve", python, otherwise=f", or set {PREFIX}binary")
     program = interpreting.with_name("vllm")
     if program.exists() and _is_called_vllm(interpreting):
         return str(program), "serve"
