@@ -48,7 +48,7 @@ class Engine:
             if self._service.batches.wake in ready:
                 for row, tokens, last in self._service.batches.hear():
                     self._service.take(row, tokens, last, step)
-            if self._pipe.fileno() in ready and not self._read(step):
+            if self._pipe.fileno() in ready and not self._pipe.hear(self._line_up, self._cancel, step):
                 return
             while self._line and self._service.running < self._slots:
                 self._begin(*self._line.popleft(), step)
@@ -59,15 +59,8 @@ class Engine:
             if step.frame:
                 self._pipe.write(step.frame)
 
-    def _read(self, step: Step) -> bool:
-        """Take what came in; false at the end."""
-        messages = self._pipe.read()
-        for message in messages or ():
-            if "cancel" in message:
-                self._cancel(message["cancel"], step)
-            else:
-                self._line.append((message["generate"], message["generation"]))
-        return messages is not None
+    def _line_up(self, number: int, request: dict[str, Any], _: Step) -> None:
+        self._line.append((number, request))
 
     def _begin(self, number: int, request: dict[str, Any], step: Step) -> None:
         try:

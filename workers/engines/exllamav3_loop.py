@@ -44,23 +44,14 @@ class Loop:
         """Step until the worker hangs up. Raises what escapes the generator."""
         while True:
             step = Step()
-            if self._pipe.wait(0 if self._runs else None) and not self._read(step):
+            coming = self._pipe.wait(0 if self._runs else None)
+            if coming and not self._pipe.hear(self._begin, self._cancel, step):
                 return
             if self._runs:
                 for result in self._generator.iterate():
                     self._take(result, step)
             if step.frame:
                 self._pipe.write(step.frame)
-
-    def _read(self, step: Step) -> bool:
-        """Take what came in; false at the end."""
-        messages = self._pipe.read()
-        for message in messages or ():
-            if "cancel" in message:
-                self._cancel(message["cancel"], step)
-            else:
-                self._begin(message["generate"], message["generation"], step)
-        return messages is not None
 
     def _begin(self, number: int, body: dict[str, Any], step: Step) -> None:
         try:

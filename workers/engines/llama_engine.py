@@ -9,6 +9,7 @@ import gc
 import select
 import sys
 from collections import deque
+from typing import Any
 
 from .llama_desk import Desk
 from .llama_prefix import Prefixes
@@ -57,17 +58,13 @@ class Engine:
         for fd, _ in self._poll.poll(0 if busy else None):
             if fd == self._desk.fileno():
                 self._welcome(step)
-                continue
-            messages = self._pipe.read()
-            if messages is None:
+            elif not self._pipe.hear(self._begin, self._cancel, step):
                 return False
-            for message in messages:
-                if "cancel" in message:
-                    self._cancel(message["cancel"], step)
-                else:
-                    self._known[message["generate"]] = None
-                    self._desk.give(message["generate"], message["generation"])
         return True
+
+    def _begin(self, number: int, body: dict[str, Any], _: Step) -> None:
+        self._known[number] = None
+        self._desk.give(number, body)
 
     def _welcome(self, step: Step) -> None:
         """Take what the desk has ready; nobody waits any more for what was cancelled there."""

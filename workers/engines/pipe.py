@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Callable
 from json import JSONEncoder, loads
 from typing import Any
 
@@ -44,6 +45,19 @@ class Pipe:
             messages.append(loads(buffer[4 : 4 + size]))
             del buffer[: 4 + size]
         return messages
+
+    def hear(self, begin: Callable[..., object], cancel: Callable[..., object], *beside: object) -> bool:
+        """Wait for data and pass on what is in it; false when the worker hung up.
+
+        `begin` is called with a request's number and its body, `cancel` with a number; both get `beside` too.
+        """
+        messages = self.read()
+        for message in messages or ():
+            if "cancel" in message:
+                cancel(message["cancel"], *beside)
+            else:
+                begin(message["generate"], message["generation"], *beside)
+        return messages is not None
 
     def write(self, message: dict[str, Any]) -> None:
         """Send one frame; waits while the pipe is full."""

@@ -115,7 +115,7 @@ class Engine:
         """Step until the worker hangs up."""
         while True:
             frame: dict[str, list[Any]] = {}
-            if self.pipe.wait(self.pause()) and not self.read(frame):
+            if self.pipe.wait(self.pause()) and not self.pipe.hear(self.begin, self.cancel, frame):
                 return
             accident = self.step(frame)
             if frame:
@@ -127,16 +127,6 @@ class Engine:
         """Seconds until something is due."""
         times = [beat.due for beat in self.beats.values()] + [run.ready_at for run in self.waiting]
         return max(0.0, min(times) - time.monotonic()) if times else None
-
-    def read(self, frame: dict[str, list[Any]]) -> bool:
-        """Take what came in; false at the end."""
-        messages = self.pipe.read()
-        for message in messages or ():
-            if "cancel" in message:
-                self.cancel(message["cancel"], frame)
-            else:
-                self.begin(message["generate"], message["generation"], frame)
-        return messages is not None
 
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Plan a generation, and run it when a slot is free."""

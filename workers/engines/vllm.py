@@ -45,20 +45,17 @@ class Host:
         self._loop.add_reader(self._pipe.fileno(), self._read)
 
     def _read(self) -> None:
-        messages = self._pipe.read()
-        if messages is None:
+        if not self._pipe.hear(self._begin, self._cancel):
             _end(self._engine)
-        for message in messages:
-            if "cancel" in message:
-                if (task := self._running.get(message["cancel"])) is not None:
-                    task.cancel()
-            else:
-                self._begin(message["generate"], message["generation"])
 
     def _begin(self, number: int, body: dict[str, Any]) -> None:
         task = self._loop.create_task(self._answer(number, body))
         self._running[number] = task
         task.add_done_callback(lambda task: self._ended(number, task))
+
+    def _cancel(self, number: int) -> None:
+        if (task := self._running.get(number)) is not None:
+            task.cancel()
 
     def _ended(self, number: int, task: asyncio.Task[None]) -> None:
         self._running.pop(number, None)
