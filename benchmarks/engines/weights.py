@@ -8,21 +8,16 @@ as anything else, so it costs what its size costs, and what it answers can still
 
 from __future__ import annotations
 
-import struct
 from array import array
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from config.settings import ROOT
 from tests.checkpoints import hugging_face
-from tests.checkpoints.gguf_file import ARRAY, F32, STRING, GgufFile, Tensor, read
+from tests.checkpoints.gguf_file import GgufFile, Tensor, read, written
 
 DEMO = ROOT / "models" / "stoker-demo.gguf"
 WIDER = 4
 LAYERS = 16
-ALIGNMENT = 32
-INT, FLOAT, BOOL, SIGNED = 4, 6, 7, 5
 
 WIDENED = (
     "qwen3.embedding_length",
@@ -41,7 +36,7 @@ def write_demo(folder: Path) -> None:
 def write_large(gguf: Path, folder: Path) -> int:
     """Write the large model in both forms: the number of its parameters."""
     model = large(read(DEMO))
-    gguf.write_bytes(gguf_bytes(model))
+    gguf.write_bytes(written(model))
     hugging_face.write(folder, model)
     return sum(len(tensor.numbers) for tensor in model.tensors.values())
 
@@ -82,48 +77,3 @@ def _wider(name: str, tensor: Tensor) -> Tensor:
 
 def _zeros(count: int) -> array[float]:
     return array("f", bytes(4 * count))
-
-
-def gguf_bytes(model: GgufFile) -> bytes:
-    """A GGUF file, version 3, of 32-bit floats (ggml's docs/gguf.md)."""
-    head = [b"GGUF", struct.pack("<IQQ", 3, len(model.tensors), len(model.settings))]
-    head += [_text(name) + _value(value) for name, value in model.settings.items()]
-    offset = 0
-    for name, tensor in model.tensors.items():
-        sizes = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *reversed(tensor.shape))
-        head.append(_text(name) + sizes + struct.pack("<IQ", F32, offset))
-        offset += _aligned(4 * len(tensor.numbers))
-    start = b"".join(head)
-    parts = [start.ljust(_aligned(len(start)), b"\0")]
-    for tensor in model.tensors.values():
-        data = tensor.numbers.tobytes()
-        parts += [data, bytes(_aligned(len(data)) - len(data))]
-    return b"".join(parts)
-
-
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def _text(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack("<Q", len(data)) + data
-
-
-def _value(value: Any) -> bytes:
-    """A setting's type and value. The demo model has no lists but of texts and of small numbers."""
-    if isinstance(value, str):
-        return struct.pack("<I", STRING) + _text(value)
-    if isinstance(value, bool):
-        return struct.pack("<I?", BOOL, value)
-    if isinstance(value, int):
-        return struct.pack("<II", INT, value)
-    if isinstance(value, float):
-        return struct.pack("<If", FLOAT, value)
-    return struct.pack("<I", ARRAY) + _list(value)
-
-
-def _list(items: Sequence[Any]) -> bytes:
-    if isinstance(items[0], str):
-        return struct.pack("<IQ", STRING, len(items)) + b"".join(map(_text, items))
-    return struct.pack(f"<IQ{len(items)}i", SIGNED, len(items), *items)

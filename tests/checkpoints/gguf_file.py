@@ -1,7 +1,7 @@
-"""Read a GGUF file: its settings, and its tensors as 32-bit floats. Needs the standard library only.
+"""GGUF files: settings, and tensors as 32-bit floats. Needs the standard library only.
 
 The format is ggml's docs/gguf.md, version 3. Of the ways to store weights, the two that the demo model uses
-are known: f32, and q8_0 (blocks of 32 signed bytes that share one half-precision scale).
+can be read: f32, and q8_0 (blocks of 32 signed bytes that share one half-precision scale). Written is f32.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-STRING, ARRAY = 8, 9
+UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 F32, Q8_0 = 0, 8
 BLOCK = struct.Struct("<e32b")
+ALIGNMENT = 32  # where a file says nothing else
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ def read(path: Path) -> GgufFile:
     tensor_count, setting_count = reader.take("Q"), reader.take("Q")
     settings = {reader.text(): reader.value(reader.take("I")) for _ in range(setting_count)}
     places = [reader.place() for _ in range(tensor_count)]
-    alignment = settings.get("general.alignment", 32)
-    start = -(-reader.position // alignment) * alignment
+    alignment = settings.get("general.alignment", ALIGNMENT)
+    start = _aligned(reader.position, alignment)
     return GgufFile(
         settings,
         {
@@ -58,6 +59,44 @@ def read(path: Path) -> GgufFile:
             for name, shape, kind, offset in places
         },
     )
+
+
+def written(file: GgufFile) -> bytes:
+    """The bytes of a file. Settings are bools, ints, floats, texts, and lists of ints, floats or texts."""
+    head = [b"GGUF", struct.pack("<IQQ", 3, len(file.tensors), len(file.settings))]
+    head += [_text(name) + _typed(value) for name, value in file.settings.items()]
+    offset = 0
+    for name, tensor in file.tensors.items():
+        sizes = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *reversed(tensor.shape))
+        head.append(_text(name) + sizes + struct.pack("<IQ", F32, offset))
+        offset += _aligned(4 * len(tensor.numbers))
+    parts = [b"".join(head), *(tensor.numbers.tobytes() for tensor in file.tensors.values())]
+    return b"".join(part.ljust(_aligned(len(part)), b"\0") for part in parts)
+
+
+def _aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    return -(-size // alignment) * alignment
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def _typed(value: Any) -> bytes:
+    """A value with its type before it. True is an int, so the order matters."""
+    if isinstance(value, bool):
+        return struct.pack("<I?", BOOL, value)
+    if isinstance(value, int):
+        return struct.pack("<II", UINT32, value)
+    if isinstance(value, float):
+        return struct.pack("<If", FLOAT32, value)
+    if isinstance(value, str):
+        return struct.pack("<I", STRING) + _text(value)
+    if isinstance(value[0], str):
+        return struct.pack("<IIQ", ARRAY, STRING, len(value)) + b"".join(map(_text, value))
+    of, letter = (INT32, "i") if isinstance(value[0], int) else (FLOAT32, "f")
+    return struct.pack(f"<IIQ{len(value)}{letter}", ARRAY, of, len(value), *value)
 
 
 def _numbers(data: bytes, start: int, count: int, kind: int) -> array[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,20 @@ def test_numbers_are_read_as_they_are(tmp_path: Path) -> None:
     assert read.settings == {"a.name": "naïve"}
     assert read.tensors["weight"].shape == (2, 3)
     assert list(read.tensors["weight"].numbers) == pytest.approx(numbers)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    settings = {
+        **{"flag": True, "count": 70_000, "share": 0.5, "name": "naïve"},
+        **{"tokens": ["a", "ß"], "types": [1, -3], "means": [0.5, -0.25]},
+    }
+    tensors = {
+        "one": gguf_file.Tensor((3,), array("f", [1.0, -2.0, 0.5])),
+        "two": gguf_file.Tensor((2, 5), array("f", range(10))),
+    }
+    path = tmp_path / "again.gguf"
+    path.write_bytes(gguf_file.written(gguf_file.GgufFile(settings, tensors)))
+    assert gguf_file.read(path) == gguf_file.GgufFile(settings, tensors)
 
 
 def test_each_block_of_q8_0_has_a_scale_of_its_own(tmp_path: Path) -> None:

@@ -1,22 +1,20 @@
 """Tiny language models with random weights, of the kinds that remember in different ways. They say nonsense,
 and always the same.
 
-The file is GGUF, version 3 (ggml's docs/gguf.md), with the tensors that llama.cpp wants of each architecture.
-Tokens are the bytes and a few special ones.
+The tensors are those that llama.cpp wants of each architecture. Tokens are the bytes and a few special ones.
 """
 
 from __future__ import annotations
 
 import random
-import struct
 from array import array
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
-UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+from tests.checkpoints.gguf_file import GgufFile, Tensor, written
+
 NORMAL, CONTROL = 1, 3
-ALIGNMENT = 32
 DIM, HEADS, KEYS, HEAD, HIDDEN = 64, 4, 2, 16, 128
 WINDOW = 64
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -50,16 +48,9 @@ def write(path: Path, architecture: str, **more: Value) -> Path:
         **{f"tokenizer.{key}": value for key, value in more.items()},
     }
     shapes = {"token_embd.weight": (len(tokens), DIM), "output_norm.weight": (DIM,), **shapes}
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(settings))
-    head += b"".join(_text(key) + _typed(value) for key, value in settings.items())
-    offset = 0
-    for name, shape in shapes.items():
-        sizes = struct.pack(f"<{len(shape)}Q", *reversed(shape))
-        head += _text(name) + struct.pack("<I", len(shape)) + sizes + struct.pack("<IQ", 0, offset)
-        offset += -(-4 * prod(shape) // ALIGNMENT) * ALIGNMENT
     dice = random.Random(0)
-    tensors = (_padded(_weights(name, shape, dice)) for name, shape in shapes.items())
-    path.write_bytes(_padded(head) + b"".join(tensors))
+    tensors = {name: Tensor(shape, _weights(name, shape, dice)) for name, shape in shapes.items()}
+    path.write_bytes(written(GgufFile(settings, tensors)))
     return path
 
 
@@ -143,11 +134,11 @@ def _layers(layers: list[dict[str, Shape]]) -> dict[str, Shape]:
     return {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
 
 
-def _weights(name: str, shape: Shape, dice: random.Random) -> bytes:
+def _weights(name: str, shape: Shape, dice: random.Random) -> array[float]:
     if len(shape) == 1:
-        return array("f", [-1.0 if name.endswith("ssm_a") else 1.0] * shape[0]).tobytes()
+        return array("f", [-1.0 if name.endswith("ssm_a") else 1.0] * shape[0])
     spread = 0.5 if name.startswith("token_embd") else shape[-1] ** -0.5
-    return array("f", (dice.gauss(0.0, spread) for _ in range(prod(shape)))).tobytes()
+    return array("f", (dice.gauss(0.0, spread) for _ in range(prod(shape))))
 
 
 def _letters_of_bytes() -> list[str]:
@@ -159,26 +150,3 @@ def _letters_of_bytes() -> list[str]:
 
 def _named(architecture: str, settings: Mapping[str, Value]) -> dict[str, Value]:
     return {f"{architecture}.{key}": value for key, value in settings.items()}
-
-
-def _text(text: str) -> bytes:
-    return struct.pack("<Q", len(text.encode())) + text.encode()
-
-
-def _typed(value: Value) -> bytes:
-    """A value with its type before it. True is an int, so the order matters."""
-    if isinstance(value, bool):
-        return struct.pack("<I?", BOOL, value)
-    if isinstance(value, int):
-        return struct.pack("<II", UINT32, value)
-    if isinstance(value, float):
-        return struct.pack("<If", FLOAT32, value)
-    if isinstance(value, str):
-        return struct.pack("<I", STRING) + _text(value)
-    if isinstance(value[0], int):
-        return struct.pack(f"<IIQ{len(value)}i", ARRAY, INT32, len(value), *value)
-    return struct.pack("<IIQ", ARRAY, STRING, len(value)) + b"".join(map(_text, value))
-
-
-def _padded(data: bytes) -> bytes:
-    return data + bytes(-len(data) % ALIGNMENT)

@@ -1,20 +1,19 @@
 """A multimodal projector that fits the demo model: random weights, so it sees, and understands nothing.
 
-With it the real engine takes images. The file is GGUF, version 3 (ggml's docs/gguf.md), with the tensors of
-llama.cpp's "pixtral" projector: one layer, patches of 16 x 16 pixels, each of which becomes a token.
+With it the real engine takes images. The tensors are those of llama.cpp's "pixtral" projector: one layer,
+patches of 16 x 16 pixels, each of which becomes a token.
 """
 
 from __future__ import annotations
 
 import random
-import struct
 from array import array
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 
-UINT32, FLOAT32, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9
-ALIGNMENT = 32
+from tests.checkpoints.gguf_file import GgufFile, Tensor, written
+
 WIDTH, HIDDEN, HEADS, PATCH, LARGEST = 32, 64, 2, 16, 512
 
 Value = bool | int | float | str | list[float]
@@ -23,20 +22,14 @@ Shape = tuple[int, ...]
 
 def write(path: Path, dim: int) -> None:
     """Write a projector for a text model whose embeddings have `dim` numbers."""
-    settings, shapes = _settings(dim), _shapes(dim)
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(settings))
-    head += b"".join(_text(key) + _typed(value) for key, value in settings.items())
-    offset = 0
-    for name, shape in shapes.items():
-        sizes = struct.pack(f"<{len(shape)}Q", *reversed(shape))
-        head += _text(name) + struct.pack("<I", len(shape)) + sizes + struct.pack("<IQ", 0, offset)
-        offset += -(-4 * prod(shape) // ALIGNMENT) * ALIGNMENT
     dice = random.Random(0)
-    tensors = (_padded(_weights(name, shape, dice)) for name, shape in shapes.items())
-    path.write_bytes(_padded(head) + b"".join(tensors))
+    tensors = {
+        name: Tensor(shape, array("f", _numbers(name, shape, dice))) for name, shape in _shapes(dim).items()
+    }
+    path.write_bytes(written(GgufFile(_settings(dim), tensors)))
 
 
-def _settings(dim: int) -> Mapping[str, Value]:
+def _settings(dim: int) -> dict[str, Value]:
     return {
         "general.architecture": "clip",
         "general.type": "mmproj",
@@ -75,10 +68,6 @@ def _shapes(dim: int) -> Mapping[str, Shape]:
     return {**shapes, **{f"v.blk.0.{name}": shape for name, shape in layer.items()}}
 
 
-def _weights(name: str, shape: Shape, dice: random.Random) -> bytes:
-    return array("f", _numbers(name, shape, dice)).tobytes()
-
-
 def _numbers(name: str, shape: Shape, dice: random.Random) -> Iterator[float]:
     for _ in range(prod(shape)):
         if name.endswith("bias"):
@@ -87,24 +76,3 @@ def _numbers(name: str, shape: Shape, dice: random.Random) -> Iterator[float]:
             yield 1.0
         else:
             yield dice.gauss(0.0, shape[-1] ** -0.5)
-
-
-def _text(text: str) -> bytes:
-    return struct.pack("<Q", len(text)) + text.encode()
-
-
-def _typed(value: Value) -> bytes:
-    """A value with its type before it. True is an int, so the order matters."""
-    if isinstance(value, bool):
-        return struct.pack("<I?", BOOL, value)
-    if isinstance(value, int):
-        return struct.pack("<II", UINT32, value)
-    if isinstance(value, float):
-        return struct.pack("<If", FLOAT32, value)
-    if isinstance(value, str):
-        return struct.pack("<I", STRING) + _text(value)
-    return struct.pack(f"<IIQ{len(value)}f", ARRAY, FLOAT32, len(value), *value)
-
-
-def _padded(data: bytes) -> bytes:
-    return data + bytes(-len(data) % ALIGNMENT)
