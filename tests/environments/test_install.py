@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ from workers.environments.claim import InstallError
 from workers.environments.install import install, remove, why_again
 from workers.environments.order import Order
 from workers.environments.python import EnvironmentMissing, interpreter
-from workers.environments.table import ENVIRONMENTS, OF_BACKEND
+from workers.environments.table import OF_BACKEND
 
 PINS = ("tinylib==1.2+cpu", "helper==3.0", "other==9 ; sys_platform == 'none'")
 DISTRIBUTIONS = """
@@ -254,23 +253,3 @@ def test_an_installation_is_alone_and_one_that_is_interrupted_leaves_nothing_tha
         interpreter(house.runtimes, "tiny", None)
     assert remove(house.runtimes, environment)
     assert not house.folder.exists()
-
-
-# ---- a true one
-
-
-@pytest.mark.engines
-@pytest.mark.timeout(600)
-def test_ctranslate2_is_installed_from_its_lock_and_can_be_imported(tmp_path):
-    environment = ENVIRONMENTS["ct2"]
-    order = Order(environment, environment.variant("cpu"), tmp_path)
-
-    made = install(order)
-
-    assert made.version.startswith("4.8.")
-    python = interpreter(tmp_path, "ct2", None)
-    code = "import ctranslate2 as it; print(it.__version__, *sorted(it.get_supported_compute_types('cpu')))"
-    ran = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.split()[0] == made.version
-    assert "int8" in ran.stdout.split()
-    assert not Path(order.runtimes, ".ct2.tmp").exists()
