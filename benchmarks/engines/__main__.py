@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks import command
 from benchmarks.engines import managed, vllm
 from benchmarks.engines.library import library
 from benchmarks.engines.pair import Model, Pair, Place
@@ -19,9 +16,7 @@ from benchmarks.engines.report import bars, shares, speeds
 from benchmarks.engines.rounds import Sample, run
 from benchmarks.engines.weights import DEMO, write_demo, write_large
 from benchmarks.generator import Broken
-from benchmarks.machine import about
 from benchmarks.parts import running
-from config.errors import ConfigError
 from config.load import load_settings
 from workers.environments import EnvironmentMissing
 
@@ -34,22 +29,6 @@ BARRED = (managed.LLAMA_SERVER, vllm.NAME)
 """The engines that are measured unless one is named."""
 
 QUICK = (2, 1.0)
-
-
-def options() -> argparse.Namespace:
-    """What the command line says."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="beside the one that warms up (5)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement, about (3)")
-    parser.add_argument("--quick", action="store_true", help="coarse")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
-    parser.add_argument("--only", choices=PAIRS, help="this engine alone")
-    chosen = parser.parse_args()
-    if chosen.quick:
-        chosen.rounds, chosen.seconds = QUICK
-    if chosen.rounds < 1 or chosen.seconds <= 0:
-        parser.error("--rounds and --seconds must be positive")
-    return chosen
 
 
 def models(folder: Path) -> list[Model]:
@@ -75,7 +54,7 @@ def present(environments: Path, only: str | None) -> dict[str, str]:
 
 
 def measured(
-    engines: Mapping[str, str], environments: Path, chosen: argparse.Namespace, say: Callable[[str], None]
+    engines: Mapping[str, str], environments: Path, chosen: argparse.Namespace, say: command.Say
 ) -> tuple[list[Model], list[Sample]]:
     """Start each pair in turn and measure it."""
     samples: list[Sample] = []
@@ -92,40 +71,26 @@ def measured(
     return asked, samples
 
 
+def measure(chosen: argparse.Namespace, say: command.Say) -> command.Report:
+    """Measure the engines that are here. Raises `Broken` where there is none."""
+    environments = load_settings().runtimes_dir
+    engines = present(environments, chosen.only)
+    if not engines:
+        raise Broken("there is no engine to be measured")
+    asked, samples = measured(engines, environments, chosen, say)
+    told = [speeds(samples, list(engines), asked), shares(samples, list(engines), asked)]
+    if barred := [engine for engine in engines if engine in BARRED]:
+        told.append(bars(samples, barred, asked))
+    beside = {"engines": ", ".join(engines.values())}
+    manner = f"{chosen.rounds} rounds of about {chosen.seconds} s"
+    return command.Report(samples, beside, manner, "\n\n".join(told))
+
+
 def main() -> int:
     """Run; the exit code."""
-    if sys.platform != "linux":
-        print("the benchmark reads /proc and uses epoll: it runs on Linux only", file=sys.stderr)
-        return 2
-    chosen = options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is stopped on the way out
-    began = time.monotonic()
-
-    def say(text: str) -> None:
-        print(f"{time.monotonic() - began:6.1f} s  {text}", file=sys.stderr, flush=True)
-
-    try:
-        environments = load_settings().runtimes_dir
-        engines = present(environments, chosen.only)
-        if not engines:
-            return 1
-        here = {**about(), "engines": ", ".join(engines.values())}
-        asked, samples = measured(engines, environments, chosen, say)
-    except (Broken, ConfigError, OSError) as error:
-        print(f"the benchmark has failed: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    if chosen.json:
-        document = {"about": here, "samples": [asdict(sample) for sample in samples]}
-        chosen.json.write_text(json.dumps(document, indent=1) + "\n")
-    for name, text in here.items():
-        print(f"- {name}: {text}")
-    print(f"- {chosen.rounds} rounds of about {chosen.seconds} s\n")
-    print(f"{speeds(samples, list(engines), asked)}\n\n{shares(samples, list(engines), asked)}")
-    if barred := [engine for engine in engines if engine in BARRED]:
-        print(f"\n{bars(samples, barred, asked)}")
-    return 0
+    parser = command.parser("benchmarks.engines", __doc__, seconds=3.0, quick="coarse")
+    parser.add_argument("--only", choices=PAIRS, help="this engine alone")
+    return command.run(parser, QUICK, measure)
 
 
 if __name__ == "__main__":
