@@ -15,6 +15,7 @@ from api.context import Rooms, rooms
 from api.dialects.answer import verdict
 from api.dialects.base import Dialect, ParsedRequest, Rendering
 from api.errors import ServerBusy, failure
+from api.outlet import Outlet
 from api.relay import ClientGone, Relay
 from api.said import said
 from streams.events import End
@@ -85,7 +86,8 @@ def take_seat(here: Rooms) -> None:
 
 def stream_response(relay: Relay, rendering: Rendering, after: int = -1) -> Response:
     """Server-sent events, those after that `sequence_number`. The relay is closed with the response."""
-    response = Response(relay.stream(rendering, after), headers=sse.HEADERS)
+    events = relay.stream(rendering, after, Outlet.of(request.environ))
+    response = Response(events, headers=sse.HEADERS)
     # beside the generator's own `finally`: one that never began to run has none
     response.call_on_close(relay.close)
     return response

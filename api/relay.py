@@ -6,10 +6,12 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from socket import socket
+from typing import Protocol
 
 from api import sse
-from api.dialects.base import Rendering
+from api.dialects.base import Frame, Rendering
 from api.hangups import Hangups
+from api.outlet import Outlet
 from config.settings import Settings
 from scheduler.errors import StorageUnavailable
 from scheduler.scripts import translate
@@ -31,6 +33,63 @@ LOST = End(
 
 class ClientGone(Exception):
     """Raised when the client has hung up, so that nobody is there to answer."""
+
+
+class Listener(Protocol):
+    """Takes events as they come, in the inbox's thread. `settle` is called from the client's own."""
+
+    def take(self, event: Event) -> bool:
+        """See `streams.inbox.Take`."""
+        ...
+
+    def settle(self) -> None:
+        """Finish what `take` could not without waiting. Raises `OSError` when the client is gone."""
+        ...
+
+
+class Gathering:
+    """Keeps what comes for a client who wants it whole. Fulfils `Listener`."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def take(self, event: Event) -> bool:
+        """See `Listener.take`."""
+        if isinstance(event, End):
+            return False
+        self.events.append(event)
+        return True
+
+    def settle(self) -> None:
+        """See `Listener.settle`."""
+
+
+class Telling:
+    """Tells a client at once what comes. Fulfils `Listener`; `wake` is called when `settle` has to be."""
+
+    def __init__(self, outlet: Outlet, told: Callable[[Event], bytes], wake: Callable[[], None]) -> None:
+        self._outlet = outlet
+        self._told = told
+        self._wake = wake
+        self._gone: OSError | None = None
+
+    def take(self, event: Event) -> bool:
+        """See `Listener.take`."""
+        if isinstance(event, End) or not self._outlet.free or self._gone is not None:
+            return False
+        try:
+            self._outlet.write(self._told(event))
+        except OSError as error:
+            self._gone = error
+        if self._gone is not None or not self._outlet.free:
+            self._wake()
+        return True
+
+    def settle(self) -> None:
+        """See `Listener.settle`."""
+        if self._gone is not None:
+            raise self._gone
+        self._outlet.settle()
 
 
 def longest_wait_s(settings: Settings) -> float:
@@ -58,6 +117,7 @@ class Relay:
         self._deadline = time.monotonic() + longest_wait_s(settings)
         self._on_abandon, self._on_close = on_abandon, on_close
         self._gone = False
+        self._heard_at = 0.0  # when there was an event last, or the wait began
         self._ended = False  # its log has
         self._done = False  # we have, with or without it
         self._closed = False
@@ -72,14 +132,14 @@ class Relay:
         self._gone = True
         self._tail.wake()
 
-    def read(self) -> list[Event]:
+    def read(self, listener: Listener | None = None) -> list[Event]:
         """What is said next, as far as it is there; [] after `keep_alive_s` of silence.
 
-        Raises `ClientGone`.
+        What `listener` takes meanwhile is not told here. Raises `ClientGone`.
         """
-        silent_at = time.monotonic() + self._keep_alive_s
+        self._heard_at = time.monotonic()
         while True:
-            event = self._next(min(silent_at, self._deadline) - time.monotonic())
+            event = self._wait(listener)
             if self._gone:
                 raise ClientGone
             if event is not None:
@@ -88,8 +148,24 @@ class Relay:
             if now >= self._deadline:
                 self._done = True
                 return [LOST]
-            if now >= silent_at:
+            if now >= self._heard_at + self._keep_alive_s:
                 return []
+
+    def _wait(self, listener: Listener | None) -> Event | None:
+        left = min(self._heard_at + self._keep_alive_s, self._deadline) - time.monotonic()
+        if listener is None:
+            return self._next(left)
+
+        def take(event: Event) -> bool:
+            self._heard_at = time.monotonic()
+            return listener.take(event)
+
+        self._tail.pass_on(take, max(0.0, left))
+        try:
+            listener.settle()
+        except OSError as error:
+            raise ClientGone from error
+        return self._next(0.0)
 
     def _next(self, timeout_s: float) -> Event | None:
         try:
@@ -114,24 +190,31 @@ class Relay:
 
     def collect(self) -> list[Event]:
         """All of the response, its `End` last. Raises `ClientGone`."""
-        events: list[Event] = []
+        gathering = Gathering()
         while not self._done:
-            events += self.read()
-        return events
+            gathering.events += self.read(gathering)
+        return gathering.events
 
-    def stream(self, rendering: Rendering, after: int = -1) -> Iterator[bytes]:
+    def stream(self, rendering: Rendering, after: int = -1, outlet: Outlet | None = None) -> Iterator[bytes]:
         """The response as server-sent events, those up to the `sequence_number` `after` left out.
 
-        Ends quietly when the client is gone. A `sequence_number` is only looked at where some are left out.
+        With an `outlet` most of it goes there. Ends quietly when the client is gone. A `sequence_number` is
+        only looked at where some are left out.
         """
-        chosen = (lambda frames: sse.after(frames, after)) if after >= 0 else list
+
+        def told(frames: list[Frame]) -> bytes:
+            return sse.encode(sse.after(frames, after) if after >= 0 else frames)
+
+        telling = None
+        if outlet is not None:
+            telling = Telling(outlet, lambda event: told(rendering.tell(event)), self._tail.wake)
         try:
             # an empty chunk would end an HTTP/1.1 body: where there is nothing to tell, a comment goes out
-            yield sse.encode(chosen(rendering.begin())) or sse.KEEP_ALIVE
+            yield told(rendering.begin()) or sse.KEEP_ALIVE
             while not self._done:
-                frames = [frame for event in self.read() for frame in rendering.tell(event)]
-                told = sse.encode(chosen(frames)) or sse.KEEP_ALIVE
-                yield told + sse.DONE if self._done else told
+                frames = [frame for event in self.read(telling) for frame in rendering.tell(event)]
+                words = told(frames) or sse.KEEP_ALIVE
+                yield words + sse.DONE if self._done else words
         except ClientGone:
             return
         finally:

@@ -3,6 +3,9 @@
 The scripts that write a log also publish a copy to the inboxes that follow it. Copies can be lost (pub/sub
 promises nothing); the log cannot. So a `Tail` counts: a gap in the numbers, a reconnect, or a silence sends
 it back to the log, and a client can neither miss an event nor hear one twice.
+
+To wake a client's thread for each event costs more than the event. So a thread that would only pass events on
+lends the reader its way of doing so (`Tail.pass_on`), and sleeps until there is something else to do.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import logging
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
@@ -29,6 +33,9 @@ SILENCE_S = 2.0
 WAKE = None
 Copy = tuple[int, bytes] | None
 
+Take = Callable[[Event], bool]
+"""Takes an event without waiting for anything or anybody; false to leave it to `next`."""
+
 
 class Tail:
     """One client's place in one response's log. Not shared between threads, but `wake` is for others."""
@@ -39,6 +46,10 @@ class Tail:
         """The number of the event that `next` returned last."""
         self._inbox = inbox
         self._copies: SimpleQueue[Copy] = SimpleQueue()
+        self._kept: Copy = WAKE
+        self._lock = threading.Lock()
+        self._take_next: Take | None = None
+        self._failure: Exception | None = None
         self._behind: list[tuple[int, Event]] = []
         self._asked_at = time.monotonic()
         self._look = False
@@ -53,9 +64,9 @@ class Tail:
         if self._look and (event := self._catch_up()) is not None:
             return event
         try:
-            copy = self._copies.get(timeout=min(timeout_s, SILENCE_S))
+            copy = self._next_copy(timeout_s)
             while copy is not WAKE and copy[0] <= self.number:
-                copy = self._copies.get(timeout=min(timeout_s, SILENCE_S))  # heard already, from the log
+                copy = self._next_copy(timeout_s)  # heard already, from the log
         except Empty:
             if time.monotonic() - self._asked_at < SILENCE_S:
                 return None
@@ -65,13 +76,50 @@ class Tail:
         number, data = copy
         return self._take(number, decode(data)) if number == self.number + 1 else self._catch_up()
 
+    def pass_on(self, take: Take, timeout_s: float) -> None:
+        """Let the inbox's thread hand the coming events to `take`, for that time at most.
+
+        Returns when there is something for `next` to look at: an event that was not taken, a gap, a silence,
+        a `wake`. From then on `take` is not called any more. Raises what `take` raised.
+        """
+        with self._lock:
+            if self._behind or self._look or self._kept is not WAKE or not self._copies.empty():
+                return
+            self._take_next = take
+        try:
+            self._kept = self._copies.get(timeout=min(timeout_s, SILENCE_S))
+        except Empty:
+            pass
+        finally:
+            with self._lock:
+                self._take_next = None
+        if self._failure is not None:
+            raise self._failure
+
     def wake(self) -> None:
-        """Make a waiting `next` return None at once."""
+        """Make a waiting `next` or `pass_on` return at once."""
         self._copies.put(WAKE)
 
     def hear(self, number: int, data: bytes) -> None:
         """Called by the inbox with a copy of an event."""
-        self._copies.put((number, data))
+        with self._lock:
+            if self._take_next is not None:
+                if number <= self.number:
+                    return
+                if number == self.number + 1 and self._hand_over(self._take_next, number, data):
+                    return
+            self._copies.put((number, data))
+
+    def _hand_over(self, take: Take, number: int, data: bytes) -> bool:
+        try:
+            event = decode(data)
+            if not take(event):
+                return False
+        except Exception as error:
+            self._failure = error
+            return False
+        self._take(number, event)
+        return True
 
     def catch_up(self) -> None:
         """Have the next call of `next` look into the log first, and one that waits return."""
@@ -81,6 +129,12 @@ class Tail:
     def close(self) -> None:
         """Stop listening."""
         self._inbox.forget(self)
+
+    def _next_copy(self, timeout_s: float) -> Copy:
+        if self._kept is not WAKE:
+            kept, self._kept = self._kept, WAKE
+            return kept
+        return self._copies.get(timeout=min(timeout_s, SILENCE_S))
 
     def _take(self, number: int, event: Event) -> Event:
         self.number, self._asked_at = number, time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import secrets
@@ -147,15 +148,96 @@ def test_a_stream_is_fetched_replayed_and_resumed_at_once(sdk: openai.OpenAI) ->
 def test_a_client_that_hangs_up_is_told_to_the_worker_within_a_second(served: Served, stream: bool) -> None:
     claimed = threading.Event()
     served.play = lambda _: claimed.set()
-    body = json.dumps({"model": "alpha", "input": "Hi", "stream": stream}).encode()
-    port = int(served.url.rsplit(":", 1)[1])
-    client = socket.create_connection(("127.0.0.1", port))
-    client.sendall(
-        b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        b"x-api-key: %b\r\nContent-Length: %d\r\n\r\n%b" % (KEY.encode(), len(body), body)
-    )
+    client = ask(served, stream=stream)
     assert claimed.wait(5)
     client.close()
+    told_within_a_second(served)
+
+
+def test_a_client_that_hangs_up_while_it_is_told_much_is_told_to_the_worker(served: Served) -> None:
+    said = threading.Event()
+
+    def chatter(claim: Claim) -> None:
+        number = 1
+        while served.house.field(claim.id, "cancel") != "1" and number < 10_000:
+            served.house.say(claim, number, "word ")
+            number += 1
+            said.set()
+
+    served.play = chatter
+    client = ask(served, stream=True)
+    assert said.wait(5)
+    assert b"word " in read_until(client, b"word ")
+    client.close()
+    told_within_a_second(served)
+
+
+def test_a_client_that_reads_slowly_is_told_all_of_it_in_order(served: Served, sdk: openai.OpenAI) -> None:
+    words = [f"{number}:{'x' * 500} " for number in range(6000)]
+    said = threading.Event()
+
+    def recite(claim: Claim) -> None:
+        for first in range(0, len(words), 40):
+            served.house.say(claim, first + 1, *words[first : first + 40])
+        served.house.release(claim, finish_reason="stop")
+        said.set()
+
+    served.play = recite
+    client = ask(served, stream=True, receive_buffer=4096)
+    assert said.wait(30)  # nobody has read a byte of it: the worker is not held up
+    with http.client.HTTPResponse(client) as response:
+        response.begin()
+        assert response.chunked
+        events = [
+            json.loads(line[6:]) for line in response.read().split(b"\n") if line.startswith(b"data: {")
+        ]
+    told = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
+    assert "".join(told) == "".join(words)
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert sdk.responses.retrieve(events[0]["response"]["id"]).output_text == "".join(words)
+
+
+def test_a_client_of_http_1_0_is_told_without_chunks(served: Served) -> None:
+    served.play = served.hello
+    received = read_until(ask(served, stream=True, protocol="1.0"))
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert b"chunked" not in head
+    lines = body.splitlines()
+    assert {line.split(b":")[0] for line in lines if line} == {b"event", b"data"}
+    told = [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    assert "".join(event.get("delta", "") for event in told) == "Hello."
+    assert told[-1]["type"] == "response.completed"
+
+
+def ask(
+    served: Served, *, stream: bool, protocol: str = "1.1", receive_buffer: int | None = None
+) -> socket.socket:
+    """Send a request by hand; the answer is the caller's to read."""
+    body = json.dumps({"model": "alpha", "input": "Hi", "stream": stream}).encode()
+    client = socket.socket()
+    if receive_buffer is not None:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    client.settimeout(30)
+    client.connect(("127.0.0.1", int(served.url.rsplit(":", 1)[1])))
+    client.sendall(
+        b"POST /v1/responses HTTP/%b\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"x-api-key: %b\r\nContent-Length: %d\r\n\r\n%b" % (protocol.encode(), KEY.encode(), len(body), body)
+    )
+    return client
+
+
+def read_until(client: socket.socket, word: bytes | None = None) -> bytes:
+    """What is received up to a word, or to the end."""
+    received = b""
+    while word is None or word not in received:
+        more = client.recv(65536)
+        if not more:
+            break
+        received += more
+    return received
+
+
+def told_within_a_second(served: Served) -> None:
     claim, began = served.claims[-1], time.monotonic()
     while served.house.field(claim.id, "cancel") != "1":
         assert time.monotonic() - began < 1
@@ -165,8 +247,11 @@ def test_a_client_that_hangs_up_is_told_to_the_worker_within_a_second(served: Se
 
 def test_many_clients_at_once_are_all_answered(sdk: openai.OpenAI) -> None:
     answers: list[str] = []
-    ask = lambda: answers.append(sdk.responses.create(model="alpha", input="Hi").output_text)  # noqa: E731
-    threads = [threading.Thread(target=ask) for _ in range(28)]
+
+    def one() -> None:
+        answers.append(sdk.responses.create(model="alpha", input="Hi").output_text)
+
+    threads = [threading.Thread(target=one) for _ in range(28)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -175,7 +260,7 @@ def test_many_clients_at_once_are_all_answered(sdk: openai.OpenAI) -> None:
 
 
 def test_a_repeat_of_what_was_not_stored_is_the_same(sdk: openai.OpenAI, served: Served) -> None:
-    def ask() -> object:
+    def repeat() -> object:
         return sdk.chat.completions.create(
             model="alpha",
             messages=[{"role": "user", "content": "Hi"}],
@@ -183,8 +268,8 @@ def test_a_repeat_of_what_was_not_stored_is_the_same(sdk: openai.OpenAI, served:
         )
 
     before = len(served.claims)
-    first = ask()
-    assert ask() == first
+    first = repeat()
+    assert repeat() == first
     assert len(served.claims) == before + 1
 
 

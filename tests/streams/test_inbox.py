@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 import redis
@@ -12,7 +13,7 @@ from config.settings import Settings
 from scheduler.ticket import Claim, Entry
 from streams import inbox as module
 from streams.errors import StreamLost
-from streams.events import End, TextDelta
+from streams.events import End, Event, TextDelta
 from streams.inbox import Inbox, Tail
 from tests.conftest import Server
 from tests.scheduler.house import House
@@ -150,6 +151,179 @@ def test_a_waiting_reader_hears_the_next_event_at_once(house: House, inbox: Inbo
     tail, claim = begin(house, inbox, "r1")
     threading.Timer(0.02, lambda: house.say(claim, 1, "a")).start()
     assert tail.next(1.9) == TextDelta("a")
+
+
+# ---- the inbox's thread passes on what comes
+
+
+class Taker:
+    """Takes text until it says one of the words it refuses, or breaks on."""
+
+    def __init__(self, *, refuses: str = "", breaks_on: str = "") -> None:
+        self.taken: list[Event] = []
+        self.threads: set[str] = set()
+        self.refuses, self.breaks_on = TextDelta(refuses), TextDelta(breaks_on)
+
+    def __call__(self, event: Event) -> bool:
+        if event == self.breaks_on:
+            raise ValueError(event)
+        if isinstance(event, End) or event == self.refuses:
+            return False
+        self.threads.add(threading.current_thread().name)
+        self.taken.append(event)
+        return True
+
+
+def passing(tail: Tail, taker: Taker, timeout_s: float = 10) -> threading.Thread:
+    """A reader that waits in `pass_on`; returns when the inbox's thread may take."""
+    reader = threading.Thread(target=tail.pass_on, args=(taker, timeout_s), name="reader")
+    reader.start()
+    deadline = time.monotonic() + 5
+    while tail._take_next is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    return reader
+
+
+def test_the_inbox_passes_on_what_comes_and_leaves_the_end_to_next(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    taker = Taker()
+    reader = passing(tail, taker)
+    house.say(claim, 1, "a", "b")
+    house.say(claim, 3, "c")
+    house.release(claim, finish_reason="stop")
+    reader.join(5)
+    assert taker.taken == texts("a", "b", "c")
+    assert taker.threads == {"inbox"}
+    assert tail.number == 3
+    assert isinstance(tail.next(0), End)
+
+
+def test_an_event_that_is_not_taken_and_all_behind_it_are_left_in_order(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    taker = Taker(refuses="not this")
+    reader = passing(tail, taker)
+    house.say(claim, 1, "a", "not this", "c")
+    reader.join(5)
+    house.say(claim, 4, "d")
+    assert taker.taken == texts("a")
+    assert events_of(tail, 3) == texts("not this", "c", "d")
+    reader = passing(tail, taker)
+    house.say(claim, 5, "e")
+    house.release(claim)
+    reader.join(5)
+    assert taker.taken == texts("a", "e")
+    assert isinstance(tail.next(0), End)
+
+
+def test_nothing_is_passed_on_while_something_waits_for_next(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    house.say(claim, 1, "a")
+    assert tail.next(1.9) == TextDelta("a")
+    house.say(claim, 2, "b")
+    wait_until_heard(tail)
+    taker = Taker()
+    tail.pass_on(taker, 10)
+    tail.pass_on(taker, 10)
+    assert tail.next(0) == TextDelta("b")
+    tail.catch_up()
+    tail.pass_on(taker, 10)  # the log is to be looked at first
+    assert taker.taken == []
+
+
+def wait_until_heard(tail: Tail) -> None:
+    deadline = time.monotonic() + 5
+    while tail._copies.empty():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_old_copies_are_not_passed_on_and_a_gap_is_left_to_the_log(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    taker = Taker()
+    reader = passing(tail, taker)
+    house.say(claim, 1, "a")
+    house.ledger.detach("r1", inbox.name)
+    house.say(claim, 2, "b")
+    house.ledger.attach("r1", inbox.name)
+    tail.hear(1, TextDelta("again").encode())
+    house.say(claim, 3, "c")
+    reader.join(5)
+    assert taker.taken == texts("a")
+    assert events_of(tail, 2) == texts("b", "c")
+
+
+@pytest.mark.parametrize("wake", [Tail.wake, Tail.catch_up])
+def test_a_reader_that_passes_on_is_woken_at_once(
+    house: House, inbox: Inbox, wake: Callable[[Tail], None]
+) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    taker = Taker()
+    reader = passing(tail, taker)
+    wake(tail)
+    reader.join(1.5)
+    assert not reader.is_alive()
+    house.say(claim, 1, "a")
+    assert events_of(tail, 1) == texts("a")
+    assert taker.taken == []
+
+
+def test_passing_on_ends_with_its_time_and_nothing_is_taken_afterwards(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    taker = Taker()
+    tail.pass_on(taker, 0.01)
+    house.say(claim, 1, "a")
+    assert events_of(tail, 1) == texts("a")
+    assert taker.taken == []
+
+
+def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(house: House, inbox: Inbox) -> None:
+    broken, claim = begin(house, inbox, "r1")
+    well, other = begin(house, inbox, "r2")
+    raised: list[Exception] = []
+
+    def read() -> None:
+        try:
+            broken.pass_on(Taker(breaks_on="b"), 10)
+        except ValueError as error:
+            raised.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    house.say(claim, 1, "a", "b")
+    reader.join(5)
+    assert len(raised) == 1
+    house.say(other, 1, "a")
+    assert events_of(well, 1) == texts("a")
+
+
+def test_two_hundred_responses_at_once_are_passed_on_in_order(house: House, inbox: Inbox) -> None:
+    pairs = [begin(house, inbox, f"r{number}") for number in range(200)]
+    takers = {tail.id: Taker() for tail, _ in pairs}
+    ends: dict[str, Event | None] = {}
+
+    def read(tail: Tail) -> None:
+        while not isinstance(ends.get(tail.id), End):
+            tail.pass_on(takers[tail.id], 1)
+            if (event := tail.next(0)) is not None and not takers[tail.id](event):
+                ends[tail.id] = event
+
+    readers = [threading.Thread(target=read, args=(tail,)) for tail, _ in pairs]
+    for reader in readers:
+        reader.start()
+    for step in range(20):
+        entries = [
+            Entry(claim.id, claim.fence, step + 1, (TextDelta(f"{claim.id}/{step}").encode(),))
+            for _, claim in pairs
+        ]
+        assert house.ledger.write(entries, []) == {}
+    for _, claim in pairs:
+        house.release(claim)
+    for reader in readers:
+        reader.join(20)
+    for tail, _ in pairs:
+        assert takers[tail.id].taken == texts(*(f"{tail.id}/{step}" for step in range(20)))
+        assert isinstance(ends[tail.id], End)
 
 
 # ---- several readers
