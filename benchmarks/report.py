@@ -147,7 +147,7 @@ BARS = (
     Bar("added p50 at 1 client / proxy's", ADDED, most=8.0),
     Bar("requests/s at 32 clients / proxy's", RATE, least=0.15),
     Bar("CPU per request / proxy's", CPU, most=9.0),
-    Bar("CPU per paced token / proxy's", PACED_CPU, most=4.0),
+    Bar("CPU per paced token / proxy's", PACED_CPU, most=3.0),
     Bar("delivered / offered, paced", DELIVERED, least=0.95, ratio=False),
 )
 """Set for the proxy that asks with `http.client`."""

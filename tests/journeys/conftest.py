@@ -39,12 +39,5 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 
 @pytest.fixture
 def sdk(shared: Platform) -> Iterator[openai.OpenAI]:
-    """The official SDK, told to check every field of every answer."""
-    with openai.OpenAI(
-        base_url=shared.url + "/v1",
-        api_key=shared.keys["api_key"],
-        max_retries=0,
-        timeout=60,
-        _strict_response_validation=True,
-    ) as client:
+    with shared.sdk() as client:
         yield client

@@ -66,13 +66,7 @@ def asker(shared: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def sdk(asker: Platform) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(
-        base_url=asker.url + "/v1",
-        api_key=asker.keys["api_key"],
-        max_retries=0,
-        timeout=60,
-        _strict_response_validation=True,
-    ) as client:
+    with asker.sdk() as client:
         yield client
 
 

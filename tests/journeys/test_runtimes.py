@@ -63,8 +63,7 @@ def house(
 
 @pytest.fixture
 def sdk(house: Platform) -> Iterator[openai.OpenAI]:
-    base, key = house.url + "/v1", house.keys["api_key"]
-    with openai.OpenAI(base_url=base, api_key=key, max_retries=0, timeout=60) as client:
+    with house.sdk() as client:
         yield client
 
 
