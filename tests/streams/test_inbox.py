@@ -61,6 +61,21 @@ def test_any_text_arrives_as_it_was_said(house: House, inbox: Inbox) -> None:
     assert events_of(tail, len(words)) == texts(*words)
 
 
+def recite(house: House, claims: list[Claim]) -> None:
+    """Say twenty words in each response, all of them step by step, and end them."""
+    for step in range(20):
+        entries = [
+            Entry(claim.id, claim.fence, step + 1, (recited(claim.id)[step].encode(),)) for claim in claims
+        ]
+        assert house.ledger.write(entries, []) == {}
+    for claim in claims:
+        house.release(claim)
+
+
+def recited(id: str) -> list[TextDelta]:
+    return texts(*(f"{id}/{step}" for step in range(20)))
+
+
 # ---- copies that are lost, late or double
 
 
@@ -311,18 +326,11 @@ def test_two_hundred_responses_at_once_are_passed_on_in_order(house: House, inbo
     readers = [threading.Thread(target=read, args=(tail,)) for tail, _ in pairs]
     for reader in readers:
         reader.start()
-    for step in range(20):
-        entries = [
-            Entry(claim.id, claim.fence, step + 1, (TextDelta(f"{claim.id}/{step}").encode(),))
-            for _, claim in pairs
-        ]
-        assert house.ledger.write(entries, []) == {}
-    for _, claim in pairs:
-        house.release(claim)
+    recite(house, [claim for _, claim in pairs])
     for reader in readers:
         reader.join(20)
     for tail, _ in pairs:
-        assert takers[tail.id].taken == texts(*(f"{tail.id}/{step}" for step in range(20)))
+        assert takers[tail.id].taken == recited(tail.id)
         assert isinstance(ends[tail.id], End)
 
 
@@ -373,18 +381,11 @@ def test_two_hundred_responses_at_once_reach_their_readers(house: House, inbox: 
     readers = [threading.Thread(target=read, args=(tail,)) for tail, _ in pairs]
     for reader in readers:
         reader.start()
-    for step in range(20):
-        entries = [
-            Entry(claim.id, claim.fence, step + 1, (TextDelta(f"{claim.id}/{step}").encode(),))
-            for _, claim in pairs
-        ]
-        assert house.ledger.write(entries, []) == {}
-    for _, claim in pairs:
-        house.release(claim)
+    recite(house, [claim for _, claim in pairs])
     for reader in readers:
         reader.join()
     for tail, _ in pairs:
-        assert heard[tail.id][:20] == texts(*(f"{tail.id}/{step}" for step in range(20)))
+        assert heard[tail.id][:20] == recited(tail.id)
         assert isinstance(heard[tail.id][20], End)
 
 
