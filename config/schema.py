@@ -92,6 +92,7 @@ class LimitSchema(Section):
     request_timeout_s = number(0.1, 86_400)
     first_event_timeout_s = number(0.1, 86_400)
     idle_timeout_s = number(0.1, 86_400)
+    probe_timeout_s = number(0.1, 86_400)
     unload_timeout_s = number(0, 86_400)
     max_log_bytes = integer(1024, MAX_INT)
 

@@ -72,6 +72,9 @@ class LimitSettings:
     request_timeout_s: float = 600.0  # from its turn to its end
     first_event_timeout_s: float = 120.0  # an engine that says nothing for so long is stalled
     idle_timeout_s: float = 60.0  # the same between two events
+    probe_timeout_s: float = (
+        30.0  # after it: an engine that does not answer a question of one token is killed
+    )
     unload_timeout_s: float = 600.0  # how long an unload lets requests finish; after it they are ended
     max_log_bytes: int = 4 * 1024 * 1024  # what one response may say
 

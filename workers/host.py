@@ -23,15 +23,19 @@ from scheduler.scripts import call_id
 from scheduler.ticket import Claim, Pulse, Release, Status
 from tasks.wire import Generation
 from workers.flusher import Flusher
+from workers.probe import probe
 from workers.replica import Replica
 from workers.replicas import OVERDUE, Replicas
 from workers.running import Running
-from workers.runtimes.base import EngineError, EngineLost, Finish
+from workers.runtimes.base import Engine, EngineError, EngineLost, Finish
 
 logger = logging.getLogger("workers")
 
 DEAF_S = 3.0
 """An engine that still holds a generation so long after it was told to stop is killed."""
+
+DOUBT_S = 5.0
+"""After so long without a word a client may hang up because the engine hangs."""
 
 STOPPED = {
     "cancelled": "the request was cancelled",
@@ -121,13 +125,34 @@ class Host:
         if replica is None or replica.engine is None:
             raise EngineLost("engine_crashed", "the engine is gone")
         generation = Generation.from_json(run.claim.generation)
-        return replica.engine.generate(run.claim.id, generation, partial(self.flusher.say, run))
+        try:
+            finish = replica.engine.generate(run.claim.id, generation, partial(self.flusher.say, run))
+        finally:
+            run.ended = True
+        if run.in_doubt and not replica.remote:
+            self._probe(run, replica.engine, generation)
+        return finish
+
+    def _probe(self, run: Running, engine: Engine, generation: Generation) -> None:
+        """See that an engine still computes, before its slot goes to the next. Raises `EngineLost`."""
+        id, began = f"{run.claim.id}/probe", time.monotonic()
+
+        def give_up() -> None:
+            others = [other for other in list(self.running.values()) if other.replica == run.replica]
+            if any(other.said and not other.stop_code and other.last_heard > began for other in others):
+                engine.cancel(id)  # it is busy with them
+            else:
+                self.replicas.lost(run.replica, EngineLost("engine_stalled", "the engine computes no more"))
+
+        probe(engine, id, generation, self._settings.limits.probe_timeout_s, give_up)
 
     def stop_run(self, run: Running, code: str) -> None:
         """Make one generation end, for that reason; the first reason stays."""
         if run.stop_code is None:
-            run.stop_code = code
-            run.last_heard = time.monotonic()
+            run.stop_code, now = code, time.monotonic()
+            silent = code == "cancelled" and now - run.last_heard > DOUBT_S
+            run.in_doubt = silent or code == "engine_stalled"
+            run.last_heard = now
             replica = self.replicas.get(run.replica)
             if replica and replica.engine:
                 replica.engine.cancel(run.claim.id)
@@ -191,6 +216,8 @@ class Host:
         for run in list(self.running.values()):
             silence = now - run.last_heard
             allowed = limits.idle_timeout_s if run.said else limits.first_event_timeout_s
+            if run.ended:
+                continue
             if run.stop_code is not None:
                 self._insist(run, silence)
             elif silence > allowed:
