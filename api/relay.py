@@ -38,6 +38,9 @@ class ClientGone(Exception):
 class Listener(Protocol):
     """Takes events as they come, in the inbox's thread. `settle` is called from the client's own."""
 
+    told_at: float
+    """When the client was told something last, by `time.monotonic`; 0.0 before it was."""
+
     def take(self, event: Event) -> bool:
         """See `streams.inbox.Take`."""
         ...
@@ -49,6 +52,8 @@ class Listener(Protocol):
 
 class Gathering:
     """Keeps what comes for a client who wants it whole. Fulfils `Listener`."""
+
+    told_at = 0.0
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -72,13 +77,18 @@ class Telling:
         self._told = told
         self._wake = wake
         self._gone: OSError | None = None
+        self.told_at = 0.0
 
     def take(self, event: Event) -> bool:
         """See `Listener.take`."""
         if isinstance(event, End) or not self._outlet.free or self._gone is not None:
             return False
+        words = self._told(event)
+        if not words:
+            return True
+        self.told_at = time.monotonic()
         try:
-            self._outlet.write(self._told(event))
+            self._outlet.write(words)
         except OSError as error:
             self._gone = error
         if self._gone is not None or not self._outlet.free:
@@ -117,7 +127,6 @@ class Relay:
         self._deadline = time.monotonic() + longest_wait_s(settings)
         self._on_abandon, self._on_close = on_abandon, on_close
         self._gone = False
-        self._heard_at = 0.0  # when there was an event last, or the wait began
         self._ended = False  # its log has
         self._done = False  # we have, with or without it
         self._closed = False
@@ -133,34 +142,31 @@ class Relay:
         self._tail.wake()
 
     def read(self, listener: Listener | None = None) -> list[Event]:
-        """What is said next, as far as it is there; [] after `keep_alive_s` of silence.
+        """What is said next, as far as it is there; [] after the client was told nothing for `keep_alive_s`.
 
         What `listener` takes meanwhile is not told here. Raises `ClientGone`.
         """
-        self._heard_at = time.monotonic()
-        while True:
-            event = self._wait(listener)
+        silent_at = time.monotonic() + self._keep_alive_s
+        while not self._gone:
+            event = self._wait(min(silent_at, self._deadline) - time.monotonic(), listener)
             if self._gone:
-                raise ClientGone
+                break
             if event is not None:
                 return self._burst(event)
             now = time.monotonic()
             if now >= self._deadline:
                 self._done = True
                 return [LOST]
-            if now >= self._heard_at + self._keep_alive_s:
+            if listener is not None:
+                silent_at = max(silent_at, listener.told_at + self._keep_alive_s)
+            if now >= silent_at:
                 return []
+        raise ClientGone
 
-    def _wait(self, listener: Listener | None) -> Event | None:
-        left = min(self._heard_at + self._keep_alive_s, self._deadline) - time.monotonic()
+    def _wait(self, timeout_s: float, listener: Listener | None) -> Event | None:
         if listener is None:
-            return self._next(left)
-
-        def take(event: Event) -> bool:
-            self._heard_at = time.monotonic()
-            return listener.take(event)
-
-        self._tail.pass_on(take, max(0.0, left))
+            return self._next(timeout_s)
+        self._tail.pass_on(listener.take, max(0.0, timeout_s))
         try:
             listener.settle()
         except OSError as error:

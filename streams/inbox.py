@@ -86,8 +86,9 @@ class Tail:
             if self._behind or self._look or self._kept is not WAKE or not self._copies.empty():
                 return
             self._take_next = take
+        silent_s = time.monotonic() - self._asked_at
         try:
-            self._kept = self._copies.get(timeout=min(timeout_s, SILENCE_S))
+            self._kept = self._copies.get(timeout=max(0.0, min(timeout_s, SILENCE_S - silent_s)))
         except Empty:
             pass
         finally:
@@ -141,13 +142,12 @@ class Tail:
         return event
 
     def _catch_up(self) -> Event | None:
-        self._look = False
+        self._look, self._asked_at = False, time.monotonic()
         try:
             events = list(read(self._inbox.client, self._inbox.prefix, self.id, self.number))
             known = events or self._inbox.client.exists(f"{{{self._inbox.prefix}}}:ticket:{self.id}")
         except (redis.ConnectionError, redis.TimeoutError):
             return None  # Redis is away: the request's own deadline bounds the wait
-        self._asked_at = time.monotonic()
         if not known:
             raise StreamLost(self.id)
         if not events:

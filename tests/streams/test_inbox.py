@@ -193,11 +193,15 @@ def passing(tail: Tail, taker: Taker, timeout_s: float = 10) -> threading.Thread
     """A reader that waits in `pass_on`; returns when the inbox's thread may take."""
     reader = threading.Thread(target=tail.pass_on, args=(taker, timeout_s), name="reader")
     reader.start()
+    wait_until_lent(tail)
+    return reader
+
+
+def wait_until_lent(tail: Tail) -> None:
     deadline = time.monotonic() + 5
     while tail._take_next is None:
         assert time.monotonic() < deadline
         time.sleep(0.001)
-    return reader
 
 
 def test_the_inbox_passes_on_what_comes_and_leaves_the_end_to_next(house: House, inbox: Inbox) -> None:
@@ -292,6 +296,17 @@ def test_passing_on_ends_with_its_time_and_nothing_is_taken_afterwards(house: Ho
     assert taker.taken == []
 
 
+def test_a_silence_counts_from_the_last_event_and_not_from_the_wait(house: House, inbox: Inbox) -> None:
+    tail, claim = begin(house, inbox, "r1")
+    house.ledger.detach("r1", inbox.name)
+    house.say(claim, 1, "a")
+    tail._asked_at -= module.SILENCE_S
+    began = time.monotonic()
+    tail.pass_on(Taker(), 10)
+    assert time.monotonic() - began < module.SILENCE_S / 2
+    assert tail.next(0) == TextDelta("a")
+
+
 def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(house: House, inbox: Inbox) -> None:
     broken, claim = begin(house, inbox, "r1")
     well, other = begin(house, inbox, "r2")
@@ -305,6 +320,7 @@ def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(house: H
 
     reader = threading.Thread(target=read)
     reader.start()
+    wait_until_lent(broken)
     house.say(claim, 1, "a", "b")
     reader.join(5)
     assert len(raised) == 1
