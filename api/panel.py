@@ -113,6 +113,7 @@ def _result(operation: Operation) -> Json | None:
     return {
         "replicas": operation.replicas,
         "memory_mib": operation.memory_mib,
+        "context_tokens": operation.context_tokens,
         "duration_ms": round(operation.duration_s * 1000),
     }
 

@@ -286,14 +286,14 @@ class Fleet:
         pid: int | None,
         *,
         memory_mib: int | None = None,
+        context: int | None = None,
     ) -> bool:
         """The engine can answer; False when nobody waits for it any more: stop it.
 
-        `pid` is None where it has no process on this machine.
+        `pid` is None where it has no process on this machine; `context` in tokens, None if it does not say.
         """
-        answer: Any = self.scripts.run(
-            "replica_up", replica, worker, incarnation, slots, pid or "", mib_text(memory_mib)
-        )
+        known = (slots, pid or "", mib_text(memory_mib), context or "")
+        answer: Any = self.scripts.run("replica_up", replica, worker, incarnation, *known)
         return bool(answer != b"gone")
 
     def replica_down(  # noqa: PLR0913 - two audiences, tenants and operators, each with code and message

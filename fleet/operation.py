@@ -15,8 +15,9 @@ class Operation:
 
     `progress` 0..1, `stage` in a few words, times in unix seconds by Redis' clock. `eta_s` is how long it
     will still take by what earlier ones took: None before there was one, and at the end. `memory_mib` is what
-    the load was seen to take or the unload gives back, None when it could not be measured. `evicts` is the
-    model that a load has unloaded first.
+    the load was seen to take or the unload gives back, None when it could not be measured. `context_tokens`
+    is what one request may have since a load, prompt and answer together, None where its engine does not
+    say. `evicts` is the model that a load has unloaded first.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Operation:
     code: str | None = None
     replicas: int = 1
     memory_mib: int | None = None
+    context_tokens: int | None = None
     eta_s: float | None = None
     duration_s: float | None = None
     evicts: str | None = None
@@ -66,6 +68,7 @@ def from_row(id: str, row: dict[bytes, bytes], now: float) -> Operation:
         code=text.get("code"),
         replicas=int(text.get("replicas", 1)),
         memory_mib=int(text["memory_mib"]) if "memory_mib" in text else None,
+        context_tokens=int(text["context_tokens"]) if "context_tokens" in text else None,
         eta_s=None if status.is_terminal else _eta_s(text, now),
         duration_s=None if finished is None else finished - created,
         evicts=text.get("evicts"),

@@ -21,7 +21,7 @@ from scheduler.ledger import Ledger
 from scheduler.scripts import call_id
 from workers.patience import Patience
 from workers.replica import Replica
-from workers.runtimes.base import EngineLost, Exit, Launch, LoadError, Progress, Runtime
+from workers.runtimes.base import Bounded, EngineLost, Exit, Launch, LoadError, Progress, Runtime
 from workers.runtimes.registry import runtime
 from workers.scale import Scale, Weighing
 
@@ -119,7 +119,13 @@ class Replicas:
         entry.state = ReplicaState.UP
         up = self.patience.persist(
             lambda: self._fleet.replica_up(
-                name, self.worker, self.incarnation, entry.slots, engine.pid, memory_mib=memory_mib
+                name,
+                self.worker,
+                self.incarnation,
+                entry.slots,
+                engine.pid,
+                memory_mib=memory_mib,
+                context=engine.context if isinstance(engine, Bounded) else None,
             )
         )
         if not up:

@@ -117,6 +117,14 @@ class OperationResult(marshmallow.Schema):
         allow_none=True,
         metadata=_said("What the load was seen to take, or the unload gave back; null if not measured."),
     )
+    context_tokens = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_said(
+            "Tokens that one request may have since this load, prompt and answer together; "
+            "null where the engine does not say, and of an unload."
+        ),
+    )
     duration_ms = fields.Integer(required=True)
 
 

@@ -3,7 +3,7 @@
 -- wait are dispatched.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation  5 slots  6 pid of the engine or ''
---         7 memory that it was seen to take (MiB) or ''
+--         7 memory that it was seen to take (MiB) or ''  8 tokens that one request may have or ''
 -- returns up | loaded | gone (stop the engine: nobody waits for it any more)
 -- include: base
 -- include: log
@@ -36,6 +36,7 @@ for _, replica in ipairs(replicas) do
 end
 if loading then
   redis.call('HSET', model_key(row[2]), 'loaded_us', text(NOW))
+  if ARGV[8] ~= '' then redis.call('HSET', P .. 'operation:' .. row[3], 'context_tokens', ARGV[8]) end
   if memory then
     -- what was measured stays known when the model is gone, for the next load of the same
     redis.call('HSET', model_key(row[2]), 'observed_mib', text(memory), 'observed_replicas', #replicas,

@@ -149,7 +149,12 @@ def test_an_operation_has_a_result_or_an_error_at_its_end_only() -> None:
     running = operation(OperationStatus.RUNNING, eta_s=2.345)
     assert (running["result"], running["error"], running["eta_s"]) == (None, None, 2.3)
     ended = {"finished_at": 103.5, "duration_s": 3.5}
-    done = operation(OperationStatus.COMPLETED, **ended, memory_mib=700, replicas=2)
-    assert done["result"] == {"replicas": 2, "memory_mib": 700, "duration_ms": 3500}
+    done = operation(OperationStatus.COMPLETED, **ended, memory_mib=700, replicas=2, context_tokens=8192)
+    assert done["result"] == {
+        "replicas": 2,
+        "memory_mib": 700,
+        "context_tokens": 8192,
+        "duration_ms": 3500,
+    }
     failed = operation(OperationStatus.FAILED, **ended, error="no file", code="load_failed")
     assert (failed["result"], failed["error"], failed["error_code"]) == (None, "no file", "load_failed")

@@ -163,7 +163,10 @@ def test_a_load_is_weighed_and_known_for_the_next_one(settings: Settings) -> Non
     change = seat.fleet.load("big")
     seat.until(lambda: seat.fleet.row("big").state == "loaded")
     assert change.operation
-    took = getattr(seat.fleet.operation(change.operation.id), "memory_mib", None)
+    load = seat.fleet.operation(change.operation.id)
+    assert load
+    assert load.context_tokens == 4096
+    took = load.memory_mib
     row = seat.fleet.row("big")
     assert took
     assert took >= 64

@@ -46,7 +46,9 @@ def test_it_loads_and_answers_without_a_process_or_memory(
         change = seat.fleet.load("model")
         seat.until(lambda: seat.fleet.row("model").state == "loaded")
     assert change.operation
-    assert getattr(seat.fleet.operation(change.operation.id), "memory_mib", None) == 0
+    load = seat.fleet.operation(change.operation.id)
+    assert load
+    assert (load.memory_mib, load.context_tokens) == (0, None)
     assert seat.fleet.row("model").observed_mib == 0
     assert "is up: elsewhere, 2 slots" in caplog.text
     id = begin(seat)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from config.settings import ModelDefinition
 from streams.events import Delta, Usage
@@ -121,6 +121,14 @@ class Engine(Protocol):
     def stop(self, timeout_s: float) -> None:
         """End the process (SIGTERM to its group, SIGKILL after the timeout) and wait for it. Idempotent."""
         ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """What an `Engine` may be beside: one that knows the context in force, whatever was asked for."""
+
+    context: int | None
+    """Tokens that one request may have, prompt and answer together; None where it does not say."""
 
 
 class Runtime(Protocol):
