@@ -15,11 +15,14 @@ import pytest
 
 from config.load import load_settings
 from tests.journeys.platform import Platform, platform
+from tests.runtimes.conftest import has_ended
+from tests.runtimes.groups import core_of
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
 
 LOAD_S = 150.0
 NAMES = ("llama_cpp", "llama_server", "vllm", "vllm_serve", "ct2")
+LIMITS = {"first_event_timeout_s": 10, "idle_timeout_s": 10, "probe_timeout_s": 3}
 SHARED = {"prompt_format": "qwen3_template", "target_inflight": 4}
 
 
@@ -56,7 +59,7 @@ def house(
     }
     folder = tmp_path_factory.mktemp("up")
     environment = {"CUDA_VISIBLE_DEVICES": "", "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir)}
-    local = {"models": {**models, "stoker-demo": {"enabled": False}}}
+    local = {"limits": LIMITS, "models": {**models, "stoker-demo": {"enabled": False}}}
     with platform(folder, local, "--port", "0", "--no-flower", environment=environment) as running:
         yield running
 
@@ -83,11 +86,11 @@ def test_a_model_of_each_runtime_lives_its_whole_life(house: Platform, sdk: open
     assert row["definition"]["backend"] == name
     assert row["vram_estimate_source"] == "observed_load_delta"
     assert row["vram_estimate_mib"] > 0
+    assert house.operation(row["operation_id"])["result"]["context_tokens"] >= 1024
 
     with sdk.responses.stream(model=name, input="Count to one hundred.", temperature=0) as stream:
         texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
         final = stream.get_final_response()
-    assert len(texts) > 1
     assert "".join(texts) == final.output_text == ", ".join(map(str, range(1, 101))) + "."
     assert final.usage is not None
     assert final.usage.input_tokens > 0
@@ -106,6 +109,16 @@ def test_a_model_of_each_runtime_lives_its_whole_life(house: Platform, sdk: open
     os.kill(house.engine_pid(name), signal.SIGKILL)
     row = house.wait_state(name, "failed")
     assert "killed by SIGKILL" in row["last_error"]
+    loaded(house, name)
+    assert ask("Norway") == "The capital of Norway is Oslo."
+
+    frozen = core_of(house.engine_pid(name))
+    os.kill(frozen, signal.SIGSTOP)
+    with pytest.raises(openai.APIStatusError) as caught:
+        ask("Norway")
+    assert (caught.value.status_code, caught.value.code) == (504, "engine_stalled")
+    house.wait_state(name, "failed")
+    assert has_ended(frozen, 10)
     loaded(house, name)
     assert ask("Norway") == "The capital of Norway is Oslo."
 

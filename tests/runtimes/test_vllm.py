@@ -16,6 +16,7 @@ from streams.events import ToolCallDelta
 from tasks.wire import Generation, Message, Sampling
 from tests.runtimes.conftest import Launched, Start, ask, group_is_gone
 from tests.runtimes.contract import WEATHER, RuntimeContract
+from tests.runtimes.groups import core_of, members
 from tests.runtimes.voices import GrammarVoice
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 
@@ -28,7 +29,6 @@ NORWAY = (
 """What was said before: so a prompt fills a block of the cache, for only whole ones are found again."""
 
 DEATH_S = 10.0
-CORE = "VLLM::EngineCor"
 LISTENING = "0A"
 LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
 
@@ -97,25 +97,6 @@ class TestVllm(VllmContract):
 
 class TestVllmServe(VllmContract):
     backend = "vllm_serve"
-
-
-def members(group: int) -> dict[int, str]:
-    """The processes of a group, by name."""
-    found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
-        except OSError:
-            continue
-        if int(rest.split()[2]) == group:
-            found[int(stat.parent.name)] = name
-    return found
-
-
-def core_of(engine: int | None) -> int:
-    """The process of an engine's core."""
-    assert engine is not None
-    return next(pid for pid, name in members(engine).items() if name == CORE)
 
 
 def listening(engine: int | None) -> set[str]:
