@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -206,7 +208,9 @@ def test_a_folder_that_cannot_be_written_is_told(house):
 # ---- what is interrupted
 
 INSTALLER = """
-import sys
+import signal, sys
+# who was started in the background of a script inherits that SIGINT is ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from tests.environments.conftest import Heard
@@ -242,13 +246,16 @@ def test_an_installation_is_alone_and_one_that_is_interrupted_leaves_nothing_tha
                 remove(house.runtimes, environment)
             first.send_signal(signal.SIGINT)
             assert first.wait(30) == 130
+            assert not lives(int(told.read_text())), "what it had started goes on"
         finally:
             first.kill()
+            if told.exists() and told.read_text():
+                with suppress(ProcessLookupError):
+                    os.kill(int(told.read_text()), signal.SIGKILL)
 
     assert str(refused.value) == (
         f"another `stoker runtimes` (process {first.pid}) is at work on tiny: wait for its end"
     )
-    assert not lives(int(told.read_text())), "what it had started goes on"
     with pytest.raises(EnvironmentMissing, match="was not installed to its end"):
         interpreter(house.runtimes, "tiny", None)
     assert remove(house.runtimes, environment)
