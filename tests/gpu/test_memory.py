@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -78,15 +79,15 @@ def test_without_a_gpu_an_engine_takes_none(
     assert all(abs(used[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)
 
 
+# llama.cpp ends its process where memory is short: an engine that dies is the contract's
+@pytest.mark.parametrize("model", ["exllamav3"], indirect=True)
 def test_a_load_that_asks_for_more_than_there_is_fails_and_leaves_nothing(
-    start: Start, cards: Cards, card: Card, demo_checkpoint: object, model: ModelDefinition
+    start: Start, cards: Cards, card: Card, model: ModelDefinition
 ) -> None:
-    if model.backend != "exllamav3":
-        pytest.skip("llama.cpp ends its process where memory is short, which the contract has")
     before = cards.used_mib()
     tokens = card.total_mib * 1024 * 1024 // 768 // 256 * 256 * 2  # a token takes 768 bytes of fp16 cache
     options = {**model.options, "exllama_cache_size": tokens}
     with pytest.raises(LoadError, match="not enough memory for the model and its cache"):
-        start(ModelDefinition("model", "exllamav3", model_path=str(demo_checkpoint), options=options))
+        start(replace(model, options=options))
     after = cards.settled(before, NEAR_MIB)
     assert all(abs(after[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)
