@@ -55,8 +55,8 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _below(row: Row) -> Iterable[str]:
     if row.note:
         yield f"  {row.note}"
-    if row.state not in (INSTALLED, NOT_NEEDED):
-        for variant, why in row.obstacles.items():
+    for variant, why in row.obstacles.items():
+        if row.state != INSTALLED or variant == row.variant:
             for sentence in why:
                 yield f"  {variant}: {sentence}"
     if row.state not in (INSTALLED, NOT_NEEDED, CANNOT_RUN):

@@ -95,6 +95,25 @@ def test_what_no_build_is_for_cannot_run_and_says_why(rows, monkeypatch):
     assert [sentence[:7] for sentence in row.obstacles["cuda"]] == ["it need"]
 
 
+def test_what_is_installed_says_why_it_cannot_run_here(rows, made, monkeypatch):
+    vllm = ENVIRONMENTS["vllm"]
+    impossible = replace(vllm.variant("cuda"), driver=(999, 0))
+    monkeypatch.setitem(ENVIRONMENTS, "vllm", replace(vllm, variants=(impossible, vllm.variant("cpu"))))
+    made("vllm", "cuda")
+    row = rows()["vllm"]
+
+    assert (row.state, row.variant) == ("installed", "cuda")
+    assert [sentence[:7] for sentence in row.obstacles["cuda"]] == ["it need"]
+
+
+def test_what_is_compiled_and_installed_needs_no_compiler_any_more(rows, made, monkeypatch):
+    monkeypatch.setenv("CXX", "there-is-no-such-compiler")
+    assert "no C++ compiler" in rows()["llama_cpp"].obstacles["cpu"][0]
+    made("llama_cpp")
+
+    assert rows()["llama_cpp"].obstacles["cpu"] == ()
+
+
 def test_the_build_is_the_one_that_is_there_else_the_first_that_can_run(tmp_path, made):
     impossible = Variant("cuda", "vllm-cuda.txt", "vllm", space_mib=1, driver=(999, 0))
     cpu = ENVIRONMENTS["vllm"].variant("cpu")

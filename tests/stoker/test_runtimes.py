@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 
@@ -11,6 +12,9 @@ from click.testing import CliRunner
 
 from config.backends import BACKENDS
 from stoker.command import cli
+from workers.environments import manifest
+from workers.environments.manifest import Manifest
+from workers.environments.table import ENVIRONMENTS
 
 
 @pytest.fixture
@@ -30,6 +34,22 @@ def test_the_list_has_a_line_for_each_backend_and_says_how_to_install_what_is_mi
     ct2 = next(at for at, line in enumerate(lines) if line.startswith("ct2"))
     assert lines[ct2].split() == ["ct2", "ct2", "missing"]
     assert lines[ct2 + 1] == "  to install it: stoker runtimes install ct2"
+
+
+def test_what_is_installed_has_a_line_on_why_it_cannot_run_here(stoker, tmp_path):
+    if shutil.which("nvidia-smi"):
+        pytest.skip("it can run here")
+    folder = tmp_path / "runtimes" / "vllm"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to(sys.executable)
+    pins = manifest.digest(ENVIRONMENTS["vllm"].variant("cuda").lock_path)
+    Manifest("vllm", "cuda", "1.2.3", "3.12.0", os.path.realpath(sys.executable), pins, "").write(folder)
+
+    lines = stoker("list").output.splitlines()
+    vllm = next(at for at, line in enumerate(lines) if line.startswith("vllm "))
+    assert lines[vllm].split()[2:5] == ["installed", "1.2.3", "cuda"]
+    assert lines[vllm + 1].startswith("  cuda: it needs an NVIDIA GPU, and there is none to be seen (")
+    assert lines[vllm + 2].startswith("vllm_serve "), "it is told of the installed build alone"
 
 
 def test_as_json_it_holds_the_same_and_why_a_build_cannot_run(stoker):

@@ -26,7 +26,7 @@ class Row:
     """What one backend has.
 
     `where` is the folder of its libraries, `note` what else is to be known, and `obstacles` why a variant
-    cannot run here, by variant: one without any can be installed.
+    cannot run here, by variant: one without any can be installed, or runs if it is the installed one.
     """
 
     backend: str
@@ -81,10 +81,12 @@ def _row(runtimes: Path, environment: Environment) -> Row:
 
 
 def obstacles_of(runtimes: Path, environment: Environment) -> dict[str, tuple[str, ...]]:
-    """Why each of its variants cannot run here."""
+    """Why each of its variants cannot run here. The installed one is not compiled again."""
+    made = manifest.read(runtimes / environment.name)
+    compiled = made.variant if made is not None and environment.compiled else None
     orders = {variant.name: Order(environment, variant, runtimes) for variant in environment.variants}
     return {
-        name: tuple(obstacles(environment, order.variant, built=order.is_built))
+        name: tuple(obstacles(environment, order.variant, built=order.is_built or name == compiled))
         for name, order in orders.items()
     }
 
