@@ -91,7 +91,13 @@ def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:
     assert LlamaServerOptions.of(model, 1).n_gpu_layers == 0
 
 
-@pytest.mark.parametrize("argument", ["--host", "--host=0.0.0.0", "--api-key", "--slot-save-path", "--tools"])
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *("--host", "--host=0.0.0.0", "--api-key", "--slot-save-path", "--tools"),
+        *("--api_key", "--slot_save_path", "--ctx_size=1", "--mcp-servers_config"),  # the same to llama-server
+    ],
+)
 def test_extra_arguments_may_not_open_the_server(binary: Path, argument: str) -> None:
     said = refusal(llama(binary=str(binary), extra_args=["--metrics", argument]))
     assert argument.partition("=")[0] in said

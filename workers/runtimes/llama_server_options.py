@@ -38,6 +38,7 @@ UNSAFE = (
     "--mcp-servers-config",
     "--mcp-servers-json",
     "--ui-mcp-proxy",
+    "--webui-mcp-proxy",
 )
 """Flags that `extra_args` may not hold: what we set ourselves, and what would open the server."""
 
@@ -98,8 +99,10 @@ class LlamaServerOptions:
         if self.binary is None and self.extra_args:
             raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
         for argument in self.extra_args:
-            if argument.partition("=")[0] in OURS + UNSAFE:
-                raise _refused(f"{PREFIX}extra_args may not hold {argument.partition('=')[0]}")
+            flag = argument.partition("=")[0]
+            # llama-server reads --api_key as --api-key
+            if flag.replace("_", "-") in OURS + UNSAFE:
+                raise _refused(f"{PREFIX}extra_args may not hold {flag}")
 
     @property
     def total_context(self) -> int:
