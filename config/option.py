@@ -102,7 +102,8 @@ class Backend:
     """A way to run models.
 
     `prefix` begins the names of its options. Of `groups`, each one's options are given together, and one
-    group's exclude those of another. `thinking_formats` are the prompt formats for which each request may say
+    group's exclude those of another. An option in `needs` does nothing unless the one named there is set.
+    `thinking_formats` are the prompt formats for which each request may say
     whether to think; `recommendations` are the admin API's `load_recommendations`. The models of a `remote`
     one run on somebody else's machine: they take no memory here, and each request has to allow it.
     """
@@ -114,6 +115,7 @@ class Backend:
     remote: bool = False
     takes_hub_ids: bool = False
     groups: tuple[tuple[str, ...], ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
     thinking_formats: tuple[str, ...] = ()
     recommendations: Mapping[str, Any] = field(default_factory=dict)
 
@@ -143,6 +145,13 @@ class Backend:
         present = [names for names in given if names]
         if len(present) > 1:
             yield present[1][0], f"cannot be combined with {present[0][0]}"
+
+    def idle(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Those of these options (name, in words) that do nothing, for what they need is not set."""
+        defaults = {option.name: option.default for option in self.options}
+        for name, needed in self.needs.items():
+            if values.get(name) not in (None, defaults[name]) and not values.get(needed):
+                yield name, f"does nothing without {needed}: set that too, or leave this out"
 
     def expanded(self, options: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
         """The override, with a null for each configured option that it excludes: to be laid over by key."""

@@ -162,7 +162,7 @@ class ModelSchema(Section):
     @validates_schema
     def _options_go_together(self, data: dict[str, Any], **_: object) -> None:
         given = {name: value for name, value in data.items() if value is not None}
-        problems = {name: [message] for name, message in self.of.problems(given)}
+        problems = {name: [message] for name, message in (*self.of.problems(given), *self.of.idle(given))}
         if problems:
             raise ValidationError(problems)
 

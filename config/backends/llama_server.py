@@ -9,6 +9,7 @@ LLAMA_SERVER = Backend(
     "llama_server",
     "llama_server_",
     thinking_formats=(QWEN3, GEMMA4),
+    needs={"llama_server_draft_model": "llama_server_spec_type"},
     options=(
         Option(
             "llama_server_binary",
@@ -61,7 +62,7 @@ LLAMA_SERVER = Backend(
             "llama_server_draft_model",
             "string",
             None,
-            "speculative draft",
+            "a smaller model that drafts tokens ahead, in the way of llama_server_spec_type",
             nullable=True,
             format="path",
             artifact=True,
@@ -73,9 +74,10 @@ LLAMA_SERVER = Backend(
             "llama_server_spec_type",
             "enum",
             None,
-            "speculative decoding; null is none",
+            "speculative decoding: draft-simple with a draft model, draft-mtp with one or with what the model"
+            " itself predicts of the next tokens; null is none",
             nullable=True,
-            choices=("draft-mtp",),
+            choices=("draft-simple", "draft-mtp"),
             live=Live(
                 {
                     "kind": "enum",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 STUB = {"backend": "stub"}
+LLAMA_SERVER = {"backend": "llama_server", "model_path": "x"}
 
 
 def model(**options):
@@ -69,6 +70,11 @@ def model(**options):
                 }
             },
             "models.demo.llama_server_extra_args must be a list of texts",
+        ),
+        (
+            {"models": {"demo": LLAMA_SERVER | {"llama_server_draft_model": "draft.gguf"}}},
+            "models.demo.llama_server_draft_model does nothing without llama_server_spec_type: "
+            "set that too, or leave this out",
         ),
         ({"models": {"a..b": STUB}}, "models.a..b is not a name for a model"),
         ({"models": {"../etc": STUB}}, "models.../etc is not a name for a model"),

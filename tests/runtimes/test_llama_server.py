@@ -86,6 +86,14 @@ def test_each_option_reaches_a_native_server(binary: Path) -> None:
         assert flag in argv
 
 
+def test_without_a_kind_of_speculation_no_draft_model_is_loaded(binary: Path) -> None:
+    options = LlamaServerOptions.of(llama(binary=str(binary), draft_model=str(DEMO_MODEL), spec_type=None), 1)
+    argv = options.argv(8000)
+    assert "--spec-type" not in argv
+    assert "--model-draft" not in argv
+    assert (options.for_host()["spec_type"], options.for_host()["draft_model"]) == (None, None)
+
+
 def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:
     model = ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), device="cpu")
     assert LlamaServerOptions.of(model, 1).n_gpu_layers == 0
@@ -95,7 +103,7 @@ def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:
     "argument",
     [
         *("--host", "--host=0.0.0.0", "--api-key", "--slot-save-path", "--tools"),
-        *("--api_key", "--slot_save_path", "--ctx_size=1", "--mcp-servers_config"),  # the same to llama-server
+        *("--api_key", "--slot_save_path", "--ctx_size=1", "--mcp-servers_config"),
     ],
 )
 def test_extra_arguments_may_not_open_the_server(binary: Path, argument: str) -> None:
@@ -112,6 +120,7 @@ def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
     assert "correct llama_server_mmproj" in refusal(llama(mmproj="/none"))
     (tmp_path / "plain").touch()
     assert "is not executable: chmod +x" in refusal(llama(binary=str(tmp_path / "plain")))
+    assert "set llama_server_draft_model" in refusal(llama(spec_type="draft-simple"))
     assert "set llama_server_binary too" in refusal(llama(extra_args=["--metrics"]))
     assert "no option llama_server_wrong" in refusal(llama(wrong=1))
     assert "no option llama_server_slots" in refusal(llama(slots=1))
@@ -233,7 +242,8 @@ def test_a_translation_template_can_read_the_codes() -> None:
 
 @pytest.mark.parametrize("binary", sorted({None, os.environ.get(NATIVE)}, key=str))
 def test_a_draft_model_drafts_and_changes_no_answer(start: Start, binary: str | None) -> None:
-    options = {"draft_model": str(DEMO_MODEL), "spec_draft_n_max": 4, "binary": binary}
+    drafting = {"draft_model": str(DEMO_MODEL), "spec_type": "draft-simple", "spec_draft_n_max": 4}
+    options = {**drafting, "binary": binary}
     question = ask("Count to twenty.", temperature=0.0)
     alone = start(llama()).answer(question).text
     launched = start(llama(**options))

@@ -48,7 +48,8 @@ class LlamaServerOptions:
     """The backend's fields, without their prefix.
 
     Paths are absolute. None leaves the choice to the server; so do `n_gpu_layers` -1 (as many as fit),
-    `flash_attn` and `reasoning` auto. `binary` None stands for the engine inside xllamacpp.
+    `flash_attn` and `reasoning` auto. `binary` None stands for the engine inside xllamacpp, `spec_type` None
+    for no drafting.
     """
 
     model: Path
@@ -87,6 +88,8 @@ class LlamaServerOptions:
         given["extra_args"] = tuple(given.get("extra_args", ()))
         if model.device == "cpu":
             given["n_gpu_layers"] = 0
+        if "spec_type" not in given:
+            given.pop("draft_model", None)  # it would be loaded and never asked
         options = cls(model=_found("model_path", model.model_path), slots=slots, **given)
         options._check()
         return options
@@ -96,6 +99,8 @@ class LlamaServerOptions:
             raise _refused(
                 f"{self.binary} is not executable: chmod +x it, or set {PREFIX}binary to a llama-server"
             )
+        if self.spec_type == "draft-simple" and self.draft_model is None:
+            raise _refused(f"{PREFIX}spec_type draft-simple needs a draft model: set {PREFIX}draft_model")
         if self.binary is None and self.extra_args:
             raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
         for argument in self.extra_args:
@@ -108,11 +113,6 @@ class LlamaServerOptions:
     def total_context(self) -> int:
         """What the server is given for all slots together, in tokens."""
         return -(-self.n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
-
-    @property
-    def speculation(self) -> str | None:
-        """The `--spec-type`: a draft model alone would be loaded and never asked."""
-        return "draft-simple" if self.spec_type is None and self.draft_model is not None else self.spec_type
 
     def argv(self, port: int) -> list[str]:
         """The command of a native server on the loopback interface."""
@@ -134,7 +134,7 @@ class LlamaServerOptions:
             "--mmproj": self.mmproj,
             "--model-draft": self.draft_model,
             "--reasoning": None if self.reasoning == "auto" else self.reasoning,
-            "--spec-type": self.speculation,
+            "--spec-type": self.spec_type,
             "--spec-draft-n-max": self.spec_draft_n_max,
             "--spec-draft-p-min": self.spec_draft_p_min,
             "--image-max-tokens": self.image_max_tokens,
@@ -145,14 +145,13 @@ class LlamaServerOptions:
 
     def for_host(self) -> dict[str, Any]:
         """The same for `workers/engines/llama_server.py`, as JSON values."""
-        names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_draft_n_max"]
+        names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
         names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots"]
         paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}
         return {
             **{name: getattr(self, name) for name in names},
             **{name: path and str(path) for name, path in paths.items()},
             "total_context": self.total_context,
-            "spec_type": self.speculation,
         }
 
 
