@@ -14,7 +14,7 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
     """Raise `InvalidLoadRequest` (Runtime Admin API: 400) when values of the right type are wrong anyway.
 
     That is: fields of another backend, values that are not allowed or over a maximum, fields that go together
-    or exclude each other.
+    or exclude each other, fields that do nothing without another one that the load does not set.
     """
     backend = BACKENDS[model.backend]
     for name, value in override.items():
@@ -25,6 +25,11 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
             raise InvalidLoadRequest(f"{name} {problem}", param=name)
     for name, problem in backend.problems(override):
         raise InvalidLoadRequest(f"{name} {problem}", param=name)
+    # a load may turn the other off and leave this; one that no load can set is not the load's mistake
+    right = backend.live.keys() - override.keys()
+    for name, problem in backend.idle(backend.merged(model.options, override)):
+        if name in override and backend.needs[name] in right:
+            raise InvalidLoadRequest(f"{name} {problem}", param=name)
 
 
 def check_replicas(model: ModelDefinition, replicas: int) -> None:

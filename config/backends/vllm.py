@@ -9,6 +9,13 @@ MIB_256 = 256 * 1024 * 1024
 PIXELS = 448 * 448
 CACHE_TYPES = ["auto", "fp8", "fp8_e4m3", "fp8_e5m2"]
 
+NEEDS = {
+    "vllm_speculative_model": "vllm_speculative_method",
+    "vllm_num_speculative_tokens": "vllm_speculative_method",
+    "vllm_max_pixels": "vllm_image_input",
+    "vllm_mm_processor_kwargs": "vllm_image_input",
+}
+
 _SHARED = (
     Option(
         "vllm_max_model_len",
@@ -181,12 +188,15 @@ _SHARED = (
     ),
 )
 
-VLLM = Backend("vllm", "vllm_", takes_hub_ids=True, thinking_formats=(GEMMA4, QWEN3), options=_SHARED)
+VLLM = Backend(
+    "vllm", "vllm_", takes_hub_ids=True, needs=NEEDS, thinking_formats=(GEMMA4, QWEN3), options=_SHARED
+)
 
 VLLM_SERVE = Backend(
     "vllm_serve",
     "vllm_",
     takes_hub_ids=True,
+    needs=NEEDS,
     thinking_formats=(GEMMA4, QWEN3),
     options=(
         *_SHARED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 STUB = {"backend": "stub"}
+VLLM = {"backend": "vllm", "model_path": "x"}
 LLAMA_SERVER = {"backend": "llama_server", "model_path": "x"}
 
 
@@ -75,6 +76,22 @@ def model(**options):
             {"models": {"demo": LLAMA_SERVER | {"llama_server_draft_model": "draft.gguf"}}},
             "models.demo.llama_server_draft_model does nothing without llama_server_spec_type: "
             "set that too, or leave this out",
+        ),
+        (
+            {"models": {"demo": VLLM | {"vllm_speculative_model": "org/assistant"}}},
+            "models.demo.vllm_speculative_model does nothing without vllm_speculative_method",
+        ),
+        (
+            {"models": {"demo": VLLM | {"vllm_num_speculative_tokens": 2}}},
+            "models.demo.vllm_num_speculative_tokens does nothing without vllm_speculative_method",
+        ),
+        (
+            {"models": {"demo": VLLM | {"vllm_max_pixels": 200704, "vllm_image_input": False}}},
+            "models.demo.vllm_max_pixels does nothing without vllm_image_input",
+        ),
+        (
+            {"models": {"demo": VLLM | {"vllm_mm_processor_kwargs": {"min_pixels": 784}}}},
+            "models.demo.vllm_mm_processor_kwargs does nothing without vllm_image_input",
         ),
         ({"models": {"a..b": STUB}}, "models.a..b is not a name for a model"),
         ({"models": {"../etc": STUB}}, "models.../etc is not a name for a model"),

@@ -54,6 +54,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama_server", {"llama_server_spec_type": "medusa"}, "llama_server_spec_type"),
     ("llama_server", {"llama_server_spec_draft_n_max": 7}, "llama_server_spec_draft_n_max"),
     ("llama_server", {"llama_server_spec_draft_p_min": 1.5}, "llama_server_spec_draft_p_min"),
+    ("vllm", {"vllm_speculative_model": "org/assistant"}, "vllm_speculative_model"),
+    ("vllm_serve", {"vllm_num_speculative_tokens": 2}, "vllm_num_speculative_tokens"),
     ("llama_cpp", {"exllama_cache_size": 8192}, "exllama_cache_size"),
     ("vllm", {"llama_server_n_ctx": 4096}, "llama_server_n_ctx"),
     ("vllm_serve", {"llama_server_image_max_tokens": 512}, "llama_server_image_max_tokens"),
@@ -94,6 +96,9 @@ ALLOWED: list[tuple[str, dict[str, Any]]] = [
     ("vllm", {"vllm_kv_cache_dtype": "fp8_ds_mla"}),
     ("vllm_serve", {"vllm_kv_cache_dtype": "auto", "vllm_max_model_len": 5000}),
     ("vllm_serve", {"vllm_speculative_method": None}),
+    ("vllm_serve", {"vllm_speculative_method": None, "vllm_speculative_model": "org/assistant"}),
+    ("vllm_serve", {"vllm_num_speculative_tokens": 1}),  # what it is anyway
+    ("vllm_serve", {"vllm_max_pixels": 200704}),  # whether a model takes images is configured
     (
         "llama_server",
         {
@@ -129,6 +134,11 @@ def test_values_that_are_wrong_for_the_backend_are_refused_by_name_and_nothing_b
 def test_a_load_takes_what_the_backend_knows(backends: House, backend: str, override: dict[str, Any]) -> None:
     assert backends.fleet.load(backend, Wish(override=override)).begun
     assert backends.fleet.row(backend).active_override == override
+
+
+def test_what_drafts_may_be_changed_where_a_method_is_configured() -> None:
+    model = ModelDefinition("m", "vllm", options={"vllm_speculative_method": "mtp"})
+    check_override(model, {"vllm_speculative_model": "org/assistant", "vllm_num_speculative_tokens": 2})
 
 
 def test_a_field_of_another_backend_is_named_with_its_owner() -> None:
