@@ -164,6 +164,22 @@ def mapping(*, nullable: bool = False, secret: bool = False) -> Strict:
     return Strict("an object", lambda value: isinstance(value, Mapping), nullable=nullable, secret=secret)
 
 
+def texts_by_name(
+    expects: str, name: str, pattern: str, *, nullable: bool = False, secret: bool = False
+) -> Strict:
+    """An object whose names and texts match these patterns, which `expects` puts in words."""
+    return Strict(
+        expects,
+        lambda value: (
+            isinstance(value, Mapping)
+            and all(re.fullmatch(name, key) for key in value)
+            and all(isinstance(text, str) and re.fullmatch(pattern, text) for text in value.values())
+        ),
+        nullable=nullable,
+        secret=secret,
+    )
+
+
 def shown(value: object) -> str:
     """A value as JSON would write it, cut when it is long."""
     written = json.dumps(value, ensure_ascii=False, default=str)

@@ -12,14 +12,24 @@ LIVE_KINDS = ("integer", "integer_or_null", "float", "enum", "string_or_null")
 
 CACHE_BITS = "<bits>|<k_bits>,<v_bits>"
 VARIABLE = "OPENAI_API_KEY"
+ADDRESS = "https://host/v1"
 FORMATS: Mapping[str, str] = {
     CACHE_BITS: r"[2-8](,[2-8])?",
     VARIABLE: r"[A-Z_][A-Z0-9_]{0,127}",
+    # without a user, a query or a fragment: none of them belongs into it
+    ADDRESS: r"(?=[!-~]*\Z)(?i:https?)://(\[[^\[\]/?#@]+\]|[^\[\]/?#@:]+)(:\d*)?(/[^?#]*)?",
     "vllm_speculative_method": r"[a-z0-9_-]{1,64}",
     "hf_id_or_local_path": r"[^\0\s]{1,512}",
 }
 """What a text of a format looks like, as a regular expression. Formats not listed here are words for people.
 """
+
+HEADER, SET_VARIABLE = "header", "variable"
+TEXTS_BY_NAME: Mapping[str, tuple[str, str]] = {
+    HEADER: (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", r"[\x20-\x7e]*"),  # RFC 9110, 5.1 and 5.5
+    SET_VARIABLE: (r"[^=\0]+", r"[^\0]*"),
+}
+"""What an object of a format holds: the regular expressions of its names and of their texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +76,8 @@ class Option:
     `kind` is one of KINDS, the bounds are inclusive, `choices` belong to an enum. `live` options may be
     changed for one load through the admin API; the others are the operator's alone (paths, arguments).
     `format` "path" is resolved against the project's root; a "program" is one too, or a name to be found on
-    PATH; others are those of FORMATS. `artifact` marks a file that is loaded beside the model's own. A
-    `secret` is never shown.
+    PATH; others are those of FORMATS, and of TEXTS_BY_NAME for an object. `artifact` marks a file that is
+    loaded beside the model's own. A `secret` is never shown.
     """
 
     name: str
@@ -101,9 +111,9 @@ class Option:
 class Backend:
     """A way to run models.
 
-    `prefix` begins the names of its options. Of `groups`, each one's options are given together, and one
-    group's exclude those of another. An option in `needs` does nothing unless the one named there is set.
-    `thinking_formats` are the prompt formats for which each request may say
+    `prefix` begins the names of its options; those in `required` must be set. Of `groups`, each one's options
+    are given together, and one group's exclude those of another. An option in `needs` does nothing unless the
+    one named there is set. `thinking_formats` are the prompt formats for which each request may say
     whether to think; `recommendations` are the admin API's `load_recommendations`. The models of a `remote`
     one run on somebody else's machine: they take no memory here, and each request has to allow it.
     """
@@ -112,6 +122,7 @@ class Backend:
     prefix: str
     options: tuple[Option, ...] = ()
     needs_model_path: bool = True
+    required: tuple[str, ...] = ()
     remote: bool = False
     takes_hub_ids: bool = False
     groups: tuple[tuple[str, ...], ...] = ()

@@ -28,8 +28,9 @@ from config.fields import (
     suggestion,
     text,
     texts,
+    texts_by_name,
 )
-from config.option import FORMATS, VARIABLE, Backend, Option
+from config.option import ADDRESS, FORMATS, TEXTS_BY_NAME, VARIABLE, Backend, Option
 from config.prompts import PROMPT_FORMATS
 from config.settings import BANDS
 
@@ -172,6 +173,17 @@ class ModelSchema(Section):
             message = f"is missing; the backend {self.of.name} needs the path of a model file"
             raise ValidationError({"model_path": [message]})
 
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def _has_what_is_required(self, _data: object, original: Mapping[str, Any], **_: object) -> None:
+        options = (option for option in self.of.options if option.name in self.of.required)
+        missing = {
+            option.name: [f"is missing; the backend {self.of.name} needs {option.about}"]
+            for option in options
+            if original.get(option.name) is None
+        }
+        if missing:
+            raise ValidationError(missing)
+
 
 @cache
 def option_field(option: Option) -> Strict:
@@ -183,7 +195,7 @@ def option_field(option: Option) -> Strict:
         "string": lambda: _string(option),
         "boolean": lambda: flag(nullable=option.nullable),
         "list": lambda: texts(nullable=option.nullable),
-        "object": lambda: mapping(nullable=option.nullable, secret=option.secret),
+        "object": lambda: _object(option),
     }
     return kinds[option.kind]()
 
@@ -197,9 +209,20 @@ def _string(option: Option) -> Strict:
     pattern = FORMATS.get(option.format or "")
     if pattern is None:
         return text(nullable=option.nullable)
-    # where a variable's name belongs somebody may put the key itself
-    named = option.format == VARIABLE
-    return matching(pattern, f"a text like {option.format}", secret=named, nullable=option.nullable)
+    # where a variable's name belongs somebody may put the key itself, and into an address a password
+    secret = option.format in (VARIABLE, ADDRESS)
+    return matching(pattern, f"a text like {option.format}", secret=secret, nullable=option.nullable)
+
+
+def _object(option: Option) -> Strict:
+    if option.format is None:
+        return mapping(nullable=option.nullable, secret=option.secret)
+    return texts_by_name(
+        f"an object with a text for each {option.format}",
+        *TEXTS_BY_NAME[option.format],
+        nullable=option.nullable,
+        secret=option.secret,
+    )
 
 
 @cache

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from config.option import VARIABLE, Backend, Option
+from config.option import ADDRESS, HEADER, VARIABLE, Backend, Option
 from config.prompts import PROMPT_FORMATS
 
 OPENAI_REMOTE = Backend(
     "openai_remote",
     "openai_remote_",
     needs_model_path=False,
+    required=("openai_remote_url",),
     remote=True,
     thinking_formats=PROMPT_FORMATS,
     options=(
-        Option("openai_remote_url", "string", None, "its address, up to and with /v1", nullable=True),
+        Option(
+            "openai_remote_url",
+            "string",
+            None,
+            "its address, up to and with /v1",
+            nullable=True,
+            format=ADDRESS,
+        ),
         Option(
             "openai_remote_model",
             "string",
@@ -34,6 +42,7 @@ OPENAI_REMOTE = Backend(
             None,
             "further headers of each request, by name",
             nullable=True,
+            format=HEADER,
             secret=True,
         ),
         Option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.option import Backend, Live, Option
+from config.option import SET_VARIABLE, Backend, Live, Option
 from config.prompts import GEMMA4, QWEN3
 
 MIB_256 = 256 * 1024 * 1024
@@ -222,6 +222,7 @@ VLLM_SERVE = Backend(
             None,
             "variables for the server alone",
             nullable=True,
+            format=SET_VARIABLE,
             secret=True,
         ),
         Option("vllm_serve_extra_args", "list", (), "further arguments of vllm serve"),

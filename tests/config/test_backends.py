@@ -124,6 +124,22 @@ def test_a_key_where_the_name_of_its_variable_belongs_is_not_repeated():
         assert caught.value.messages == ["must be a text like OPENAI_API_KEY or null"]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "https://api.openai.com/v1",
+            "http://127.0.0.1:8080/v1",
+            "http://[::1]:8080/v1/",
+            "HTTPS://far.example",
+        ),
+        *("http://far.example:/v1", "https://far.example/a@b/v1"),
+    ],
+)
+def test_an_address_of_a_server_is_taken(url):
+    assert option_field(BACKENDS["openai_remote"].option("openai_remote_url")).deserialize(url) == url
+
+
 def test_what_two_backends_share_is_one_field():
     assert owners("vllm_max_model_len") == ["vllm", "vllm_serve"]
     assert owners("nobody_has_this") == []

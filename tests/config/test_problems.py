@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 STUB = {"backend": "stub"}
+REMOTE = {"backend": "openai_remote", "openai_remote_url": "http://far.example/v1"}
 VLLM = {"backend": "vllm", "model_path": "x"}
 LLAMA_SERVER = {"backend": "llama_server", "model_path": "x"}
 
@@ -93,6 +94,36 @@ def model(**options):
             {"models": {"demo": VLLM | {"vllm_mm_processor_kwargs": {"min_pixels": 784}}}},
             "models.demo.vllm_mm_processor_kwargs does nothing without vllm_image_input",
         ),
+        (
+            {"models": {"demo": {"backend": "openai_remote"}}},
+            "models.demo.openai_remote_url is missing; the backend openai_remote needs its address, "
+            "up to and with /v1",
+        ),
+        (
+            {"models": {"demo": {"backend": "openai_remote", "openai_remote_url": None}}},
+            "models.demo.openai_remote_url is missing",
+        ),
+        *[
+            (
+                {"models": {"demo": {"backend": "openai_remote", "openai_remote_url": url}}},
+                "settings.json: models.demo.openai_remote_url must be a text like https://host/v1 or null",
+            )
+            for url in (
+                *("nonsense", "ftp://host/v1", "https://", "https:///v1", "host:8080/v1", "http://ho st/v1"),
+                *("https://me:key@host/v1", "https://host/v1?key=1", "https://host/v1#a", "http://h:x/v1"),
+            )
+        ],
+        *[
+            (
+                {"models": {"demo": REMOTE | {"openai_remote_headers": headers}}},
+                "models.demo.openai_remote_headers must be an object with a text for each header or null",
+            )
+            for headers in ({"X-A": 1}, {"X A": "1"}, {"X-A": "1\r\nX-B: 2"}, {"": "1"}, ["X-A: 1"])
+        ],
+        (
+            {"models": {"demo": VLLM | {"backend": "vllm_serve", "vllm_serve_environment": {"A": 1}}}},
+            "models.demo.vllm_serve_environment must be an object with a text for each variable or null",
+        ),
         ({"models": {"a..b": STUB}}, "models.a..b is not a name for a model"),
         ({"models": {"../etc": STUB}}, "models.../etc is not a name for a model"),
         ({"models": {"a/b/c": STUB}}, "models.a/b/c is not a name for a model"),
@@ -113,6 +144,7 @@ def test_a_wrong_setting_is_named_by_its_path(problems, settings, expected):
     (line,) = problems(settings)
 
     assert expected in line
+    assert " and is missing" not in line
 
 
 def test_several_problems_are_all_listed_one_a_line(problems):

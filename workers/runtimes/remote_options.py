@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from config.backends import BACKENDS
+from config.option import HEADER, TEXTS_BY_NAME
 from config.settings import ModelDefinition
 from workers.runtimes.base import LoadError
 
 BACKEND = BACKENDS["openai_remote"]
 DEFAULT_PORTS = {"http": 80, "https": 443}
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-VISIBLE = re.compile(r"[\x20-\x7e]*")
-"""What the name and the value of a header are made of (RFC 9110, 5.1 and 5.5)."""
+TOKEN, VISIBLE = map(re.compile, TEXTS_BY_NAME[HEADER])
+"""What the name and the value of a header are made of."""
 
 
 @dataclass(frozen=True)
