@@ -11,6 +11,10 @@ Why a process: PR_SET_PDEATHSIG fires when the *thread* that forked ends, so a w
 use it; a pipe does what it cannot, for its end is closed by the kernel however the worker dies. The guard
 has one thread, so it can: killing the guard kills the engine.
 
+Python's `multiprocessing` has a helper process, the resource tracker: when all who used shared memory and
+semaphores are gone, it removes what they left in /dev/shm. Nobody else knows what was theirs, so a SIGKILL to
+the group spares it for a moment.
+
 Lifeline, lines: `stop SECONDS` (SIGTERM to the group, SIGKILL after the time), `kill` (SIGKILL to the group).
 Its end means that the worker is gone: SIGKILL to the group.
 Status, JSON lines: `{"pid": n}` after the start or `{"error": text}` instead of it, `{"exit": code or null,
@@ -29,6 +33,8 @@ from collections.abc import Callable
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LIFELINE = 0
+TRACKER = b"from multiprocessing.resource_tracker import main"
+TRACKER_S = 1.0
 CLEARING_S = 5.0  # a process in the middle of a driver call can outlive its SIGKILL for a while
 
 
@@ -154,7 +160,10 @@ class Watch:
     def _signal(self, number: int) -> None:
         """Signal the whole group. The engine is not reaped yet, so the number is surely still its own."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.engine, number)
+            if number == signal.SIGKILL:
+                _kill(self.engine)
+            else:
+                os.killpg(self.engine, number)
 
 
 def _reap(engine: int) -> int | None:
@@ -169,13 +178,15 @@ def _reap(engine: int) -> int | None:
 
 def _clear(engine: int, bell: int) -> None:
     """Kill and bury the rest: the engine's group, and (Linux) those that left the group and came to us."""
-    until = time.monotonic() + CLEARING_S
-    while time.monotonic() < until:
+    began = time.monotonic()
+    while (took_s := time.monotonic() - began) < CLEARING_S:
+        spare = took_s < TRACKER_S
         strays = _children()
         for child in strays:
-            os.kill(child, signal.SIGKILL)
+            if not (spare and _is_tracker(child)):
+                os.kill(child, signal.SIGKILL)
         try:
-            os.killpg(engine, signal.SIGKILL)
+            _kill(engine, spare=spare)
         except ProcessLookupError:
             if not strays:
                 return
@@ -184,6 +195,38 @@ def _clear(engine: int, bell: int) -> None:
         select.select([bell], [], [], 0.02)
         _silence(bell)
         _reap(engine)
+
+
+def _kill(engine: int, *, spare: bool = True) -> None:
+    """SIGKILL to the group, resource trackers spared if wanted. Raises `OSError` where there is no group."""
+    group = _group(engine) if spare else []
+    trackers = [pid for pid in group if pid != engine and _is_tracker(pid)]
+    if not trackers:
+        os.killpg(engine, signal.SIGKILL)  # at once, so that nobody can fork meanwhile
+        return
+    for pid in group:
+        if pid not in trackers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _group(engine: int) -> list[int]:
+    """Who is in the engine's group; nobody where that cannot be read."""
+    group = []
+    with contextlib.suppress(OSError):
+        for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:  # noqa: PTH208 - as below
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(pid) == engine:
+                    group.append(pid)
+    return group
+
+
+def _is_tracker(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - pathlib costs our start
+            return TRACKER in file.read()
+    except OSError:
+        return False
 
 
 def _children() -> list[int]:

@@ -19,6 +19,7 @@ from tests.runtimes.conftest import group_is_gone, has_ended
 GUARD = Path(__file__).parents[2] / "workers" / "guard.py"
 PATIENCE_S = 5.0
 SLEEP = ["sleep", "60"]
+SHARED = Path("/dev/shm")  # noqa: S108 - nothing is written there but by Python itself
 
 
 class Guarded:
@@ -161,6 +162,50 @@ def test_even_who_left_the_group_is_cleared_away(guarded: Callable[..., Guarded]
     engine = guarded("sh", "-c", "setsid sh -c 'echo $$; exec sleep 60' & wait")
     child = int(engine.read_line())
     assert os.getpgid(child) != engine.pid
+    engine.tell("kill")
+    assert engine.hear()["signal"] == signal.SIGKILL
+    assert engine.hear() == {}
+    assert has_ended(child, 0)
+
+
+SHARING = """
+import os, time
+from multiprocessing.shared_memory import SharedMemory
+from multiprocessing import get_context
+memory, lock = SharedMemory(create=True, size=1 << 16), get_context("spawn").Lock()
+if os.fork():
+    print(memory.name, lock._semlock.name.lstrip("/"), flush=True)
+time.sleep(60)
+"""
+
+
+def kill_itself(engine: Guarded) -> None:
+    os.kill(engine.pid, signal.SIGKILL)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="shared memory has no names in a folder here")
+@pytest.mark.parametrize(
+    "end", [lambda engine: engine.tell("kill"), Guarded.hang_up, kill_itself], ids=["kill", "gone", "itself"]
+)
+def test_who_is_killed_leaves_no_shared_memory(
+    guarded: Callable[..., Guarded], end: Callable[[Guarded], None]
+) -> None:
+    engine = guarded(sys.executable, "-c", SHARING)
+    memory, lock = engine.read_line().split()
+    there = (SHARED / memory, SHARED / f"sem.{lock}")
+    assert all(path.exists() for path in there)
+    end(engine)
+    assert engine.hear()["signal"] == signal.SIGKILL
+    assert engine.hear() == {}
+    assert not any(path.exists() for path in there)
+
+
+def test_who_looks_like_a_resource_tracker_is_spared_for_a_moment_only(
+    guarded: Callable[..., Guarded],
+) -> None:
+    code = "import time; time.sleep(60)  # from multiprocessing.resource_tracker import main"
+    engine = guarded("sh", "-c", f"{sys.executable} -c '{code}' & echo $!; wait")
+    child = int(engine.read_line())
     engine.tell("kill")
     assert engine.hear()["signal"] == signal.SIGKILL
     assert engine.hear() == {}

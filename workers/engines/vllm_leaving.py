@@ -1,4 +1,7 @@
-"""The end of vLLM's host: it takes its process group with it, and leaves no shared memory behind."""
+"""The end of vLLM's host: it takes its process group with it, and leaves no shared memory behind.
+
+That is where it ends by itself. Where it is killed, its guard spares the same helper (`workers/guard.py`).
+"""
 
 from __future__ import annotations
 
