@@ -9,11 +9,15 @@ RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /requirements-up.lock
 
 FROM python:3.12-slim
+# HOME is where libraries keep what they compile and download, and the user has no other folder to write to;
+# what pip has installed there it need not keep a second time
 ENV PATH=/venv/bin:$PATH \
     PYTHONPATH=/app \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     STOKER_DATA_DIR=/data \
+    HOME=/data \
+    PIP_NO_CACHE_DIR=1 \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 COPY --from=build /venv /venv
 COPY . /app

@@ -192,6 +192,18 @@ def test_the_image_runs_as_nobody_special_and_starts_a_command_of_ours():
     assert CliRunner().invoke(cli, ["api", "--help"]).exit_code == 0
 
 
+def test_the_home_of_the_images_user_is_on_the_volume():
+    text = (ROOT / "Dockerfile").read_text()
+
+    assert "--no-create-home" in text
+    assert "    HOME=/data \\\n" in text
+    assert "VOLUME /data\n" in text
+    assert all(
+        "data:/data" in service["volumes"]
+        for service in ours(read("docker-compose.yml")["services"]).values()
+    )
+
+
 def test_the_image_holds_all_rooms_and_nothing_of_ours_besides():
     ignored = (ROOT / ".dockerignore").read_text().split()
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
