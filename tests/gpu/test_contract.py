@@ -40,4 +40,5 @@ class TestExllamav3(test_exllamav3.Exllamav3Contract):
 
 
 class TestExllamav3WithAQuantisedCache(TestExllamav3):
+    kind = "quantised cache"
     options: ClassVar[dict[str, object]] = {"exllama_cache_quant": "8,6"}

@@ -23,7 +23,7 @@ from config.settings import ROOT, ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
 from tasks.wire import Generation, Tool
 from tests.runtimes.conftest import Launched, Start, ask, group_is_gone, has_ended
-from tests.runtimes.figures import AT_ONCE, ROWS, Row, tokens_per_s
+from tests.runtimes.figures import AT_ONCE, ROWS, Row, tokens_per_s, versions
 from workers.process import EngineProcess
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 from workers.runtimes.registry import runtime
@@ -59,6 +59,7 @@ class EngineContract:
     """What a worker may rely on."""
 
     backend: str
+    kind = ""  # what tells it from others of its backend in the table of figures
     reproducible = True  # whether the same seed gives the same answer
     caches_prompts = True  # whether it tells how much of a prompt it had read before
     thinks = True  # whether it tells reasoning from the answer
@@ -187,6 +188,11 @@ class EngineContract:
             shared.engine.generate("refusing", self.short(), refuse)
         assert shared.answer(self.short()).text
 
+    @classmethod
+    def version(cls) -> str:
+        """What is measured, in the table of figures."""
+        return versions()[cls.backend]
+
     def measured(self) -> Generation:
         """A request whose answer has a hundred tokens or so."""
         return self.long(max_tokens=100)
@@ -194,7 +200,7 @@ class EngineContract:
     @pytest.mark.engines
     def test_what_it_can_do_is_measured(self, start: Start) -> None:
         """How long a load takes, and tokens a second of many requests at once; all of them are answered."""
-        row = ROWS.setdefault(type(self).__name__, Row(self.backend))
+        row = ROWS.setdefault(type(self), Row())
         begun = time.monotonic()
         launched = start(self.model(), slots=max(AT_ONCE))
         row.load_s = time.monotonic() - begun

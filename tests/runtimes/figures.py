@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import pytest
 
 from config.load import load_settings
-from stoker.version import version
 from tasks.wire import Generation
 from tests.runtimes.conftest import Launched
 from workers.environments.survey import survey
@@ -26,14 +26,13 @@ WINDOW_S = 1.0
 class Row:
     """One contract class'. `rates` are tokens a second by the number of requests at once."""
 
-    backend: str = ""
     load_s: float | None = None
     rates: dict[int, float] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
 
 
-ROWS: dict[str, Row] = {}
-"""By the name of the class."""
+ROWS: dict[type, Row] = {}
+"""By the contract class."""
 
 
 def tokens_per_s(launched: Launched, request: Generation, count: int) -> float:
@@ -55,9 +54,9 @@ def tokens_per_s(launched: Launched, request: Generation, count: int) -> float:
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Count what became of each contract class' tests."""
     report: pytest.TestReport = yield
-    contract = getattr(getattr(item, "cls", None), "backend", None)
-    if contract and (report.when == "call" or report.outcome != "passed"):
-        row = ROWS.setdefault(item.cls.__name__, Row(contract))
+    contract = getattr(item, "cls", None)
+    if hasattr(contract, "backend") and (report.when == "call" or report.outcome != "passed"):
+        row = ROWS.setdefault(contract, Row())
         row.outcomes["broken" if report.when != "call" and report.failed else report.outcome] += 1
     return report
 
@@ -70,15 +69,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(line)
 
 
+@cache
+def versions() -> dict[str, str]:
+    """What is installed for each backend that has an environment."""
+    return {row.backend: row.version or "" for row in survey(load_settings().runtimes_dir)}
+
+
 def table() -> list[str]:
     """Backend, version, seconds of the load, tokens a second at 1, 8 and 32 requests, and the result."""
-    versions = {row.backend: row.version for row in survey(load_settings().runtimes_dir)}
     head = ["backend", "version", "load s", *(f"tokens/s at {count}" for count in AT_ONCE), "contract"]
     lines = [head]
-    for row in ROWS.values():
+    for contract, row in ROWS.items():
+        name = f"{contract.backend} ({contract.kind})" if contract.kind else contract.backend
         load = "" if row.load_s is None else f"{row.load_s:.1f}"
         rates = [f"{row.rates[count]:,.0f}" if count in row.rates else "" for count in AT_ONCE]
         result = ", ".join(f"{count} {outcome}" for outcome, count in row.outcomes.items())
-        lines.append([row.backend, versions.get(row.backend) or version(), load, *rates, result])
+        lines.append([name, contract.version(), load, *rates, result])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]

@@ -34,4 +34,10 @@ if NATIVE in os.environ:
     class TestNativeLlamaServer(TestLlamaServer):
         """The same with a native binary, where there is one."""
 
+        kind = "native"
         binary = os.environ[NATIVE]
+
+        @classmethod
+        def version(cls) -> str:
+            """Whatever that binary is, it is not what is installed."""
+            return ""

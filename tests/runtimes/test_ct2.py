@@ -54,6 +54,7 @@ def said(request: Generation, launched: Launched, at_once: int) -> list[str]:
 
 class TestCt2(DemoVoice, RuntimeContract):
     backend = "ct2"
+    kind = "generator"
     reproducible = False
     caches_prompts = False
     folder: Path
@@ -144,6 +145,7 @@ class TestCt2(DemoVoice, RuntimeContract):
 
 class TestTranslator(RuntimeContract):
     backend = "ct2"
+    kind = "translator"
     thinks = False
     caches_prompts = False
     folder: Path

@@ -88,11 +88,17 @@ class Exllamav3Contract(GrammarVoice, RuntimeContract):
 
 
 class TestExllamav3(Exllamav3Contract):
+    kind = "double"
+
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
     def prepared(cls, double: Path, demo_checkpoint: Path) -> None:
         cls.options = {"exllama_python": str(double), "exllama_warm_up": False}
         cls.checkpoint = demo_checkpoint
+
+    @classmethod
+    def version(cls) -> str:
+        return environment.version()
 
     def test_what_it_can_do_is_measured(self) -> None:
         pytest.skip("the speed of a double says nothing")

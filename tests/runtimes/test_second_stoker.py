@@ -39,6 +39,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 class TestOpenAIRemote(StubVoice):
     backend = "openai_remote"
+    kind = "a second Stoker"
     url = ""
 
     def model(self, **fields: object) -> ModelDefinition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stoker.version import version
 from tasks.wire import Generation, Tool
 from tests.runtimes.conftest import Launched, ask
 from tests.runtimes.contract import STORY, WEATHER, EngineContract, called
@@ -59,6 +60,11 @@ class GrammarVoice(DemoVoice):
 
 class StubVoice(EngineContract):
     """The stub, whose answers its requests steer."""
+
+    @classmethod
+    def version(cls) -> str:
+        """A part of Stoker has its version."""
+        return version()
 
     def short(self, **wishes: object) -> Generation:
         return ask("a few words that are the same each time", **wishes)

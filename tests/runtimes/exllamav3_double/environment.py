@@ -40,6 +40,11 @@ def made(runtimes: Path) -> Path:
     return python
 
 
+def version() -> str:
+    """That of the package that is pinned, and so in the environment."""
+    return _pins()[0].partition("==")[2]
+
+
 def _pins() -> list[str]:
     lock = ENVIRONMENTS["exllamav3"].variants[0].lock_path.read_text()
     found = (re.search(rf"^{name}==\S+", lock, re.MULTILINE) for name in OWN)
