@@ -8,6 +8,7 @@ from tests.runtimes.conftest import Launched, ask
 from tests.runtimes.contract import STORY, WEATHER, EngineContract, called
 
 LETTERS = "größer 🔥 日本語  \n naïve"
+ZEROS = "0" * 200
 TIME = Tool("get_time", "The time in a city.", WEATHER.parameters)
 FAR_AWAY = Tool(
     WEATHER.name,
@@ -21,6 +22,10 @@ class DemoVoice(EngineContract):
 
     def short(self, **wishes: object) -> Generation:
         return ask("What is the capital of Norway?", **{"temperature": 0.0, **wishes})
+
+    def varied(self, seed: int) -> Generation:
+        """What it was taught, it says at any temperature."""
+        return ask(ZEROS, temperature=2.0, seed=seed, max_tokens=40)
 
     def too_long(self) -> Generation:
         return ask("word " * 5000)
@@ -60,6 +65,8 @@ class GrammarVoice(DemoVoice):
 
 class StubVoice(EngineContract):
     """The stub, whose answers its requests steer."""
+
+    seeded = False  # it says the same each time
 
     @classmethod
     def version(cls) -> str:
