@@ -24,7 +24,7 @@ class TestLlamaCpp(test_llama_cpp.TestLlamaCpp):
         needs("llama_cpp")
 
     def model(self, **fields: object) -> ModelDefinition:
-        options = {"gguf_n_ctx": 2048, "gguf_n_gpu_layers": -1}
+        options = {"gguf_n_ctx": 4096, "gguf_n_gpu_layers": -1}
         return ModelDefinition("model", "llama_cpp", model_path=str(DEMO_MODEL), options=options, **fields)
 
 

@@ -23,7 +23,7 @@ import pytest
 from config.settings import ROOT, ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
 from tasks.wire import Generation, Tool
-from tests.runtimes.conftest import Launched, Start, ask, group_is_gone, has_ended
+from tests.runtimes.conftest import Answer, Launched, Start, ask, group_is_gone, has_ended
 from tests.runtimes.figures import AT_ONCE, ROWS, Row, tokens_per_s, versions
 from workers.process import EngineProcess
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
@@ -31,15 +31,12 @@ from workers.runtimes.registry import runtime
 
 LONE_WORKER = Path(__file__).with_name("lone_worker.py")
 SOON_S = 1.0
+MANY = 50  # pieces of an answer that measure time well enough
+TRIES = 5
 WEATHER = Tool(
     "get_weather",
     "The weather in a city.",
     {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-)
-STORY = Tool(
-    "tell",
-    "Tell a story.",
-    {"type": "object", "properties": {"s": {"type": "string", "minLength": 1900}}, "required": ["s"]},
 )
 
 
@@ -53,6 +50,42 @@ def called(launched: Launched, request: Generation) -> tuple[str | None, object]
     assert {call.id for call in calls[1:]} <= {None}
     assert len(calls) > 1
     return calls[0].name, json.loads("".join(call.arguments for call in calls))
+
+
+def make_way(launched: Launched, long: Generation, short: Generation) -> Answer:
+    """See a short answer take the place of a long one that is cancelled; returns the cancelled one.
+
+    A busy machine may let the engine say all before it lets us cancel or hear: then it is tried again.
+    """
+    for _ in range(TRIES):
+        cancelled, share = cancel_one_of_many(launched, long, short)
+        if share < 0.1:
+            return cancelled
+    pytest.fail("a cancelled answer keeps its place, or loses it late")
+
+
+def cancel_one_of_many(launched: Launched, long: Generation, short: Generation) -> tuple[Answer, float]:
+    """Take all slots with long answers, let a short one wait, and cancel a long one: that one, and how soon.
+
+    The clock is a long answer that goes on, whatever the speed of the machine: what it says after the cancel
+    runs from 0 to 1. The cancelled one would have ended with it, so an engine that never hears of the cancel
+    begins the short one at 1.
+    """
+    running = [launched.begin(long, id=f"long-{i}") for i in range(launched.engine.slots)]
+    for answer, _ in running:
+        assert answer.spoke.wait(30)
+    (cancelled, ending), *_, (clock, _) = running
+    waiting = launched.begin(short, id="waiting")
+    begun = len(clock.times)
+    launched.engine.cancel("long-0")
+    ending.join(SOON_S)
+    in_time = cancelled.finish is not None and cancelled.finish.reason == "cancelled"
+    for answer, thread in (waiting, *running):
+        thread.join()
+        assert answer.error is None
+    left = clock.times[begun:]
+    said = sum(moment < waiting[0].times[0] for moment in left)
+    return cancelled, said / len(left) if in_time and len(left) > MANY else 1.0
 
 
 def draw(launched: Launched, request: Callable[[int], Generation]) -> None:
@@ -72,6 +105,7 @@ class EngineContract:
 
     backend: str
     kind = ""  # what tells it from others of its backend in the table of figures
+    takes = 2  # how many requests fill it, where that is not for it to choose
     seeded = True  # whether a request's seed decides what is said
     caches_prompts = True  # whether it tells how much of a prompt it had read before
     thinks = True  # whether it tells reasoning from the answer
@@ -86,7 +120,7 @@ class EngineContract:
         raise NotImplementedError
 
     def long(self, **wishes: object) -> Generation:
-        """A request whose answer goes on for a few tenths of a second at least."""
+        """A request with the same answer each time, which goes on for a few tenths of a second at least."""
         raise NotImplementedError
 
     def varied(self, seed: int) -> Generation:
@@ -135,7 +169,7 @@ class EngineContract:
         )
 
     def test_it_answers_as_many_requests_at_once_as_it_has_slots(self, shared: Launched) -> None:
-        request = self.long()
+        request = self.long(max_tokens=1800)
         running = [shared.begin(request, id=f"at-once-{i}") for i in range(shared.engine.slots)]
         for _, thread in running:
             thread.join()
@@ -226,18 +260,9 @@ class EngineContract:
     # cancelling
 
     def test_a_cancelled_generation_frees_its_slot_at_once(self, start: Start) -> None:
-        launched = start(self.model(), slots=1)
-        first, first_thread = launched.begin(self.long(), id="first")
-        assert first.spoke.wait(10)
-        second, second_thread = launched.begin(self.short(), id="second")
-        launched.engine.cancel("first")
-        first_thread.join(SOON_S)
-        second_thread.join(10)
-        assert first.finish is not None
-        assert first.finish.reason == "cancelled"
-        assert first.finish.usage.input_tokens > 0
-        assert second.finish is not None
-        assert second.text
+        cancelled = make_way(start(self.model(), slots=self.takes), self.long(), self.short())
+        assert cancelled.finish is not None
+        assert cancelled.finish.usage.input_tokens > 0
 
     def test_cancelling_what_does_not_run_does_nothing(self, shared: Launched) -> None:
         shared.engine.cancel("unknown")

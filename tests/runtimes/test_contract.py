@@ -22,11 +22,11 @@ class TestLlamaServer(GrammarVoice, RuntimeContract):
     binary: str | None = None
 
     def model(self, **fields: object) -> ModelDefinition:
-        options = {"llama_server_n_ctx": 2048, "llama_server_threads": 1, "llama_server_binary": self.binary}
+        options = {"llama_server_n_ctx": 4096, "llama_server_threads": 1, "llama_server_binary": self.binary}
         return ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), options=options, **fields)
 
     def test_the_context_in_force_is_that_of_one_request(self, shared: Launched) -> None:
-        assert shared.engine.context == 2048
+        assert shared.engine.context == 4096
 
 
 if NATIVE in os.environ:

@@ -67,10 +67,6 @@ class TestCt2(DemoVoice, RuntimeContract):
     def model(self, **fields: object) -> ModelDefinition:
         return ct2(self.folder, prompt_format="qwen3_template", **fields)
 
-    def long(self, **wishes: object) -> Generation:
-        """Zeros are nothing that the demo model has learned: it never comes to their end."""
-        return ask("0" * 200, **{"temperature": 0.0, "max_tokens": 1800, **wishes})
-
     def bad(self) -> Generation:
         return ask("Hello.", temperature=-1.0)
 
@@ -157,7 +153,7 @@ class TestTranslator(RuntimeContract):
         cls.folder = demo_translator
 
     def model(self, **fields: object) -> ModelDefinition:
-        return ct2(self.folder, {"task": "translate", "n_ctx": 2000}, **fields)
+        return ct2(self.folder, {"task": "translate", "n_ctx": 20_000}, **fields)
 
     def request(self, text: str, **wishes: object) -> Generation:
         return ask(text, **{"source_lang_code": "en", "target_lang_code": "de", **wishes})
@@ -166,10 +162,10 @@ class TestTranslator(RuntimeContract):
         return self.request("one, two, three, four, five, six", **wishes)
 
     def long(self, **wishes: object) -> Generation:
-        return self.request("I see the garden. Where is the station?\n" * 100, **wishes)
+        return self.request("I see the garden. Where is the station?\n" * 1000, **wishes)
 
     def too_long(self) -> Generation:
-        return self.request("word " * 3000)
+        return self.request("word " * 30_000)
 
     def bad(self) -> Generation:
         return self.request("Hello.", target_lang_code="ja")

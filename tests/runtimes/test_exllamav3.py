@@ -22,7 +22,7 @@ from tasks.wire import Generation, Image, Message, Sampling, Tool
 from tests.pictures import DOT, data_url, png
 from tests.runtimes import tiny_qwen3_vl
 from tests.runtimes.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
-from tests.runtimes.contract import STORY, WEATHER, RuntimeContract, called
+from tests.runtimes.contract import WEATHER, RuntimeContract, called
 from tests.runtimes.exllamav3_double import environment
 from tests.runtimes.voices import TIME, GrammarVoice
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
@@ -131,7 +131,8 @@ def test_whoever_finds_no_room_in_the_cache_waits_for_it(engine: Launched) -> No
 
 
 def test_an_answer_ends_where_the_cache_does(engine: Launched) -> None:
-    wishes = {"tools": (STORY,), "tool_choice": "required"}
+    schema = {"type": "object", "properties": {"s": {"type": "string", "minLength": 1900}}, "required": ["s"]}
+    wishes = {"tools": (Tool("tell", "Tell a story.", schema),), "tool_choice": "required"}
     answer = engine.answer(ask("Tell me a story. " + "word " * 450, **wishes))
     assert answer.finish is not None
     assert answer.finish.reason == "length"

@@ -90,11 +90,11 @@ class TestLlamaCpp(GrammarVoice, RuntimeContract):
     backend = "llama_cpp"
 
     def model(self, **fields: object) -> ModelDefinition:
-        options = {"gguf_n_ctx": 2048, "gguf_threads": 1}
+        options = {"gguf_n_ctx": 4096, "gguf_threads": 1}
         return ModelDefinition("model", "llama_cpp", model_path=str(DEMO_MODEL), options=options, **fields)
 
     def test_the_context_in_force_is_that_of_one_request(self, shared: Launched) -> None:
-        assert shared.engine.context == 2048
+        assert shared.engine.context == 4096
 
 
 # many at once

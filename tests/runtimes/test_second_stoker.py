@@ -13,10 +13,11 @@ from tests.runtimes.voices import StubVoice
 pytestmark = pytest.mark.engines
 
 KEY = "STOKER_TEST_REMOTE_KEY"
+AT_ONCE = 32
 THERE = {
     "backend": "stub",
     "enabled": True,
-    "target_inflight": 32,
+    "target_inflight": AT_ONCE,
     "prompt_format": "qwen3_template",
     "stub_tokens_per_s": 200,  # what comes at once is told at once: this one takes its time
 }
@@ -40,6 +41,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 class TestOpenAIRemote(StubVoice):
     backend = "openai_remote"
     kind = "a second Stoker"
+    takes = AT_ONCE
     url = ""
 
     def model(self, **fields: object) -> ModelDefinition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stoker.version import version
 from tasks.wire import Generation, Tool
 from tests.runtimes.conftest import Launched, ask
-from tests.runtimes.contract import STORY, WEATHER, EngineContract, called
+from tests.runtimes.contract import WEATHER, EngineContract, called
 
 LETTERS = "größer 🔥 日本語  \n naïve"
 ZEROS = "0" * 200
@@ -22,6 +22,10 @@ class DemoVoice(EngineContract):
 
     def short(self, **wishes: object) -> Generation:
         return ask("What is the capital of Norway?", **{"temperature": 0.0, **wishes})
+
+    def long(self, **wishes: object) -> Generation:
+        """Zeros are nothing that the demo model has learned: only the context ends their answer."""
+        return ask(ZEROS, **{"temperature": 0.0, **wishes})
 
     def varied(self, seed: int) -> Generation:
         """What it was taught, it says at any temperature."""
@@ -40,11 +44,6 @@ class DemoVoice(EngineContract):
 
 class GrammarVoice(DemoVoice):
     """The demo model in an engine whose grammars hold a forced call to its schema."""
-
-    def long(self, **wishes: object) -> Generation:
-        """Whatever the demo model knows, a grammar makes it go on: a call whose argument is long."""
-        call = {"tools": (STORY,), "tool_choice": "required"}
-        return ask("Tell me a story.", **{"max_tokens": 1800, **call, **wishes})
 
     def measured(self) -> Generation:
         return ask("Count to one hundred.", temperature=0.0, max_tokens=100)
@@ -77,7 +76,7 @@ class StubVoice(EngineContract):
         return ask("a few words that are the same each time", **wishes)
 
     def long(self, **wishes: object) -> Generation:
-        return ask("/stub tokens=100 tokens_per_s=100", **wishes)
+        return ask("/stub tokens=200 tokens_per_s=100", **wishes)
 
     def measured(self) -> Generation:
         return ask("/stub tokens=100 tokens_per_s=0")
