@@ -332,7 +332,7 @@ class RuntimeContract(EngineContract):
         with pytest.raises(EngineLost, match="killed by SIGKILL"):
             launched.answer(self.short())
 
-    def test_an_engine_that_hangs_is_lost_when_it_is_stopped(self, start: Start) -> None:
+    def test_an_engine_that_hangs_can_be_stopped_and_keeps_nobody(self, start: Start) -> None:
         launched = start(self.model())
         answer, thread = launched.begin(self.long())
         assert answer.spoke.wait(10)
