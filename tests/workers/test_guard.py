@@ -17,7 +17,7 @@ import pytest
 from tests.runtimes.conftest import group_is_gone, has_ended
 
 GUARD = Path(__file__).parents[2] / "workers" / "guard.py"
-PATIENCE_S = 5.0
+PATIENCE_S = 30.0  # with which nobody is measured
 SLEEP = ["sleep", "60"]
 SHARED = Path("/dev/shm")  # noqa: S108 - nothing is written there but by Python itself
 

@@ -18,7 +18,7 @@ from workers import process as module
 from workers.process import LOG_NAME, EngineProcess, clean_environment, last_lines
 from workers.runtimes.base import Exit
 
-PATIENCE_S = 5.0
+PATIENCE_S = 30.0  # with which nobody is measured
 DEAF = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
 
 Begin = Callable[..., EngineProcess]
