@@ -42,11 +42,11 @@ class Listener(Protocol):
     """When the client was told something last, by `time.monotonic`; 0.0 before it was."""
 
     def take(self, event: Event) -> bool:
-        """See `streams.inbox.Take`."""
+        """See `streams.inbox.Take`. Raises `OSError` when the client is gone."""
         ...
 
     def settle(self) -> None:
-        """Finish what `take` could not without waiting. Raises `OSError` when the client is gone."""
+        """Finish what `take` could not without waiting. Raises `OSError` as well."""
         ...
 
 
@@ -76,29 +76,21 @@ class Telling:
         self._outlet = outlet
         self._told = told
         self._wake = wake
-        self._gone: OSError | None = None
         self.told_at = 0.0
 
     def take(self, event: Event) -> bool:
         """See `Listener.take`."""
-        if isinstance(event, End) or not self._outlet.free or self._gone is not None:
+        if isinstance(event, End) or not self._outlet.free:
             return False
-        words = self._told(event)
-        if not words:
-            return True
-        self.told_at = time.monotonic()
-        try:
+        if words := self._told(event):
+            self.told_at = time.monotonic()
             self._outlet.write(words)
-        except OSError as error:
-            self._gone = error
-        if self._gone is not None or not self._outlet.free:
-            self._wake()
+            if not self._outlet.free:
+                self._wake()
         return True
 
     def settle(self) -> None:
         """See `Listener.settle`."""
-        if self._gone is not None:
-            raise self._gone
         self._outlet.settle()
 
 
@@ -166,8 +158,8 @@ class Relay:
     def _wait(self, timeout_s: float, listener: Listener | None) -> Event | None:
         if listener is None:
             return self._next(timeout_s)
-        self._tail.pass_on(listener.take, max(0.0, timeout_s))
         try:
+            self._tail.pass_on(listener.take, max(0.0, timeout_s))
             listener.settle()
         except OSError as error:
             raise ClientGone from error
