@@ -7,7 +7,6 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
@@ -161,19 +160,3 @@ def has_ended(pid: int, timeout_s: float) -> bool:
         return bool(poll.poll(timeout_s * 1000))
     finally:
         os.close(fd)
-
-
-def group_is_gone(group: int) -> bool:
-    """Whether nobody of a process group lives; the dead whom nobody has buried yet do not count."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return True
-    return not any(_lives_in(group, stat) for stat in Path("/proc").glob("[0-9]*/stat"))
-
-
-def _lives_in(group: int, stat: Path) -> bool:
-    with suppress(OSError):
-        state, _parent, its_group = stat.read_text().rpartition(")")[2].split()[:3]
-        return int(its_group) == group and state != "Z"
-    return False

@@ -23,8 +23,9 @@ import pytest
 from config.settings import ROOT, ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
 from tasks.wire import Generation, Tool
-from tests.runtimes.conftest import Answer, Launched, Start, ask, group_is_gone, has_ended
+from tests.runtimes.conftest import Answer, Launched, Start, ask, has_ended
 from tests.runtimes.figures import AT_ONCE, ROWS, Row, tokens_per_s, versions
+from tests.runtimes.groups import group_is_gone
 from workers.process import EngineProcess
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 from workers.runtimes.registry import runtime

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 CORE = "VLLM::EngineCor"
@@ -9,16 +10,20 @@ CORE = "VLLM::EngineCor"
 
 
 def members(group: int) -> dict[int, str]:
-    """The processes of a group, by name."""
+    """The processes of a group, by name; the dead whom nobody has buried yet do not count."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with suppress(OSError):
             name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
-        except OSError:
-            continue
-        if int(rest.split()[2]) == group:
-            found[int(stat.parent.name)] = name
+            state, _parent, its_group = rest.split()[:3]
+            if int(its_group) == group and state != "Z":
+                found[int(stat.parent.name)] = name
     return found
+
+
+def group_is_gone(group: int) -> bool:
+    """Whether nobody of a process group lives."""
+    return not members(group)
 
 
 def core_of(leader: int) -> int:

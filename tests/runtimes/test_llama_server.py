@@ -12,7 +12,8 @@ import orjson
 import pytest
 
 from config.settings import ModelDefinition
-from tests.runtimes.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask, group_is_gone
+from tests.runtimes.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask
+from tests.runtimes.groups import group_is_gone
 from workers.environments import interpreter
 from workers.process import EngineProcess
 from workers.runtimes.base import GenerationError, LoadError

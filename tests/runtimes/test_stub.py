@@ -16,7 +16,8 @@ import pytest
 from config.settings import ModelDefinition
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
 from tasks.wire import Generation, Image, Message
-from tests.runtimes.conftest import Launched, Start, ask, group_is_gone
+from tests.runtimes.conftest import Launched, Start, ask
+from tests.runtimes.groups import group_is_gone
 from workers.engines.stub_script import DirectiveError, directives_of
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 

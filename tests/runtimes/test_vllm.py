@@ -14,9 +14,9 @@ import pytest
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.wire import Generation, Message, Sampling
-from tests.runtimes.conftest import Launched, Start, ask, group_is_gone
+from tests.runtimes.conftest import Launched, Start, ask
 from tests.runtimes.contract import WEATHER, RuntimeContract
-from tests.runtimes.groups import core_of, members
+from tests.runtimes.groups import core_of, group_is_gone, members
 from tests.runtimes.voices import GrammarVoice
 from workers.runtimes.base import EngineLost, GenerationError, LoadError
 

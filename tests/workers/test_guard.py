@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.runtimes.conftest import group_is_gone, has_ended
+from tests.runtimes.conftest import has_ended
+from tests.runtimes.groups import group_is_gone
 
 GUARD = Path(__file__).parents[2] / "workers" / "guard.py"
 PATIENCE_S = 30.0  # with which nobody is measured

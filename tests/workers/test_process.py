@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.runtimes.conftest import group_is_gone, has_ended
+from tests.runtimes.conftest import has_ended
+from tests.runtimes.groups import group_is_gone
 from workers import process as module
 from workers.process import LOG_NAME, EngineProcess, clean_environment, last_lines
 from workers.runtimes.base import Exit
