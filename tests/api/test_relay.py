@@ -21,6 +21,7 @@ from config.settings import ApiSettings, Settings
 from streams.events import End, Event, TextDelta
 from streams.inbox import SILENCE_S
 from tests.api.fakes import FakeInbox, FakeStore, encode
+from tests.stoker.conftest import eventually
 
 SOON_S = 5.0
 
@@ -91,15 +92,8 @@ def _client(**named: float) -> Iterator[Client]:
     assert not made.thread.is_alive()
 
 
-def wait_until_lent(client: Client) -> None:
-    deadline = time.monotonic() + SOON_S
-    while client.tail._take_next is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
 def test_an_event_reaches_the_client_while_its_thread_sleeps(client: Client) -> None:
-    wait_until_lent(client)
+    assert eventually(lambda: client.tail._take_next)
     for word in ("Hel", "lo."):
         client.say(TextDelta(word))
         client.read_until(f'"delta":"{word}"'.encode())
@@ -149,7 +143,7 @@ def test_a_hang_up_that_comes_while_a_burst_is_gathered_is_not_missed(
 
 
 def test_a_client_that_is_gone_ends_the_stream_quietly(client: Client) -> None:
-    wait_until_lent(client)
+    assert eventually(lambda: client.tail._take_next)
     client.theirs.close()
     client.say(TextDelta("x"))
     assert client.abandoned.wait(SOON_S)
@@ -160,7 +154,7 @@ def test_what_cannot_be_rendered_ends_its_own_stream_only(
 ) -> None:
     caught: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", caught.append)
-    wait_until_lent(client)
+    assert eventually(lambda: client.tail._take_next)
     client.store.logs["r1"].append(b'{"t":"unheard of"}')
     client.inbox._deliver(b'r1 1 {"t":"unheard of"}')
     client.thread.join(SOON_S)

@@ -17,6 +17,7 @@ from streams.events import End, Event, TextDelta
 from streams.inbox import Inbox, Tail
 from tests.conftest import Server
 from tests.scheduler.house import House
+from tests.stoker.conftest import eventually
 from tests.streams.conftest import MakeInbox, events_of
 
 
@@ -193,15 +194,8 @@ def passing(tail: Tail, taker: Taker, timeout_s: float = 10) -> threading.Thread
     """A reader that waits in `pass_on`; returns when the inbox's thread may take."""
     reader = threading.Thread(target=tail.pass_on, args=(taker, timeout_s), name="reader")
     reader.start()
-    wait_until_lent(tail)
+    assert eventually(lambda: tail._take_next)
     return reader
-
-
-def wait_until_lent(tail: Tail) -> None:
-    deadline = time.monotonic() + 5
-    while tail._take_next is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_the_inbox_passes_on_what_comes_and_leaves_the_end_to_next(house: House, inbox: Inbox) -> None:
@@ -240,7 +234,7 @@ def test_nothing_is_passed_on_while_something_waits_for_next(house: House, inbox
     house.say(claim, 1, "a")
     assert tail.next(1.9) == TextDelta("a")
     house.say(claim, 2, "b")
-    wait_until_heard(tail)
+    assert eventually(lambda: not tail._copies.empty())
     taker = Taker()
     tail.pass_on(taker, 10)
     tail.pass_on(taker, 10)
@@ -248,13 +242,6 @@ def test_nothing_is_passed_on_while_something_waits_for_next(house: House, inbox
     tail.catch_up()
     tail.pass_on(taker, 10)  # the log is to be looked at first
     assert taker.taken == []
-
-
-def wait_until_heard(tail: Tail) -> None:
-    deadline = time.monotonic() + 5
-    while tail._copies.empty():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_old_copies_are_not_passed_on_and_a_gap_is_left_to_the_log(house: House, inbox: Inbox) -> None:
@@ -320,7 +307,7 @@ def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(house: H
 
     reader = threading.Thread(target=read)
     reader.start()
-    wait_until_lent(broken)
+    assert eventually(lambda: broken._take_next)
     house.say(claim, 1, "a", "b")
     reader.join(5)
     assert len(raised) == 1
