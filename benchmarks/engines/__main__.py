@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -88,6 +89,7 @@ def measure(chosen: argparse.Namespace, say: command.Say) -> command.Report:
 
 def main() -> int:
     """Run; the exit code."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # beside a GPU, too, an engine leaves the platform processors
     parser = command.parser("benchmarks.engines", __doc__, seconds=3.0, quick="coarse")
     parser.add_argument("--only", choices=PAIRS, help="this engine alone")
     return command.run(parser, QUICK, measure)

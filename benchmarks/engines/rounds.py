@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 from benchmarks.engines.job import CLIENTS, Job, Measured
 from benchmarks.engines.pair import DIRECT, Pair, Side
 from benchmarks.generator import Generator
-
-SETTLE_S = {"vllm": 2.0}
-"""By engine, where each side has its own: vLLM's worker on a CPU spins for a second after its last request,
-on a core that the other side's engine wants.
-"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +38,6 @@ def run(pair: Pair, rounds: int, seconds: float, say: Callable[[str], None]) -> 
                     )
                     measured, cpu_s = generator.measure(asdict(job), side.cpu)
                     say(_line(number, pair, side, clients, measured))
-                    time.sleep(SETTLE_S.get(pair.engine, 0.0))
                     if number:
                         yield Sample(
                             pair.engine, pair.model.name, clients, number, side.name, measured, cpu_s

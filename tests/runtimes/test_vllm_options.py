@@ -139,7 +139,7 @@ def test_the_prompt_format_chooses_the_parsers(folder: Path) -> None:
     assert parsers(prompt_format="qwen3_template", reasoning_parser="none") == (None, "hermes")
 
 
-def test_on_the_cpu_four_things_differ(folder: Path) -> None:
+def test_on_the_cpu_five_things_differ(folder: Path) -> None:
     for device in ("cpu", "auto"):
         assert (
             engine(folder, device=device).items()
@@ -148,12 +148,30 @@ def test_on_the_cpu_four_things_differ(folder: Path) -> None:
                 "enforce_eager": True,
                 "block_size": 32,
                 "kv_cache_memory_bytes": 1 << 30,
+                "distributed_executor_backend": "uni",
             }.items()
         )
     chosen = engine(folder, dtype="bfloat16", enforce_eager=False, kv_cache_memory_bytes=1 << 20)
     assert (chosen["dtype"], chosen["kv_cache_memory_bytes"]) == ("bfloat16", 1 << 20)
     assert "enforce_eager" not in chosen
     assert "multiple of 32" in refusal(folder, block_size=16)
+
+
+def test_on_the_cpu_the_core_computes_itself_unless_it_cannot_or_its_threads_are_bound(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def has_worker(**options: Any) -> bool:
+        read = VllmOptions.of(vllm(folder, **options), 1)
+        alone = read.engine.get("distributed_executor_backend") == "uni"
+        assert (read.environment.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0") is alone
+        return not alone
+
+    assert not has_worker()
+    assert not has_worker(dtype="float32", tensor_parallel_size=1)
+    assert has_worker(dtype="bfloat16")
+    assert has_worker(tensor_parallel_size=2)
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0-1")
+    assert has_worker()
 
 
 def test_a_worker_of_several_gpus_shares_the_model_between_them(

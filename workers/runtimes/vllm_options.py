@@ -3,9 +3,10 @@
 The names of the arguments are those of vLLM's `AsyncEngineArgs`; the flags of `vllm serve` are the same names
 with dashes. Nothing that is null or vLLM's own choice is sent.
 
-On the CPU four things differ: float32 (bfloat16 may use instructions that some virtual machines only pretend
-to have), no compilation, blocks of 32 tokens (its kernels take multiples of that only), and a cache of 1 GiB
-unless the model says more, for vLLM's own choice is most of the machine's memory.
+On the CPU five things differ: float32 (bfloat16 may use instructions that some virtual machines only pretend
+to have), no compilation, blocks of 32 tokens (its kernels take multiples of that only), a cache of 1 GiB
+unless the model says more, for vLLM's own choice is most of the machine's memory, and a core that computes
+itself (docs/decisions/0012): one that has a worker takes a whole processor to wait for it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from workers.runtimes.base import LoadError
 PREFIX = "vllm_"
 CPU_BLOCK = 32
 CPU_CACHE_BYTES = 1 << 30
+CPU_DTYPE = "float32"
+BINDING = "VLLM_CPU_OMP_THREADS_BIND"  # on which processors a worker's threads shall run
 
 REASONING_PARSERS = {QWEN3: "qwen3", GEMMA4: "gemma4", MISTRAL: "mistral"}
 TOOL_PARSERS = {QWEN3: "hermes", GEMMA4: "gemma4", MISTRAL: "mistral"}
@@ -186,11 +189,21 @@ def _cpu_defaults(engine: Mapping[str, Any]) -> dict[str, Any]:
     if engine.get("block_size", CPU_BLOCK) % CPU_BLOCK:
         raise refused(f"vllm_block_size must be a multiple of {CPU_BLOCK} on the CPU")
     return {
-        "dtype": "float32",
+        "dtype": CPU_DTYPE,
         "enforce_eager": True,
         "block_size": CPU_BLOCK,
         "kv_cache_memory_bytes": CPU_CACHE_BYTES,
+        "distributed_executor_backend": "uni" if _is_one_process(engine) else None,
     }
+
+
+def _is_one_process(engine: Mapping[str, Any]) -> bool:
+    """Whether the core computes itself: where vLLM's 16-bit kernels may die, and no thread is bound."""
+    return (
+        engine.get("dtype", CPU_DTYPE) == CPU_DTYPE
+        and engine.get("tensor_parallel_size", 1) == 1
+        and BINDING not in os.environ
+    )
 
 
 def _gpu_defaults() -> dict[str, Any]:
@@ -209,6 +222,8 @@ def _environment(engine: Mapping[str, Any], *, on_cpu: bool, local: bool) -> dic
         passed["CUDA_VISIBLE_DEVICES"] = ""  # a worker that was given no GPU takes none
         if engine.get("enforce_eager"):
             passed["TORCH_COMPILE_DISABLE"] = "1"
+        if engine.get("distributed_executor_backend") == "uni":
+            passed["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # else it takes a worker whatever it is told
     return {**DEFAULTS, **passed, **QUIET}
 
 
