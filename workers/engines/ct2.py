@@ -141,7 +141,7 @@ def _failure(ctranslate2: Any, error: Exception, options: dict[str, Any]) -> Loa
     if "out of memory" in said:
         return LoadFailure("the model does not fit into the device's memory")
     if "CUDA" in said or "libcublas" in said:
-        need = "a driver for CUDA 12 and the library libcublas.so.12 (pip install nvidia-cublas-cu12)"
+        need = "a driver for CUDA 12 and libcublas.so.12: run `stoker runtimes install ct2 --variant cuda`"
         return LoadFailure(f"the GPU cannot be used: CTranslate2 needs {need}")
     return LoadFailure("the engine cannot load the model")
 

@@ -162,7 +162,10 @@ _TABLE = (
         module="ctranslate2",
         dists=("ctranslate2",),
         check="ctranslate2, jinja2, sentencepiece, tokenizers",
-        variants=(Variant("cpu", "ct2.txt", "ct2", space_mib=400),),
+        variants=(
+            Variant("cuda", "ct2-cuda.txt", "ct2-cuda", space_mib=2500, driver=(12, 0)),
+            Variant("cpu", "ct2.txt", "ct2", space_mib=400),
+        ),
     ),
     Environment(
         "exllamav3",
