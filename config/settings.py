@@ -69,7 +69,7 @@ class QueueSettings:
 class LimitSettings:
     """Bounds on one request."""
 
-    request_timeout_s: float = 600.0  # from its turn to its end
+    request_timeout_s: float = 600.0  # from its first turn to its end
     first_event_timeout_s: float = 120.0  # an engine that says nothing for so long is stalled
     idle_timeout_s: float = 60.0  # the same between two events
     probe_timeout_s: float = (

@@ -39,6 +39,7 @@ KEYS = (
         "hash",
         "the truth about a request: status, tenant, weight, model, band, dialect, generation, echo, inboxes, "
         "store, keep_s, cost, wait_us, attempts, cancel, last (number of its last event), bytes (said); "
+        "run_by_us, once it was claimed: until when it may run, also when it is tried again; "
         "while somebody has it: replica, worker, fence, call; and admitted, dispatched, claimed, ended (_us)",
         "admit append attach cancel claim delete include/dispatch include/lost include/terminal",
         ENDED,

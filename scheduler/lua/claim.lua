@@ -8,16 +8,17 @@
 local worker, id = ARGV[2], ARGV[4]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
 local row = redis.call('HMGET', ticket_key(id), 'status', 'worker', 'replica', 'generation', 'model',
-  'admitted_us', 'call', 'fence')
+  'admitted_us', 'call', 'fence', 'run_by_us')
 if row[1] == 'running' and row[2] == worker and row[7] == ARGV[7] then return { 'ok', row[8], row[3], row[4] } end
 if row[1] ~= 'dispatched' or row[2] ~= worker then return { 'gone' } end
 
 local fence = next_fence()
+local run_by = row[9] or text(NOW + tonumber(ARGV[6])) -- a second run has what the first one left of the time
 redis.call('HSET', ticket_key(id), 'status', 'running', 'fence', fence, 'call', ARGV[7],
-  'claimed_us', text(NOW))
+  'claimed_us', text(NOW), 'run_by_us', run_by)
 redis.call('HINCRBY', ticket_key(id), 'attempts', 1)
 redis.call('ZADD', P .. 'leases', text(NOW + tonumber(ARGV[5])), id)
-redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(ARGV[6])), id)
+redis.call('ZADD', P .. 'deadlines', run_by, id)
 
 -- the average wait, one fifth of it from each new ticket: what 503 queue_full tells the client
 local waited = (NOW - tonumber(row[6])) / 1000

@@ -111,6 +111,12 @@ def what_lives_has_a_deadline(now: Snapshot) -> None:
     assert set(now.one("deadlines")) == now.with_status("queued", *HOLDING)
 
 
+def no_run_goes_beyond_the_time_of_the_first(now: Snapshot) -> None:
+    for id in now.with_status("running"):
+        assert int(now.one("deadlines")[id]) == int(now.tickets[id]["run_by_us"]), id
+        assert now.memory.run_by.setdefault(id, now.tickets[id]["run_by_us"]) == now.tickets[id]["run_by_us"]
+
+
 def no_slot_is_free_while_somebody_waits(now: Snapshot) -> None:
     for model, waiting in now.all("waiting").items():
         for replica in now.all("ready").get(model, ()):
@@ -278,6 +284,7 @@ PROMISES = (
     only_bands_that_wait_are_impatient,
     what_holds_a_slot_has_a_lease,
     what_lives_has_a_deadline,
+    no_run_goes_beyond_the_time_of_the_first,
     no_slot_is_free_while_somebody_waits,
     nobody_is_claimed_a_third_time,
     what_was_spoken_is_never_tried_again,

@@ -34,13 +34,15 @@ return out
 class Memory:
     """What somebody outside remembers: who was admitted, which words the ledger accepted, how it ended.
 
-    `accepted` has (fence, text) by ticket, `attempts` the fences of its claims. `pending` are the replicas
-    that were not up yet when it was looked at last.
+    `accepted` has (fence, text) by ticket, `attempts` the fences of its claims, `run_by` the time by which it
+    has to have run, from its first claim on. `pending` are the replicas that were not up yet when it was
+    looked at last.
     """
 
     admitted: dict[str, str] = field(default_factory=dict)
     accepted: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     attempts: dict[str, set[str]] = field(default_factory=dict)
+    run_by: dict[str, str] = field(default_factory=dict)
     ended: dict[str, tuple[str, int]] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
     pending: set[str] = field(default_factory=set)

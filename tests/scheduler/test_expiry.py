@@ -142,6 +142,19 @@ def test_a_lost_lease_sends_a_ticket_that_said_nothing_back_into_line_once(house
     assert house.field(id, "attempts") == "2"
 
 
+def test_a_run_that_is_tried_again_has_what_the_first_one_left_of_the_time(house: House) -> None:
+    id = house.admit()
+    house.run(id)
+    house.live(TOTAL - 20, "w1")
+    lose_lease(house, id)
+    house.ledger.expire()
+    house.run(id)
+    house.live(19, "w1")
+    assert house.status(id) == "running"
+    house.live(2, "w1")
+    assert house.end(id).code == "deadline_exceeded"
+
+
 def test_a_lost_lease_ends_a_ticket_that_has_spoken(house: House) -> None:
     id = house.admit()
     claim = house.run(id)

@@ -21,7 +21,7 @@ local function requeue(id)
   redis.call('HDEL', ticket_key(id), 'replica', 'worker', 'fence', 'claimed_us')
   redis.call('HSET', ticket_key(id), 'status', 'queued')
   settle(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
-  -- it waits no longer than any other, though its run might have taken longer
+  -- it waits no longer than any other, and no longer than it might have run
   redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(row[8])), id)
   join_line(id, row[1], row[2], row[3], tonumber(row[4]))
 end
