@@ -78,6 +78,46 @@ def test_what_servers_call_by_other_names_is_the_same() -> None:
     assert stream.usage.reasoning_tokens == 5
 
 
+@pytest.mark.parametrize("more", [{}, {"choices": None}])
+def test_usage_may_come_without_a_choice(more: dict[str, object]) -> None:
+    """Gateways that leave out what is empty; others write null for it."""
+    _, stream = told(
+        chunk({"content": "a"}, finish="stop"), orjson.dumps({**more, "usage": USAGE}), b"[DONE]"
+    )
+    assert (stream.reason, stream.usage) == ("stop", Usage(9, 7))
+
+
+def test_a_chunk_whose_choices_are_null_says_nothing() -> None:
+    deltas, stream = told(chunk({"content": "a"}), b'{"choices": null}', chunk({}, finish="stop"))
+    assert (deltas, stream.reason) == ([TextDelta("a")], "stop")
+
+
+def test_thoughts_and_text_may_be_parts_of_the_content() -> None:
+    """Mistral's, while its model thinks; then its content is text."""
+
+    def thought(said: str) -> dict[str, object]:
+        return {"type": "thinking", "thinking": [{"type": "text", "text": said}]}
+
+    deltas, stream = told(
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"content": [thought("I "), thought("")]}),
+        chunk({"content": [thought("think"), {"type": "text", "text": "4"}]}),
+        chunk({"content": [{"type": "reference", "reference_ids": [0]}]}),
+        chunk({"content": "2"}),
+        chunk({"content": ""}, finish="stop"),
+    )
+    assert deltas == [ReasoningDelta("I "), ReasoningDelta("think"), TextDelta("4"), TextDelta("2")]
+    assert stream.usage == Usage(0, 4, 0, 2)
+
+
+@pytest.mark.parametrize(
+    "content", [["a"], [{"text": "a"}], [{"type": "text", "text": 1}], [{"type": "thinking"}], {}]
+)
+def test_content_that_is_neither_text_nor_parts_is_unreadable(content: object) -> None:
+    with pytest.raises(GenerationError, match="cannot be read"):
+        told(chunk({"content": content}))
+
+
 def test_calls_of_the_same_number_are_told_apart_by_their_ids() -> None:
     def call(arguments: str, id: str | None = None, index: int | None = 0) -> bytes:
         name = "f" if id else None

@@ -1,7 +1,8 @@
 """From a streamed answer of /v1/chat/completions to deltas: its events, and what their chunks mean.
 
-Servers differ: thoughts are `reasoning_content` (llama-server, SGLang, DeepSeek, Stoker) or `reasoning`
-(vLLM, OpenRouter), and usage comes with the last chunk, with all of them, or not at all.
+Servers differ: thoughts are `reasoning_content` (llama-server, SGLang, DeepSeek, Stoker), `reasoning` (vLLM,
+OpenRouter) or parts of the content (Mistral), and usage comes with the last chunk, with all of them, or not
+at all; some say nothing of choices beside it.
 """
 
 from __future__ import annotations
@@ -112,7 +113,8 @@ class ChatStream:
     def _read(self, chunk: dict[str, Any]) -> list[Delta]:
         self._count(chunk)
         deltas: list[Delta] = []
-        for choice in chunk["choices"]:
+        choices = chunk.get("choices") if chunk.get("usage") else chunk["choices"]
+        for choice in choices or ():
             self._choice(choice.get("delta") or {}, deltas)
             if reason := choice.get("finish_reason"):
                 self.reason = REASONS.get(reason, "stop")
@@ -123,12 +125,25 @@ class ChatStream:
         if thought := text(delta.get("reasoning_content") or delta.get("reasoning")):
             self._reasoning += 1
             deltas.append(ReasoningDelta(thought))
-        if said := text(delta.get("content")) or text(delta.get("refusal")):
+        content = delta.get("content")
+        if isinstance(content, list):
+            self._parts(content, deltas)
+        elif said := text(content) or text(delta.get("refusal")):
             deltas.append(TextDelta(said))
         for call in delta.get("tool_calls") or ():
             function = call.get("function") or {}
             id, name = text(call.get("id")) or None, text(function.get("name")) or None
             deltas.append(ToolCallDelta(self._index(call, id), text(function.get("arguments")), id, name))
+
+    def _parts(self, content: list[dict[str, Any]], deltas: list[Delta]) -> None:
+        """Mistral's content where its model thinks: thoughts and text; for references there is no place."""
+        for part in content:
+            if part["type"] == "thinking":
+                if thought := "".join(text(piece.get("text")) for piece in part["thinking"]):
+                    self._reasoning += 1
+                    deltas.append(ReasoningDelta(thought))
+            elif part["type"] == "text" and (said := text(part["text"])):
+                deltas.append(TextDelta(said))
 
     def _index(self, call: dict[str, Any], id: str | None) -> int:
         """The call's number. Some servers give several calls the same one; their ids tell them apart."""
