@@ -133,6 +133,11 @@ def test_a_model_that_is_not_there_is_named_with_those_that_are(start: Start) ->
     assert f"has no model far-2, only far-0, {MODEL}: name one in openai_remote_model" in said
 
 
+def test_the_name_of_a_model_elsewhere_commands_no_terminal(start: Start) -> None:
+    with scripted(list_models=status(200, {"data": [{"id": "\x1b[2Jfar\n-0"}]})) as server:
+        assert f"has no model {MODEL}, only [2Jfar-0: name" in refusal(start, far(server.url))
+
+
 @pytest.mark.parametrize(
     "listed",
     [
@@ -141,6 +146,10 @@ def test_a_model_that_is_not_there_is_named_with_those_that_are(start: Start) ->
         {"data": [{"id": "first-page"}], "has_more": True},
         [{"id": MODEL}, {"id": "b"}],
         ["a"],
+        7,
+        "a",
+        {"data": 7},
+        {"data": [{"id": ["b"]}, {"id": None}, {"id": 7}]},
     ],
 )
 def test_a_list_that_says_nothing_against_the_model_will_do(start: Start, listed: object) -> None:

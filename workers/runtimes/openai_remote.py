@@ -122,17 +122,26 @@ def _is_stokers(listed: Any, options: RemoteOptions) -> bool:
     """Whether the model is a Stoker's. Raises `LoadError` when the server has others only."""
     whole = not (isinstance(listed, dict) and listed.get("has_more"))
     items = listed.get("data") if isinstance(listed, dict) else listed  # some servers send the bare array
-    models = {item.get("id"): item for item in items or () if isinstance(item, dict)}
+    models = {
+        item["id"]: item
+        for item in (items if isinstance(items, list) else ())
+        if isinstance(item, dict) and isinstance(item.get("id"), str)
+    }
     if not models or (options.model not in models and not whole):
         return False
     if options.model not in models:
-        names = ", ".join(f"{name:.{LONGEST_NAME}}" for name in sorted(map(str, models))[:NAMED])
+        names = ", ".join(_shown(name) for name in sorted(models)[:NAMED])
         more = f" and {len(models) - NAMED} more" if len(models) > NAMED else ""
         raise _failed(
             f"{options.place} has no model {options.model}, only {names}{more}:"
             " name one in openai_remote_model"
         )
     return bool(models[options.model].get("owned_by") == OWNER)
+
+
+def _shown(name: str) -> str:
+    """A name as the server writes it, without what a terminal would obey."""
+    return "".join(filter(str.isprintable, name))[:LONGEST_NAME]
 
 
 def _failed(sentence: str) -> LoadError:
