@@ -254,7 +254,7 @@ def test_calls_come_with_their_names_and_numbers(start: Start) -> None:
 def test_an_answer_that_was_cut_off_says_by_what(start: Start, details: object, reason: str) -> None:
     answer = told(start, delta("output_text", "a"), end("incomplete", incomplete_details=details))
     assert answer.finish.reason == reason
-    assert answer.finish.usage == Usage(0, 1, 0, 0)
+    assert answer.finish.usage == Usage(1, 1, 0, 0)  # of the prompt, a guess
 
 
 @pytest.mark.parametrize(

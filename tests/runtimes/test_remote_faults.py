@@ -337,6 +337,13 @@ def test_an_end_has_one_of_our_reasons(start: Start, finish: str, reason: str) -
     assert answer.finish.reason == reason
 
 
+def test_a_prompt_that_the_server_does_not_count_is_guessed(start: Start) -> None:
+    with scripted(events(chunk({"content": "a"}, "stop"), b"[DONE]")) as server:
+        answer = start(far(server.url)).answer(ask("word " * 100))
+    assert answer.finish is not None
+    assert answer.finish.usage == Usage(126, 1, 0, 0)
+
+
 def test_usage_that_is_none_is_not_believed(start: Start) -> None:
     usage = {
         "prompt_tokens": "many",
@@ -346,7 +353,7 @@ def test_usage_that_is_none_is_not_believed(start: Start) -> None:
     with scripted(chat("a", "b", usage=usage)) as server:
         answer = start(far(server.url)).answer(ask("Hi"))
     assert answer.finish is not None
-    assert answer.finish.usage == Usage(0, 2, 0, 0)
+    assert answer.finish.usage == Usage(1, 2, 0, 0)  # of the prompt, a guess
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,8 @@ class RemoteEngine:
             if self._stopped:
                 raise _stopped()
             retries = self._options.retries
-            return persist(retries, partial(answer.attempt, body), lambda seconds, _: call.pause(seconds))
+            finish = persist(retries, partial(answer.attempt, body), lambda seconds, _: call.pause(seconds))
+            return Finish(finish.reason, _seen(finish.usage, generation))
         except ConnectionAbortedError:
             if id in self._lost:
                 raise _stopped() from None
@@ -147,7 +148,7 @@ def _stopped() -> EngineLost:
 
 
 def _seen(usage: Usage, generation: Generation) -> Usage:
-    """What an answer that was cut short used: before the server has counted, a guess at the prompt."""
+    """What an answer used: where the server has not counted (not yet, or never), a guess at the prompt."""
     if usage.input_tokens:
         return usage
     size = sum(len(message.content.encode()) for message in generation.messages)
