@@ -275,6 +275,34 @@ def test_extra_arguments_may_not_open_the_server(folder: Path, argument: str) ->
     assert argument.partition("=")[0] in refusal(folder, serve_extra_args=["--seed", argument])
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"extra_args": ["--tensor-parallel-size", "2"]},
+        {"extra_args": ["--tensor_parallel=2"]},
+        {"extra_args": ["-tp", "2"]},
+        {"extra_args": ["-pp=2"]},
+        {"extra_args": ["--dtype", "bfloat16"]},
+        {"extra_args": ["--distributed-executor-backend", "mp"]},
+        {"environment": {"VLLM_CPU_OMP_THREADS_BIND": "0-1"}},
+    ],
+)
+def test_a_server_whose_own_options_want_workers_gets_them(
+    folder: Path, program: Path, own: dict[str, Any]
+) -> None:
+    """A core that was told to compute itself would wait for the other half of a model until the timeout."""
+
+    def is_alone(**given: Any) -> bool:
+        named = {f"serve_{name}": value for name, value in given.items()}
+        read = VllmServeOptions.of(vllm(folder, serve_binary=str(program), **named), 1, Path("/none"))
+        alone = "--distributed-executor-backend uni" in " ".join(read.argv(8000))
+        assert ("VLLM_ENABLE_V1_MULTIPROCESSING" in read.environment) is alone
+        return alone
+
+    assert not is_alone(**own)
+    assert is_alone(extra_args=["--seed", "7"], environment={"VLLM_LOGGING_LEVEL": "DEBUG"})
+
+
 def test_a_servers_own_variables_go_before_ours(
     folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -427,6 +455,10 @@ def test_while_the_log_is_silent_progress_creeps_on(tmp_path: Path) -> None:
             "User-specified max_model_len (100000) is greater than the derived max_model_len"
             " (max_position_embeddings=4096.0 or model_max_length=None in model's config.json).",
             "vllm_max_model_len is 100000, and the model was made for 4096 tokens",
+        ),
+        (
+            "AssertionError: Not enough allowed NUMA nodes to bind threads of 2 local CPUWorkers. Allowed",
+            "shared by 2 processes, more than there are NUMA nodes: correct vllm_tensor_parallel_size",
         ),
         ("KeyError: \"Reasoning parser 'x' not found. Available", "vLLM has no reasoning parser x: correct"),
         ("ValueError: Free memory on device cuda:0 (1.5/79.2 GiB) on startup is", "(1.5/79.2 GiB are free)"),

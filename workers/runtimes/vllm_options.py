@@ -86,8 +86,11 @@ class VllmOptions:
     chat_template_kwargs: Mapping[str, Any]
 
     @classmethod
-    def of(cls, model: ModelDefinition, slots: int) -> VllmOptions:
-        """Read a model's options and look for its files. Raises `LoadError` (load_failed)."""
+    def of(cls, model: ModelDefinition, slots: int, *, alone: bool = True) -> VllmOptions:
+        """Read a model's options and look for its files. Raises `LoadError` (load_failed).
+
+        `alone` says that a core on a CPU may compute itself, as far as the options know.
+        """
         given = {name: value for name, value in model.options.items() if value is not None}
         on_cpu = model.device == "cpu" or (model.device == "auto" and device() == "cpu")
         path, draft = _model(model.model_path), _speculative(given)
@@ -103,7 +106,7 @@ class VllmOptions:
         }
         if given.get("vllm_kv_cache_dtype", "auto") != "auto":
             engine["kv_cache_dtype"] = given["vllm_kv_cache_dtype"]
-        engine = {**(_cpu_defaults(engine) if on_cpu else _gpu_defaults()), **engine}
+        engine = {**(_cpu_defaults(engine, alone=alone) if on_cpu else _gpu_defaults()), **engine}
         local = is_local(path) and (draft is None or is_local(draft.get("model", "/")))
         return cls(
             engine={name: value for name, value in engine.items() if value not in (None, False)},
@@ -185,7 +188,7 @@ def _parser(given: Mapping[str, Any], kind: str, of_format: str | None) -> str |
     return None if name == NO_PARSER else name
 
 
-def _cpu_defaults(engine: Mapping[str, Any]) -> dict[str, Any]:
+def _cpu_defaults(engine: Mapping[str, Any], *, alone: bool) -> dict[str, Any]:
     if engine.get("block_size", CPU_BLOCK) % CPU_BLOCK:
         raise refused(f"vllm_block_size must be a multiple of {CPU_BLOCK} on the CPU")
     return {
@@ -193,7 +196,7 @@ def _cpu_defaults(engine: Mapping[str, Any]) -> dict[str, Any]:
         "enforce_eager": True,
         "block_size": CPU_BLOCK,
         "kv_cache_memory_bytes": CPU_CACHE_BYTES,
-        "distributed_executor_backend": "uni" if _is_one_process(engine) else None,
+        "distributed_executor_backend": "uni" if alone and _is_one_process(engine) else None,
     }
 
 

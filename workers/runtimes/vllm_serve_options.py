@@ -10,7 +10,7 @@ from pathlib import Path
 from config.settings import ROOT, ModelDefinition
 from workers.runtimes.http_engine import LOOPBACK
 from workers.runtimes.libraries import library_path, python_of
-from workers.runtimes.vllm_options import VllmOptions, refused
+from workers.runtimes.vllm_options import BINDING, VllmOptions, refused
 
 PREFIX = "vllm_serve_"
 MODULE = "vllm.entrypoints.openai.api_server"
@@ -34,6 +34,14 @@ UNSAFE = (
 the server, take it from us, or let a request reach this machine's files."""
 
 
+PROCESSES = (
+    *("--distributed-executor-backend", "--dtype", "--tensor-parallel-size", "-tp"),
+    *("--pipeline-parallel-size", "-pp", "--prefill-context-parallel-size", "-pcp", "--nnodes", "-n"),
+)
+"""Flags in `extra_args` that a core which computes itself could not follow: one that is to be the first of
+two waits for the second without end."""
+
+
 OUR_VARIABLES = ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE")
 """Variables that `environment` may not hold: the key, and what opens paths that ask for none."""
 
@@ -54,12 +62,13 @@ class VllmServeOptions:
     def of(cls, model: ModelDefinition, slots: int, environments: Path) -> VllmServeOptions:
         """Read a model's options and look for its program. Raises `LoadError` (load_failed)."""
         given = {name: value for name, value in model.options.items() if value is not None}
-        vllm = VllmOptions.of(model, slots)
-        extra = tuple(given.get(PREFIX + "extra_args", ()))
+        extra, variables = tuple(given.get(PREFIX + "extra_args", ())), given.get(PREFIX + "environment", {})
         for argument in extra:
             _check(argument)
+        alone = BINDING not in variables and not any(_is_one_of(PROCESSES, argument) for argument in extra)
+        vllm = VllmOptions.of(model, slots, alone=alone)
         environment = {**vllm.environment, **_libraries(given.get(PREFIX + "library_path"))}
-        for name, value in given.get(PREFIX + "environment", {}).items():
+        for name, value in variables.items():
             if name in OUR_VARIABLES:
                 raise refused(f"{PREFIX}environment may not hold {name}")
             if not isinstance(value, str):
@@ -85,9 +94,14 @@ class VllmServeOptions:
 
 
 def _check(argument: str) -> None:
-    flag = argument.partition("=")[0].replace("_", "-")
-    if len(flag) > 2 and any(other.startswith(flag) for other in OURS + UNSAFE):
+    if _is_one_of(OURS + UNSAFE, argument):
         raise refused(f"{PREFIX}extra_args may not hold {argument.partition('=')[0]}")
+
+
+def _is_one_of(flags: Sequence[str], argument: str) -> bool:
+    """Whether it is one of these flags, or a beginning of it, which vLLM takes for the whole."""
+    flag = argument.partition("=")[0].replace("_", "-")
+    return flag in flags or (len(flag) > 2 and any(other.startswith(flag) for other in flags))
 
 
 def _libraries(folder: str | None) -> dict[str, str]:

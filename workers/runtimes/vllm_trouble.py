@@ -52,6 +52,11 @@ TROUBLES: tuple[tuple[str, str], ...] = (
         "the model is to be shared by {0} GPUs, which are not there: correct vllm_tensor_parallel_size",
     ),
     (
+        r"Not enough allowed NUMA nodes to bind threads of (\d+) local CPUWorkers",
+        "the model is to be shared by {0} processes, more than there are NUMA nodes: correct"
+        " vllm_tensor_parallel_size, or name each one's processors in VLLM_CPU_OMP_THREADS_BIND",
+    ),
+    (
         r"Model architectures \['?([^\]']{1,80})'?\] (?:are not supported|failed to be inspected)"
         r"|has model type `([^`]{1,60})` but Transformers does not recognize",
         "vLLM does not know the architecture of this model ({0})",
