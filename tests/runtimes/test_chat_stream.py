@@ -169,6 +169,12 @@ def test_what_is_an_error_or_cannot_be_read_fails_the_generation(data: bytes) ->
     assert caught.value.code == "engine_error"
 
 
+@pytest.mark.parametrize("reason", ["error", "abort"])
+def test_an_answer_that_the_server_gave_up_has_not_come_to_its_end(reason: str) -> None:
+    with pytest.raises(GenerationError, match="failed while it answered"):
+        told(chunk({"content": "a"}), chunk({}, finish=reason))
+
+
 def test_an_error_of_whoever_takes_the_deltas_is_his_own() -> None:
     def refuse(_delta: Delta) -> None:
         raise KeyError

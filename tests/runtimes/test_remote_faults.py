@@ -239,6 +239,11 @@ def test_the_log_says_what_to_do_and_never_the_key(
         ({"code": "context_length_exceeded", "message": "secret"}, "context_length_exceeded"),
         ({"code": "rate_limit_exceeded"}, "remote_rate_limited"),
         ({"code": 500, "message": "secret"}, "engine_error"),
+        ({"code": 400, "message": "secret"}, "invalid_prompt"),
+        ({"code": 400, "type": "exceed_context_size_error"}, "context_length_exceeded"),
+        ({"code": 429, "message": "Rate limit exceeded"}, "remote_rate_limited"),
+        ({"code": 502, "message": "secret"}, "remote_unavailable"),
+        ({"code": [502]}, "engine_error"),
         ("secret", "engine_error"),
     ],
 )

@@ -21,6 +21,9 @@ REASONS = {
     "tool_calls": "tool_calls",
     "content_filter": "content_filter",
 }
+FAILURES = ("error", "abort")
+"""What is no end of an answer but of the attempt: OpenRouter's, vLLM's and SGLang's."""
+
 LONGEST_LINE = 16 * 1024 * 1024
 MOST_TOKENS = 2**31 - 1
 MOST_CALLS = 10_000
@@ -117,6 +120,8 @@ class ChatStream:
         for choice in choices or ():
             self._choice(choice.get("delta") or {}, deltas)
             if reason := choice.get("finish_reason"):
+                if reason in FAILURES:
+                    raise self._failure({"message": f"finish_reason is {reason}"})
                 self.reason = REASONS.get(reason, "stop")
         self._pieces += len(deltas)
         return deltas

@@ -24,6 +24,9 @@ from workers.runtimes.remote_options import RemoteOptions
 
 T = TypeVar("T")
 
+ASKED_WRONG = (400, 413, 422)
+"""Statuses that mean the request itself."""
+
 AGAIN = (408, 409, 429, 502, 503, 504)
 """Statuses that may pass. 409 is a Stoker's whose model is being loaded."""
 
@@ -98,7 +101,7 @@ def refusal(options: RemoteOptions, status: int, headers: Message, body: bytes) 
         # what it says of a key may hold the key
         log.error("%s (it answered %d)", key_refused(options), status)
         return Refused(GenerationError("engine_error", "the remote server does not let this platform in"))
-    asked_wrong = status in (400, 413, 422)
+    asked_wrong = status in ASKED_WRONG
     level = logging.INFO if asked_wrong else logging.WARNING
     log.log(level, "%s answered %d: %s", options.place, status, _shown(options, told))
     if status in AGAIN:
@@ -127,14 +130,19 @@ def of_request(told: Mapping[str, Any]) -> GenerationError:
 
 
 def of_event(options: RemoteOptions, told: Any) -> GenerationError:
-    """The error for one that the server tells in a stream. A Stoker's own code may lead the message."""
+    """The error for one that the server tells in a stream.
+
+    A Stoker's own code may lead the message; the code of others may be the status that comes too late.
+    """
     told = told if isinstance(told, dict) else {}
     log.warning("%s failed while it answered: %s", options.place, _shown(options, told))
-    words = f"{told.get('code')} {told.get('message')}"
-    if "context_length_exceeded" in words or "invalid_prompt" in words:
+    code, words = told.get("code"), f"{told.get('code')} {told.get('message')}"
+    if code in ASKED_WRONG or "context_length_exceeded" in words or "invalid_prompt" in words:
         return of_request(told)
     if "rate_limit" in words:
         return _busy(429)
+    if type(code) is int and code in AGAIN:
+        return _busy(code)
     return GenerationError("engine_error", "the remote server failed while it answered")
 
 
