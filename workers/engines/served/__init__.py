@@ -1,0 +1,1 @@
+"""What a managed server imports: this folder, and nothing else of ours, is on its path."""
