@@ -238,6 +238,15 @@ def test_a_translation_template_can_read_the_codes() -> None:
     assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}
 
 
+@pytest.mark.parametrize("seed", [0, 7, -1, -(2**63), 2**32 - 1, 2**32 + 7, 2**63 - 1])
+def test_each_seed_is_sent_as_one(seed: int) -> None:
+    """All 32 bits set are llama.cpp's word for none."""
+    sent = orjson.loads(_body(ask("Hi", seed=seed), "generic", True))["seed"]
+    assert 0 <= sent < 2**32 - 1
+    assert sent == seed or not 0 <= seed < 2**32 - 1
+    assert "seed" not in orjson.loads(_body(ask("Hi"), "generic", True))
+
+
 # speculating
 
 

@@ -387,6 +387,12 @@ def test_a_call_that_must_come_keeps_to_its_schema() -> None:
     assert "strict" not in vllm_body(ask("x", tools=(tool,)), "generic")["tools"][0]["function"]
 
 
+@pytest.mark.parametrize(("seed", "sent"), [(-1, 2**63 - 1), (0, 0), (-2, -2), (2**32, 2**32)])
+def test_a_seed_that_vllm_takes_for_none_is_another(seed: int, sent: int) -> None:
+    assert vllm_body(ask("x", seed=seed), "generic")["seed"] == sent
+    assert "seed" not in vllm_body(ask("x"), "generic")
+
+
 def test_a_server_is_asked_for_no_more_than_it_gives() -> None:
     body = orjson.loads(_body(ask("x", max_tokens=100_000), "generic", served="model", context=2048))
     assert (body["max_tokens"], body["model"], body["stream"]) == (2048, "model", True)

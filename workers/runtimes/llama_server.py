@@ -30,6 +30,7 @@ from workers.runtimes.pipe_host import START
 from workers.runtimes.starting import Start, Starts
 
 TICK_S = 0.05
+MOST_SEEDS = 2**32 - 1  # it takes 32 bits of a seed, and all of them set (also by -1) for none
 LOAD_BYTES_PER_S = 1e9  # a guess, for progress only
 
 log = logging.getLogger(__name__)
@@ -149,6 +150,8 @@ def _introduce(start: Start, process: EngineProcess, address: Address) -> tuple[
 def _body(generation: Generation, prompt_format: str, cache_prompt: bool) -> bytes:
     body = llama_body(generation, prompt_format)
     body["cache_prompt"] = cache_prompt
+    if "seed" in body:
+        body["seed"] %= MOST_SEEDS
     body["return_progress"] = True  # so that a cancelled request knows the size of its prompt
     return orjson.dumps(body)
 

@@ -7,10 +7,17 @@ from typing import Any
 from tasks.wire import Generation
 from workers.runtimes.chat_request import chat_body
 
+NO_SEED, INSTEAD = -1, 2**63 - 1  # what vLLM takes for none
+
 
 def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """`chat_body`, and: a call that must come keeps to its tool's schema. Raises `GenerationError`."""
+    """`chat_body`, and: a call that must come keeps to its tool's schema, and a seed is one, also -1.
+
+    Raises `GenerationError`.
+    """
     body = chat_body(generation, prompt_format)
+    if body.get("seed") == NO_SEED:
+        body["seed"] = INSTEAD
     if body.get("tool_choice") == "required":
         for tool in body["tools"]:
             tool["function"]["strict"] = True
