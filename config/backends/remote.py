@@ -29,6 +29,12 @@ OPENAI_REMOTE = Backend(
             nullable=True,
         ),
         Option(
+            "openai_remote_unlisted",
+            "boolean",
+            False,
+            "the server takes names that its list of models lacks (variants, deployments)",
+        ),
+        Option(
             "openai_remote_key_variable",
             "string",
             None,

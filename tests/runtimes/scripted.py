@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = False
 
     def _asked(self, body: Any) -> Asked:
-        headers = {name.lower(): value for name, value in self.headers.items()}
+        headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
         return Asked(self.path, headers, body, self.number)
 
     # ---- steps

@@ -133,6 +133,23 @@ def test_a_model_that_is_not_there_is_named_with_those_that_are(start: Start) ->
     assert f"has no model far-2, only far-0, {MODEL}: name one in openai_remote_model" in said
 
 
+def test_a_model_that_is_not_listed_is_taken_where_the_server_knows_more_than_it_lists(start: Start) -> None:
+    with scripted(chat("a"), list_models=status(200, {"data": [{"id": "far"}]})) as server:
+        answer = start(far(server.url, model="far:online", unlisted=True)).answer(ask("Hi"))
+        (asked,) = server.posts
+    assert answer.text == "a"
+    assert asked.body["model"] == "far:online"
+
+
+def test_a_configured_header_takes_the_place_of_ours_however_it_is_written(start: Start, key: str) -> None:
+    with scripted(chat("a")) as server:
+        headers = {"AUTHORIZATION": "Basic eA==", "user-Agent": "mine"}
+        start(far(server.url, key_variable=key, headers=headers)).answer(ask("Hi"))
+        (asked,) = server.posts
+    assert asked.headers["authorization"] == "Basic eA=="
+    assert asked.headers["user-agent"] == "mine"
+
+
 def test_the_name_of_a_model_elsewhere_commands_no_terminal(start: Start) -> None:
     with scripted(list_models=status(200, {"data": [{"id": "\x1b[2Jfar\n-0"}]})) as server:
         assert f"has no model {MODEL}, only [2Jfar-0: name" in refusal(start, far(server.url))

@@ -127,14 +127,14 @@ def _is_stokers(listed: Any, options: RemoteOptions) -> bool:
         for item in (items if isinstance(items, list) else ())
         if isinstance(item, dict) and isinstance(item.get("id"), str)
     }
-    if not models or (options.model not in models and not whole):
+    if not models or (options.model not in models and (options.unlisted or not whole)):
         return False
     if options.model not in models:
         names = ", ".join(_shown(name) for name in sorted(models)[:NAMED])
         more = f" and {len(models) - NAMED} more" if len(models) > NAMED else ""
         raise _failed(
             f"{options.place} has no model {options.model}, only {names}{more}:"
-            " name one in openai_remote_model"
+            " name one in openai_remote_model, or set openai_remote_unlisted where others are known too"
         )
     return bool(models[options.model].get("owned_by") == OWNER)
 

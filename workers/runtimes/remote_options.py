@@ -31,6 +31,7 @@ class RemoteOptions:
     port: int
     path: str
     model: str
+    unlisted: bool
     key: str | None = field(repr=False)
     key_variable: str | None
     headers: Mapping[str, str] = field(repr=False)
@@ -55,6 +56,7 @@ class RemoteOptions:
             port=port,
             path=path,
             model=known["model"] or model.name,
+            unlisted=known["unlisted"],
             key=_key(known["key_variable"]),
             key_variable=known["key_variable"],
             headers=_headers(known["headers"] or {}),

@@ -42,7 +42,8 @@ class RemoteServer:
         self._options = options
         self._proxy = _proxy(options)
         self._tls = ssl.create_default_context() if options.scheme == "https" else None
-        self._headers = {"User-Agent": "stoker", **_authorization(options), **options.headers}
+        configured = {name.lower(): text for name, text in options.headers.items()}
+        self._headers = {"user-agent": "stoker", **_authorization(options), **configured}
         self._base = options.path
         if self._proxy is not None and self._tls is None:
             self._base = f"http://{options.place}{options.path}"
@@ -160,7 +161,7 @@ class RemoteServer:
     def _send(
         self, call: Call, connection: HTTPConnection, method: str, path: str, body: bytes | None = None
     ) -> HTTPResponse:
-        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        headers = self._headers if body is None else {**self._headers, "content-type": "application/json"}
         try:
             call.attach(connection.sock)
             connection.request(method, self._base + path, body, headers)
@@ -178,7 +179,7 @@ def _has_news(connection: socket.socket) -> bool:
 
 
 def _authorization(options: RemoteOptions) -> dict[str, str]:
-    return {} if options.key is None else {"Authorization": f"Bearer {options.key}"}
+    return {} if options.key is None else {"authorization": f"Bearer {options.key}"}
 
 
 def _proxy(options: RemoteOptions) -> SplitResult | None:
@@ -205,4 +206,4 @@ def _credentials(proxy: SplitResult) -> dict[str, str]:
     if proxy.username is None:
         return {}
     user = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-    return {"Proxy-Authorization": f"Basic {base64.b64encode(user.encode()).decode()}"}
+    return {"proxy-authorization": f"Basic {base64.b64encode(user.encode()).decode()}"}
