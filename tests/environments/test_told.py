@@ -25,6 +25,22 @@ BROKEN_BUILD = """\
   ERROR: Failed building wheel for llama-cpp-python
 ERROR: Failed to build one or more wheels
 """
+UNREACHED = """\
+WARNING: Retrying (Retry(total=1)) after connection broken by 'NewConnectionError('<Connection object at \
+0x7f79>: Failed to establish a new connection: [Errno 111] Connection refused')': /simple/x/
+WARNING: Retrying (Retry(total=0)) after connection broken by '{error}': /simple/x/
+ERROR: Could not find a version that satisfies the requirement x==1 (from versions: none)
+ERROR: No matching distribution found for x==1
+"""
+UNKNOWN_NAME = "NewConnectionError('<Connection object at 0x7f1>: [Errno -2] Name or service not known')"
+SLOW = "ConnectTimeoutError(<Connection object at 0x7f1>, 'Connection to pypi.org timed out. (timeout=15)')"
+PROXY = "ProxyError('Cannot connect to proxy.', NewConnectionError('<Connection object at 0x7>: no route'))"
+DISTRUSTED = """\
+Could not fetch URL https://pypi.org/simple/x/: There was a problem confirming the ssl certificate: \
+HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded with url: /simple/x/ (Caused by \
+SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate'))) - skipping
+ERROR: No matching distribution found for x==1
+"""
 
 
 @pytest.fixture
@@ -100,6 +116,27 @@ def test_a_compiler_says_nothing_so_the_clock_does(heard):
 )
 def test_of_all_that_was_said_the_useful_line_is_told(log, told):
     assert reason(log) == told
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        (UNREACHED.format(error=UNKNOWN_NAME), "[Errno -2] Name or service not known"),
+        (UNREACHED.format(error=SLOW), "Connection to pypi.org timed out. (timeout=15)"),
+        (UNREACHED.format(error=PROXY), "no route"),
+        (DISTRUSTED, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate"),
+    ],
+)
+def test_an_index_that_cannot_be_reached_is_not_taken_for_one_without_the_package(log, why):
+    """pip names the package that it did not find, as if another version would help."""
+    assert reason(log) == (
+        f"a package index cannot be reached ({why}), so: No matching distribution found for x==1"
+    )
+
+
+def test_an_index_that_was_reached_in_the_end_is_no_reason():
+    log = UNREACHED.format(error=SLOW) + "ERROR: Failed building wheel for x\n"
+    assert reason(log) == "Failed building wheel for x"
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,12 @@ from workers.environments.manifest import Manifest, base_of, digest, python_of
 from workers.environments.order import Order
 from workers.environments.pins import Pin
 from workers.environments.process import Listener, run
-from workers.environments.told import Pip, Story, Ticking, reason
+from workers.environments.told import NOT_FOUND, Pip, Story, Ticking, reason
 
 # what would change whose packages are found, or where they go, in a Python that is not ours
 NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "PIP_REQUIRE_VIRTUALENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER")
 PIP = ("-I", "-m", "pip")
 PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--no-deps")
-NOT_FOUND = "No matching distribution found"
 VERSION = """
 import importlib.metadata as metadata
 for name in {dists}:

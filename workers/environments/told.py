@@ -14,6 +14,11 @@ FETCHED = re.compile(r"\s*(?:Downloading|Using cached) (?:\S*/)?(?P<name>\S+?)-\
 BUILDING = re.compile(r"\s*Building wheel for (?P<name>\S+)")
 INSTALLING = re.compile(r"Installing collected packages:")
 COMPLAINT = re.compile(r": (fatal )?error: |^CMake Error")
+UNREACHED = re.compile(
+    r"after connection broken by '(?P<retried>.+)': /|^Could not fetch URL (?P<given_up>.+) - skip"
+)
+NESTED = re.compile(r" object at 0x\w+>[:,] |\w+Error\((?:\d+, )?")
+NOT_FOUND = "No matching distribution found"
 MIB = 1024 * 1024
 
 
@@ -135,8 +140,19 @@ def reason(log: str) -> str:
     lines = [line.strip() for line in log.splitlines()]
     complaints = [line for line in lines if COMPLAINT.search(line)]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    broken = filter(None, map(UNREACHED.search, lines))
+    unreached = [found["retried"] or found["given_up"] for found in broken]
+    if unreached and errors and errors[-1].startswith(NOT_FOUND):  # to pip that is an index without packages
+        why = _innermost(unreached[-1])[:150]
+        return f"a package index cannot be reached ({why}), so: {errors[-1][:100]}"
     told = complaints[:1] or errors[-1:] or [line for line in lines if line][-1:]
     return told[0][:300] if told else "it said nothing"
+
+
+def _innermost(why: str) -> str:
+    """What the last of nested errors says, without the objects that stand before it."""
+    said = NESTED.split(why)[-1].strip("'\"()")
+    return f"{said})" if said.count("(") > said.count(")") else said
 
 
 def duration(seconds: float) -> str:
