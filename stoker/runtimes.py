@@ -31,6 +31,8 @@ from workers.environments.table import ENVIRONMENTS, OF_BACKEND, Environment, Va
 
 COLUMNS = ("backend", "environment", "state", "version", "variant", "where")
 ON_A_TERMINAL_S, ELSEWHERE_S = 0.2, 5.0
+ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+"""They interrupt an installation as Ctrl-C does, so that what it has started ends with it."""
 
 
 def shown(runtimes: Path, *, as_json: bool) -> str:
@@ -72,12 +74,15 @@ def install(
         Order(environment, _variant(runtimes, environment, variant, screen), runtimes, screen, every_s, force)
         for environment in dict.fromkeys(map(_named, names))
     ]
-    # so that what it has started ends with it
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in ENDINGS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # whoever runs under nohup is to outlive his terminal
+            signal.signal(number, signal.default_int_handler)
     try:
         failed = [sentence for order in orders if (sentence := _install(order, screen))]
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if failed:
         raise click.ClickException("\n".join(failed))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from itertools import takewhile
 
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from config.backends import BACKENDS
+from stoker import runtimes
 from stoker.command import cli
 from workers.environments import manifest
 from workers.environments.manifest import Manifest
@@ -98,6 +100,28 @@ def test_what_cannot_run_here_is_not_installed(stoker, tmp_path):
     )
     assert "\nvllm (cuda) cannot run here: " in refused.output
     assert not (tmp_path / "runtimes" / "exllamav3").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_installation_is_interrupted_when_its_terminal_goes_away(stoker, monkeypatch, number):
+    """Else a compiler that nobody waits for would run on for minutes, and hold the environment."""
+    monkeypatch.setattr(runtimes.installing, "install", lambda _order: signal.raise_signal(number))
+    before = signal.getsignal(number)
+    interrupted = stoker("install", "ct2", "--variant", "cpu")
+
+    assert interrupted.exit_code == 130
+    assert interrupted.output.startswith("ct2 is not installed: interrupted\n")
+    assert signal.getsignal(number) is before
+
+
+def test_an_installation_that_is_to_outlive_its_terminal_does(stoker, monkeypatch):
+    """`nohup stoker runtimes install ...` ignores the signal."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(runtimes.installing, "install", lambda _order: signal.raise_signal(signal.SIGHUP))
+        assert stoker("install", "ct2", "--variant", "cpu").exit_code == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_what_is_not_there_cannot_be_removed(stoker, tmp_path):
