@@ -1,7 +1,7 @@
 """A model's chat template: how a conversation becomes its prompt (Hugging Face's convention, in Jinja).
 
-The environment is Hugging Face's: sandboxed, blocks trimmed, `raise_exception`, `strftime_now`, and a
-`tojson` that leaves letters as they are.
+The environment is Hugging Face's: sandboxed, blocks trimmed, `raise_exception`, `strftime_now`, a `tojson`
+that leaves letters as they are, and the tag `generation`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import jinja2
+from jinja2.ext import Extension
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 CHATML = (
@@ -30,13 +32,26 @@ class PromptError(ValueError):
     """Raised when a template cannot make a prompt of these messages."""
 
 
+class Generation(Extension):
+    """`{% generation %}` stands around what the model says, for its training: to a prompt it is nothing."""
+
+    tags = {"generation"}  # noqa: RUF012 - as Jinja has it
+
+    def parse(self, parser: Parser) -> jinja2.nodes.Node:
+        """Take what is in it, in a scope of its own."""
+        line = next(parser.stream).lineno
+        return jinja2.nodes.Scope(
+            parser.parse_statements(("name:endgeneration",), drop_needle=True), lineno=line
+        )
+
+
 class Template:
     """One model's. `special` holds the texts of its special tokens (bos_token, eos_token, ...)."""
 
     def __init__(self, source: str | None, special: Mapping[str, str]) -> None:
         self.source = CHATML if source is None else source
         environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
         )
         environment.filters["tojson"] = _tojson
         environment.globals["raise_exception"] = _refuse

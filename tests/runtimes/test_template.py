@@ -1,0 +1,21 @@
+"""A model's chat template, in the environment that it was written for."""
+
+from __future__ import annotations
+
+from workers.engines.template import Template
+
+
+def rendered(source: str, **body: object) -> str:
+    return Template(source, {}).render({"messages": [{"role": "user", "content": "Hello."}], **body})
+
+
+def test_what_is_marked_for_training_is_a_part_of_the_prompt() -> None:
+    """Templates that were used in training have the tag: to Jinja alone it is an error."""
+    said = (
+        "{% set who = 'me' %}{%- generation -%} {{ messages[0].content }} {{ who }} {%- endgeneration -%} ."
+    )
+    assert rendered(said) == "Hello. me."
+
+
+def test_what_is_set_where_the_model_speaks_is_unknown_behind_it() -> None:
+    assert rendered("{% generation %}{% set a = 1 %}{{ a }}{% endgeneration %}{{ a is defined }}") == "1False"
