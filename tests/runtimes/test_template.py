@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from workers.engines.template import Template
 
 
@@ -19,3 +21,18 @@ def test_what_is_marked_for_training_is_a_part_of_the_prompt() -> None:
 
 def test_what_is_set_where_the_model_speaks_is_unknown_behind_it() -> None:
     assert rendered("{% generation %}{% set a = 1 %}{{ a }}{% endgeneration %}{{ a is defined }}") == "1False"
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ("", '{"b": [1, "ü"], "a": 2}'),
+        ("(separators=(',', ':'))", '{"b":[1,"ü"],"a":2}'),
+        ("(sort_keys=true)", '{"a": 2, "b": [1, "ü"]}'),
+        ("(ensure_ascii=True)", '{"b": [1, "\\u00fc"], "a": 2}'),
+        ("(indent=1)", '{\n "b": [\n  1,\n  "ü"\n ],\n "a": 2\n}'),
+    ],
+)
+def test_tools_are_written_as_the_template_wants_them(wish: str, said: str) -> None:
+    """A model was trained on one form of them (Kimi's on the compact one), and calls worse with another."""
+    assert rendered("{{ tools | tojson" + wish + " }}", tools={"b": [1, "ü"], "a": 2}) == said
