@@ -107,6 +107,27 @@ def test_a_dropped_row_ends_when_it_speaks_next() -> None:
     assert answers == [True]
 
 
+def test_a_row_that_is_dropped_while_it_speaks_stays_dropped() -> None:
+    """Else the library says all of an answer that nobody wants, and the others wait for its processor."""
+    answers: list[bool] = []
+
+    class Late(list[str]):
+        def __len__(self) -> int:
+            batches.drop(first)
+            return super().__len__()
+
+    def run(_rows: Sequence[Row], hear: Hear) -> None:
+        answers.append(hear(0, Late("a"), False))
+
+    batches = Batches(run, alike)
+    first = row(1)
+    started(batches, first)
+    while batches.running:
+        assert select.select([batches.wake], [], [], 10)[0]
+        batches.hear()
+    assert answers == [True]
+
+
 def test_a_row_that_is_too_much_fails_alone() -> None:
     def run(rows: Sequence[Row], hear: Hear) -> None:
         if any(one.number == 2 for one in rows):

@@ -126,8 +126,10 @@ class Batches(Generic[RowT]):
             if row.over:
                 return True
             row.said += len(tokens)
-            row.over = last or row.said >= row.limit
-            self._tell((row, tokens, row.over))
+            over = last or row.said >= row.limit
+            if over:  # never back: it may have been dropped since it was looked at
+                row.over = True
+            self._tell((row, tokens, over))
             return row.over
 
         failed = not self._try(rows, hear)
