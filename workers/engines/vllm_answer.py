@@ -71,7 +71,7 @@ class Answer:
 
     def _thought(self) -> int:
         """How many of its tokens were reasoning."""
-        parser = self._question.parser
+        parser = self._question.counting
         if parser is None or parser.reasoning_parser is None or not self._tokens:
             return 0
         return int(parser.count_reasoning_tokens(tuple(self._tokens)))

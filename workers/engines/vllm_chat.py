@@ -24,8 +24,8 @@ class RefusedError(Exception):
 class Question:
     """One request, ready to be generated from.
 
-    `parser` tells reasoning, text and calls apart, None where all is text; `reasoning` are further arguments
-    of vLLM's `generate`.
+    `parser` tells reasoning, text and calls apart, None where all is text; `counting` is the one to ask how
+    much was reasoning. `reasoning` are further arguments of vLLM's `generate`.
     """
 
     request: Any
@@ -33,6 +33,7 @@ class Question:
     tokens: list[int]
     sampling: Any
     parser: Any
+    counting: Any
     reasoning: dict[str, Any]
 
 
@@ -93,7 +94,9 @@ class Chat:
         reasoning = {"reasoning_ended": request.resolve_reasoning_ended(parser, tokens)}
         if parser is not None and parser.reasoning_parser is not None:
             reasoning["reasoning_parser_kwargs"] = {"chat_template_kwargs": arguments}
-        return Question(request, prompt, tokens, sampling, parser, reasoning)
+        # text that may begin a stop string comes later than its tokens: a parser that saw them come miscounts
+        counting = self._parser(request)[0] if request.stop else parser
+        return Question(request, prompt, tokens, sampling, parser, counting, reasoning)
 
     def _parser(self, request: Any) -> tuple[Any, dict[str, Any]]:
         """The parser of this request's answer, if the model has any, and the template's arguments."""
