@@ -44,6 +44,16 @@ SAYINGS = [
     (QWEN3, "Let me look.\n" + CALL, ("", "Let me look.", [("get_weather", {"city": "Oslo", "in": '{"}'})])),
     (QWEN3, CALL + "\n" + CALL, ("", "", [("get_weather", {"city": "Oslo", "in": '{"}'})] * 2)),
     (QWEN3, '<tool_call>{"arguments": {"a": [1]}, "name": "f"}</tool_call>', ("", "", [("f", {"a": [1]})])),
+    (
+        QWEN3,
+        '<tool_call>{"name": "f", "arguments": {"x": "\\"a </tool_call>, \\\\</tool_call>"}}</tool_call>.',
+        ("", ".", [("f", {"x": '"a </tool_call>, \\</tool_call>'})]),
+    ),
+    (
+        MISTRAL,
+        '[TOOL_CALLS]f{"x": "begins with [TOOL_CALLS] "}[TOOL_CALLS]g{}',
+        ("", "", [("f", {"x": "begins with [TOOL_CALLS] "}), ("g", {})]),
+    ),
     (QWEN3, "<tool_call>nothing</tool_call>", ("", "<tool_call>nothing</tool_call>", [])),
     (QWEN3, "a < b and a <t", ("", "a < b and a <t", [])),
     (QWEN3, "two lines\n\nand blanks \n", ("", "two lines\n\nand blanks \n", [])),

@@ -26,6 +26,11 @@ class CallText:
         self._escaped = False
         self._whole = False
 
+    @property
+    def is_quoting(self) -> bool:
+        """Whether what comes next is inside of a string of the arguments."""
+        return self.name is not None and self._in_string and not self._whole
+
     def take(self, piece: str) -> str:
         """Take a piece; the bit of the arguments that it brought."""
         self.text += piece

@@ -108,8 +108,11 @@ class Reply:
     def _pass(self, at: int, marker: str, step: Step) -> None:
         """Say what stands before a marker and go on behind it."""
         before, self._held = self._held[:at], self._held[at + len(marker) :]
-        stripped = self._state == "reasoning" or marker == self._syntax.call
+        stripped = self._state == "reasoning" or (self._state == "text" and marker == self._syntax.call)
         self._say(before.rstrip() if stripped else before, step)
+        if self._state == "call" and self._call.is_quoting:  # an argument that tells of calls
+            self._say(marker, step)
+            return
         if self._state == "call":
             self._end_call(step, marker if marker == self._syntax.called else "")
         if self._state != "text" and marker != self._syntax.call:
