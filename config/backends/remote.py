@@ -79,8 +79,8 @@ OPENAI_REMOTE = Backend(
             "openai_remote_read_timeout_s",
             "float",
             120.0,
-            "how long the server may be silent; a request fails then, or before: limits.first_event_timeout_s and"
-            " limits.idle_timeout_s are for all backends",
+            "how long the server may be silent; a request fails then, or before: limits.first_event_timeout_s"
+            " and limits.idle_timeout_s are for all backends",
             minimum=0.1,
             maximum=86_400.0,
         ),

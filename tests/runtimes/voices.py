@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from stoker.version import version
-from tasks.wire import Generation, Tool
+from tasks.wire import Generation, Message, Tool, ToolCall
 from tests.runtimes.conftest import Launched, ask
 from tests.runtimes.contract import WEATHER, EngineContract, called
 
@@ -40,6 +44,20 @@ class DemoVoice(EngineContract):
     def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
         request = ask("What is the weather in Oslo?", tools=(WEATHER,), temperature=0.0)
         assert called(shared, request) == ("get_weather", {"city": "Oslo"})
+
+    @pytest.mark.parametrize("arguments", ['{"city": "Os', "[1, 2", "", "NaN", '"', "null", "{}"])
+    def test_a_conversation_goes_on_after_a_call_that_came_to_no_end(
+        self, shared: Launched, arguments: str
+    ) -> None:
+        """Where an answer was cut off in a call, clients send back what they got."""
+        said = (
+            Message("user", "What is the weather in Oslo?"),
+            Message("assistant", tool_calls=(ToolCall("call_1", WEATHER.name, arguments),)),
+            Message("tool", "It is sunny.", tool_call_id="call_1"),
+        )
+        answer = shared.answer(replace(ask("", tools=(WEATHER,), max_tokens=64), messages=said))
+        assert answer.finish is not None
+        assert answer.finish.usage.output_tokens > 0
 
 
 class GrammarVoice(DemoVoice):

@@ -78,13 +78,13 @@ def beside(folder: Path) -> Template:
     """The template that lies beside a model: chat_template.jinja, or the one in tokenizer_config.json."""
     config: dict[str, Any] = {}
     if (path := folder / "tokenizer_config.json").is_file():
-        config = json.loads(path.read_text())
+        config = json.loads(path.read_text("utf-8"))
     source = config.get("chat_template")
     if isinstance(source, list):  # several, by name
         named = {one["name"]: one["template"] for one in source}
         source = named.get("default", next(iter(named.values()), None))
     if (path := folder / "chat_template.jinja").is_file():
-        source = path.read_text()
+        source = path.read_text("utf-8")
     special = {name: _text(value) for name, value in config.items() if name.endswith("_token") and value}
     return Template(source, special)
 

@@ -147,11 +147,23 @@ def _introduce(start: Start, process: EngineProcess, address: Address) -> tuple[
     return slots, context
 
 
+def _as_json(arguments: str) -> str:
+    """A call's arguments. What the model did not bring to its end goes as a text: else the server refuses."""
+    try:
+        orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return orjson.dumps(arguments).decode() if arguments else "{}"
+    return arguments
+
+
 def _body(generation: Generation, prompt_format: str, cache_prompt: bool) -> bytes:
     body = llama_body(generation, prompt_format)
     body["cache_prompt"] = cache_prompt
     if "seed" in body:
         body["seed"] %= MOST_SEEDS
+    for message in body["messages"]:
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = _as_json(call["function"]["arguments"])
     body["return_progress"] = True  # so that a cancelled request knows the size of its prompt
     return orjson.dumps(body)
 
