@@ -105,6 +105,7 @@ def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:
     [
         *("--host", "--host=0.0.0.0", "--api-key", "--slot-save-path", "--tools"),
         *("--api_key", "--slot_save_path", "--ctx_size=1", "--mcp-servers_config"),
+        *("--media-path", "--path=/", "--api-prefix", "--ssl-key-file", "--models-dir"),
     ],
 )
 def test_extra_arguments_may_not_open_the_server(binary: Path, argument: str) -> None:

@@ -39,8 +39,16 @@ UNSAFE = (
     "--mcp-servers-json",
     "--ui-mcp-proxy",
     "--webui-mcp-proxy",
+    "--media-path",
+    "--path",
+    "--api-prefix",
+    "--ssl-cert-file",
+    "--ssl-key-file",
+    "--models-dir",
+    "--models-preset",
 )
-"""Flags that `extra_args` may not hold: what we set ourselves, and what would open the server."""
+"""Flags that `extra_args` may not hold: what we set ourselves, what would open the server or this machine's
+files, and what would take it from us."""
 
 
 @dataclass(frozen=True)
