@@ -111,6 +111,21 @@ def test_thoughts_and_text_may_be_parts_of_the_content() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (rb"a\ud83d", "a\ufffd"),
+        (rb"\ude00b", "\ufffdb"),
+        (rb"\uD83D\uDE00\uD83D", "\U0001f600\ufffd"),
+        (rb"\ude00\ud83d\ude00", "\ufffd\U0001f600"),
+    ],
+)
+def test_half_a_letter_does_not_cost_the_answer(sent: bytes, read: str) -> None:
+    """Proxies that cut text by 16 bits halve letters beyond them."""
+    deltas, _ = told(b'{"choices": [{"delta": {"content": "' + sent + b'"}}]}', chunk({}, finish="stop"))
+    assert deltas == [TextDelta(read)]
+
+
+@pytest.mark.parametrize(
     "content", [["a"], [{"text": "a"}], [{"type": "text", "text": 1}], [{"type": "thinking"}], {}]
 )
 def test_content_that_is_neither_text_nor_parts_is_unreadable(content: object) -> None:

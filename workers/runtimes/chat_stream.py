@@ -7,6 +7,7 @@ at all; some say nothing of choices beside it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,10 @@ REASONS = {
 }
 FAILURES = ("error", "abort")
 """What is no end of an answer but of the attempt: OpenRouter's, vLLM's and SGLang's."""
+
+HIGH, LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+PAIR_OR_HALF = re.compile(rb"(%b%b)|%b|%b" % (HIGH, LOW, HIGH, LOW))
+"""The two escapes of a letter beyond 16 bits, or one of them without the other."""
 
 LONGEST_LINE = 16 * 1024 * 1024
 MOST_TOKENS = 2**31 - 1
@@ -46,6 +51,17 @@ def events(reads: Iterable[bytes]) -> Iterator[bytes]:
                     yield line.partition(b":")[2].strip()
         elif sum(map(len, begun)) > LONGEST_LINE:
             raise unreadable()
+
+
+def parsed(data: bytes) -> Any:
+    """The JSON of an event. Proxies that cut text by 16 bits may halve a letter: then it stands for none.
+
+    Raises `ValueError` for what is no JSON.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return orjson.loads(PAIR_OR_HALF.sub(lambda found: found[1] or rb"\ufffd", data))
 
 
 def unreadable() -> GenerationError:
@@ -103,7 +119,7 @@ class ChatStream:
             self.done = True
             return
         try:
-            chunk = orjson.loads(data)
+            chunk = parsed(data)
             error = chunk.get("error")
             deltas = [] if error else self._read(chunk)
         except (ValueError, LookupError, TypeError, AttributeError) as unread:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from workers.runtimes.base import Emit, GenerationError
-from workers.runtimes.chat_stream import count, failed, text, unreadable
+from workers.runtimes.chat_stream import count, failed, parsed, text, unreadable
 
 SAID = ("response.output_text.delta", "response.refusal.delta")
 THOUGHT = (
@@ -47,7 +45,7 @@ class ResponsesStream:
             self.done = True
             return
         try:
-            event = orjson.loads(data)
+            event = parsed(data)
             kind = event["type"]
             error = self._error(kind, event)
             delta = None if error is not None else self._read(kind, event)
