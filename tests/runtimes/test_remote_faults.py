@@ -27,6 +27,7 @@ from tests.runtimes.scripted import (
     silence,
     status,
 )
+from workers.runtimes import remote_engine
 from workers.runtimes.base import GenerationError
 from workers.runtimes.call import Call
 from workers.runtimes.chat_stream import LONGEST_LINE
@@ -340,6 +341,18 @@ def test_an_end_has_one_of_our_reasons(start: Start, finish: str, reason: str) -
         answer = start(far(server.url)).answer(ask("Hi"))
     assert answer.finish is not None
     assert answer.finish.reason == reason
+
+
+def test_an_answer_has_ended_when_its_server_has_told_why_and_falls_silent(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_engine, "ENDING_S", 0.1)
+    with scripted(events(chunk({"content": "a"}, "length"), then=Handler.wait_until_left)) as server:
+        answer = start(far(server.url)).answer(ask("Hi"))
+        assert server.left.wait(5)
+    assert answer.text == "a"
+    assert answer.finish is not None
+    assert answer.finish.reason == "length"
 
 
 def test_a_prompt_that_the_server_does_not_count_is_guessed(start: Start) -> None:

@@ -40,6 +40,12 @@ class Call:
             self._socket = None
             self._check()
 
+    def hurry(self, seconds: float) -> None:
+        """From now on the connection may be silent for so long."""
+        with self._lock:
+            if self._socket is not None:
+                self._socket.settimeout(seconds)
+
     def cancel(self) -> None:
         """Cut the connection: whoever reads from it is woken at once, and so is the server."""
         with self._lock:
