@@ -1,27 +1,18 @@
-"""How vLLM is told what a model may set, and what is made of what it says: without vLLM."""
+"""How vLLM is told what a model may set, as a library and as a server: without vLLM."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from config.settings import ModelDefinition
-from tasks.wire import Tool
-from tests.runtimes.conftest import ask
 from workers.engines.served.stoker_key import Key
-from workers.process import LOG_NAME
 from workers.runtimes.base import LoadError
 from workers.runtimes.vllm_options import VllmOptions
-from workers.runtimes.vllm_progress import STAGES, Told
-from workers.runtimes.vllm_request import vllm_body
-from workers.runtimes.vllm_serve import _body, _failure, _refusal
 from workers.runtimes.vllm_serve_options import IMPORTED, VllmServeOptions
-from workers.runtimes.vllm_trouble import explained, trouble
 
 
 @pytest.fixture(autouse=True)
@@ -375,146 +366,3 @@ def test_nothing_of_a_server_answers_without_the_key(
             ("http.response.start", 401),
             ("websocket.close", None),
         )
-
-
-# requests
-
-
-def test_a_call_that_must_come_keeps_to_its_schema() -> None:
-    tool = Tool("f", None, {"type": "object"})
-    forced = vllm_body(ask("x", tools=(tool,), tool_choice="required"), "generic")
-    assert forced["tools"][0]["function"]["strict"] is True
-    assert "strict" not in vllm_body(ask("x", tools=(tool,)), "generic")["tools"][0]["function"]
-
-
-@pytest.mark.parametrize(("seed", "sent"), [(-1, 2**63 - 1), (0, 0), (-2, -2), (2**32, 2**32)])
-def test_a_seed_that_vllm_takes_for_none_is_another(seed: int, sent: int) -> None:
-    assert vllm_body(ask("x", seed=seed), "generic")["seed"] == sent
-    assert "seed" not in vllm_body(ask("x"), "generic")
-
-
-def test_a_server_is_asked_for_no_more_than_it_gives() -> None:
-    body = orjson.loads(_body(ask("x", max_tokens=100_000), "generic", served="model", context=2048))
-    assert (body["max_tokens"], body["model"], body["stream"]) == (2048, "model", True)
-    assert "max_tokens" not in orjson.loads(_body(ask("x"), "generic", served="model", context=2048))
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        (
-            "This model's maximum context length is 2048 tokens. However, your prompt contains at least 2049"
-            " input tokens, which exceeds this limit even without any output tokens.",
-            "the prompt has at least 2049 tokens; 2047 tokens fit",
-        ),
-        (
-            "This model's maximum context length is 2048 tokens. However, your prompt contains 99999"
-            " characters (more than 40960 characters, which is the upper bound for 2048 input tokens).",
-            "the prompt has 99999 characters; 2047 tokens fit",
-        ),
-        (
-            "The decoder prompt (length 2048) plus the number of requested output tokens (at least 1) is"
-            " longer than the maximum model length of 2048.",
-            "the prompt has 2048 tokens; 2047 tokens fit",
-        ),
-    ],
-)
-def test_a_prompt_that_is_too_long_is_said_to_be(said: str, told: str) -> None:
-    error = _refusal(400, json.dumps({"error": {"message": said, "code": 400}}).encode())
-    assert (error.code, str(error)) == ("context_length_exceeded", told)
-
-
-def test_a_servers_own_words_reach_nobody() -> None:
-    for status, code in ((400, "invalid_prompt"), (404, "invalid_prompt"), (500, "engine_error")):
-        for body in (b'{"error": {"message": "our secret"}}', b'{"error": "our secret"}', b"our secret", b""):
-            error = _refusal(status, body)
-            assert error.code == code
-            assert "secret" not in str(error)
-    for told, code in (
-        ({"code": 400}, "invalid_prompt"),
-        ({"code": 500}, "engine_error"),
-        ("", "engine_error"),
-    ):
-        error = _failure({**told, "message": "our secret"} if isinstance(told, dict) else "our secret")
-        assert error.code == code
-        assert "secret" not in str(error)
-
-
-# loading
-
-
-def test_the_log_tells_how_far_a_load_is(tmp_path: Path) -> None:
-    log = tmp_path / LOG_NAME
-    told = Told(log)
-    seen = [told.tell()]
-    lines = [
-        "INFO [model.py:733] Resolved architecture: Qwen3ForCausalLM\n",
-        "INFO [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='m'\nINFO an",
-        "other line\nINFO [gpu_model_runner.py:68] Starting to load model m...\n",
-        "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:00<?, ?it/s]\r",
-        "INFO [default_loader.py:501] Loading weights took 0.01 seconds\n",
-        "INFO [kv_cache_utils.py:2327] GPU KV cache size: 43,680 tokens\n",
-        "INFO [core.py:402] init engine (profile, create kv cache, warmup model) took 0.23 s\n",
-    ]
-    for line in lines:
-        with log.open("a") as file:
-            file.write(line)
-        seen.append(told.tell())
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert seen[4][1] == "loading the weights"
-    assert seen[4][0] >= (STAGES[3].begin + STAGES[4].begin) / 2
-    assert seen[-1][0] < 1.0
-    assert len({stage for _, stage in seen}) == len(STAGES)
-
-
-def test_while_the_log_is_silent_progress_creeps_on(tmp_path: Path) -> None:
-    told = Told(tmp_path / LOG_NAME)
-    before = told.tell()[0]
-    while (now := told.tell()[0]) == before:
-        pass
-    assert 0.0 <= before < now < STAGES[1].begin
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        (
-            "ValueError: To serve at least one request with the model's max seq len (4096), (9.5 GiB KV cache"
-            " is needed, which is larger than the available KV cache memory (0.25 GiB). Based on",
-            "a request of 4096 tokens needs 9.5 GiB of cache, and there are 0.25:",
-        ),
-        ("torch.OutOfMemoryError: CUDA out of memory. Tried to", "the memory is too small for this model"),
-        (
-            "RuntimeError: Failed to infer device type, please set",
-            "vLLM finds no device that it was built for",
-        ),
-        (
-            "Value error, Model architectures ['XForCausalLM'] are not supported for now.",
-            "vLLM does not know the architecture of this model (XForCausalLM)",
-        ),
-        (
-            "User-specified max_model_len (100000) is greater than the derived max_model_len"
-            " (max_position_embeddings=4096.0 or model_max_length=None in model's config.json).",
-            "vllm_max_model_len is 100000, and the model was made for 4096 tokens",
-        ),
-        (
-            "AssertionError: Not enough allowed NUMA nodes to bind threads of 2 local CPUWorkers. Allowed",
-            "shared by 2 processes, more than there are NUMA nodes: correct vllm_tensor_parallel_size",
-        ),
-        ("KeyError: \"Reasoning parser 'x' not found. Available", "vLLM has no reasoning parser x: correct"),
-        ("ValueError: Free memory on device cuda:0 (1.5/79.2 GiB) on startup is", "(1.5/79.2 GiB are free)"),
-    ],
-)
-def test_what_vllm_says_becomes_one_sentence(tmp_path: Path, said: str, told: str) -> None:
-    (tmp_path / LOG_NAME).write_text(f"INFO a line\n(EngineCore pid=1) ERROR {said}\nRuntimeError: failed\n")
-    with pytest.raises(LoadError) as caught, explained(tmp_path):
-        raise LoadError("load_failed", "vLLM cannot load the model")
-    assert told in str(caught.value)
-
-
-def test_what_is_not_known_is_left_as_it_is(tmp_path: Path) -> None:
-    assert trouble("INFO all is well") is None
-    (tmp_path / LOG_NAME).write_text("CUDA out of memory")
-    for code in ("load_cancelled", "load_timeout"):
-        with pytest.raises(LoadError, match="as it was"), explained(tmp_path):
-            raise LoadError(code, "as it was")
