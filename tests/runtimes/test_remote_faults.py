@@ -346,7 +346,7 @@ def test_an_end_has_one_of_our_reasons(start: Start, finish: str, reason: str) -
 def test_an_answer_has_ended_when_its_server_has_told_why_and_falls_silent(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_engine, "ENDING_S", 0.1)
+    monkeypatch.setattr(remote_engine, "USAGE_S", 0.1)
     with scripted(events(chunk({"content": "a"}, "length"), then=Handler.wait_until_left)) as server:
         answer = start(far(server.url)).answer(ask("Hi"))
         assert server.left.wait(5)

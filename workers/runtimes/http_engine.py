@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 
 import orjson
@@ -40,6 +40,12 @@ class Address:
         connection.auto_open = 0  # one that was cut stays cut
         connection.sock.settimeout(None)
         return connection
+
+    def post(self, connection: HTTPConnection, path: str, body: bytes) -> HTTPResponse:
+        """POST JSON with the key. Raises `OSError` or `HTTPException`."""
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}"}
+        connection.request("POST", path, body, headers)
+        return connection.getresponse()
 
     def get(self, path: str, key: str | None) -> tuple[int, Any]:
         """GET within seconds: the status and the JSON body. Raises `OSError` or `HTTPException`."""
@@ -113,9 +119,7 @@ class HttpEngine:
         connection = self._address.connect()
         try:
             call.attach(connection.sock)
-            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._address.key}"}
-            connection.request("POST", PATH, body, headers)
-            response = connection.getresponse()
+            response = self._address.post(connection, PATH, body)
             if response.status != 200:
                 raise self._manners.refusal(response.status, response.read())
             for data in events(iter(lambda: response.read1(READ_BYTES), b"")):

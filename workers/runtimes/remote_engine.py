@@ -18,7 +18,7 @@ from workers.runtimes.remote_server import LONGEST_BODY, RemoteServer
 
 READ_BYTES = 1 << 16
 BYTES_PER_TOKEN = 4
-ENDING_S = 5.0  # how long the usage may follow the end of an answer
+USAGE_S = 5.0  # how long the usage may follow the end of an answer
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class _Answer:
             if self.stream.done:
                 return
             if self.stream.reason is not None:  # all is said, but for the usage: who says no more has ended
-                self._call.hurry(ENDING_S)
+                self._call.hurry(USAGE_S)
 
     def _broken(self, error: Exception) -> Exception:
         """What it means that the connection does not come about, or breaks."""

@@ -201,7 +201,7 @@ def _cpu_defaults(engine: Mapping[str, Any], *, alone: bool) -> dict[str, Any]:
 
 
 def _is_one_process(engine: Mapping[str, Any]) -> bool:
-    """Whether the core computes itself: where vLLM's 16-bit kernels may die, and no thread is bound."""
+    """Whether the core may compute itself: there 16-bit kernels may die, and nobody binds its threads."""
     return (
         engine.get("dtype", CPU_DTYPE) == CPU_DTYPE
         and engine.get("tensor_parallel_size", 1) == 1

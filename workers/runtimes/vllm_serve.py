@@ -96,12 +96,8 @@ class VllmServeEngine(HttpEngine):
             connection = self._address.connect()
             try:
                 connection.sock.settimeout(COUNT_S)
-                headers = {
-                    "Content-Type": "application/json",
-                    "Authorization": f"Bearer {self._address.key}",
-                }
-                connection.request("POST", "/tokenize", orjson.dumps(asked), headers)
-                return int(orjson.loads(connection.getresponse().read())["count"])
+                told = self._address.post(connection, "/tokenize", orjson.dumps(asked)).read()
+                return int(orjson.loads(told)["count"])
             finally:
                 connection.close()
         return 0
