@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from workers.printable import printable
 from workers.runtimes.base import EngineLost, Exit
 
 GRACE_S = 6.0  # beyond its timeout a stop may take so long (a guard clears what is left for up to 5 s)
@@ -48,7 +49,7 @@ def last_lines(path: Path, lines: int = 3, limit: int = 300) -> str:
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    stripped = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
+    stripped = [printable(line).strip() for line in text.splitlines()]
     return " | ".join([line for line in stripped if line][-lines:])[-limit:]
 
 

@@ -221,6 +221,10 @@ def test_the_size_of_a_prompt_is_told_where_the_server_tells_it(start: Start) ->
             status(400, {"error": {"message": f"what is\n{KEY}?", "param": "max_tokens"}}),
             "max_tokens what is ***?",
         ),
+        (
+            status(400, {"error": {"message": f"\x1b[2J{KEY[:3]}\x1b{KEY[3:]}"}}),
+            f"answered 400: [2J{KEY[:3]} {KEY[3:]}",
+        ),
         (events({"error": {"message": f"{KEY} is tired"}}), "failed while it answered: *** is tired"),
     ],
 )

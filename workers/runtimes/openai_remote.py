@@ -18,6 +18,7 @@ from functools import partial
 from http.client import HTTPException
 from typing import Any
 
+from workers.printable import printable
 from workers.runtimes.base import Launch, LoadError
 from workers.runtimes.call import TICK_S, Call
 from workers.runtimes.remote_api import RemoteApi
@@ -130,18 +131,13 @@ def _is_stokers(listed: Any, options: RemoteOptions) -> bool:
     if not models or (options.model not in models and (options.unlisted or not whole)):
         return False
     if options.model not in models:
-        names = ", ".join(_shown(name) for name in sorted(models)[:NAMED])
+        names = ", ".join(printable(name)[:LONGEST_NAME] for name in sorted(models)[:NAMED])
         more = f" and {len(models) - NAMED} more" if len(models) > NAMED else ""
         raise _failed(
             f"{options.place} has no model {options.model}, only {names}{more}:"
             " name one in openai_remote_model, or set openai_remote_unlisted where others are known too"
         )
     return bool(models[options.model].get("owned_by") == OWNER)
-
-
-def _shown(name: str) -> str:
-    """A name as the server writes it, without what a terminal would obey."""
-    return "".join(filter(str.isprintable, name))[:LONGEST_NAME]
 
 
 def _failed(sentence: str) -> LoadError:

@@ -192,4 +192,6 @@ def _shown(options: RemoteOptions, told: Mapping[str, Any]) -> str:
     words = " ".join(str(told[name]) for name in ("type", "code", "param", "message") if told.get(name))
     for secret in (options.key, *options.headers.values()):
         words = words.replace(secret, HIDDEN) if secret else words
-    return " ".join(words.split())[:SHOWN]
+    # a blank for each: left out, what they stand in might become the key again
+    seen = "".join(letter if letter.isprintable() else " " for letter in words)
+    return " ".join(seen.split())[:SHOWN]
