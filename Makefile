@@ -62,7 +62,7 @@ lock: $(VENV)/dev.stamp ## choose the newest versions that fit pyproject.toml
 	  && $$compile --extra up --extra dev pyproject.toml -o requirements-dev.lock \
 	  && $$compile --extra up -c requirements-dev.lock pyproject.toml -o requirements-up.lock \
 	  && $$compile -c requirements-dev.lock pyproject.toml -o requirements.lock
-	@$(BIN)/python -m tests.environments
+	@$(BIN)/python -m tests.workers.environments
 
 clean: ## remove the environment and the caches, not the data in .stoker
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from flask import Request
 
-from api.auth import Caller
-from api.context import Rooms
+from api.auth.authenticator import Caller
 from api.dialects.base import Dialect, Head, ParsedRequest
 from api.errors import InvalidRequest, NotFound
-from api.kept import head_of, keep
-from scheduler.ticket import Ticket
-from streams.inbox import Tail
+from api.services import Rooms
+from api.streaming.response_metadata import head_of, keep
+from scheduler.job import Ticket
+from streams.subscriber import Tail
 
 USUAL_TOKENS = 256
 """The guess at an answer's length where the request sets no bound."""

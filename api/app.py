@@ -6,10 +6,11 @@ from functools import partial
 
 from flask import Flask
 
-from api import guard, routes
-from api.access import Access, declare
-from api.context import EXTENSION, Rooms, open_rooms
+from api import request_hooks as guard
+from api import routes
+from api.auth.access import Access, declare
 from api.openapi import DESCRIPTION, Api
+from api.services import EXTENSION, Rooms, open_rooms
 from config.settings import Settings
 
 VERSION = "0.1.0"

@@ -7,10 +7,10 @@ from typing import NoReturn
 
 from api.dialects.base import ParsedRequest
 from api.errors import ApiError, InvalidRequest
-from config.backends import BACKENDS
-from config.prompts import TRANSLATE_GEMMA
+from backends.catalogue import BACKENDS
+from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
-from tasks.wire import THINKING_MODES
+from tasks.generation import THINKING_MODES
 
 IMAGE_OPTIONS: Mapping[str, str] = {
     "exllamav3": "exllama_image_input",

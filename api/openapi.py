@@ -1,6 +1,6 @@
 """flask-smorest, as this API uses it: one decorator declares a route whole, and errors have one envelope.
 
-The document is OpenAPI 3.1. Bodies are read by `api.intake`, not by webargs: flask-smorest only documents
+The document is OpenAPI 3.1. Bodies are read by `api.request_body`, not by webargs: flask-smorest only documents
 them.
 """
 
@@ -17,13 +17,13 @@ import marshmallow
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from api.access import Access, declare
-from api.answering import json_response
+from api.auth.access import Access, declare
 from api.errors import CODES, ApiError, InvalidRequest, body_of, envelope, headers_of, kind_of
-from api.intake import read_body
+from api.request_body import read_body
 from api.schemas.errors import ErrorBody
-from api.schemas.fields import Choice, Either, Tagged
-from api.schemas.shape import Shape
+from api.schemas.strict_fields import Choice, Either, Tagged
+from api.schemas.strict_schema import Shape
+from api.streaming.respond import json_response
 from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")

@@ -8,7 +8,7 @@ import time
 
 from flask import request
 
-from api.context import Rooms
+from api.services import Rooms
 from fleet.operation import Operation
 
 LONGEST_S = 600

@@ -16,14 +16,14 @@ from gunicorn import glogging  # type: ignore[import-untyped]
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 
 from api.app import create_app
-from api.context import EXTENSION
+from api.services import EXTENSION
 from config.errors import ConfigError
-from config.garbage import settle
 from config.load import load_settings
-from config.logging import setup
-from config.redis import commands
 from config.settings import Settings
-from scheduler.server import check_server
+from scheduler.redis_clients import commands
+from scheduler.server_check import check_server
+from telemetry.gc_tuning import settle
+from telemetry.logging import setup
 
 logger = logging.getLogger("api")
 
@@ -39,7 +39,7 @@ class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn's own lines go where all others go, in the same form."""
 
     def setup(self, cfg: Any) -> None:
-        """Set the level; `config.logging` has set up the rest."""
+        """Set the level; `telemetry.logging` has set up the rest."""
         super().setup(cfg)
         self.error_log.handlers.clear()
         self.error_log.propagate = True

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import command
+from benchmarks import cli as command
 from benchmarks.proxy import CLIENTS
 from benchmarks.report import Samples, bars, tables
 from benchmarks.rounds import run

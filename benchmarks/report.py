@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.job import BURST, MANY, ONE, PACE, PACED, Load
+from benchmarks.load_messages import BURST, MANY, ONE, PACE, PACED, Load
 from benchmarks.markdown import NONE, spread, table
 from benchmarks.rounds import Sample
 from benchmarks.variants import FLOWER, PARTS, PROXY, STOKER, UPSTREAM

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from benchmarks.generator import Generator
-from benchmarks.job import LOADS, ONE, PACE, TOKENS, Job, Load, Measured
+from benchmarks.generator_process import Generator
+from benchmarks.load_messages import LOADS, ONE, PACE, TOKENS, Job, Load, Measured
 from benchmarks.variants import UPSTREAM, Variant
 
 RAMP_S = 0.3
@@ -33,7 +33,7 @@ def run(
     variants: Sequence[Variant], rounds: int, seconds: float, say: Callable[[str], None]
 ) -> Iterator[Sample]:
     """Measure. Round 0 warms up, at half the time, and is not told. Raises `Broken`."""
-    with Generator("benchmarks.load", Measured) as generator:
+    with Generator("benchmarks.load_generator", Measured) as generator:
         for number in range(rounds + 1):
             # paced streams take long and are warm from the instant ones
             for load in LOADS if number else LOADS[:-1]:

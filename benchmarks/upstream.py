@@ -13,7 +13,7 @@ import re
 import sys
 from functools import cache
 
-from benchmarks.job import PACE, TOKENS
+from benchmarks.load_messages import PACE, TOKENS
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 PIECES = ["tok0", *(f" tok{index}" for index in range(1, TOKENS))]

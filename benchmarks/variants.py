@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.job import PACE, TOKENS
-from benchmarks.parts import HOST, listens, pid, platform, running, start, wait
+from benchmarks.load_messages import PACE, TOKENS
+from benchmarks.platform import HOST, listens, pid, platform, running, start, wait
 from benchmarks.processes import Cpu, tree
 from config.settings import ROOT, Settings
-from stoker.part import Part, Plan
+from stoker.managed_process import Part, Plan
 from stoker.ports import free_port
 
 UPSTREAM, PROXY, STOKER, FLOWER = "upstream", "proxy", "stoker", "stoker + Flower"

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from config.backends import BACKENDS
+from backends.catalogue import BACKENDS
 from config.errors import ConfigError
 from config.merge import deep_merge
 from config.schema import Problem, validate

@@ -12,7 +12,9 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
-from config.backends import BACKENDS, owners
+from backends.catalogue import BACKENDS, owners
+from backends.option import ADDRESS, FORMATS, TEXTS_BY_NAME, VARIABLE, Backend, Option
+from backends.prompt_formats import PROMPT_FORMATS
 from config.fields import (
     Named,
     Section,
@@ -30,8 +32,6 @@ from config.fields import (
     texts,
     texts_by_name,
 )
-from config.option import ADDRESS, FORMATS, TEXTS_BY_NAME, VARIABLE, Backend, Option
-from config.prompts import PROMPT_FORMATS
 from config.settings import BANDS
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"

@@ -114,7 +114,7 @@ class ModelDefinition:
     """One configured model: the common fields of the Runtime Admin API plus those of its backend.
 
     `options` holds the backend's own fields (`llama_server_n_ctx`, `stub_tokens`, ...), validated against the
-    tables in `config.backends`, defaults filled in.
+    tables in `backends.catalogue`, defaults filled in.
     """
 
     name: str

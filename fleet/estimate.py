@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.backends import BACKENDS
-from fleet.row import ModelRow, fingerprint
+from backends.catalogue import BACKENDS
+from fleet.model_row import ModelRow, fingerprint
 
 OBSERVED = "observed_load_delta"
 ARTIFACT = "model_artifact_size"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from config.backends import BACKENDS, owners
+from backends.catalogue import BACKENDS, owners
 from config.settings import ModelDefinition
 from fleet.errors import InvalidLoadRequest
 

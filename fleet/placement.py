@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from config.settings import ModelDefinition
 from fleet.errors import InsufficientMemory, NoWorker
-from fleet.worker import WorkerRow
+from fleet.worker_row import WorkerRow
 
 
 def place(

@@ -14,8 +14,8 @@ import redis
 
 from config.settings import Settings
 from scheduler import errors
+from scheduler.job import Admission, Claim, Entry, Pulse, Release, Status, Ticket, TicketRow
 from scheduler.scripts import Scripts, call_id, translate, translated
-from scheduler.ticket import Admission, Claim, Entry, Pulse, Release, Status, Ticket, TicketRow
 
 IDEMPOTENCY_S = 900
 

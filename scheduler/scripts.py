@@ -27,7 +27,7 @@ from redis.exceptions import (
 )
 
 from scheduler.errors import StorageFull, StorageUnavailable
-from scheduler.wires import wires
+from scheduler.redis_connections import wires
 
 LUA = Path(__file__).parent / "lua"
 INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)

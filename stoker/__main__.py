@@ -1,5 +1,5 @@
 """`python -m stoker`: the same as the `stoker` program."""
 
-from stoker.command import main
+from stoker.cli import main
 
 main()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from config.nvml import Driver, DriverError, chosen, uuids
+from workers.nvml import Driver, DriverError, chosen, uuids
 
 
 @dataclass(frozen=True)

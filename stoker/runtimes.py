@@ -11,14 +11,15 @@ from pathlib import Path
 
 import click
 
-from config.backends import BACKENDS
-from stoker.lifecycle import aligned
-from stoker.screen import Screen
+from backends.catalogue import BACKENDS
+from backends.environment import Environment, Variant
+from stoker.models import aligned
+from stoker.terminal import Screen
 from workers.environments import install as installing
 from workers.environments import manifest
-from workers.environments.claim import InstallError
-from workers.environments.order import Order
-from workers.environments.survey import (
+from workers.environments.lock import InstallError
+from workers.environments.request import Order
+from workers.environments.status import (
     CANNOT_RUN,
     INSTALLED,
     NOT_NEEDED,
@@ -27,7 +28,7 @@ from workers.environments.survey import (
     obstacles_of,
     survey,
 )
-from workers.environments.table import ENVIRONMENTS, OF_BACKEND, Environment, Variant
+from workers.environments.table import ENVIRONMENTS, OF_BACKEND
 
 COLUMNS = ("backend", "environment", "state", "version", "variant", "where")
 ON_A_TERMINAL_S, ELSEWHERE_S = 0.2, 5.0

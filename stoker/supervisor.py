@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from stoker.part import Part, Plan
+from stoker.managed_process import Part, Plan
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 KILL_S = 5.0  # a process in the middle of a driver call can outlive its SIGKILL for a while

@@ -11,22 +11,22 @@ from importlib.util import find_spec
 
 from redis import Redis
 
-from config import redis as connections
 from config.errors import ConfigError
 from config.keys import ensure_keys
 from config.settings import ROOT, RedisSettings, Settings
-from fleet.models import Fleet
-from scheduler.server import check_server
-from stoker import plans
-from stoker.arrivals import Arrivals
+from fleet.fleet import Fleet
+from scheduler import redis_clients as connections
+from scheduler.server_check import check_server
+from stoker import process_plans as plans
 from stoker.client import ApiError, Client
+from stoker.data_folder_lock import Busy, Lock
 from stoker.gpus import seats
-from stoker.lock import Busy, Lock
-from stoker.part import Part, Plan, last_lines
+from stoker.initial_loads import Arrivals
+from stoker.managed_process import Part, Plan, last_lines
 from stoker.ports import free_port
-from stoker.running import forget_run, write_run
-from stoker.screen import Screen
+from stoker.run_file import forget_run, write_run
 from stoker.supervisor import Asked, PartDied, Supervisor
+from stoker.terminal import Screen
 from stoker.valkey import HOST, NoServer, find_server, first_port, server_plan
 from stoker.welcome import QUESTION, reachable, short, welcome
 

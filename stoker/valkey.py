@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from stoker.part import Plan
+from stoker.managed_process import Plan
 
 HOST = "127.0.0.1"
 PORTS = range(6400, 7400)  # below the range from which the system gives outgoing connections their ports

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 from config.keys import Keys
-from stoker.plans import FLOWER_USER
+from stoker.process_plans import FLOWER_USER
 
 QUESTION = "What is Stoker?"
 

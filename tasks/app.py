@@ -64,7 +64,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "worker_redirect_stdouts": False,
         # cancelling on a lost connection is for pools that can kill; a GPU computes without the broker
         "worker_cancel_long_running_tasks_on_connection_loss": False,
-        "imports": ("tasks.inference", "tasks.lifecycle"),
+        "imports": ("tasks.generate", "tasks.lifecycle"),
         "timezone": "UTC",
     }
 

@@ -6,10 +6,10 @@ import logging
 
 from kombu.exceptions import OperationalError
 
-from fleet.change import Change
+from fleet.load_request import Change
 from fleet.operation import operation_id
 from scheduler.errors import Failed
-from tasks import host
+from tasks import worker_interface as host
 from tasks.app import app, control_queue
 
 logger = logging.getLogger("tasks")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from config.backends import BACKENDS
+from backends.base import Engine, Runtime
+from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 from fleet.states import ReplicaState
-from workers.runtimes.base import Engine, Runtime
 
 
 @dataclass

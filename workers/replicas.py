@@ -11,19 +11,20 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from backends.base import Bounded, Launch, LoadError, Progress, Runtime
+from backends.registry import runtime
 from config.settings import ModelDefinition, Settings
-from fleet.change import Start
-from fleet.models import ENDED, Fleet
-from fleet.row import overridden
+from fleet.fleet import ENDED, Fleet
+from fleet.load_request import Start
+from fleet.model_row import overridden
 from fleet.states import ReplicaState
 from scheduler.errors import Failed, StokerError
 from scheduler.ledger import Ledger
 from scheduler.scripts import call_id
-from workers.patience import Patience
+from workers.engine_process.errors import EngineLost, Exit
+from workers.memory_reporter import Scale, Weighing
 from workers.replica import Replica
-from workers.runtimes.base import Bounded, EngineLost, Exit, Launch, LoadError, Progress, Runtime
-from workers.runtimes.registry import runtime
-from workers.scale import Scale, Weighing
+from workers.retry import Patience
 
 logger = logging.getLogger("workers")
 

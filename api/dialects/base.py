@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streams.events import Event
-from tasks.wire import Generation
+from tasks.generation import Generation
 
 Frame = tuple[str, dict[str, Any]]
 """One server-sent event: its name ("" for a dialect that names none) and its data."""

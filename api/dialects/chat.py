@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from api.dialects.answer import Answer, Item, Speech, Step, fold
 from api.dialects.base import Frame, Head, ParsedRequest
 from api.dialects.conversation import from_messages
 from api.dialects.images import Images
+from api.dialects.items import Answer, Item, Speech, Step, fold
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.errors import body_of, failure
 from streams.events import Event, Usage
-from tasks.wire import Generation, Sampling, Tool
+from tasks.generation import Generation, Sampling, Tool
 
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"

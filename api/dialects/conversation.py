@@ -11,7 +11,7 @@ from typing import Any
 
 from api.dialects.images import Images
 from api.errors import InvalidRequest
-from tasks.wire import Image, Message, ToolCall
+from tasks.generation import Image, Message, ToolCall
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ from struct import error, unpack_from
 from typing import Any
 
 from api.errors import InvalidRequest
-from tasks.wire import Image
+from tasks.generation import Image
 
 MOST_IMAGES = 32
 MOST_PIXELS = 64_000_000

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.errors import InvalidRequest
-from tasks.wire import Tool
+from tasks.generation import Tool
 
 
 def refuse(body: dict[str, Any], name: str, *, unless: Sequence[Any] = ()) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from api.openapi import Api
-from api.routes import admin, chat, feed, health, models, responses
+from api.routes import admin, chat, health, models, responses
+from api.routes import model_events as feed
 
 
 def register(api: Api) -> None:

@@ -8,19 +8,19 @@ from typing import Any
 import redis
 from flask import Response
 
-from api.access import Access
-from api.answering import json_response
-from api.auth import caller
-from api.context import rooms
+from api.auth.access import Access
+from api.auth.authenticator import caller
 from api.errors import NotFound, UnprocessableRequest
 from api.openapi import Family
-from api.panel import show_memory, show_model, show_operation
 from api.prefer import await_end, wait_wanted
-from api.routes.outcomes import STORAGE
+from api.routes.error_responses import STORAGE
 from api.routes.parameters import PREFER
 from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, GpuMemory, OperationObject
 from api.schemas.load import EVICT, LoadRequest
-from fleet.change import Change, Wish
+from api.serializers import show_memory, show_model, show_operation
+from api.services import rooms
+from api.streaming.respond import json_response
+from fleet.load_request import Change, Wish
 
 logger = logging.getLogger("api")
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from flask import Response
 
-from api.access import Access
-from api.answering import generate
+from api.auth.access import Access
 from api.dialects import chat
 from api.openapi import Family
-from api.routes.outcomes import GENERATION
+from api.routes.error_responses import GENERATION
 from api.routes.parameters import IDEMPOTENCY_KEY, PRIORITY
 from api.schemas.chat import ChatCompletion, ChatRequest
+from api.streaming.respond import generate
 
 routes = Family("chat", __name__, description="OpenAI's Chat Completions.")
 

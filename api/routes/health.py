@@ -6,12 +6,12 @@ import time
 
 from flask import Response
 
-from api.access import Access
-from api.answering import json_response
-from api.context import Rooms, rooms
+from api.auth.access import Access
 from api.openapi import Family
 from api.schemas.models import Health
-from fleet.row import ModelRow
+from api.services import Rooms, rooms
+from api.streaming.respond import json_response
+from fleet.model_row import ModelRow
 from fleet.states import ModelState
 from scheduler.errors import StokerError
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from flask import Response
 
-from api.access import Access
-from api.answering import json_response
+from api.auth.access import Access
 from api.capabilities import remote
-from api.context import rooms
 from api.openapi import Family
-from api.routes.outcomes import STORAGE
+from api.routes.error_responses import STORAGE
 from api.schemas.models import ModelList, ModelObject
-from fleet.row import ModelRow
+from api.services import rooms
+from api.streaming.respond import json_response
+from fleet.model_row import ModelRow
 
 routes = Family(
     "models", __name__, description="The models, with the keys of OpenAI's and Anthropic's objects."

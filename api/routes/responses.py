@@ -7,20 +7,20 @@ from typing import Any
 
 from flask import Response
 
-from api.access import Access
 from api.admission import join
-from api.answering import generate, json_response, relay_for, stream_response, take_seat
-from api.auth import caller
-from api.context import rooms
+from api.auth.access import Access
+from api.auth.authenticator import caller
 from api.dialects import responses
 from api.errors import NotFound
-from api.kept import head_of
 from api.openapi import Family
-from api.routes.outcomes import GENERATION, STORAGE
+from api.routes.error_responses import GENERATION, STORAGE
 from api.routes.parameters import IDEMPOTENCY_KEY, PRIORITY, STARTING_AFTER, STREAM, flag, whole
-from api.said import last_words, said
 from api.schemas.responses import DeletedResponse, ResponseObject, ResponsesRequest
-from scheduler.ticket import Status, TicketRow
+from api.services import rooms
+from api.streaming.respond import generate, json_response, relay_for, stream_response, take_seat
+from api.streaming.response_log import last_words, said
+from api.streaming.response_metadata import head_of
+from scheduler.job import Status, TicketRow
 from streams.events import Event
 
 routes = Family("responses", __name__, description="OpenAI's Responses API.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
-from api.schemas.fields import Choice, Either, Flag, Items, Labels, Number, Part, Tagged, Text, Whole
 from api.schemas.messages import (
     TOOL_CHOICES,
     TOOLS_MOST,
@@ -13,8 +12,20 @@ from api.schemas.messages import (
     ChatTool,
     ChatToolChoice,
 )
-from api.schemas.shape import Shape
-from tasks.wire import LANGUAGE_CODE, THINKING_MODES
+from api.schemas.strict_fields import (
+    Choice,
+    Either,
+    Flag,
+    Items,
+    Labels,
+    Number,
+    Part,
+    Tagged,
+    Text,
+    Whole,
+)
+from api.schemas.strict_schema import Shape
+from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
 TOKENS_MOST = 2**31 - 1
 INT64 = 2**63

@@ -7,10 +7,10 @@ from typing import Any
 
 from marshmallow import fields
 
-from api.schemas.fields import Number, Text, Whole
-from api.schemas.shape import Shape
-from config.backends import BACKENDS, live_fields, owners
-from config.option import Live
+from api.schemas.strict_fields import Number, Text, Whole
+from api.schemas.strict_schema import Shape
+from backends.catalogue import BACKENDS, live_fields, owners
+from backends.option import Live
 
 EVICT = "evictModel"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from api.schemas.fields import Choice, Either, Flag, Items, Object, Part, Tagged, Text
-from api.schemas.shape import Shape
+from api.schemas.strict_fields import Choice, Either, Flag, Items, Object, Part, Tagged, Text
+from api.schemas.strict_schema import Shape
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,64}"

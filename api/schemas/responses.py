@@ -10,7 +10,6 @@ import marshmallow
 from marshmallow import fields
 
 from api.schemas.chat import ALLOW_REMOTE, TOKENS_MOST, TextFormat
-from api.schemas.fields import Choice, Either, Flag, Items, Labels, Number, Part, Tagged, Text, Whole
 from api.schemas.messages import (
     FUNCTION_NAME,
     TOOL_CHOICES,
@@ -22,8 +21,20 @@ from api.schemas.messages import (
     RefusalPart,
     TextPart,
 )
-from api.schemas.shape import Shape
-from tasks.wire import LANGUAGE_CODE, THINKING_MODES
+from api.schemas.strict_fields import (
+    Choice,
+    Either,
+    Flag,
+    Items,
+    Labels,
+    Number,
+    Part,
+    Tagged,
+    Text,
+    Whole,
+)
+from api.schemas.strict_schema import Shape
+from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
 STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cancelled")
 

@@ -9,15 +9,15 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import command
+from benchmarks import cli as command
 from benchmarks.engines import managed, vllm
 from benchmarks.engines.library import library
 from benchmarks.engines.pair import Model, Pair, Place
 from benchmarks.engines.report import bars, shares, speeds
 from benchmarks.engines.rounds import Sample, run
 from benchmarks.engines.weights import DEMO, write_demo, write_large
-from benchmarks.generator import Broken
-from benchmarks.parts import running
+from benchmarks.generator_process import Broken
+from benchmarks.platform import running
 from config.load import load_settings
 from workers.environments import EnvironmentMissing
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.engines.job import TOKENS
+from benchmarks.engines.load_messages import TOKENS
 from benchmarks.engines.pair import DIRECT, Model, Pair, Place, Side, through_platform
 from benchmarks.engines.vllm import OPTIONS
-from benchmarks.generator import Broken
+from benchmarks.generator_process import Broken
 from benchmarks.processes import PROC, Cpu, listening
 
 LLAMA_SERVER, VLLM_SERVE = "llama_server", "vllm_serve"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.parts import Platform, platform
+from backends.prompt_formats import QWEN3
+from benchmarks.platform import Platform, platform
 from benchmarks.processes import Cpu
-from config.prompts import QWEN3
-from stoker.part import Part
+from stoker.managed_process import Part
 
 PLATFORM, DIRECT = "platform", "direct"
 SLOTS = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from benchmarks.engines.job import CLIENTS
+from benchmarks.engines.load_messages import CLIENTS
 from benchmarks.engines.pair import DIRECT, PLATFORM, Model
 from benchmarks.engines.rounds import Sample
 from benchmarks.markdown import NONE, spread, table

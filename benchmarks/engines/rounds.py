@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
-from benchmarks.engines.job import CLIENTS, Job, Measured
+from benchmarks.engines.load_messages import CLIENTS, Job, Measured
 from benchmarks.engines.pair import DIRECT, Pair, Side
-from benchmarks.generator import Generator
+from benchmarks.generator_process import Generator
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def run(pair: Pair, rounds: int, seconds: float, say: Callable[[str], None]) -> 
     Raises `Broken`.
     """
     answers = dict.fromkeys(CLIENTS, 1)
-    with Generator("benchmarks.engines.load", Measured) as generator:
+    with Generator("benchmarks.engines.load_generator", Measured) as generator:
         for number in range(rounds + 1):
             for place, clients in enumerate(CLIENTS):
                 for side in _turn(pair.sides, number + place):

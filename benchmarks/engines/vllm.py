@@ -8,17 +8,17 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from benchmarks.engines.job import TOKENS
+from backends.prompt_formats import QWEN3
+from backends.vllm.arguments import VllmOptions
+from benchmarks.engines.load_messages import TOKENS
 from benchmarks.engines.pair import DIRECT, LOAD_S, SLOTS, Model, Pair, Place, Side, through_platform
-from benchmarks.parts import HOST, fetch, pid, start, wait
+from benchmarks.platform import HOST, fetch, pid, start, wait
 from benchmarks.processes import Cpu, tree
-from config.prompts import QWEN3
 from config.settings import ModelDefinition
-from stoker.part import Part, Plan
+from stoker.managed_process import Part, Plan
 from stoker.ports import free_port
+from workers.engine_process.process import clean_environment
 from workers.environments import interpreter
-from workers.process import clean_environment
-from workers.runtimes.vllm_options import VllmOptions
 
 NAME = "vllm"
 OPTIONS: dict[str, Any] = {"vllm_max_model_len": 2 * TOKENS, "vllm_kv_cache_memory_bytes": 1 << 28}

@@ -14,12 +14,12 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from api.app import create_app
-from api.auth import Doorman
-from api.context import Rooms, Seats
-from api.hangups import Hangups
+from api.auth.authenticator import Doorman
+from api.services import Rooms, Seats
+from api.streaming.disconnect_watcher import Hangups
 from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
 from config.tenants import Tenants, digest_of
-from tests.api.fakes import Below, FakeAudit, FakeProbe, FakeReaper, below
+from tests.support.api_fakes import Below, FakeAudit, FakeProbe, FakeReaper, below
 
 KEY, OTHER_KEY, ADMIN_KEY = "sk-one", "sk-two", "sk-admin"
 

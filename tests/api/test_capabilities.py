@@ -9,12 +9,19 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.capabilities import modalities, multi_turn, thinking_modes
-from config.backends import BACKENDS
-from config.prompts import GEMMA4, GENERIC, MISTRAL, PROMPT_FORMATS, QWEN3, TRANSLATE_GEMMA
+from backends.catalogue import BACKENDS
+from backends.prompt_formats import (
+    GEMMA4,
+    GENERIC,
+    MISTRAL,
+    PROMPT_FORMATS,
+    QWEN3,
+    TRANSLATE_GEMMA,
+)
 from config.settings import ModelDefinition, Settings
-from tasks.wire import THINKING_MODES, Generation, Message
-from tests.api.fakes import Below
-from tests.pictures import DOT
+from tasks.generation import THINKING_MODES, Generation, Message
+from tests.support.api_fakes import Below
+from tests.support.pictures import DOT
 
 DEFAULT = ("default",)
 TEXT, IMAGES = ("text",), ("text", "image")

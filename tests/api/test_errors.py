@@ -10,7 +10,7 @@ import scheduler.errors
 from api.errors import CODES, failure, headers_of, kind_of
 from scheduler.errors import Evicted, Failed, QueueFull, StokerError
 from streams.events import End
-from tests.api.fakes import Below
+from tests.support.api_fakes import Below
 
 ASK = {"model": "demo", "input": "x"}
 

@@ -9,13 +9,13 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api import relay
-from api.context import Rooms
-from api.relay import LOST
+from api.services import Rooms
+from api.streaming import response_stream as relay
+from api.streaming.response_stream import LOST
 from streams.events import End, TextDelta
-from tasks.wire import Generation, Message
+from tasks.generation import Generation, Message
 from tests.api.conftest import OTHER_KEY
-from tests.api.fakes import HELLO, Below
+from tests.support.api_fakes import HELLO, Below
 
 ASK = {"model": "demo", "input": "Hi"}
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}

@@ -14,16 +14,16 @@ from flask.testing import FlaskClient
 
 import tasks.lifecycle
 from api.app import create_app
-from api.context import open_rooms
 from api.schemas.load import LoadRequest
-from config.backends import BACKENDS
+from api.services import open_rooms
+from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, RedisSettings, Settings
+from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory
-from fleet.models import Fleet
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import Server
-from tests.scheduler.house import House
 from tests.seeds import RUNTIME_ADMIN_API
+from tests.support.simulated_platform import House
 
 # every example of that section: body, status, the field it is about
 EXAMPLES: list[tuple[str, dict[str, Any], int, str]] = [

@@ -10,7 +10,7 @@ from flask import Flask
 
 from api.app import DOCS
 from api.errors import CODES
-from api.routes.outcomes import GENERATION
+from api.routes.error_responses import GENERATION
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, Operatio
 from api.schemas.models import Health, ModelList, ModelObject
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
-from tests.api.fakes import Below
+from tests.support.api_fakes import Below
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import tasks.lifecycle
-from api.context import Rooms
 from api.prefer import LONGEST_S, wait_wanted
+from api.services import Rooms
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
-from tests.api.fakes import Below
+from tests.support.api_fakes import Below
 
 LOAD = "/v1/admin/models/demo/load"
 

@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from config.settings import ModelDefinition, Settings
-from tests.api.fakes import Below
+from tests.support.api_fakes import Below
 
 ASK = {"responses": {"input": "Hi"}, "chat/completions": {"messages": [{"role": "user", "content": "Hi"}]}}
 PATHS = pytest.mark.parametrize("path", ASK)

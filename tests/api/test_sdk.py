@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from streams.events import End, ReasoningDelta, TextDelta, ToolCallDelta
-from tests.api.fakes import HELLO, Below
+from tests.support.api_fakes import HELLO, Below
 
 TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
 

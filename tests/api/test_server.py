@@ -24,9 +24,9 @@ import redis
 from api.server import configuration
 from config.load import load_settings
 from config.settings import ROOT, ApiSettings, Settings
-from scheduler.ticket import Claim
+from scheduler.job import Claim
 from tests.conftest import Server, free_port
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 KEY = "sk-served"
 

@@ -7,8 +7,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.api.conftest import OTHER_KEY
-from tests.api.fakes import HELLO, Below
 from tests.api.test_generation import ASK, frames
+from tests.support.api_fakes import HELLO, Below
 
 
 @pytest.fixture

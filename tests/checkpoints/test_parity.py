@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from backends.shared.engine import chat_template as template
 from config.settings import ROOT
 from tests.checkpoints.fixtures import DEMO_MODEL, python_of
-from workers.engines import template
 
 pytestmark = pytest.mark.engines
 

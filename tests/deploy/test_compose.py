@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from config.load import load_settings
 from config.settings import ROOT, ApiSettings, WorkerSettings
 from config.sources import KEYS, PLAIN, SECTION_VARIABLE
-from stoker.command import cli
+from stoker.cli import cli
 
 OWN_VARIABLES = {"FLOWER_BASIC_AUTH", "CUDA_VISIBLE_DEVICES"}
 RESET = object()

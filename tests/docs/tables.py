@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from api.errors import CODES
-from config.backends import BACKENDS
+from backends.catalogue import BACKENDS
+from backends.option import Option
 from config.fields import Section, Strict
-from config.option import Option
 from config.schema import ModelSchema, SettingsSchema, TenantSchema, option_field
 from config.settings import ROOT, ModelDefinition, Settings, Tenant
 from config.sources import KEYS, PLAIN

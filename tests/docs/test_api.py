@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from api.access import Access, access_of
 from api.app import create_app
-from api.context import Seats
+from api.auth.access import Access, access_of
 from api.schemas.chat import ChatRequest
 from api.schemas.load import LoadRequest
 from api.schemas.responses import STATUSES, ResponsesRequest
+from api.services import Seats
 from config.keys import Keys
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings
 from tests.docs.page import blocks, code, read, rows, section

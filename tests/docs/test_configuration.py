@@ -8,13 +8,13 @@ import re
 
 import pytest
 
+from backends.stub.engine.script import FLAGS, VALUES, directives_of
 from config.errors import ConfigError
 from config.load import load_settings
 from config.settings import ROOT
 from config.sources import KEYS, PLAIN
 from scheduler.scripts import source
 from tests.docs.page import blocks, code, read, rows, section
-from workers.engines.stub_script import FLAGS, VALUES, directives_of
 
 ROOMS = ("api", "tasks", "workers", "fleet", "scheduler", "streams", "governance", "config", "stoker")
 

@@ -19,10 +19,10 @@ from config.settings import (
 )
 from governance.audit import KEPT
 from scheduler.keys import KEYS
-from stoker.part import MAX_LOG_BYTES
+from stoker.managed_process import MAX_LOG_BYTES
 from tests.docs.page import blocks, code, read, rows, section
-from workers.heart import EX_TEMPFAIL, LOOK_EVERY_S
-from workers.host import DEAF_S
+from workers.agent import EX_TEMPFAIL, LOOK_EVERY_S
+from workers.executor import DEAF_S
 from workers.replicas import ENGINE_LOGS_KEPT
 
 ROOMS = ("api", "tasks", "workers", "fleet", "scheduler", "streams", "governance", "config", "stoker")

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from config.settings import ROOT
-from stoker.command import cli
+from stoker.cli import cli
 from tests.docs.page import PAGES, blocks, code
 
 pytestmark = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from config.backends import BACKENDS
+from backends.catalogue import BACKENDS
 from config.settings import ROOT
 from fleet.states import ModelState
 from tests.docs.page import code, read, rows

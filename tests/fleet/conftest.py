@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from config.settings import Settings
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from fleet.change import Change
+from fleet.load_request import Change
 from scheduler.errors import StokerError
 
 

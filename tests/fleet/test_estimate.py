@@ -8,11 +8,11 @@ import pytest
 import redis
 
 from config.settings import ModelDefinition, Settings
-from fleet.change import Wish
 from fleet.estimate import Estimate, estimate, need_mib
-from fleet.row import ModelRow, fingerprint
+from fleet.load_request import Wish
+from fleet.model_row import ModelRow, fingerprint
 from fleet.states import ModelState
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 
 @pytest.fixture

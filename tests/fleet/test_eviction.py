@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.change import Change, Wish
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, StateConflict
-from fleet.models import SETTLING_S
+from fleet.fleet import SETTLING_S
+from fleet.load_request import Change, Wish
 from fleet.operation import Operation
-from fleet.worker import WorkerRow
+from fleet.worker_row import WorkerRow
 from scheduler.errors import UnknownModel
 from tests.fleet.races import at_once
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 EVICT = Wish(evict="beta")
 TAKES = 60

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.change import Change, Wish
+from fleet.load_request import Change, Wish
 from fleet.operation import Operation
 from tests.fleet.races import at_once
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 
 def operation(house: House, change: Change) -> Operation:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import redis
 
-from config.backends import BACKENDS
+from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, Settings
-from fleet.change import Wish
 from fleet.errors import InvalidLoadRequest
+from fleet.load_request import Wish
+from fleet.model_row import overridden
 from fleet.override import check_override
-from fleet.row import overridden
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 GGUF = {"gguf_n_ctx": 4096, "gguf_type_k": "q8_0"}
 

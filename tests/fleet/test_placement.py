@@ -10,13 +10,13 @@ import pytest
 import redis
 
 from config.settings import ModelDefinition, Settings
-from fleet.change import Wish
 from fleet.errors import InsufficientMemory, NoWorker
+from fleet.load_request import Wish
 from fleet.memory import DeviceMemory, Gpu
 from fleet.placement import place
-from fleet.worker import WorkerRow
+from fleet.worker_row import WorkerRow
 from tests.fleet.races import at_once
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 ANY = ModelDefinition("alpha", "stub")
 

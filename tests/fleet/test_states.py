@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from fleet.change import Change, Wish
 from fleet.errors import InvalidLoadRequest, StateConflict
+from fleet.load_request import Change, Wish
 from fleet.states import ModelState, OperationStatus, ReplicaState
 from scheduler.errors import UnknownModel
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 # ---- how a model comes into each state
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from config.nvml import Driver, uuids
+from workers.nvml import Driver, uuids
 
 MIB = 1024 * 1024
 SETTLED_S = 20.0

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from config.load import load_settings
-from config.nvml import DriverError, chosen
 from config.settings import ModelDefinition
+from tests.backends.conftest import DEMO_MODEL, shared, start  # noqa: F401 - the fixtures of engines
 from tests.gpu.cards import Card, Cards
-from tests.runtimes.conftest import DEMO_MODEL, shared, start  # noqa: F401 - the fixtures of engines
 from workers.environments import manifest
+from workers.nvml import DriverError, chosen
 
 BACKENDS = ("llama_cpp", "exllamav3")
 FIGURES: list[str] = []

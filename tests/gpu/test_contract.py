@@ -8,9 +8,10 @@ from typing import ClassVar
 import pytest
 
 from config.settings import ModelDefinition
+from tests.backends.conftest import DEMO_MODEL
+from tests.backends.exllamav3 import test_exllamav3
+from tests.backends.llama_cpp import test_llama_cpp
 from tests.gpu.conftest import needs
-from tests.runtimes import test_exllamav3, test_llama_cpp
-from tests.runtimes.conftest import DEMO_MODEL
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 

@@ -8,12 +8,12 @@ from datetime import date
 
 import pytest
 
+from backends.base import LoadError
 from config.settings import ModelDefinition
+from tests.backends.conftest import Start, ask
 from tests.gpu.cards import Card, Cards
 from tests.gpu.conftest import FIGURES, version_of
-from tests.runtimes.conftest import Start, ask
-from workers.memory import Gauge
-from workers.runtimes.base import LoadError
+from workers.device_memory import Gauge
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 

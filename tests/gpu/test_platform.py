@@ -10,7 +10,7 @@ import pytest
 from config.load import load_settings
 from tests.gpu.cards import Card, Cards
 from tests.gpu.conftest import BACKENDS, FIGURES, needs
-from tests.journeys.platform import Platform, platform
+from tests.support.platform import Platform, platform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.journey, pytest.mark.timeout(900)]
 

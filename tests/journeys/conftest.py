@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from tests.journeys.platform import Platform, platform
+from tests.support.platform import Platform, platform
 
 STUBS = {
     "stub": {"backend": "stub", "enabled": True, "target_inflight": 8, "stub_image_input": True},

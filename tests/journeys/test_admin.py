@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.journeys.conftest import ON_THE_CPU
-from tests.journeys.follower import following
-from tests.journeys.platform import ROOT, Platform, platform
 from tests.seeds import RUNTIME_ADMIN_API as SEED
+from tests.support.event_follower import following
+from tests.support.platform import ROOT, Platform, platform
 
 pytestmark = pytest.mark.journey
 DEMO = "stoker-demo"

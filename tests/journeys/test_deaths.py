@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.platform import Platform, family, platform
+from tests.support.platform import Platform, family, platform
 
 pytestmark = pytest.mark.journey
 

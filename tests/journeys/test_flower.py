@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.platform import Platform
 from tests.journeys.test_deaths import Stream
+from tests.support.platform import Platform
 
 pytestmark = pytest.mark.journey
 

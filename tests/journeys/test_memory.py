@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests import nvml
-from tests.journeys.platform import Platform, platform
 from tests.seeds import RUNTIME_ADMIN_API as SEED
+from tests.support import nvml
+from tests.support.platform import Platform, platform
 
 pytestmark = pytest.mark.journey
 TOTAL_MIB, BASE_MIB = 1000, 100

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from governance.audit import Audit
-from tests.journeys.platform import ROOT, Platform
 from tests.journeys.test_deaths import Stream
+from tests.support.platform import ROOT, Platform
 
 pytestmark = pytest.mark.journey
 

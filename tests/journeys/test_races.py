@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests import nvml
-from tests.journeys.follower import Follower, following
-from tests.journeys.platform import Platform, platform
+from tests.support import nvml
+from tests.support.event_follower import Follower, following
+from tests.support.platform import Platform, platform
 
 pytestmark = pytest.mark.journey
 LEASE = {"lease_ms": 2500, "beat_ms": 500, "reap_ms": 250}

@@ -13,7 +13,7 @@ import pytest
 from config.tenants import digest_of
 from tests.conftest import free_port
 from tests.journeys.conftest import ON_THE_CPU
-from tests.journeys.platform import Platform, platform
+from tests.support.platform import Platform, platform
 
 pytestmark = pytest.mark.journey
 

@@ -14,9 +14,9 @@ import openai
 import pytest
 
 from config.load import load_settings
-from tests.journeys.platform import Platform, platform
-from tests.runtimes.conftest import has_ended
-from tests.runtimes.groups import core_of
+from tests.backends.conftest import has_ended
+from tests.support.platform import Platform, platform
+from tests.support.process_groups import core_of
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
 

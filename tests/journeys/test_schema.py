@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.platform import platform
+from tests.support.platform import platform
 
 pytestmark = pytest.mark.journey
 

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import openai
 import pytest
 
-from tasks.wire import Generation, Image
-from tests.journeys.platform import Platform
-from tests.pictures import data_url, png
+from tasks.generation import Generation, Image
+from tests.support.pictures import data_url, png
+from tests.support.platform import Platform
 
 pytestmark = pytest.mark.journey
 DEMO = "stoker-demo"

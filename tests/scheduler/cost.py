@@ -15,10 +15,10 @@ from pathlib import Path
 import redis
 
 from config.settings import ModelDefinition, QueueSettings, RedisSettings, Settings
-from scheduler.ticket import Claim, Entry
+from scheduler.job import Claim, Entry
 from streams.events import TextDelta
 from tests.conftest import start_server
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 ROUNDS, CALLS = 10, 200
 GENERATION = b'{"messages":[{"role":"user","content":"' + b"x" * 2000 + b'"}]}'

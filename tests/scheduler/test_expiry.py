@@ -6,11 +6,11 @@ import pytest
 import redis
 
 from config.settings import Settings
-from fleet.change import Wish
+from fleet.load_request import Wish
 from scheduler.errors import Fenced, ModelFailed
-from scheduler.ticket import Status
+from scheduler.job import Status
 from streams.events import TextDelta
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 LEASE = 5.0
 QUEUE_TIMEOUT = 120.0

@@ -9,10 +9,10 @@ import pytest
 import redis
 
 from config.settings import Settings
-from fleet.change import Wish
+from fleet.load_request import Wish
 from scheduler.errors import QueueFull
-from scheduler.ticket import Status
-from tests.scheduler.house import House
+from scheduler.job import Status
+from tests.support.simulated_platform import House
 
 PATIENCE = {"normal": 4, "low": 16}
 

@@ -12,9 +12,9 @@ from scheduler.errors import (
     QueueFull,
     Rejected,
 )
-from scheduler.ticket import Entry, Release, Status
+from scheduler.job import Entry, Release, Status
 from streams.events import TextDelta
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 
 def test_a_request_goes_from_admission_to_its_end(house: House) -> None:

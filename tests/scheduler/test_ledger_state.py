@@ -30,16 +30,16 @@ from hypothesis.stateful import (
 )
 
 from config.settings import LeaseSettings, LimitSettings, QueueSettings, Settings
-from fleet.change import Wish
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
+from fleet.load_request import Wish
 from fleet.memory import DeviceMemory
 from scheduler.errors import Fenced, Rejected
-from scheduler.ticket import Claim, Entry, Release, Status
+from scheduler.job import Claim, Entry, Release, Status
 from streams.events import TextDelta
-from tests.scheduler.house import House
 from tests.scheduler.mutants import VARIABLE
-from tests.scheduler.promises import BANDS, check, check_that_nothing_is_left
-from tests.scheduler.snapshot import Memory, Snapshot, take
+from tests.support.promises import BANDS, check, check_that_nothing_is_left
+from tests.support.redis_snapshot import Memory, Snapshot, take
+from tests.support.simulated_platform import House
 
 MODELS = ("alpha", "alpha", "beta")
 WORKERS = ("w1", "w2", "w3")

@@ -13,9 +13,9 @@ import redis
 from config.settings import LeaseSettings, Settings
 from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.reaper import Reaper
+from scheduler.redis_connections import Wires
 from scheduler.scripts import call_id, translate
-from scheduler.wires import Wires
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 
 class LosesAnswers:

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import redis
 
-from config import redis as connections
 from config.settings import RedisSettings, Settings
+from scheduler import redis_clients as connections
 from scheduler.errors import StorageFull, StorageUnavailable
-from scheduler.ticket import Claim, Status
+from scheduler.job import Claim, Status
 from tests.conftest import Server
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 
 @pytest.fixture

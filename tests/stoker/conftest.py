@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stoker.part import Plan
+from stoker.managed_process import Plan
 from stoker.supervisor import STOP_SIGNALS, Supervisor
 
 SLEEPER = "import time; time.sleep(600)"

@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from click.testing import CliRunner
 
+from stoker.ask import ask
+from stoker.cli import cli
 from stoker.client import ApiError, Client
-from stoker.command import cli
-from stoker.lifecycle import progress
+from stoker.models import progress
 from stoker.ports import free_port
-from stoker.question import ask
 
 
 class Answers(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ import pytest
 
 from config.settings import ROOT
 from stoker import gpus
-from tests import nvml
+from tests.support import nvml
 
 UUIDS = ["GPU-aaaa", "GPU-bbbb", "GPU-abcc"]
 

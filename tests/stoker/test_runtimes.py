@@ -12,9 +12,9 @@ from itertools import takewhile
 import pytest
 from click.testing import CliRunner
 
-from config.backends import BACKENDS
+from backends.catalogue import BACKENDS
 from stoker import runtimes
-from stoker.command import cli
+from stoker.cli import cli
 from workers.environments import manifest
 from workers.environments.manifest import Manifest
 from workers.environments.table import ENVIRONMENTS

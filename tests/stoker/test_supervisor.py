@@ -12,7 +12,7 @@ import time
 import pytest
 
 from config.settings import ROOT
-from stoker.part import Plan, last_lines
+from stoker.managed_process import Plan, last_lines
 from stoker.supervisor import Asked, PartDied
 
 from .conftest import SLEEPER, STUBBORN, eventually, lives, plan
@@ -175,7 +175,7 @@ def test_every_start_is_marked_in_the_log_and_only_the_last_one_is_quoted(superv
 
 
 def test_a_very_long_log_is_put_aside(supervisor, tmp_path, monkeypatch):
-    monkeypatch.setattr("stoker.part.MAX_LOG_BYTES", 10)
+    monkeypatch.setattr("stoker.managed_process.MAX_LOG_BYTES", 10)
     (tmp_path / "api.log").write_text("much too long")
     supervisor.start(plan("api", SLEEPER, tmp_path))
 

@@ -12,7 +12,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from stoker.lock import Lock
+from stoker.data_folder_lock import Lock
 from stoker.ports import free_port
 from stoker.valkey import HOST, NoServer, find_server, server_plan
 

@@ -7,8 +7,8 @@ import redis
 
 from config.settings import Settings
 from streams.events import Event
-from streams.inbox import Inbox, Tail
-from tests.scheduler.house import House
+from streams.subscriber import Inbox, Tail
+from tests.support.simulated_platform import House
 
 MakeInbox = Callable[[], Inbox]
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies
 
-from scheduler.ticket import Status
+from scheduler.job import Status
 from streams import log
 from streams.errors import StreamLost
 from streams.events import (
@@ -18,7 +18,7 @@ from streams.events import (
     Usage,
     decode,
 )
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 
 words = strategies.text()
 DELTAS = strategies.one_of(

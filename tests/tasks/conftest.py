@@ -6,7 +6,7 @@ import pytest
 from celery import Celery
 
 from config.settings import Settings
-from tasks import host
+from tasks import worker_interface as host
 from tasks.app import app as default_app
 from tasks.app import configuration, create_app
 

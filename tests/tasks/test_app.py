@@ -17,7 +17,7 @@ from tasks.transport import Channel
 def test_importing_the_tasks_needs_no_runtime() -> None:
     """The API has real task signatures and never loads what a worker needs."""
     program = (
-        "import sys, tasks.app, tasks.bell, tasks.host, tasks.inference, tasks.lifecycle, tasks.wire\n"
+        "import sys, tasks.app, tasks.wake_up, tasks.worker_interface, tasks.generate, tasks.lifecycle, tasks.generation\n"
         "heavy = {'torch', 'numpy', 'vllm', 'xllamacpp', 'pynvml', 'flask', 'workers', 'api', 'stoker'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )

@@ -12,12 +12,12 @@ import redis
 from kombu.exceptions import OperationalError
 
 from config.settings import Settings
-from fleet.change import Change, Wish
+from fleet.load_request import Change, Wish
 from tasks.app import control_queue, key_prefix
 from tasks.lifecycle import load, ring, unload
-from tests.scheduler.house import House
+from tests.support.simulated_platform import House
 from tests.tasks.sample import assert_is_the_sample
-from tests.tasks.test_bell import only_what_matters
+from tests.tasks.test_wake_up import only_what_matters
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from backends.environment import Environment
 from workers.environments import manifest
-from workers.environments.claim import InstallError, claimed
+from workers.environments.lock import InstallError, claimed
 from workers.environments.machine import obstacles
-from workers.environments.making import Making
 from workers.environments.manifest import Manifest
-from workers.environments.order import Order
-from workers.environments.table import Environment
-from workers.environments.told import Story
+from workers.environments.pip_progress import Story
+from workers.environments.request import Order
+from workers.environments.steps import Making
 
 MIB = 1024 * 1024
 

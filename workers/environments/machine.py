@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from config.nvml import Driver, DriverError
-from workers.environments.table import Environment, Variant, Version
+from backends.environment import Environment, Variant, Version
+from workers.nvml import Driver, DriverError
 
 MACHINES = ("x86_64", "aarch64")
 COMPILERS = ("c++", "g++", "clang++")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from workers.environments.table import Environment
+from backends.environment import Environment
 
 FILE = "stoker.json"
 

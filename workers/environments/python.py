@@ -7,8 +7,9 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from backends.environment import Environment
 from workers.environments import manifest
-from workers.environments.table import OF_BACKEND, Environment
+from workers.environments.table import OF_BACKEND
 
 
 class EnvironmentMissing(LookupError):

@@ -1,0 +1,113 @@
+"""Who is asking: a tenant, by its API key, and how urgently.
+
+Two modes. With keys configured (the usual one) the key decides: `Authorization: Bearer KEY`, as OpenAI's SDK
+and Anthropic's newer ones send it, or `x-api-key: KEY`, as Anthropic's older ones do; both are taken
+everywhere. A differing `X-Tenant-ID` is refused, not followed. Without any key the platform is open:
+everybody may do everything, `X-Tenant-ID` picks a configured tenant (else it is `default`, one bucket for all
+invented names), and the API listens on the loopback interface only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from flask import g
+
+from api.auth.access import Access
+from api.errors import Forbidden, InvalidApiKey, InvalidRequest
+from config.errors import ConfigError
+from config.settings import BANDS, Settings, Tenant
+from config.tenants import DEFAULT, Tenants
+
+USUAL_BAND = "normal"
+
+
+class Headers(Protocol):
+    """Header fields by name, in any case of letters."""
+
+    def get(self, name: str, /) -> str | None:
+        """The field's value; None when there is no such field."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The tenant that asks, and the priority band its requests get."""
+
+    tenant: Tenant
+    band: str
+
+
+class Doorman:
+    """Finds the caller of a request. Raises `ConfigError` when the platform would be open to the network."""
+
+    def __init__(self, settings: Settings, tenants: Tenants) -> None:
+        self._tenants = tenants
+        self.open = not tenants.any_keys
+        if self.open and not is_loopback(settings.api.host):
+            raise ConfigError(
+                f"api.host is {settings.api.host} but no tenant has an API key: set one,"
+                " or listen on 127.0.0.1"
+            )
+
+    def identify(self, headers: Headers, access: Access) -> Caller:
+        """The caller.
+
+        Raises `InvalidApiKey` (401), `Forbidden` (403: tenant_mismatch, admin_required) and `InvalidRequest`
+        (400) for a priority that is none.
+        """
+        tenant = self._open_tenant(headers) if self.open else self._keyed_tenant(headers)
+        if access is Access.ADMIN and not (tenant.admin or self.open):
+            raise Forbidden("this needs an administrator's key")
+        return Caller(tenant, band_of(headers.get("X-Priority"), tenant))
+
+    def _open_tenant(self, headers: Headers) -> Tenant:
+        named = self._tenants.by_name(headers.get("X-Tenant-ID") or DEFAULT)
+        return named or self._tenants.by_name(DEFAULT) or Tenant(DEFAULT)
+
+    def _keyed_tenant(self, headers: Headers) -> Tenant:
+        key = key_of(headers)
+        if key is None:
+            raise InvalidApiKey("no API key: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")
+        tenant = self._tenants.by_key(key)
+        if tenant is None:
+            raise InvalidApiKey("this API key is not known")
+        claimed = headers.get("X-Tenant-ID")
+        if claimed is not None and claimed != tenant.name:
+            raise Forbidden(
+                "X-Tenant-ID is not this key's tenant", code="tenant_mismatch", param="X-Tenant-ID"
+            )
+        return tenant
+
+
+def caller() -> Caller:
+    """The caller of the request that is answered now; `api.request_hooks` found it."""
+    return cast(Caller, g.caller)
+
+
+def key_of(headers: Headers) -> str | None:
+    """The API key of a request, in clear; None when it brings none."""
+    scheme, _, key = (headers.get("Authorization") or "").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    return headers.get("x-api-key") or None
+
+
+def band_of(asked: str | None, tenant: Tenant) -> str:
+    """The band for `X-Priority`, never more urgent than the tenant may ask for. Raises `InvalidRequest`."""
+    band = USUAL_BAND if asked is None else asked.strip().lower()
+    if band not in BANDS:
+        raise InvalidRequest(f"X-Priority must be one of {', '.join(BANDS)}", param="X-Priority")
+    return BANDS[max(BANDS.index(band), BANDS.index(tenant.max_priority))]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listening address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,186 @@
+"""Models, operations and memory as administrators see them (Runtime Admin API). Rows in, plain JSON out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from api.capabilities import modalities, multi_turn, thinking_modes
+from backends.catalogue import BACKENDS, shown_options
+from config.settings import Settings
+from fleet.estimate import estimate
+from fleet.memory import Gpu
+from fleet.model_row import ModelRow
+from fleet.operation import Operation
+from fleet.state_changes import StateChange
+from fleet.states import ModelState
+from fleet.worker_row import WorkerRow
+
+Json = dict[str, Any]
+
+COMMON = (
+    "model_path",
+    "backend",
+    "device",
+    "prompt_format",
+    "enabled",
+    "replicas",
+    "replica_max",
+    "target_inflight",
+    "load_timeout_s",
+)
+"""The fields of a definition that all backends have."""
+
+
+def show_model(row: ModelRow, settings: Settings) -> Json:
+    """A row of `GET /v1/admin/models`."""
+    model = row.definition
+    backend = BACKENDS[model.backend]
+    return {
+        **_heading(row),
+        "resolved_backend": model.backend,
+        "configured_enabled": model.enabled,
+        "replicas": row.replicas,
+        "replica_max": model.replica_max,
+        "loaded_replicas": row.loaded_replicas,
+        "inflight_requests": row.inflight,
+        "queue_depth": row.queue_depth,
+        "runtime_inflight": row.running,
+        "last_error": row.last_error,
+        "last_error_code": row.code,
+        "operation_id": row.operation_id,
+        "loaded_at": row.loaded_at,
+        **_weight(row, settings),
+        "load_constraints": backend.load_constraints,
+        "load_recommendations": backend.recommendations,
+        "load_override": dict(row.active_override),
+        "capabilities": {
+            "modalities": list(modalities(model)),
+            "multi_turn": multi_turn(model),
+            "thinking_modes": list(thinking_modes(model)),
+        },
+        "definition": _definition(row),
+    }
+
+
+def _heading(row: ModelRow) -> Json:
+    loaded = row.state is ModelState.LOADED
+    return {"name": row.name, "runtime_state": str(row.state), "is_loaded": loaded}
+
+
+def _weight(row: ModelRow, settings: Settings) -> Json:
+    """What a replica carries, and what the model weighs."""
+    known = estimate(row)
+    configured = row.definition.target_inflight
+    return {
+        "configured_target_inflight": configured,
+        # what the engines said they take; before there are any, what a worker has threads for
+        "effective_target_inflight": row.slots or min(configured, settings.worker.threads),
+        "vram_estimate_mib": known.mib,
+        "vram_estimate_replica_count": known.replicas,
+        "vram_estimate_source": known.source,
+    }
+
+
+def _definition(row: ModelRow) -> Json:
+    common = {name: getattr(row.definition, name) for name in COMMON}
+    return {**common, **shown_options(row.definition)}
+
+
+def show_operation(operation: Operation) -> Json:
+    """A load or unload."""
+    return {
+        "id": operation.id,
+        "object": "operation",
+        "kind": operation.kind,
+        "model": operation.model,
+        "status": str(operation.status),
+        "stage": operation.stage,
+        "progress": operation.progress,
+        "eta_s": None if operation.eta_s is None else round(operation.eta_s, 1),
+        "result": _result(operation),
+        "error": operation.error,
+        "error_code": operation.code,
+        "evicts": operation.evicts,
+        "created_at": operation.created_at,
+        "finished_at": operation.finished_at,
+    }
+
+
+def _result(operation: Operation) -> Json | None:
+    if operation.duration_s is None or operation.code is not None:
+        return None
+    return {
+        "replicas": operation.replicas,
+        "memory_mib": operation.memory_mib,
+        "context_tokens": operation.context_tokens,
+        "duration_ms": round(operation.duration_s * 1000),
+    }
+
+
+def show_change(change: StateChange) -> Json:
+    """One change of a model's state."""
+    return {
+        "type": "state",
+        "id": change.id,
+        "model": change.model,
+        "from": str(change.was),
+        "to": str(change.state),
+        "at": change.at,
+        "operation_id": change.operation,
+        "code": change.code,
+        "message": change.message,
+    }
+
+
+def show_memory(rows: Sequence[ModelRow], workers: Sequence[WorkerRow], settings: Settings) -> Json:
+    """The body of `GET /v1/admin/gpu-memory`."""
+    return {
+        "gpus": _gpus(workers),
+        "workers": [
+            {
+                "name": worker.name,
+                "device": worker.device,
+                "total_mib": worker.memory.total_mib if worker.memory else None,
+                "free_mib": worker.memory.free_mib if worker.memory else None,
+                "promised_mib": worker.promised_mib,
+            }
+            for worker in workers
+        ],
+        "models": [{**_heading(row), **_weight(row, settings)} for row in rows],
+        "error": _why_not_all(workers),
+    }
+
+
+def _gpus(workers: Sequence[WorkerRow]) -> list[Json]:
+    """Each GPU once, though several workers may see it."""
+    seen: dict[str, tuple[Gpu, list[str]]] = {}
+    for worker in workers:
+        for gpu in worker.memory.gpus if worker.memory else ():
+            seen.setdefault(gpu.uuid, (gpu, []))[1].append(worker.name)
+    return [
+        {
+            "index": gpu.index,
+            "name": gpu.name,
+            "uuid": gpu.uuid,
+            "used_mib": gpu.used_mib,
+            "total_mib": gpu.total_mib,
+            "used_over_total": f"{gpu.used_mib}MiB / {gpu.total_mib}MiB",
+            "workers": names,
+        }
+        for gpu, names in seen.values()
+    ]
+
+
+def _why_not_all(workers: Sequence[WorkerRow]) -> str | None:
+    """Why GPUs are missing in the list, if they are."""
+    if not workers:
+        return "no worker is running; start one with `stoker worker`"
+    troubles = {
+        worker.name: worker.memory.error for worker in workers if worker.memory and worker.memory.error
+    }
+    if troubles:
+        return "; ".join(f"{name}: {trouble}" for name, trouble in troubles.items())
+    if all(worker.memory is None for worker in workers):
+        return "no worker has read its device yet; ask again in a few seconds"
+    return None if _gpus(workers) else "no worker has a GPU: all run on the CPU, as CUDA_VISIBLE_DEVICES says"

@@ -1,0 +1,107 @@
+"""The rooms below, as the API uses them: made in one place, kept in `app.extensions["stoker"]`.
+
+Nothing connects and no thread starts before `start`, which the first request calls in each process: gunicorn
+forks, and neither a connection nor a thread lives through that.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import cast
+
+from flask import current_app
+
+from api.auth.authenticator import Doorman
+from api.redis_probe import Probe
+from api.shutdown import Life
+from api.streaming.disconnect_watcher import Hangups
+from config.settings import Settings
+from config.tenants import Tenants
+from fleet.fleet import Fleet
+from fleet.state_changes import Changes
+from governance.audit import Audit
+from scheduler.ledger import Ledger
+from scheduler.reaper import Reaper
+from scheduler.redis_clients import blocking, commands
+from streams.subscriber import Inbox
+
+EXTENSION = "stoker"
+
+
+class Seats:
+    """The threads that may wait for a model; the others stay free for what answers at once (/health)."""
+
+    def __init__(self, threads: int) -> None:
+        self.count = max(1, threads - max(2, threads // 16))
+        self._free = threading.BoundedSemaphore(self.count)
+
+    def take(self) -> bool:
+        """Take one; False when there is none."""
+        return self._free.acquire(blocking=False)
+
+    def give_back(self) -> None:
+        """Give one back."""
+        self._free.release()
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """What a request may use."""
+
+    settings: Settings
+    doorman: Doorman
+    ledger: Ledger
+    fleet: Fleet
+    changes: Changes
+    inbox: Inbox
+    reaper: Reaper
+    audit: Audit
+    probe: Probe
+    hangups: Hangups
+    seats: Seats
+    life: Life = field(default_factory=Life)
+    began_at: float = field(default_factory=time.monotonic)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _started: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Begin to listen and to reap in this process. Only the first call does anything."""
+        if self._started.is_set():
+            return
+        with self._lock:
+            if not self._started.is_set():
+                self.inbox.start()
+                self.reaper.start()
+                self._started.set()
+
+    def stop(self) -> None:
+        """End what `start` began."""
+        if self._started.is_set():
+            self.inbox.stop()
+            self.reaper.stop()
+
+
+def open_rooms(settings: Settings) -> Rooms:
+    """Make the rooms. Raises `ConfigError` when the platform would be open to the network."""
+    client = commands(settings)
+    ledger = Ledger(client, settings)
+    return Rooms(
+        settings=settings,
+        doorman=Doorman(settings, Tenants(settings)),
+        ledger=ledger,
+        fleet=Fleet(client, settings),
+        changes=Changes(client, settings.redis.prefix),
+        inbox=Inbox(client, blocking(settings), settings.redis.prefix),
+        reaper=Reaper(ledger),
+        audit=Audit(client, settings.redis.prefix),
+        probe=Probe(settings),
+        hangups=Hangups(),
+        seats=Seats(settings.api.threads),
+    )
+
+
+def rooms() -> Rooms:
+    """The rooms of the app that answers now."""
+    return cast(Rooms, current_app.extensions[EXTENSION])

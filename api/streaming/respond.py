@@ -1,0 +1,110 @@
+"""Answers a request for a generation: streamed, in one piece, or at once and to be fetched later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from flask import Response, request
+
+from api import capabilities
+from api.admission import Admitted, admit
+from api.auth.authenticator import caller
+from api.dialects.base import Dialect, ParsedRequest, Rendering
+from api.dialects.items import verdict
+from api.errors import ServerBusy, failure
+from api.services import Rooms, rooms
+from api.streaming import sse
+from api.streaming.chunked_writer import Outlet
+from api.streaming.response_log import said
+from api.streaming.response_stream import ClientGone, Relay
+from streams.events import End
+from streams.subscriber import Tail
+
+CLIENT_GONE = 499
+"""What nginx logs for a client that closed the request; nobody is there to read it."""
+
+
+def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
+    """Parse, let into line, answer. Raises `StokerError` for whatever ends without an answer."""
+    here = rooms()
+    parsed = dialect.parse(body)
+    capabilities.check(here.fleet.definition(parsed.generation.model), parsed)
+    here.start()
+    if not parsed.waits:
+        admitted = admit(here, dialect, parsed, caller(), request)
+        events = said(here, admitted.head.id) if admitted.replayed else []
+        return json_response(dialect.answer(admitted.head, events, "queued"))
+    take_seat(here)
+    try:
+        admitted = admit(here, dialect, parsed, caller(), request)
+    except BaseException:
+        here.seats.give_back()
+        raise
+    relay = _relay_of(here, admitted, parsed)
+    if parsed.stream:
+        return stream_response(relay, dialect.rendering(admitted.head))
+    return _whole(dialect, admitted, relay)
+
+
+def _relay_of(here: Rooms, admitted: Admitted, parsed: ParsedRequest) -> Relay:
+    """A relay; what its client leaves is cancelled, if it was that client who began it in the foreground."""
+    assert admitted.tail is not None  # noqa: S101 - who waits has a tail
+    id, tenant = admitted.head.id, caller().tenant.name
+    keep = parsed.background or admitted.replayed
+    cancel = None if keep else lambda: here.ledger.cancel(id, tenant)
+    return relay_for(here, admitted.tail, cancel)
+
+
+def relay_for(here: Rooms, tail: Tail, on_abandon: Callable[[], object] | None = None) -> Relay:
+    """A relay for the client of this request, who has taken a seat and leaves it when the relay is closed."""
+    give_back = here.seats.give_back
+    relay = Relay(tail, here.settings, on_abandon=on_abandon, on_close=give_back)
+    relay.watch(here.hangups, request.environ.get("gunicorn.socket"))
+    return relay
+
+
+def _whole(dialect: Dialect, admitted: Admitted, relay: Relay) -> Response:
+    try:
+        events = relay.collect()
+    except ClientGone:
+        return Response(status=CLIENT_GONE)
+    finally:
+        relay.close()
+    end = events[-1]
+    assert isinstance(end, End)  # noqa: S101 - collect returns no sooner
+    if verdict(end) == "failed" or (verdict(end) == "cancelled" and not dialect.SHOWS_CANCELLED):
+        raise failure(end)
+    return json_response(dialect.answer(admitted.head, events), headers=measurements(end))
+
+
+def take_seat(here: Rooms) -> None:
+    """Take the right to wait. Raises `ServerBusy` when everybody who may wait does."""
+    if not here.seats.take():
+        raise ServerBusy("all threads of this server are waiting for models", retry_after_s=2)
+
+
+def stream_response(relay: Relay, rendering: Rendering, after: int = -1) -> Response:
+    """Server-sent events, those after that `sequence_number`. The relay is closed with the response."""
+    events = relay.stream(rendering, after, Outlet.of(request.environ))
+    response = Response(events, headers=sse.HEADERS)
+    # beside the generator's own `finally`: one that never began to run has none
+    response.call_on_close(relay.close)
+    return response
+
+
+def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer."""
+    return Response(orjson.dumps(body), status, headers, content_type="application/json")
+
+
+def measurements(end: End) -> dict[str, str]:
+    """What an answer cost, as headers: milliseconds, and how much of the prompt was not computed again."""
+    reused = end.usage.cached_tokens if end.usage else 0
+    return {
+        "X-Queue-Wait-Ms": str(end.queue_ms),
+        "X-GPU-Time-Ms": str(end.run_ms),
+        "X-Cache-Hit": "true" if reused else "false",
+        "X-Cache-Tokens-Reused": str(reused),
+    }

@@ -1,0 +1,114 @@
+"""What a runtime is: the protocol that each backend's adapter fulfils, and nothing shared beyond it.
+
+A `Runtime` starts engines; an `Engine` is one loaded replica: a process of its own that answers many requests
+at once. `tests/backends/contract.py` is the behaviour every adapter is held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from config.settings import ModelDefinition
+from streams.events import Delta, Usage
+from tasks.generation import Generation
+from workers.engine_process.errors import EngineError, Exit
+
+Emit = Callable[[Delta], None]
+"""Takes one delta of a running generation; never blocks on the network, may be called from any thread."""
+
+Progress = Callable[[float, str], None]
+"""Takes how much of a load is done (0 to 1) and the stage in a few words."""
+
+
+class LoadError(EngineError):
+    """Raised when an engine does not come up (codes: load_failed, load_timeout, load_cancelled)."""
+
+
+class GenerationError(EngineError):
+    """Raised when one generation fails and the engine lives on.
+
+    Codes: invalid_prompt, context_length_exceeded, unsupported_parameter, engine_error, engine_stalled,
+    remote_not_allowed, remote_rate_limited, remote_unavailable.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How a generation ended in the engine, and what it used.
+
+    `reason` is stop, length, tool_calls, content_filter or cancelled.
+    """
+
+    reason: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """All an adapter needs to start one engine.
+
+    `slots` is how many requests it must take at once, `directory` a folder of its own for logs and sockets,
+    `on_exit` is called once, from any thread, when the process of an engine that `start` returned is gone,
+    asked for or not. When `start` raises, the process is gone already and nobody is called. `on_process` is
+    told the engine's process (it leads a group) as soon as there is one. `environments` is the folder of the
+    runtimes' environments (see `workers.environments`).
+    """
+
+    model: ModelDefinition
+    replica: str
+    slots: int
+    directory: Path
+    environments: Path
+    progress: Progress
+    on_exit: Callable[[Exit], None]
+    on_process: Callable[[int], None] = lambda _pid: None
+
+
+class Engine(Protocol):
+    """One loaded replica."""
+
+    slots: int
+    """Requests it takes at once; may be fewer than the launch asked for, never more."""
+
+    pid: int | None
+    """The process that runs the model, which leads a group; None when it runs on somebody else's machine."""
+
+    def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
+        """Run one generation to its end in the calling thread.
+
+        Raises `GenerationError` or `EngineLost`; returns a `Finish` with reason `cancelled` after `cancel`.
+        """
+        ...
+
+    def cancel(self, id: str) -> None:
+        """Make the generation end soon (within a second the slot is free). Unknown ids are ignored."""
+        ...
+
+    def stop(self, timeout_s: float) -> None:
+        """End the process (SIGTERM to its group, SIGKILL after the timeout) and wait for it. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """What an `Engine` may be beside: one that knows the context in force, whatever was asked for."""
+
+    context: int | None
+    """Tokens that one request may have, prompt and answer together; None where it does not say."""
+
+
+class Runtime(Protocol):
+    """One backend."""
+
+    name: str
+
+    def start(self, launch: Launch) -> Engine:
+        """Start an engine and return when it can answer, reporting progress. Raises `LoadError`."""
+        ...
+
+    def cancel_start(self, replica: str) -> None:
+        """Make a `start` of that replica that is under way end with `LoadError` (load_cancelled)."""
+        ...

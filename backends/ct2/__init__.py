@@ -1,0 +1,1 @@
+"""CTranslate2: converted generators and translators."""

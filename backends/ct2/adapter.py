@@ -1,0 +1,99 @@
+"""CTranslate2: converted generators and translators, in an engine host of ours (`backends/ct2/engine/main.py`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from backends.base import GenerationError, Launch, LoadError
+from backends.shared.chat_request import chat_body
+from backends.shared.libraries import library_path, python_of
+from backends.shared.pipe_engine import PipeEngine
+from backends.shared.pipe_start import Host, begin, body_of
+from backends.shared.start import Starts
+from backends.shared.translation import UNKNOWN_SOURCE
+from config.settings import ROOT, ModelDefinition
+from tasks.generation import Generation
+from workers.device import device
+
+PREFIX = "ct2_"
+DEFAULTS = {
+    "task": "generate",
+    "compute_type": "default",
+    "n_ctx": None,
+    "threads": None,
+    "beam_size": 1,
+    "source_lang_code": None,
+    "target_lang_code": None,
+}
+LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
+
+
+class Ct2Adapter:
+    """Fulfils `Runtime`."""
+
+    name = "ct2"
+
+    def __init__(self) -> None:
+        self._starts = Starts()
+
+    def start(self, launch: Launch) -> PipeEngine:
+        """See `Runtime.start`."""
+        with self._starts.of(launch) as start:
+            options = _options(launch.model, launch.slots)
+            configured = launch.model.options.get("ct2_python")
+            otherwise = ", or set ct2_python to one that has it"
+            python = python_of(launch.environments, self.name, configured, otherwise=otherwise)
+            translates = options["task"] == "translate"
+            body = _text if translates else body_of(chat_body, launch.model.prompt_format)
+            return begin(start, Host([str(python)], "ct2", options, _environment(python), body))
+
+    def cancel_start(self, replica: str) -> None:
+        """See `Runtime.cancel_start`."""
+        self._starts.cancel(replica)
+
+
+def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
+    """What the host is told. Raises `LoadError`."""
+    if model.model_path is None:
+        raise LoadError("load_failed", "set model_path to the folder of a converted model")
+    folder = ROOT / model.model_path
+    if not folder.is_dir():
+        raise LoadError("load_failed", f"there is no folder {folder}: correct model_path")
+    on_cpu = model.device == "cpu" or (model.device == "auto" and device() == "cpu")
+    return {
+        **{name: model.options.get(PREFIX + name, default) for name, default in DEFAULTS.items()},
+        "model": str(folder),
+        "slots": slots,
+        "device": "cpu" if on_cpu else "cuda",
+        "prompt_format": model.prompt_format,
+    }
+
+
+def _environment(python: Path) -> dict[str, str]:
+    """Where the library finds NVIDIA's, if they are installed beside it: it asks for them by name alone."""
+    return library_path(*sorted(python.parent.parent.glob(LIBRARIES)))
+
+
+def _text(generation: Generation) -> bytes:
+    """What a translator is sent: one text, its language and the other. Raises `GenerationError`."""
+    messages, sampling = generation.messages, generation.sampling
+    if len(messages) != 1 or messages[0].role != "user" or generation.tools or messages[0].images:
+        raise GenerationError(
+            "invalid_prompt", "a translator takes one user message of text, and nothing else"
+        )
+    source = generation.source_lang_code
+    request: dict[str, Any] = {
+        "text": messages[0].content,
+        "source": None if source in UNKNOWN_SOURCE else source,
+        "target": generation.target_lang_code,
+        "stop": sampling.stop,
+    }
+    if sampling.max_tokens is not None:
+        request["max_tokens"] = sampling.max_tokens
+    return orjson.dumps(request)
+
+
+ADAPTER = Ct2Adapter

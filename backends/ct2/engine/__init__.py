@@ -1,0 +1,1 @@
+"""What runs in the engine process of ct2."""

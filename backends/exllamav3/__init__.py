@@ -1,0 +1,1 @@
+"""ExLlamaV3: EXL3 models on NVIDIA GPUs."""

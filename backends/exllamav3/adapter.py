@@ -1,0 +1,121 @@
+"""ExLlamaV3: EXL3 models on NVIDIA GPUs, in an engine host of ours (`backends/exllamav3/engine/main.py`).
+
+It is published as source and compiles its kernels when it is first imported. The installation of its
+environment does that; with a Python of the operator's own the engine may, so what a compiler wants to know
+goes along.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from backends.base import Launch, LoadError
+from backends.shared.chat_request import chat_body
+from backends.shared.libraries import python_of
+from backends.shared.pipe_engine import PipeEngine
+from backends.shared.pipe_start import Host, begin, body_of
+from backends.shared.start import Starts
+from config.settings import ROOT, ModelDefinition
+from workers.environments.machine import cuda_home
+
+PREFIX = "exllama_"
+EXTENSION = "exllamav3_ext"
+INHERITED = ("CC", "CXX", "CUDAHOSTCXX", "MAX_JOBS", "XDG_CACHE_HOME")
+INHERITED_PREFIXES = ("TORCH_", "TRITON_", "PYTORCH_", "EXL3_", "EXLLAMA_")
+FOREIGN = ("awq", "gptq", "bitsandbytes", "hqq", "aqlm")
+"""Ways to quantise (`quant_method` in config.json) that it does not read."""
+
+
+class Exllamav3Adapter:
+    """Fulfils `Runtime`."""
+
+    name = "exllamav3"
+
+    def __init__(self) -> None:
+        self._starts = Starts()
+
+    def start(self, launch: Launch) -> PipeEngine:
+        """See `Runtime.start`."""
+        with self._starts.of(launch) as start:
+            model = launch.model
+            options = host_options(model, launch.slots)
+            python = python_of(launch.environments, self.name, model.options.get(f"{PREFIX}python"))
+            options["compiled"] = _compiled(python)
+            body = body_of(chat_body, model.prompt_format)
+            return begin(start, Host([str(python)], self.name, options, _environment(python), body))
+
+    def cancel_start(self, replica: str) -> None:
+        """See `Runtime.cancel_start`."""
+        self._starts.cancel(replica)
+
+
+def host_options(model: ModelDefinition, slots: int) -> dict[str, Any]:
+    """What the host is told, as JSON values. Raises `LoadError` (load_failed)."""
+    if model.device == "cpu":
+        raise _refused("ExLlamaV3 runs on NVIDIA GPUs only: set device to cuda, or use another backend")
+    given = {name.removeprefix(PREFIX): value for name, value in model.options.items()}
+    k_bits, v_bits = _bits(given)
+    return {
+        "model": str(_folder(model)),
+        "prompt_format": model.prompt_format,
+        "slots": slots,
+        "cache_size": given.get("cache_size", 8192),
+        "max_rq_tokens": given.get("max_rq_tokens"),
+        "k_bits": k_bits,
+        "v_bits": v_bits,
+        "image_input": given.get("image_input", False),
+        "warm_up": given.get("warm_up", True),
+    }
+
+
+def _bits(given: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Bits of the cached keys and values, in whichever of its two forms; None is fp16."""
+    if given.get("cache_quant") is None:
+        return given.get("cache_k_bits"), given.get("cache_v_bits")
+    k_bits, _, v_bits = given["cache_quant"].partition(",")
+    return int(k_bits), int(v_bits or k_bits)
+
+
+def _folder(model: ModelDefinition) -> Path:
+    """The model's folder, of which its config.json says that it can be tried. Raises `LoadError`."""
+    if model.model_path is None:
+        raise _refused("set model_path to the folder of an EXL3 model")
+    folder = ROOT / Path(model.model_path).expanduser()
+    if not folder.exists():
+        raise _refused(f"{folder} does not exist: put the folder there, or correct model_path")
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        method = (config.get("quantization_config") or {}).get("quant_method")
+    except (OSError, ValueError, AttributeError) as error:
+        raise _refused(
+            f"{folder} is not the folder of a model with its config.json: correct model_path"
+        ) from error
+    if method in FOREIGN:
+        raise _refused(f"{folder} is quantised as {method}, which ExLlamaV3 does not read: use its EXL3 form")
+    return folder
+
+
+def _compiled(python: Path) -> str | None:
+    """The folder with what was compiled when the interpreter's environment was made, if it was."""
+    folder = python.parent.parent / "extensions" / EXTENSION
+    return str(folder) if (folder / f"{EXTENSION}.so").is_file() else None
+
+
+def _environment(python: Path) -> dict[str, str]:
+    """For the compiler: its settings, where CUDA is, and the ninja that lies beside the interpreter."""
+    names = (name for name in os.environ if name in INHERITED or name.startswith(INHERITED_PREFIXES))
+    environment = {name: os.environ[name] for name in names}
+    environment["PATH"] = os.pathsep.join([str(python.parent), *os.get_exec_path()])
+    if (home := cuda_home()) is not None:
+        environment["CUDA_HOME"] = str(home)
+    return environment
+
+
+def _refused(sentence: str) -> LoadError:
+    return LoadError("load_failed", sentence)
+
+
+ADAPTER = Exllamav3Adapter

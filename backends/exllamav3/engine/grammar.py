@@ -1,0 +1,56 @@
+"""The grammar of an answer that has to be a tool call, in the Lark dialect of llguidance.
+
+A model marks its calls with tokens of their own. llguidance takes such a token by its number, never by its
+letters (github.com/guidance-ai/llguidance, docs/syntax.md); a marker that is no token is matched as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...shared.engine.syntax import Syntax
+
+TokenOf = Callable[[str], int | None]
+"""The number of a token by its text, None when there is none."""
+
+
+def call_grammar(
+    tools: Sequence[Mapping[str, Any]], syntax: Syntax, token_of: TokenOf, *, thinking: bool
+) -> str | None:
+    """One call of one of these functions, after reasoning if the model reasons.
+
+    `thinking` says that the prompt has opened the reasoning. None when calls of this syntax cannot be forced.
+    """
+    if syntax.forced is None:
+        return None
+    before, between, behind = (_literal(part, syntax, token_of) for part in syntax.forced)
+    rules = [f"start: {_thought(syntax, token_of, thinking)} call"]
+    rules.append(f"call: {before} ({' | '.join(f'f{i}' for i in range(len(tools)))}) {behind}")
+    for i, tool in enumerate(tools):
+        function = tool["function"]
+        name = json.dumps(json.dumps(function["name"])[1:-1])
+        rules.append(f"f{i}: {name} {between} a{i}")
+        rules.append(f"a{i}: %json {json.dumps(function['parameters'])}")
+    return "\n".join(rules)
+
+
+def _thought(syntax: Syntax, token_of: TokenOf, thinking: bool) -> str:
+    """What may stand before the call, or must where reasoning has begun."""
+    if syntax.thought is None or syntax.answer is None:
+        return ""
+    opened, closed = (_literal(marker, syntax, token_of) for marker in (syntax.thought, syntax.answer))
+    rest = f"/(?s:.*)/ {closed} /\\s*/"
+    return rest if thinking else f"({opened} {rest})?"
+
+
+def _literal(text: str, syntax: Syntax, token_of: TokenOf) -> str:
+    """A text as the grammar says it."""
+    markers = "|".join(re.escape(marker) for marker in syntax.markers)
+    said = []
+    for part in filter(None, re.split(f"({markers})", text)):
+        quoted, token = json.dumps(part, ensure_ascii=False), token_of(part)
+        said.append(quoted if token is None else f"(<[{token}]> | {quoted})")
+    return " ".join(said)

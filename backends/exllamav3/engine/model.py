@@ -1,0 +1,122 @@
+"""A model as ExLlamaV3 loads it: weights, cache, tokenizer, and the generator that runs it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...shared.engine.chat_template import beside
+from ...shared.engine.syntax import syntax_of
+from .images import Images
+from .library import LoadFailed
+
+PAGE = 256  # tokens; the cache is given out in these
+CHUNK = 2048  # tokens of a prompt that are read in one pass
+MOST_ROUND = 2048
+IMPORTED, LOADED = 0.1, 0.9  # of the progress
+NO_ROOM = (
+    "the GPU has not enough memory for the model and its cache: free some of it, make exllama_cache_size "
+    "smaller, or quantise the cache"
+)
+
+Progress = Callable[[float, str], None]
+
+
+class Model:
+    """Loaded and tried. `context` is what one request may have, prompt and answer; `round_tokens` what one
+    reserves of the cache at a time: when that is used up it gives way to who waits, and goes on.
+
+    Raises `LoadFailed`.
+    """
+
+    def __init__(self, library: Any, options: dict[str, Any], progress: Progress) -> None:
+        self.library = library
+        folder = Path(options["model"])
+        try:
+            self._load(folder, options, progress)
+        except LoadFailed:
+            raise
+        except Exception as error:  # whatever it is, the worker has to hear of it
+            raise LoadFailed(_sentence(error)) from error
+        self.template = beside(folder)
+        self.syntax = syntax_of(options["prompt_format"], self.template.source)
+        self.context: int = min(options["cache_size"], self.config.max_position_embeddings or sys.maxsize)
+        self.slots: int = self.generator.max_batch_size
+        share = options["cache_size"] // (2 * self.slots) // PAGE * PAGE
+        self.round_tokens: int = options["max_rq_tokens"] or max(PAGE, min(share, MOST_ROUND))
+
+    def _load(self, folder: Path, options: dict[str, Any], progress: Progress) -> None:
+        lib, slots = self.library, options["slots"]
+        self.config = lib.Config.from_directory(str(folder))
+        model = lib.Model.from_config(self.config)
+        parts = [model]
+        if options["image_input"]:
+            if "vision" not in self.config.model_classes:
+                raise LoadFailed("this model has no part for images: set exllama_image_input to false")
+            parts.insert(0, lib.Model.from_config(self.config, component="vision"))
+        cache = lib.Cache(
+            model, max_num_tokens=options["cache_size"], max_batch_size=slots, **_kind_of_cache(lib, options)
+        )
+        tell = _Steps(progress, sum(len(part.modules) for part in parts), IMPORTED, LOADED, "loading weights")
+        for part in parts:  # over all visible GPUs, if one is too small
+            part.load(max_chunk_size=CHUNK, callback=tell)
+            tell.next_part()
+        self.tokenizer = lib.Tokenizer.from_config(self.config)
+        if options["warm_up"]:
+            _warm_up(model, cache, slots, progress)
+        self.generator = lib.Generator(
+            model, cache, self.tokenizer, max_batch_size=slots, max_chunk_size=CHUNK
+        )
+        self.images = Images(parts[0], self.tokenizer) if options["image_input"] else None
+
+
+class _Steps:
+    """Turns steps done into progress between two bounds; takes the library's callbacks."""
+
+    def __init__(self, progress: Progress, total: int, begin: float, end: float, stage: str) -> None:
+        self._progress = progress
+        self._total = max(1, total)
+        self._begin, self._end = begin, end
+        self._stage = stage
+        self._before = self._last = 0
+
+    def __call__(self, done: int, of: int) -> None:
+        share = (self._before + done) / max(self._total, self._before + of)
+        self._progress(self._begin + (self._end - self._begin) * share, self._stage)
+        self._last = done
+
+    def next_part(self) -> None:
+        """What follows counts from here."""
+        self._before, self._last = self._before + self._last, 0
+
+
+def _kind_of_cache(lib: Any, options: dict[str, Any]) -> dict[str, Any]:
+    k_bits, v_bits = options["k_bits"], options["v_bits"]
+    if k_bits is None:
+        return {"layer_type": lib.CacheLayer_fp16}
+    return {"layer_type": lib.CacheLayer_quant, "k_bits": k_bits, "v_bits": v_bits}
+
+
+def _warm_up(model: Any, cache: Any, slots: int, progress: Progress) -> None:
+    """Let its kernels be compiled and tuned now, not while clients wait. Raises `LoadFailed`."""
+    tell = _Steps(progress, 1, LOADED, 1.0, "warming up")
+    failed = model.warmup(cache, max_chunk_size=CHUNK, max_batch_size=min(slots, 8), callback=tell)
+    if failed:
+        raise LoadFailed(
+            f"the model is loaded, and fails when it is tried ({failed[0]}): make exllama_cache_size smaller "
+            "if its memory is short, or set exllama_warm_up to false to load it untried"
+        )
+
+
+def _sentence(error: Exception) -> str:
+    said = str(error)
+    if type(error).__name__ == "OutOfMemoryError" or "Insufficient VRAM" in said or "out of memory" in said:
+        return NO_ROOM
+    if "Unknown architecture" in said:
+        architecture = said.removeprefix("Unknown architecture ").partition(" ")[0]
+        return f"ExLlamaV3 does not know the architecture {architecture}: use another backend for this model"
+    if "No tensors found" in said:
+        return "the weights are in no form that ExLlamaV3 reads: use the model's EXL3 form"
+    return "ExLlamaV3 cannot load this model; its own words are in the engine's log"

@@ -1,0 +1,121 @@
+"""From the body of a chat completion to a job of ExLlamaV3's: tokens, sampling, and where it has to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...shared.engine.chat_template import PromptError
+from .filter import grammar_filter
+from .grammar import call_grammar
+from .images import ImageError
+from .model import Model
+
+SAMPLED = ("temperature", "top_p", "top_k", "min_p")
+USUAL = {"temperature": 0.8, "min_p": 0.08}
+"""Where neither the request nor the model's generation_config.json says how: as `DefaultSampler` has it."""
+
+LEAST = 1e-6
+"""Of temperature and top_p: what is less takes the best token, and is nothing that single precision can be
+divided by."""
+
+
+class RefusedError(Exception):
+    """Raised when a body cannot be answered; with the code and the sentence that its client gets."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, ready to be enqueued. `thinking` says that its prompt has opened the reasoning."""
+
+    job: Any
+    input_tokens: int
+    thinking: bool
+
+
+class Requests:
+    """Makes the jobs for one loaded model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        tokenizer = model.tokenizer
+        pieces = tokenizer.get_id_to_piece_list(True)
+        self._longest = max(1, *(len(piece.encode("utf-8", "replace")) for piece in pieces))  # in bytes
+        self._numbers: dict[str, int] = tokenizer.extended_piece_to_id
+        config = tokenizer.generation_config_dict
+        said = {name: config[name] for name in SAMPLED if config.get(name) is not None}
+        self._defaults: dict[str, Any] = said or USUAL
+        added = tokenizer.tokenizer.get_added_tokens_decoder().values()
+        hidden = {token.content for token in added if token.special}
+        self._shows_special = not hidden.isdisjoint(model.syntax.markers)
+
+    def request(self, body: dict[str, Any], number: int) -> Request:
+        """Raises `RefusedError`."""
+        prompt, embeddings = self._prompt(body)
+        model, thinking = self._model, self._opens_reasoning(prompt)
+        least = len(prompt.encode("utf-8", "replace")) // self._longest
+        if least > model.context - 2:  # to tell it apart into tokens would hold everybody up
+            raise self._too_long(f"at least {least}")
+        ids = model.tokenizer.encode(prompt, encode_special_tokens=True, embeddings=embeddings)
+        count = int(ids.shape[-1])
+        left = model.context - count - 1  # the generator keeps one token for itself
+        if left < 1:
+            raise self._too_long(count)
+        job = model.library.Job(
+            input_ids=ids,
+            max_new_tokens=min(body.get("max_tokens") or left, left),
+            sampler=self._sampler(body),
+            seed=body.get("seed"),
+            stop_conditions=list(model.config.eos_token_id_list),
+            decode_special_tokens=self._shows_special,
+            filters=self._filters(body, thinking),
+            embeddings=embeddings,
+            max_rq_tokens=model.round_tokens,
+            identifier=number,
+        )
+        return Request(job, count, thinking)
+
+    def _too_long(self, count: int | str) -> RefusedError:
+        sentence = f"the prompt has {count} tokens; {self._model.context - 2} fit"
+        return RefusedError("context_length_exceeded", sentence)
+
+    def _prompt(self, body: dict[str, Any]) -> tuple[str, list[Any]]:
+        embeddings: list[Any] = []
+        try:
+            if self._model.images is not None:
+                messages, embeddings = self._model.images.placed(body["messages"])
+                body = {**body, "messages": messages}
+            return self._model.template.render(body), embeddings
+        except ImageError as error:
+            raise RefusedError("invalid_prompt", str(error)) from error
+        except PromptError as error:
+            sentence = "the engine cannot make a prompt of these messages"
+            raise RefusedError("invalid_prompt", sentence) from error
+
+    def _opens_reasoning(self, prompt: str) -> bool:
+        syntax = self._model.syntax
+        end = prompt.rstrip().removesuffix(syntax.label).rstrip()
+        return syntax.thought is not None and end.endswith(syntax.thought)
+
+    def _sampler(self, body: dict[str, Any]) -> Any:
+        wishes = {**self._defaults, **{name: body[name] for name in SAMPLED if name in body}}
+        if min(wishes.get("temperature", 1), wishes.get("top_p", 1)) < LEAST:
+            return self._model.library.GreedySampler()
+        return self._model.library.ComboSampler(**wishes)
+
+    def _filters(self, body: dict[str, Any], thinking: bool) -> list[Any]:
+        if not body.get("tools") or body.get("tool_choice") != "required":
+            return []
+        model = self._model
+        grammar = call_grammar(body["tools"], model.syntax, self._numbers.get, thinking=thinking)
+        if grammar is None:
+            raise RefusedError("invalid_prompt", "this model cannot be made to call a tool")
+        try:
+            return [grammar_filter(model.library, model.tokenizer, grammar)]
+        except ValueError as error:
+            sentence = "the parameters of a tool are no schema that the engine can follow"
+            raise RefusedError("invalid_prompt", sentence) from error

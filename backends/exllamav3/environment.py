@@ -1,0 +1,28 @@
+"""The environment of `exllamav3`: its libraries and what a machine needs for them."""
+
+from __future__ import annotations
+
+from backends.environment import Environment, Variant
+
+ENVIRONMENT = Environment(
+    "exllamav3",
+    ("exllamav3",),
+    module="exllamav3",
+    dists=("exllamav3",),
+    check="exllamav3",
+    compiles_itself=True,
+    linux_only=True,
+    before_python=(3, 15),
+    variants=(
+        # it is content with CUDA 12.4; the torch that is locked wants a compiler of its own CUDA, 13
+        Variant(
+            "cuda",
+            "exllamav3/locks/cuda.txt",
+            "exllamav3",
+            space_mib=10_000,
+            minutes="5 to 20",
+            driver=(13, 0),
+            nvcc=(13, 0),
+        ),
+    ),
+)

@@ -1,0 +1,93 @@
+"""ExLlamaV3: EXL3 models in an engine process of ours, on a GPU."""
+
+from __future__ import annotations
+
+from backends.option import CACHE_BITS, Backend, Live, Option
+from backends.prompt_formats import GEMMA4, QWEN3
+
+CACHE_STEP = 256
+"""The cache is made of pages of so many tokens; its size is a multiple of that."""
+
+BITS = [2, 3, 4, 5, 6, 7, 8]
+PAIRS = ((None, None), (8, 8), (8, 4))
+
+_BITS = Live(
+    {
+        "kind": "integer_or_null",
+        "minimum": 2,
+        "maximum": 8,
+        "default": None,
+        "null_means": "fp16",
+        "allowed_values": BITS,
+    }
+)
+
+
+def _bits(name: str, what: str) -> Option:
+    about = f"bits of the cached {what}; null is fp16"
+    return Option(name, "integer", None, about, nullable=True, minimum=2, maximum=8, live=_BITS)
+
+
+BACKEND = Backend(
+    "exllamav3",
+    "exllama_",
+    thinking_formats=(GEMMA4, QWEN3),
+    groups=(("exllama_cache_quant",), ("exllama_cache_k_bits", "exllama_cache_v_bits")),
+    options=(
+        Option(
+            "exllama_cache_size",
+            "integer",
+            8192,
+            "tokens that the cache holds, of all requests together",
+            minimum=CACHE_STEP,
+            maximum=100_000_000 // CACHE_STEP * CACHE_STEP,
+            multiple=CACHE_STEP,
+            live=Live({"kind": "integer", "minimum": CACHE_STEP, "step": CACHE_STEP}, exact=True),
+        ),
+        Option(
+            "exllama_max_rq_tokens",
+            "integer",
+            None,
+            "tokens that one request reserves in the cache at a time; null: as many as let all slots run",
+            nullable=True,
+            minimum=1,
+            maximum=100_000_000,
+            live=Live({"kind": "integer", "minimum": 1, "step": 1}),
+        ),
+        _bits("exllama_cache_k_bits", "keys"),
+        _bits("exllama_cache_v_bits", "values"),
+        Option(
+            "exllama_cache_quant",
+            "string",
+            None,
+            "bits of the cache, for keys and values at once or apart; null is fp16",
+            nullable=True,
+            format=CACHE_BITS,
+            live=Live({"kind": "string_or_null", "format": CACHE_BITS}),
+        ),
+        Option("exllama_image_input", "boolean", False, "the model takes images"),
+        Option("exllama_warm_up", "boolean", True, "compile and tune the kernels when it is loaded"),
+        Option(
+            "exllama_python",
+            "string",
+            None,
+            "a Python that has ExLlamaV3; null is that of `stoker runtimes install exllamav3`",
+            nullable=True,
+            format="program",
+        ),
+    ),
+    recommendations={
+        "exllama_cache_bit_pairs": {
+            "kind": "pair_presets",
+            "fields": ["exllama_cache_k_bits", "exllama_cache_v_bits"],
+            "recommended_pairs": [
+                {
+                    "label": "fp16" if k is None else f"{k}/{v}",
+                    "exllama_cache_k_bits": k,
+                    "exllama_cache_v_bits": v,
+                }
+                for k, v in PAIRS
+            ],
+        }
+    },
+)

@@ -1,0 +1,38 @@
+"""llama.cpp's library in an engine process of ours, through llama-cpp-python.
+
+The host is in `backends/llama_cpp/engine/main.py`, the options in `llama_cpp_options`.
+"""
+
+from __future__ import annotations
+
+from backends.base import Launch
+from backends.llama_cpp.arguments import LlamaCppOptions
+from backends.shared.chat_request import llama_body
+from backends.shared.libraries import python_of
+from backends.shared.pipe_engine import PipeEngine
+from backends.shared.pipe_start import Host, begin, body_of
+from backends.shared.start import Starts
+
+
+class LlamaCppAdapter:
+    """Fulfils `Runtime`."""
+
+    name = "llama_cpp"
+
+    def __init__(self) -> None:
+        self._starts = Starts()
+
+    def start(self, launch: Launch) -> PipeEngine:
+        """See `Runtime.start`."""
+        with self._starts.of(launch) as start:
+            options = LlamaCppOptions.of(launch.model, launch.slots)
+            python = python_of(launch.environments, self.name, options.python)
+            body = body_of(llama_body, launch.model.prompt_format)
+            return begin(start, Host([str(python)], "llama_cpp", options.for_host(), body=body))
+
+    def cancel_start(self, replica: str) -> None:
+        """See `Runtime.cancel_start`."""
+        self._starts.cancel(replica)
+
+
+ADAPTER = LlamaCppAdapter

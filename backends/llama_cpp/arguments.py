@@ -1,0 +1,68 @@
+"""What a `llama_cpp` model may set, and how its host is told.
+
+`gguf_n_ctx` is the context of *one* request: the engine has that much for each of its slots. A model trained
+on less is capped by the host: the loaded engine's `context` has the value in force.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from backends.base import LoadError
+from config.settings import ROOT, ModelDefinition
+
+PREFIX = "gguf_"
+PLAIN_TYPES = ("f32", "f16", "bf16")
+
+
+@dataclass(frozen=True)
+class LlamaCppOptions:
+    """The backend's fields, without their prefix. `threads` None leaves the choice to the host."""
+
+    model: Path
+    slots: int
+    prompt_format: str
+    n_ctx: int = 4096
+    n_gpu_layers: int = -1
+    flash_attn: str = "auto"
+    type_k: str = "f16"
+    type_v: str = "f16"
+    threads: int | None = None
+    batch: int = 512
+    cache_prompt: bool = True
+    python: str | None = None
+
+    @classmethod
+    def of(cls, model: ModelDefinition, slots: int) -> LlamaCppOptions:
+        """Read a model's options and look for its file. Raises `LoadError` (load_failed)."""
+        given = {
+            name.removeprefix(PREFIX): value
+            for name, value in model.options.items()
+            if name.startswith(PREFIX) and value is not None
+        }
+        if unknown := given.keys() - (cls.__dataclass_fields__.keys() - {"model", "slots", "prompt_format"}):
+            raise _refused(f"there is no option {PREFIX}{min(unknown)}")
+        if model.model_path is None:
+            raise _refused("set model_path to a GGUF file")
+        path = ROOT / Path(model.model_path).expanduser()
+        if not path.is_file():
+            raise _refused(f"there is no file {path}: put it there, or correct model_path")
+        if model.device == "cpu":
+            given["n_gpu_layers"] = 0
+        options = cls(model=path, slots=slots, prompt_format=model.prompt_format, **given)
+        if options.type_v not in PLAIN_TYPES and options.flash_attn == "off":
+            quantized = f"{PREFIX}type_v {options.type_v} is quantized, and that needs flash attention"
+            raise _refused(f"{quantized}: set {PREFIX}flash_attn to on or auto, or {PREFIX}type_v to f16")
+        return options
+
+    def for_host(self) -> dict[str, Any]:
+        """The same for `backends/llama_cpp/engine/main.py`, as JSON values."""
+        options = {**asdict(self), "model": str(self.model)}
+        del options["python"]
+        return options
+
+
+def _refused(sentence: str) -> LoadError:
+    return LoadError("load_failed", sentence)

@@ -1,0 +1,90 @@
+"""Puts a loaded model and its engine together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import jinja2
+
+from ...shared.engine.chat_template import Template
+from ...shared.engine.pipe import Pipe
+from ...shared.engine.syntax import syntax_of
+from .batch import Batch
+from .loop import Engine
+from .model import Loaded, LoadFailedError, Log, load, metadata, warm_up
+from .pace import Pace
+from .prefix_cache import Prefixes
+from .request import Requests
+from .sampler import DEFAULTS
+from .sequence import Memory
+from .steps import Steps
+from .tokenizer_pool import Desk
+from .vocabulary import Vocabulary
+
+
+def run(pipe: Pipe, options: dict[str, Any]) -> None:
+    """Load the model and serve until the worker hangs up."""
+    try:
+        engine, loaded = put_together(pipe, options)
+    except LoadFailedError as error:
+        pipe.failed(str(error))
+        sys.exit(1)
+    pipe.ready(loaded.slots, loaded.size)
+    engine.loop()
+    os._exit(0)  # to take everything apart would only take time
+
+
+def put_together(pipe: Pipe, options: dict[str, Any]) -> tuple[Engine, Loaded]:
+    """Load the model and make its engine, telling how far it is. Raises `LoadFailedError`."""
+    library, numpy = import_module("llama_cpp"), import_module("numpy")
+    loaded = load(library, options, Log(library), lambda done: pipe.load(0.9 * done, "loading the model"))
+    pipe.load(0.92, "trying the model")
+    requests = _requests(library, numpy, loaded, options)
+    capacity = min(max(options["batch"], loaded.slots), library.llama_n_batch(loaded.context))
+    warm_up(library, loaded, requests.vocabulary.first, 1)
+    if loaded.on_gpu:
+        warm_up(library, loaded, requests.vocabulary.first, min(capacity, loaded.size))
+    single_s = warm_up(library, loaded, requests.vocabulary.first, 1)
+    loaded.log.only_warnings()
+    memory = Memory(library, loaded.model, loaded.context)
+    prefixes = Prefixes(memory, loaded.slots, loaded.size, reuse=options["cache_prompt"])
+    batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
+    steps = Steps(batch, Pace(capacity, single_s), prefixes)
+    return Engine(pipe, Desk(requests), prefixes, steps), loaded
+
+
+def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any]) -> Requests:
+    """What the file says of how its model is asked. Raises `LoadFailedError`."""
+    source, for_tools = (_template(library, loaded.model, name) for name in (None, b"tool_use"))
+    syntax = syntax_of(options["prompt_format"], source or "")
+    vocabulary = Vocabulary(library, loaded.model, numpy, syntax.markers)
+    try:
+        template = Template(source, vocabulary.special)
+        tool_template = template if for_tools is None else Template(for_tools, vocabulary.special)
+    except jinja2.TemplateError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        raise LoadFailedError("the chat template in the file cannot be read") from error
+    return Requests(
+        library,
+        numpy,
+        vocabulary,
+        template,
+        tool_template,
+        syntax,
+        loaded.size,
+        {**DEFAULTS, **_recommended(library, loaded.model)},
+    )
+
+
+def _template(library: Any, model: Any, name: bytes | None) -> str | None:
+    source = library.llama_model_chat_template(model, name)
+    return None if source is None else source.decode("utf-8", "replace")
+
+
+def _recommended(library: Any, model: Any) -> dict[str, float]:
+    """How the model's makers would have it sampled, as far as the file says."""
+    found = {name: metadata(library, model, f"general.sampling.{name}") for name in DEFAULTS}
+    return {name: float(value) for name, value in found.items() if value is not None}

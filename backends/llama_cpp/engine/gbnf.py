@@ -1,0 +1,114 @@
+"""Rules of a grammar in llama.cpp's notation (GBNF), and how models write values."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ...shared.engine.syntax import QUOTE
+
+MAX_RULES = 2000
+MAX_SIZE = 400_000
+SPECIAL = re.compile(r'["\\\x00-\x1f\x7f]')
+
+
+class SchemaError(ValueError):
+    """Raised when a schema cannot be made a grammar."""
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How a model writes values: `letter` is one character of a string, `blank` an optional space."""
+
+    quote: str
+    letter: str
+    blank: str
+    escaped: bool
+    """Strings are escaped as in JSON, and keys are strings."""
+
+    @property
+    def key(self) -> str:
+        """A rule for a key that is not known before."""
+        return "string" if self.escaped else r"[^:{},\x00-\x1F]+"
+
+    def written(self, value: Any) -> str:
+        """A value as the model writes it."""
+        return json.dumps(value, ensure_ascii=False) if self.escaped else _in_gemmas_notation(value)
+
+    def named(self, key: str) -> str:
+        """A key as the model writes it."""
+        return json.dumps(key, ensure_ascii=False) if self.escaped else key
+
+
+JSON = Notation('"', r'[^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})', '" "?', escaped=True)
+GEMMA = Notation(QUOTE, r'[^<\x00] | "<" [^|<\x00]', '""', escaped=False)
+
+
+class Rules:
+    """The rules of one grammar, each once."""
+
+    def __init__(self, notation: Notation) -> None:
+        self.notation = notation
+        self._names: dict[str, str] = {}  # by what they say
+        self._bodies: dict[str, str] = {}
+        self._size = 0
+        quote = literal(notation.quote)
+        for name, body in {
+            "blank": notation.blank,
+            "letter": notation.letter,
+            "string": f"{quote} letter* {quote}",
+            "integer": '"-"? ("0" | [1-9] [0-9]{0,17})',
+            "number": 'integer ("." [0-9]{1,17})? ([eE] [-+]? [0-9]{1,3})?',
+            "boolean": '"true" | "false"',
+            "null": '"null"',
+            "pair": f'{notation.key} ":" blank value',
+            "object": '"{" blank (pair ("," blank pair)*)? blank "}"',
+            "array": '"[" blank (value ("," blank value)*)? blank "]"',
+            "value": "object | array | string | number | boolean | null",
+        }.items():
+            self._bodies[name] = body
+
+    def reserve(self) -> str:
+        """The name of a rule that is to be defined. Raises `SchemaError` when there are too many."""
+        if len(self._bodies) >= MAX_RULES:
+            raise SchemaError("a schema is too large")
+        name = f"r{len(self._bodies)}"
+        self._bodies[name] = ""
+        return name
+
+    def define(self, name: str, body: str, copies: int = 0) -> str:
+        """Say what a reserved rule is; its name. `copies` are those that llama.cpp writes out."""
+        self._size += len(body) + 10 * copies
+        if self._size > MAX_SIZE:
+            raise SchemaError("a schema is too large")
+        self._bodies[name] = body
+        return name
+
+    def rule(self, body: str, copies: int = 0) -> str:
+        """The name of a rule that says this."""
+        if body not in self._names:
+            self._names[body] = self.define(self.reserve(), body, copies)
+        return self._names[body]
+
+    def text(self, root: str) -> str:
+        """The grammar, with this root."""
+        rules = "\n".join(f"{name} ::= {body}" for name, body in self._bodies.items())
+        return f"root ::= {root}\n{rules}\n"
+
+
+def literal(text: str) -> str:
+    """A text in a grammar."""
+    text = text.replace("\x00", "")
+    return '"' + SPECIAL.sub(lambda found: f"\\x{ord(found.group()):02X}", text) + '"'
+
+
+def _in_gemmas_notation(value: Any) -> str:
+    if isinstance(value, str):
+        return f"{QUOTE}{value}{QUOTE}"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_in_gemmas_notation(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_in_gemmas_notation, value)) + "]"
+    return json.dumps(value)

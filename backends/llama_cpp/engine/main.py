@@ -1,0 +1,31 @@
+"""llama.cpp's engine host: its library through llama-cpp-python, with continuous batching of our own.
+
+The order of things: `llama_model` loads, `llama_desk` makes runs of requests, `llama_engine` is the loop,
+`llama_prefix` says into which sequence a prompt is read, `llama_steps` what is computed at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from json import loads
+from typing import Any
+
+from ...shared.engine.pipe import Pipe
+
+LIBRARIES = ("llama_cpp", "numpy", "jinja2")
+
+
+def main(arguments: list[str]) -> None:
+    """Run an engine: the fd to read from, the fd to write to, the options as JSON."""
+    pipe, options = Pipe(int(arguments[0]), int(arguments[1])), loads(arguments[2])
+    pipe.load(0.0, "starting the engine")
+    try:
+        for name in LIBRARIES:
+            import_module(name)
+    except (ImportError, OSError, RuntimeError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        pipe.failed("llama-cpp-python cannot be imported: run `stoker runtimes install llama_cpp`")
+        sys.exit(1)
+    host: Any = import_module(".llama_host", __package__)  # it needs the libraries
+    host.run(pipe, options)

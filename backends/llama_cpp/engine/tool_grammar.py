@@ -1,0 +1,206 @@
+"""From tools to a grammar that lets a model do nothing but call one of them.
+
+A schema becomes rules as far as a grammar can hold it: types, properties and their order, required ones,
+enumerations, alternatives, references within the schema, sizes. What it cannot hold (patterns, formats,
+bounds of numbers) is left out: whatever the schema allows, the grammar allows as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...shared.engine.syntax import GEMMA4, Syntax
+from .gbnf import GEMMA, JSON, Rules, SchemaError, literal
+
+MAX_DEPTH = 40
+MAX_REPEATED = 2000  # llama.cpp takes no more
+SCALARS = ("string", "number", "integer", "boolean", "null")
+
+
+def grammar_of_calls(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
+    """The grammar of one call of one of the tools, as the syntax writes calls. Raises `SchemaError`."""
+    notation, forced = JSON, syntax.forced
+    if syntax.call == GEMMA4.call:
+        notation, forced = GEMMA, ("<|tool_call>call:", "", "<tool_call|>")
+    if forced is None:
+        raise SchemaError("this model's prompts know no tool calls")
+    before, between, behind = forced
+    rules = Rules(notation)
+    calls = []
+    try:
+        for tool in tools:
+            name = str(tool["function"]["name"])
+            arguments = _Schema(rules, tool["function"].get("parameters") or {"type": "object"}).arguments()
+            said = json.dumps(name, ensure_ascii=False)[1:-1] if notation.escaped else name
+            calls.append(f"{literal(before + said + between)} {arguments} {literal(behind)}")
+    except (TypeError, AttributeError, LookupError) as error:
+        raise SchemaError("a schema has not the form of one") from error
+    return rules.text(rf"[\n]{{0,2}} ({' | '.join(calls)})")
+
+
+class _Schema:
+    """One tool's parameters, on their way into the rules."""
+
+    def __init__(self, rules: Rules, root: Any) -> None:
+        self._rules = rules
+        self._root = root
+        self._references: dict[str, str] = {}
+        self._leaves: dict[str, tuple[str, ...]] = {}  # what a rule is a choice of
+        self._depth = 0
+
+    def arguments(self) -> str:
+        """The rule of the whole; arguments are an object, whatever else is said of them."""
+        root = self._root
+        if not isinstance(root, dict) or root.get("type", "object") != "object":
+            raise SchemaError("parameters are not of the type object")
+        alternatives = any(key in root for key in ("$ref", "anyOf", "oneOf", "allOf"))
+        return self._value(root if alternatives else {**root, "type": "object"})
+
+    def _value(self, schema: Any) -> str:
+        """The name of a rule for a schema's values."""
+        if schema is True:
+            return "value"
+        if not isinstance(schema, dict):
+            raise SchemaError("a schema is not an object")
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise SchemaError("a schema is nested too deeply")
+        try:
+            return self._of_object(schema)
+        finally:
+            self._depth -= 1
+
+    def _of_object(self, schema: dict[str, Any]) -> str:
+        ways: dict[str, Callable[[Any], str]] = {
+            "$ref": self._reference,
+            "const": self._written,
+            "enum": lambda values: self._alternatives(values, self._written),
+            "anyOf": lambda schemas: self._alternatives(schemas, self._value),
+            "oneOf": lambda schemas: self._alternatives(schemas, self._value),
+            "allOf": lambda parts: self._value(self._merged(schema, parts)),
+        }
+        for key, of in ways.items():
+            if key in schema:
+                return of(schema[key])
+        kind = schema.get("type", _guessed(schema))
+        if isinstance(kind, list):
+            return self._alternatives([{**schema, "type": one} for one in kind], self._value)
+        if kind == "value" or kind in SCALARS[1:]:
+            return str(kind)
+        of_kind = {"object": self._object, "array": self._array, "string": self._string}
+        if kind not in of_kind:
+            raise SchemaError(f"there is no type {str(kind)[:40]!r}")
+        return of_kind[kind](schema)
+
+    def _alternatives(self, values: Any, one: Callable[[Any], str]) -> str:
+        """One of several. Alternatives of alternatives are laid flat: llama.cpp walks each way through
+        them.
+        """
+        if not isinstance(values, list) or not values:
+            raise SchemaError("a list of alternatives is empty, or no list")
+        named = [one(value) for value in values]
+        leaves = tuple(dict.fromkeys(leaf for name in named for leaf in self._leaves.get(name, (name,))))
+        name = self._rules.rule(" | ".join(leaves))
+        self._leaves[name] = leaves
+        return name
+
+    def _reference(self, path: Any) -> str:
+        """A schema within this one, by its path (#/$defs/name); it may refer to itself."""
+        if path not in self._references:
+            name = self._references[path] = self._rules.reserve()
+            found = self._value(self._found(path))
+            self._rules.define(name, found)
+            self._leaves[name] = self._leaves.get(found, (found,))
+        return self._references[path]
+
+    def _found(self, path: Any) -> Any:
+        found = self._root
+        try:
+            start, *keys = path.split("/")
+            for key in keys:
+                found = found[key.replace("~1", "/").replace("~0", "~")]
+        except (AttributeError, LookupError, TypeError):
+            start = None
+        if start != "#":
+            raise SchemaError(f"there is nothing at {str(path)[:80]!r}")
+        return found
+
+    def _merged(self, schema: dict[str, Any], parts: Any) -> dict[str, Any]:
+        """The parts of an `allOf` as one schema; of what two say, the later holds."""
+        merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
+        for part in parts:
+            found = self._found(part["$ref"]) if "$ref" in part else part
+            properties = {**merged.get("properties", {}), **found.get("properties", {})}
+            required = [*merged.get("required", ()), *found.get("required", ())]
+            merged |= {**found, "required": required}
+            if properties:
+                merged["properties"] = properties
+        return merged
+
+    def _object(self, schema: dict[str, Any]) -> str:
+        properties = schema.get("properties") or {}
+        more = schema.get("additionalProperties", not properties)
+        if not isinstance(properties, dict):
+            raise SchemaError("properties are not an object")
+        if not properties and more is True:
+            return "object"
+        required = schema.get("required") or ()
+        names = list(properties) if self._rules.notation.escaped else sorted(properties)
+        first, then = '""', '""'
+        if more is not False:
+            pair = self._rules.rule(f'{self._rules.notation.key} ":" blank {self._value(more)}')
+            then = self._rules.rule(f'("," blank {pair})*')
+            first = self._rules.rule(f'({pair} ("," blank {pair})*)?')
+        for name in reversed(names):  # first: nothing was said yet; then: something was, so a comma is due
+            pair = f'{literal(self._rules.notation.named(name))} ":" blank {self._value(properties[name])}'
+            skip = ("", "") if name in required else (f" | {first}", f" | {then}")
+            first = self._rules.rule(f"{pair} {then}{skip[0]}")
+            then = self._rules.rule(f'"," blank {pair} {then}{skip[1]}')
+        return self._rules.rule(f'"{{" blank {first} blank "}}"')
+
+    def _array(self, schema: dict[str, Any]) -> str:
+        fixed = schema.get("prefixItems")
+        if isinstance(fixed, list) and fixed:
+            items = ' "," blank '.join(self._value(item) for item in fixed)
+            return self._rules.rule(f'"[" blank {items} blank "]"')
+        item = self._value(schema.get("items", True))
+        least, most = _bounds(schema, "minItems", "maxItems")
+        if most == 0:
+            return self._rules.rule('"[" blank "]"')
+        another = self._rules.rule(f'"," blank {item}')
+        items = f"{item} {another}{_repeated(max(least - 1, 0), None if most is None else most - 1)}"
+        items = items if least else f"({items})?"
+        return self._rules.rule(f'"[" blank {items} blank "]"', most or least)
+
+    def _string(self, schema: dict[str, Any]) -> str:
+        least, most = _bounds(schema, "minLength", "maxLength")
+        if not least and most is None:
+            return "string"
+        quote = literal(self._rules.notation.quote)
+        return self._rules.rule(f"{quote} letter{_repeated(least, most)} {quote}", most or least)
+
+    def _written(self, value: Any) -> str:
+        """A rule for a value as the model writes it."""
+        return self._rules.rule(literal(self._rules.notation.written(value)))
+
+
+def _guessed(schema: Mapping[str, Any]) -> str:
+    """The type of a schema that says none."""
+    if "properties" in schema or "additionalProperties" in schema:
+        return "object"
+    return "array" if "items" in schema or "prefixItems" in schema else "value"
+
+
+def _bounds(schema: Mapping[str, Any], least: str, most: str) -> tuple[int, int | None]:
+    low, high = schema.get(least, 0), schema.get(most)
+    if not isinstance(low, int) or not isinstance(high, int | None) or low < 0:
+        raise SchemaError(f"{least} and {most} are not numbers")
+    if high is not None and high < low:
+        raise SchemaError(f"{most} is less than {least}")
+    return min(low, MAX_REPEATED), None if high is None or high > MAX_REPEATED else high
+
+
+def _repeated(least: int, most: int | None) -> str:
+    return f"{{{least},{'' if most is None else most}}}"

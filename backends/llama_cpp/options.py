@@ -1,0 +1,108 @@
+"""llama.cpp in a library (`llama_cpp`): GGUF models in an engine process of ours."""
+
+from __future__ import annotations
+
+from backends.option import Backend, Live, Option
+from backends.prompt_formats import GEMMA4
+
+CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
+SWITCH = ("on", "off", "auto")
+RECOMMENDED = ("f16", "q8_0", "q4_0")
+
+_CACHE_TYPE = Live(
+    {
+        "kind": "string_or_null",
+        "format": "ggml_type_name",
+        "default": "f16",
+        "allowed_values": list(CACHE_TYPES),
+        "examples": list(RECOMMENDED),
+    }
+)
+
+
+def _cache_type(name: str, what: str) -> Option:
+    return Option(
+        name,
+        "enum",
+        None,
+        f"type of the cached {what}; null is f16",
+        nullable=True,
+        choices=CACHE_TYPES,
+        live=_CACHE_TYPE,
+    )
+
+
+BACKEND = Backend(
+    "llama_cpp",
+    "gguf_",
+    thinking_formats=(GEMMA4,),
+    options=(
+        Option("gguf_n_gpu_layers", "integer", -1, "layers on the GPU; -1: all", minimum=-1),
+        Option(
+            "gguf_n_ctx",
+            "integer",
+            4096,
+            "tokens of context of one request",
+            minimum=1,
+            maximum=100_000_000,
+            live=Live({"kind": "integer", "minimum": 1, "step": 1}),
+        ),
+        Option(
+            "gguf_flash_attn",
+            "enum",
+            "auto",
+            "flash attention",
+            choices=SWITCH,
+            live=Live(
+                {
+                    "kind": "enum",
+                    "default": "auto",
+                    "allowed_values": list(SWITCH),
+                    "examples": ["auto", "on", "off"],
+                }
+            ),
+        ),
+        _cache_type("gguf_type_k", "keys"),
+        _cache_type("gguf_type_v", "values"),
+        Option(
+            "gguf_threads",
+            "integer",
+            None,
+            "CPU threads; null is one for each core",
+            nullable=True,
+            minimum=1,
+            maximum=1024,
+        ),
+        Option(
+            "gguf_batch",
+            "integer",
+            512,
+            "tokens computed in one step, of all requests together",
+            minimum=64,
+            maximum=8192,
+        ),
+        Option("gguf_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
+        Option(
+            "gguf_python",
+            "string",
+            None,
+            "a Python that has llama-cpp-python; null is that of `stoker runtimes install llama_cpp`",
+            nullable=True,
+            format="program",
+        ),
+    ),
+    recommendations={
+        "gguf_cache_type_pairs": {
+            "kind": "pair_presets",
+            "fields": ["gguf_type_k", "gguf_type_v"],
+            "recommended_pairs": [
+                {"label": f"{kind}/{kind}", "gguf_type_k": kind, "gguf_type_v": kind} for kind in RECOMMENDED
+            ],
+            "notes": [
+                "Service-curated presets for GGUF cache types.",
+                "Prefer symmetric GGUF K/V pairs by default; asymmetric pairs may reduce or disable GPU"
+                " offload in upstream llama.cpp.",
+            ],
+        }
+    },
+)

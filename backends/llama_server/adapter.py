@@ -1,0 +1,186 @@
+"""llama.cpp's server as an engine: a configured native `llama-server`, else the one inside xllamacpp.
+
+Both listen on the loopback interface only, behind a random key that they get through the environment, and
+are spoken to in the same way (see `http_engine`). The options are in `llama_server_options`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+import select
+import socket
+import time
+from functools import partial
+from http.client import HTTPException
+from pathlib import Path
+
+import orjson
+
+from backends.base import GenerationError, Launch, LoadError
+from backends.llama_server.arguments import LlamaServerOptions
+from backends.shared.chat_request import llama_body
+from backends.shared.http_engine import LOOPBACK, Address, HttpEngine, Manners
+from backends.shared.libraries import library_path, python_of
+from backends.shared.pipe_start import START
+from backends.shared.start import Start, Starts
+from tasks.generation import Generation
+from workers.engine_process.process import EngineProcess
+
+TICK_S = 0.05
+MOST_SEEDS = 2**32 - 1  # it takes 32 bits of a seed, and all of them set (also by -1) for none
+LOAD_BYTES_PER_S = 1e9  # a guess, for progress only
+
+log = logging.getLogger(__name__)
+
+
+class LlamaServerAdapter:
+    """Fulfils `Runtime`."""
+
+    name = "llama_server"
+
+    def __init__(self) -> None:
+        self._starts = Starts()
+
+    def start(self, launch: Launch) -> HttpEngine:
+        """See `Runtime.start`."""
+        with self._starts.of(launch) as start:
+            options = LlamaServerOptions.of(launch.model, launch.slots)
+            key = secrets.token_urlsafe(32)
+            env = _environment(options, key)
+            if options.binary is None:
+                otherwise = ", or set llama_server_binary to a llama-server"
+                python = python_of(launch.environments, self.name, otherwise=otherwise)
+                process, port = _begin_packaged(start, options, env, str(python))
+            else:
+                process, port = _begin_native(start, options, env)
+            address = Address(port, key)
+            slots, context = _introduce(start, process, address)
+            body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)
+            return HttpEngine(process, address, Manners(body, _refusal), slots, context)
+
+    def cancel_start(self, replica: str) -> None:
+        """See `Runtime.cancel_start`."""
+        self._starts.cancel(replica)
+
+
+def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
+    folders = [] if options.library_path is None else [options.library_path]
+    return {"LLAMA_API_KEY": key, **library_path(*folders)}
+
+
+def _begin_native(
+    start: Start, options: LlamaServerOptions, env: dict[str, str]
+) -> tuple[EngineProcess, int]:
+    """Start the configured binary and wait until it is healthy: its process and its port."""
+    with socket.create_server((LOOPBACK, 0)) as probe:
+        port: int = probe.getsockname()[1]
+    process = start.run(options.argv(port), env)
+    progress = _Guess(start, options.model)
+    while not _is_healthy(Address(port, env["LLAMA_API_KEY"])):
+        progress.tell()
+        process.wait(TICK_S)
+        start.check()
+    return process, port
+
+
+def _is_healthy(address: Address) -> bool:
+    try:
+        return address.get("/health", None)[0] == 200
+    except (OSError, HTTPException):
+        return False
+
+
+def _begin_packaged(
+    start: Start, options: LlamaServerOptions, env: dict[str, str], python: str
+) -> tuple[EngineProcess, int]:
+    """Start the engine inside xllamacpp and wait until it reports its port: its process and that port."""
+    report, report_end = os.pipe()
+    with os.fdopen(report, "rb", buffering=0) as reading:
+        try:
+            argv = [python, "-I", str(START), "llama_server", str(report_end)]
+            process = start.run([*argv, json.dumps(options.for_host())], env, (report_end,))
+        finally:
+            os.close(report_end)
+        progress = _Guess(start, options.model)
+        poll = select.poll()
+        poll.register(reading, select.POLLIN)
+        while not poll.poll(TICK_S * 1000):
+            progress.tell()
+            start.check()
+        line = reading.readline()
+    message = orjson.loads(line) if line.endswith(b"\n") else {}
+    if "port" not in message:
+        raise start.failed(process, message.get("failed"))
+    return process, message["port"]
+
+
+class _Guess:
+    """Progress by the clock: the server tells nobody how far it is."""
+
+    def __init__(self, start: Start, model: Path) -> None:
+        self._start = start
+        self._began = time.monotonic()
+        self._expected_s = 0.2 + model.stat().st_size / LOAD_BYTES_PER_S
+
+    def tell(self) -> None:
+        """Say it: half of what is left in each expected time."""
+        passed = (time.monotonic() - self._began) / self._expected_s
+        self._start.progress(1 - 0.5**passed, "loading the model")
+
+
+def _introduce(start: Start, process: EngineProcess, address: Address) -> tuple[int, int]:
+    """Make sure that it is ours and wants its key: its slots, and the context of one. Raises `LoadError`."""
+    start.progress(0.95, "checking the engine")
+    try:
+        stranger, _ = address.get("/props", None)
+        _, properties = address.get("/props", address.key)
+        slots, context = properties["total_slots"], properties["default_generation_settings"]["n_ctx"]
+    except (OSError, HTTPException) as error:
+        raise start.failed(process) from error
+    except (LookupError, TypeError) as error:
+        raise LoadError("load_failed", "what answers on the engine's port is not this engine") from error
+    if stranger != 401:
+        raise LoadError("load_failed", "the engine does not ask for its key")
+    return slots, context
+
+
+def _as_json(arguments: str) -> str:
+    """A call's arguments. What the model did not bring to its end goes as a text: else the server refuses."""
+    try:
+        orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return orjson.dumps(arguments).decode() if arguments else "{}"
+    return arguments
+
+
+def _body(generation: Generation, prompt_format: str, cache_prompt: bool) -> bytes:
+    body = llama_body(generation, prompt_format)
+    body["cache_prompt"] = cache_prompt
+    if "seed" in body:
+        body["seed"] %= MOST_SEEDS
+    for message in body["messages"]:
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = _as_json(call["function"]["arguments"])
+    body["return_progress"] = True  # so that a cancelled request knows the size of its prompt
+    return orjson.dumps(body)
+
+
+def _refusal(status: int, body: bytes) -> GenerationError:
+    """The error for an answer other than 200. The server's own words go to the log only."""
+    try:
+        error = orjson.loads(body)["error"]
+        kind, size, limit = error.get("type"), error.get("n_prompt_tokens"), error.get("n_ctx")
+        log.info("llama-server answered %d %s: %.200s", status, kind, error.get("message"))
+    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+        kind, size, limit = None, None, None
+    if kind == "exceed_context_size_error":
+        return GenerationError("context_length_exceeded", f"the prompt has {size} tokens; {limit} fit")
+    if status < 500:
+        return GenerationError("invalid_prompt", "the engine cannot make a prompt of these messages")
+    return GenerationError("engine_error", "the engine failed before it answered")
+
+
+ADAPTER = LlamaServerAdapter

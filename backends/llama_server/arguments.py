@@ -1,0 +1,175 @@
+"""What a `llama_server` model may set, and how the two kinds of engine are told.
+
+`llama_server_n_ctx` is the context of *one* request. llama-server divides its `--ctx-size` between its
+slots, so it is started with n_ctx times the slots; with one slot the two are the same. A model trained on
+less is capped by the server: the loaded engine's `context` has the value in force.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from backends.base import LoadError
+from config.settings import ROOT, ModelDefinition
+
+PREFIX = "llama_server_"
+CONTEXT_STEP = 256  # llama-server rounds a slot's context up to it
+
+OURS = (
+    "--host",
+    "--port",
+    "--api-key",
+    "--api-key-file",
+    "--model",
+    "-m",
+    "--parallel",
+    "-np",
+    "--ctx-size",
+    "-c",
+)
+UNSAFE = (
+    "--slot-save-path",
+    "--tools",
+    "--agent",
+    "--mcp-servers-config",
+    "--mcp-servers-json",
+    "--ui-mcp-proxy",
+    "--webui-mcp-proxy",
+    "--media-path",
+    "--path",
+    "--api-prefix",
+    "--ssl-cert-file",
+    "--ssl-key-file",
+    "--models-dir",
+    "--models-preset",
+)
+"""Flags that `extra_args` may not hold: what we set ourselves, what would open the server or this machine's
+files, and what would take it from us."""
+
+
+@dataclass(frozen=True)
+class LlamaServerOptions:
+    """The backend's fields, without their prefix.
+
+    Paths are absolute. None leaves the choice to the server; so do `n_gpu_layers` -1 (as many as fit),
+    `flash_attn` and `reasoning` auto. `binary` None stands for the engine inside xllamacpp, `spec_type` None
+    for no drafting.
+    """
+
+    model: Path
+    slots: int
+    binary: Path | None = None
+    n_ctx: int = 4096
+    n_gpu_layers: int = -1
+    flash_attn: str = "auto"
+    threads: int | None = None
+    mmproj: Path | None = None
+    draft_model: Path | None = None
+    library_path: Path | None = None
+    reasoning: str = "auto"
+    spec_type: str | None = None
+    spec_draft_n_max: int | None = None
+    spec_draft_p_min: float | None = None
+    image_max_tokens: int | None = None
+    extra_args: tuple[str, ...] = field(default=())
+    cache_prompt: bool = True
+
+    @classmethod
+    def of(cls, model: ModelDefinition, slots: int) -> LlamaServerOptions:
+        """Read a model's options and look for its files. Raises `LoadError` (load_failed)."""
+        given = {
+            name.removeprefix(PREFIX): value
+            for name, value in model.options.items()
+            if name.startswith(PREFIX) and value is not None
+        }
+        if unknown := given.keys() - (cls.__dataclass_fields__.keys() - {"model", "slots"}):
+            raise _refused(f"there is no option {PREFIX}{min(unknown)}")
+        for name in ("binary", "mmproj", "draft_model", "library_path"):
+            if name in given:
+                given[name] = _found(name, given[name])
+        if model.model_path is None:
+            raise _refused("set model_path to a GGUF file")
+        given["extra_args"] = tuple(given.get("extra_args", ()))
+        if model.device == "cpu":
+            given["n_gpu_layers"] = 0
+        if "spec_type" not in given:
+            given.pop("draft_model", None)  # it would be loaded and never asked
+        options = cls(model=_found("model_path", model.model_path), slots=slots, **given)
+        options._check()
+        return options
+
+    def _check(self) -> None:
+        if self.binary is not None and not os.access(self.binary, os.X_OK):
+            raise _refused(
+                f"{self.binary} is not executable: chmod +x it, or set {PREFIX}binary to a llama-server"
+            )
+        if self.spec_type == "draft-simple" and self.draft_model is None:
+            raise _refused(f"{PREFIX}spec_type draft-simple needs a draft model: set {PREFIX}draft_model")
+        if self.binary is None and self.extra_args:
+            raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
+        for argument in self.extra_args:
+            flag = argument.partition("=")[0]
+            # llama-server reads --api_key as --api-key
+            if flag.replace("_", "-") in OURS + UNSAFE:
+                raise _refused(f"{PREFIX}extra_args may not hold {flag}")
+
+    @property
+    def total_context(self) -> int:
+        """What the server is given for all slots together, in tokens."""
+        return -(-self.n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
+
+    def argv(self, port: int) -> list[str]:
+        """The command of a native server on the loopback interface."""
+        argv = [str(self.binary), "--model", str(self.model), "--host", "127.0.0.1", "--port", str(port)]
+        argv += [
+            "--parallel",
+            str(self.slots),
+            "--ctx-size",
+            str(self.total_context),
+            "--jinja",
+            "--no-webui",
+        ]
+        if not self.cache_prompt:
+            argv += ["--no-cache-prompt"]
+        flags: Mapping[str, Any] = {
+            "--n-gpu-layers": None if self.n_gpu_layers < 0 else self.n_gpu_layers,
+            "--flash-attn": None if self.flash_attn == "auto" else self.flash_attn,
+            "--threads": self.threads,
+            "--mmproj": self.mmproj,
+            "--model-draft": self.draft_model,
+            "--reasoning": None if self.reasoning == "auto" else self.reasoning,
+            "--spec-type": self.spec_type,
+            "--spec-draft-n-max": self.spec_draft_n_max,
+            "--spec-draft-p-min": self.spec_draft_p_min,
+            "--image-max-tokens": self.image_max_tokens,
+        }
+        for flag, value in flags.items():
+            argv += [] if value is None else [flag, str(value)]
+        return [*argv, *self.extra_args]
+
+    def for_host(self) -> dict[str, Any]:
+        """The same for `backends/llama_server/engine/main.py`, as JSON values."""
+        names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
+        names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots"]
+        paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}
+        return {
+            **{name: getattr(self, name) for name in names},
+            **{name: path and str(path) for name, path in paths.items()},
+            "total_context": self.total_context,
+        }
+
+
+def _found(option: str, value: str) -> Path:
+    name = option if option == "model_path" else PREFIX + option
+    path = ROOT / Path(value).expanduser()
+    if not path.exists():
+        raise _refused(f"{path} does not exist: put the file there, or correct {name}")
+    return path
+
+
+def _refused(sentence: str) -> LoadError:
+    return LoadError("load_failed", sentence)

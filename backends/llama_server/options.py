@@ -1,0 +1,123 @@
+"""llama.cpp's server as a managed process (`llama_server`)."""
+
+from __future__ import annotations
+
+from backends.option import Backend, Live, Option
+from backends.prompt_formats import GEMMA4, QWEN3
+
+BACKEND = Backend(
+    "llama_server",
+    "llama_server_",
+    thinking_formats=(QWEN3, GEMMA4),
+    needs={"llama_server_draft_model": "llama_server_spec_type"},
+    options=(
+        Option(
+            "llama_server_binary",
+            "string",
+            None,
+            "the llama-server program; null takes the engine inside xllamacpp",
+            nullable=True,
+            format="program",
+        ),
+        Option(
+            "llama_server_library_path",
+            "string",
+            None,
+            "folder of the program's shared libraries",
+            nullable=True,
+            format="path",
+        ),
+        Option(
+            "llama_server_n_ctx",
+            "integer",
+            4096,
+            "tokens of context of one request",
+            minimum=1,
+            maximum=100_000_000,
+            live=Live({"kind": "integer", "minimum": 1, "step": 1}),
+        ),
+        Option(
+            "llama_server_n_gpu_layers", "integer", -1, "layers on the GPU; -1: as many as fit", minimum=-1
+        ),
+        Option("llama_server_flash_attn", "enum", "auto", "flash attention", choices=("on", "off", "auto")),
+        Option(
+            "llama_server_threads",
+            "integer",
+            None,
+            "CPU threads; null leaves the choice to the engine",
+            nullable=True,
+            minimum=1,
+            maximum=1024,
+        ),
+        Option(
+            "llama_server_mmproj",
+            "string",
+            None,
+            "multimodal projector",
+            nullable=True,
+            format="path",
+            artifact=True,
+        ),
+        Option(
+            "llama_server_draft_model",
+            "string",
+            None,
+            "a smaller model that drafts tokens ahead, in the way of llama_server_spec_type",
+            nullable=True,
+            format="path",
+            artifact=True,
+        ),
+        Option(
+            "llama_server_reasoning", "enum", "auto", "thinking of the model", choices=("auto", "on", "off")
+        ),
+        Option(
+            "llama_server_spec_type",
+            "enum",
+            None,
+            "speculative decoding: draft-simple with a draft model, draft-mtp with one or with what the model"
+            " itself predicts of the next tokens; null is none",
+            nullable=True,
+            choices=("draft-simple", "draft-mtp"),
+            live=Live(
+                {
+                    "kind": "enum",
+                    "default": "draft-mtp",
+                    "allowed_values": ["draft-mtp"],
+                    "examples": ["draft-mtp"],
+                },
+                null=True,
+            ),
+        ),
+        Option(
+            "llama_server_spec_draft_n_max",
+            "integer",
+            None,
+            "tokens drafted at once",
+            nullable=True,
+            minimum=1,
+            maximum=6,
+            live=Live({"kind": "integer", "minimum": 1, "maximum": 6, "step": 1, "default": 2}),
+        ),
+        Option(
+            "llama_server_spec_draft_p_min",
+            "float",
+            None,
+            "least probability of a drafted token",
+            nullable=True,
+            minimum=0.0,
+            maximum=1.0,
+            live=Live({"kind": "float", "minimum": 0.0, "maximum": 1.0, "default": 0.0}),
+        ),
+        Option(
+            "llama_server_image_max_tokens",
+            "integer",
+            None,
+            "tokens of one image; null leaves the choice to the model",
+            nullable=True,
+            minimum=1,
+            live=Live({"kind": "integer", "minimum": 1, "step": 1}),
+        ),
+        Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
+        Option("llama_server_extra_args", "list", (), "further arguments of a native program"),
+    ),
+)

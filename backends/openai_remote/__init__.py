@@ -1,0 +1,1 @@
+"""Models on another server that speaks OpenAI's protocol."""

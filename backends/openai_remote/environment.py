@@ -1,0 +1,3 @@
+"""A remote model has no engine process, and needs no libraries."""
+
+ENVIRONMENT = None

@@ -1,0 +1,22 @@
+"""The adapters by backend name. An adapter is imported when it is first asked for, and never before."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from backends.base import Runtime
+from backends.catalogue import NAMES
+
+
+class UnknownBackendError(LookupError):
+    """Raised when there is no backend of the requested name; the message lists the names that exist."""
+
+
+@cache
+def runtime(name: str) -> Runtime:
+    """The adapter of that backend, one instance for the whole process. Raises `UnknownBackendError`."""
+    if name not in NAMES:
+        raise UnknownBackendError(f"there is no backend {name!r}; there are {', '.join(NAMES)}")
+    adapter: Runtime = import_module(f"backends.{name}.adapter").ADAPTER()
+    return adapter

@@ -1,0 +1,1 @@
+"""What several backends use on the worker's side."""

@@ -1,0 +1,1 @@
+"""The stub: a backend without a model, for tests and benchmarks."""

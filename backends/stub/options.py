@@ -1,0 +1,38 @@
+"""The stub's options: a runtime without a model, as quick or as broken as one likes."""
+
+from __future__ import annotations
+
+from backends.option import Backend, Option
+from backends.prompt_formats import PROMPT_FORMATS
+
+BACKEND = Backend(
+    "stub",
+    "stub_",
+    needs_model_path=False,
+    thinking_formats=PROMPT_FORMATS,
+    options=(
+        Option("stub_tokens", "integer", 16, "tokens of an answer", minimum=0, maximum=1_000_000),
+        Option("stub_tokens_per_s", "float", 0.0, "speed; 0 is as fast as it can", minimum=0),
+        Option("stub_first_token_s", "float", 0.0, "silence before the first token", minimum=0),
+        Option("stub_load_s", "float", 0.0, "how long a load takes", minimum=0),
+        Option("stub_load_fail", "string", None, "fail each load with this text", nullable=True),
+        Option("stub_load_crash", "boolean", False, "die while loading"),
+        Option("stub_load_hang", "boolean", False, "never finish loading"),
+        Option("stub_memory_mib", "integer", 0, "memory taken by a load, in MiB", minimum=0, maximum=1 << 20),
+        Option("stub_ignore_sigterm", "boolean", False, "do not end when asked to"),
+        Option("stub_directives", "boolean", True, "obey directives in the prompt"),
+        Option("stub_image_input", "boolean", False, "the model takes images"),
+        Option(
+            "stub_context", "integer", 4096, "words that a prompt may have", minimum=1, maximum=10_000_000
+        ),
+        Option(
+            "stub_artifact",
+            "string",
+            None,
+            "a file whose size stands for a model's",
+            nullable=True,
+            format="path",
+            artifact=True,
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""vLLM as a library (AsyncLLM) in an engine process."""

@@ -1,0 +1,138 @@
+"""Why vLLM did not load a model, in one sentence that says what to do: read from its log.
+
+What goes wrong goes wrong in processes of its own, and each tells only the log. The sentences that are looked
+for are those of vLLM 0.32 and 0.33, of Transformers and of PyTorch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from backends.base import LoadError
+from workers.engine_process.process import LOG_NAME
+
+READ_BYTES = 1 << 20
+
+TROUBLES: tuple[tuple[str, str], ...] = (
+    (
+        r"max seq len\s*\((\d+)\), \(([\d.]+) GiB KV cache is needed, which is larger than the available KV"
+        r" cache memory \(([\d.]+) GiB",
+        "a request of {0} tokens needs {1} GiB of cache, and there are {2}: set vllm_max_model_len lower, or"
+        " vllm_kv_cache_memory_bytes higher",
+    ),
+    (
+        r"Available memory on node \d+ \(([\d.]+)/[\d.]+ GiB\).{1,60}requested memory for kv \(([\d.]+) GiB",
+        "{1} GiB of cache are asked for, and {0} GiB are free: set vllm_kv_cache_memory_bytes lower",
+    ),
+    (
+        r"No available memory for the cache blocks",
+        "no memory is left for the cache: set vllm_kv_cache_memory_bytes, or vllm_gpu_memory_utilization"
+        " higher",
+    ),
+    (
+        r"Free memory on device .{0,80}\(([\d.]+/[\d.]+) GiB\)",
+        "too much of the GPU's memory is taken ({0} GiB are free): unload what is there, or set"
+        " vllm_gpu_memory_utilization lower and vllm_kv_cache_memory_bytes",
+    ),
+    (
+        r"OutOfMemoryError|CUDA out of memory|can't allocate memory|Cannot allocate memory|\bMemoryError\b",
+        "the memory is too small for this model: take a smaller one, or a smaller cache",
+    ),
+    (
+        r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
+        r"|driver version is insufficient",
+        "vLLM finds no device that it was built for: give the worker a GPU (CUDA_VISIBLE_DEVICES), or run"
+        " `stoker runtimes install vllm` for the CPU",
+    ),
+    (
+        r"World size \((\d+)\) is larger than the number of available GPUs",
+        "the model is to be shared by {0} GPUs, which are not there: correct vllm_tensor_parallel_size",
+    ),
+    (
+        r"Not enough allowed NUMA nodes to bind threads of (\d+) local CPUWorkers",
+        "the model is to be shared by {0} processes, more than there are NUMA nodes: correct"
+        " vllm_tensor_parallel_size, or name each one's processors in VLLM_CPU_OMP_THREADS_BIND",
+    ),
+    (
+        r"Model architectures \['?([^\]']{1,80})'?\] (?:are not supported|failed to be inspected)"
+        r"|has model type `([^`]{1,60})` but Transformers does not recognize",
+        "vLLM does not know the architecture of this model ({0})",
+    ),
+    (
+        r"User-specified max_model_len \((\d+)\) is greater than the derived max_model_len \(.{1,60}?=(\d+)",
+        "vllm_max_model_len is {0}, and the model was made for {1} tokens",
+    ),
+    (
+        r"trust_remote_code=True",
+        "the model brings code of its own: set vllm_trust_remote_code if you trust it",
+    ),
+    (
+        r"tool_parser:'([^']{1,60})' which has not been registered|invalid tool call parser: (\S{1,60})",
+        "vLLM has no tool parser {0}: correct vllm_tool_parser",
+    ),
+    (
+        r"reasoning_parser_name='([^']{1,60})' has not been registered|invalid reasoning parser: (\S{1,60})"
+        r"|Reasoning parser '([^']{1,60})' not found",
+        "vLLM has no reasoning parser {0}: correct vllm_reasoning_parser",
+    ),
+    (
+        r"validation errors? for SpeculativeConfig\s+method\b",
+        "vLLM has no such method: correct vllm_speculative_method",
+    ),
+    (
+        r"validation errors? for CacheConfig\s+(?:kv_)?cache_dtype\b",
+        "vLLM has no such type of cache: correct vllm_kv_cache_dtype",
+    ),
+    (
+        r"Cannot find any model weights with",
+        "there are no weights in the model's folder",
+    ),
+    (
+        r"gated repo|Access to model .{1,80} is restricted|401 Client Error",
+        "the hub does not give this model to us: accept its licence, and set HF_TOKEN for the worker",
+    ),
+    (
+        r"Repository Not Found|RepositoryNotFoundError|Invalid repository ID or local directory"
+        r"|is not a local folder and is not a valid model identifier",
+        "there is no such model: correct model_path, which is a folder or a hub's id",
+    ),
+    (
+        r"offline mode is enabled|outgoing traffic has been disabled|We couldn't connect to",
+        "the hub cannot be reached: download the model, and set model_path to its folder",
+    ),
+    (
+        r"in _generation_prompt\b(?s:.{1,4000})jinja2\.exceptions\.TemplateError",
+        "vllm serve cannot start with this model's chat template: take the backend vllm",
+    ),
+    (r"ModuleNotFoundError: No module named '([\w.]{1,60})'", "vLLM's Python lacks the module {0}"),
+)
+
+
+def trouble(log: str) -> str | None:
+    """The first trouble of the table that a log tells of, None when there is none."""
+    for pattern, sentence in TROUBLES:
+        if found := re.search(pattern, log):
+            return sentence.format(*(group for group in found.groups() if group is not None))
+    return None
+
+
+@contextmanager
+def explained(directory: Path) -> Iterator[None]:
+    """Say of a load that fails in the block what its log (in its folder) tells, where that is clear."""
+    try:
+        yield
+    except LoadError as error:
+        sentence = trouble(_end_of(directory / LOG_NAME)) if error.code == "load_failed" else None
+        if sentence is None:
+            raise
+        raise LoadError("load_failed", sentence) from error
+
+
+def _end_of(log: Path) -> str:
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - READ_BYTES))
+        return file.read().decode("utf-8", "replace")
+    return ""

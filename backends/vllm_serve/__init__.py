@@ -1,0 +1,1 @@
+"""vLLM as a managed server (vllm serve)."""

@@ -1,0 +1,178 @@
+"""vLLM as a managed server: `vllm serve` on the loopback interface, behind a random key.
+
+It is spoken to as any server is (see `http_engine`), with one difference: the server may outlive its engine's
+core by seconds, and a server without a core counts as lost. The options are in `vllm_serve_options`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import socket
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from http.client import HTTPException
+from typing import Any
+
+import orjson
+
+from backends.base import Emit, Finish, GenerationError, Launch, LoadError
+from backends.shared.http_engine import LOOPBACK, Address, HttpEngine, Manners
+from backends.shared.start import Start, Starts
+from backends.vllm.diagnosis import explained
+from backends.vllm.progress import following
+from backends.vllm.request import vllm_body
+from backends.vllm_serve.arguments import VllmServeOptions
+from tasks.generation import Generation
+from workers.engine_process.process import EngineProcess
+
+TICK_S = 0.1
+COUNT_S = 0.5  # how long a cancelled request may wait for the size of its prompt
+
+TOO_LONG = re.compile(
+    r"context length is (?P<fit>\d+) tokens"
+    r".*?contains (?P<least>at least )?(?P<size>\d+) (?P<what>input tokens|characters)"
+    r"|prompt \(length (?P<length>\d+)\).*? model length of (?P<room>\d+)",
+    re.DOTALL,
+)
+
+log = logging.getLogger(__name__)
+
+
+class VllmServeAdapter:
+    """Fulfils `Runtime`."""
+
+    name = "vllm_serve"
+
+    def __init__(self) -> None:
+        self._starts = Starts()
+
+    def start(self, launch: Launch) -> VllmServeEngine:
+        """See `Runtime.start`."""
+        with self._starts.of(launch) as start:
+            options = VllmServeOptions.of(launch.model, launch.slots, launch.environments)
+            with explained(launch.directory), following(start):
+                process, address = _begin(start, options)
+            context = _introduce(start, process, address, options.served)
+            body = partial(
+                _body, prompt_format=launch.model.prompt_format, served=options.served, context=context
+            )
+            manners = Manners(body, _refusal, _failure)
+            return VllmServeEngine(process, address, manners, launch.slots, context)
+
+    def cancel_start(self, replica: str) -> None:
+        """See `Runtime.cancel_start`."""
+        self._starts.cancel(replica)
+
+
+class VllmServeEngine(HttpEngine):
+    """Fulfils `Engine`."""
+
+    def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
+        """See `Engine.generate`."""
+        try:
+            finish = super().generate(id, generation, emit)
+        except GenerationError as error:
+            if error.code == "engine_error" and not _is_healthy(self._address):
+                self._process.kill()
+                raise self._process.lost() from error
+            raise
+        if finish.reason == "cancelled" and not finish.usage.input_tokens:  # it counts at the end only
+            counted = self._count(self._manners.body(generation))
+            return replace(finish, usage=replace(finish.usage, input_tokens=counted))
+        return finish
+
+    def _count(self, body: bytes) -> int:
+        """How many tokens a prompt has; 0 where the server cannot say."""
+        asked = orjson.loads(body)
+        asked = {
+            name: asked[name]
+            for name in ("model", "messages", "tools", "chat_template_kwargs")
+            if name in asked
+        }
+        with suppress(OSError, HTTPException, orjson.JSONDecodeError, LookupError, TypeError, ValueError):
+            connection = self._address.connect()
+            try:
+                connection.sock.settimeout(COUNT_S)
+                told = self._address.post(connection, "/tokenize", orjson.dumps(asked)).read()
+                return int(orjson.loads(told)["count"])
+            finally:
+                connection.close()
+        return 0
+
+
+def _begin(start: Start, options: VllmServeOptions) -> tuple[EngineProcess, Address]:
+    """Start a server and wait until it is healthy."""
+    with socket.create_server((LOOPBACK, 0)) as probe:
+        port: int = probe.getsockname()[1]
+    address = Address(port, secrets.token_urlsafe(32))
+    process = start.run(options.argv(port), {**options.environment, "VLLM_API_KEY": address.key})
+    while not _is_healthy(address):
+        process.wait(TICK_S)
+        start.check()
+    return process, address
+
+
+def _is_healthy(address: Address) -> bool:
+    try:
+        return address.get("/health", address.key)[0] == 200
+    except (OSError, HTTPException):
+        return False
+
+
+def _introduce(start: Start, process: EngineProcess, address: Address, served: str) -> int:
+    """Make sure that it is ours and wants its key: the context of a request. Raises `LoadError`."""
+    start.progress(0.98, "checking the engine")
+    try:
+        stranger, _ = address.get("/version", None)  # where vLLM by itself answers anybody
+        _, models = address.get("/v1/models", address.key)
+        context: Any = next(model["max_model_len"] for model in models["data"] if model["id"] == served)
+    except (OSError, HTTPException) as error:
+        raise start.failed(process) from error
+    except (LookupError, TypeError, StopIteration) as error:
+        raise LoadError("load_failed", "what answers on the engine's port is not this engine") from error
+    if stranger != 401:
+        raise LoadError("load_failed", "the engine does not ask for its key")
+    return int(context)
+
+
+def _body(generation: Generation, prompt_format: str, served: str, context: int) -> bytes:
+    body = vllm_body(generation, prompt_format)
+    body["model"] = served
+    if "max_tokens" in body:
+        body["max_tokens"] = min(body["max_tokens"], context)  # it refuses more
+    return orjson.dumps(body)
+
+
+def _refusal(status: int, body: bytes) -> GenerationError:
+    """The error for an answer other than 200."""
+    try:
+        message = str(orjson.loads(body)["error"]["message"])
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        message = ""
+    return _error(status, message)
+
+
+def _failure(error: Any) -> GenerationError:
+    """The error for one in a stream: some are found out late, such as a schema that makes no grammar."""
+    status, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
+    return _error(status if isinstance(status, int) else 500, str(message))
+
+
+def _error(status: int, message: str) -> GenerationError:
+    """The server's own words go to the log only."""
+    log.info("vllm serve answered %d: %.200s", status, message)
+    if status < 500 and (found := TOO_LONG.search(message)):
+        unit = "characters" if found["what"] == "characters" else "tokens"
+        size = f"{found['least'] or ''}{found['size'] or found['length']} {unit}"
+        fit = int(found["fit"] or found["room"]) - 1  # one is the answer's
+        sentence = f"the prompt has {size}; {fit} tokens fit"
+        return GenerationError("context_length_exceeded", sentence)
+    if status < 500:
+        return GenerationError("invalid_prompt", "the engine refuses these messages or their sampling")
+    return GenerationError("engine_error", "the engine failed")
+
+
+ADAPTER = VllmServeAdapter

@@ -1,0 +1,43 @@
+"""The options of `vllm_serve`: those of `vllm`, and what only a managed server may be given."""
+
+from __future__ import annotations
+
+from backends.option import SET_VARIABLE, Backend, Option
+from backends.vllm.options import NEEDS, OPTIONS, THINKING_FORMATS
+
+BACKEND = Backend(
+    "vllm_serve",
+    "vllm_",
+    takes_hub_ids=True,
+    needs=NEEDS,
+    thinking_formats=THINKING_FORMATS,
+    options=(
+        *OPTIONS,
+        Option(
+            "vllm_serve_binary",
+            "string",
+            None,
+            "the vllm program; null is that of vllm_python",
+            nullable=True,
+            format="program",
+        ),
+        Option(
+            "vllm_serve_library_path",
+            "string",
+            None,
+            "folder of shared libraries",
+            nullable=True,
+            format="path",
+        ),
+        Option(
+            "vllm_serve_environment",
+            "object",
+            None,
+            "variables for the server alone",
+            nullable=True,
+            format=SET_VARIABLE,
+            secret=True,
+        ),
+        Option("vllm_serve_extra_args", "list", (), "further arguments of vllm serve"),
+    ),
+)

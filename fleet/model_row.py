@@ -1,0 +1,120 @@
+"""A configured model with its live state, as one look at the ledger shows it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from backends.catalogue import BACKENDS
+from config.settings import ModelDefinition
+from fleet.states import ModelState
+
+HAS_OVERRIDE = (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A configured model with its live state.
+
+    `operation_id` is the latest load or unload. `override` holds what the last load changed, by field; it
+    is in force while the model is loading, loaded or unloading. `slots` is what one replica takes at once, as
+    the engines said (0 before there are any). `inflight` has a slot, `running` of these is in an engine's
+    hands (0 unless it was asked for). Memory is in MiB: `observed_mib` was measured for `observed_replicas`
+    replicas of what `observed_variant` is the fingerprint of; `artifact_mib` is the size of the model's
+    files. `lost` is how many replicas went with their workers and were not replaced yet, `workers` hosts
+    those that are there.
+    """
+
+    name: str
+    definition: ModelDefinition
+    state: ModelState
+    replicas: int
+    loaded_replicas: int
+    inflight: int
+    queue_depth: int
+    running: int = 0
+    slots: int = 0
+    last_error: str | None = None
+    code: str | None = None
+    operation_id: str | None = None
+    loaded_at: float | None = None
+    wanted: bool | None = None
+    override: Mapping[str, Any] = field(default_factory=dict)
+    observed_mib: int | None = None
+    observed_replicas: int = 0
+    observed_variant: str = ""
+    artifact_mib: int | None = None
+    lost: int = 0
+    workers: tuple[str, ...] = ()
+    changed_at: float | None = None
+
+    @property
+    def active_override(self) -> Mapping[str, Any]:
+        """The override in force."""
+        return self.override if self.state in HAS_OVERRIDE else {}
+
+    @property
+    def variant(self) -> str:
+        """The fingerprint of what was loaded last, or would be."""
+        return fingerprint(self.definition, self.override)
+
+
+def overridden(model: ModelDefinition, override: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options in force when this model is loaded with that override."""
+    return BACKENDS[model.backend].merged(model.options, override)
+
+
+def fingerprint(model: ModelDefinition, override: Mapping[str, Any]) -> str:
+    """Names all that decides how much memory a replica takes."""
+    options = dict(overridden(model, override))
+    what = [model.backend, model.model_path, model.device, model.target_inflight, options]
+    return hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
+def from_ledger(
+    model: ModelDefinition, raw: Sequence[bytes], waiting: int, replicas: Sequence[Any]
+) -> ModelRow:
+    """Read one model of `look.lua`'s answer."""
+    flat = [item.decode() for item in raw]
+    row = dict(zip(flat[::2], flat[1::2], strict=True))
+    parts = [replicas[at : at + 7] for at in range(0, len(replicas), 7)]
+    ready = [part for part in parts if part[6]]
+    wanted = int(row["wanted"]) if "wanted" in row else None
+    state = ModelState(row.get("state", "unloaded"))
+    return ModelRow(
+        name=model.name,
+        definition=model,
+        state=state,
+        replicas=(_whole(row, "replicas") if state in HAS_OVERRIDE else wanted) or model.replicas,
+        # those that drain are loaded still
+        loaded_replicas=len(parts) if state is ModelState.UNLOADING else len(ready),
+        inflight=sum(part[4] for part in parts),
+        queue_depth=waiting,
+        running=sum(part[5] for part in parts),
+        slots=min((int(part[3]) for part in ready), default=0),
+        last_error=row.get("last_error"),
+        code=row.get("code"),
+        operation_id=row.get("operation"),
+        loaded_at=_seconds(row, "loaded_us"),
+        wanted=None if wanted is None else wanted > 0,
+        override=orjson.loads(row.get("override", "{}")),
+        observed_mib=_whole(row, "observed_mib"),
+        observed_replicas=_whole(row, "observed_replicas") or 0,
+        observed_variant=row.get("observed_variant", ""),
+        artifact_mib=_whole(row, "artifact_mib"),
+        lost=_whole(row, "lost") or 0,
+        workers=tuple(part[2].decode() for part in parts),
+        changed_at=_seconds(row, "changed_us"),
+    )
+
+
+def _whole(row: Mapping[str, str], name: str) -> int | None:
+    return int(row[name]) if name in row else None
+
+
+def _seconds(row: Mapping[str, str], name: str) -> float | None:
+    return int(row[name]) / 1e6 if name in row else None

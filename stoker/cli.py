@@ -1,0 +1,270 @@
+"""The program `stoker`: each command reads the settings, wires the rooms it needs and hands over."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from dataclasses import asdict, replace
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import click
+
+from backends.catalogue import shown_options
+from config.errors import ConfigError
+from config.keys import read_keys
+from config.load import load_settings
+from config.settings import Settings
+from stoker.client import ApiError, Client
+from stoker.run_file import read_run
+from stoker.terminal import Screen
+from stoker.version import version
+from telemetry.logging import setup
+
+WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # it becomes the name of a queue
+
+
+class FrontDoor(click.Group):
+    """Turns what our rooms raise into one clean text and an exit code: 2 for the configuration, else 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except ConfigError as error:
+            click.echo(f"The configuration cannot be used:\n{error}", err=True)
+            ctx.exit(2)
+        except ApiError as error:
+            click.echo(str(error), err=True)
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            ctx.exit(130)
+
+
+@click.group(cls=FrontDoor, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version())
+def cli() -> None:
+    """Serve language models from your own GPUs."""
+
+
+@cli.command("up")
+@click.option("--ask/--no-ask", default=True, help="Ask the demo model one question when it is loaded.")
+@click.option("--flower/--no-flower", default=True, help="Run the task monitor.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the API (default: as configured).")
+def run_up(ask: bool, flower: bool, port: int | None) -> None:
+    """Run the whole platform on this machine."""
+    from stoker.up import Wishes, up  # noqa: PLC0415 - each command pays for its own imports only
+
+    sys.exit(up(load_settings(), Wishes(ask=ask, flower=flower, port=port), Screen()))
+
+
+@cli.command("api")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: as configured).")
+def run_api(port: int | None) -> None:
+    """Run the HTTP API."""
+    settings = load_settings()
+    setup(settings)
+    if port is not None:
+        settings = replace(settings, api=replace(settings.api, port=port))
+    from api import server  # noqa: PLC0415
+
+    server.serve(settings)
+
+
+@cli.command("worker")
+@click.option("--name", default="cpu0", show_default=True, help="Name of the worker, such as gpu0.")
+def run_worker(name: str) -> None:
+    """Run the worker of one GPU."""
+    if not re.fullmatch(WORKER_NAME, name, re.ASCII):
+        raise click.BadParameter(f"must match {WORKER_NAME}", param_hint="--name")
+    settings = load_settings()
+    setup(settings)
+    from workers import worker as workers_main  # noqa: PLC0415
+
+    workers_main.run(name, settings)
+
+
+@cli.command("flower")
+@click.option("--address", help="Address to listen on (default: as configured).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: as configured).")
+def run_flower(address: str | None, port: int | None) -> None:
+    """Run the task monitor; the variable FLOWER_BASIC_AUTH must hold its user:password."""
+    settings = load_settings()
+    if not os.environ.get("FLOWER_BASIC_AUTH"):
+        raise click.ClickException("set FLOWER_BASIC_AUTH=user:password; Flower is never run without one")
+    from stoker.process_plans import flower_argv  # noqa: PLC0415
+
+    argv = flower_argv(address or settings.flower.host, settings.flower.port if port is None else port)
+    os.execv(argv[0], argv)  # noqa: S606 - Flower takes this process' place
+
+
+def _reach(function: Any) -> Any:
+    """The option that says which API is meant."""
+    return click.option("--url", envvar="STOKER_URL", help="Address of the API (default: the running one).")(
+        function
+    )
+
+
+@cli.command("load")
+@click.argument("name")
+@click.option("--replicas", type=click.IntRange(1), help="How many (default: as configured).")
+@click.option("--set", "fields", multiple=True, metavar="FIELD=VALUE", help="Change a field for this load.")
+@click.option("--evict", metavar="MODEL", help="Unload this model first, to make room.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
+@_reach
+def run_load(  # noqa: PLR0913 - one parameter for each option
+    name: str,
+    *,
+    replicas: int | None,
+    fields: tuple[str, ...],
+    evict: str | None,
+    wait: bool,
+    url: str | None,
+) -> None:
+    """Load a configured model; `stoker status --json` lists the fields that a load may change."""
+    from stoker.models import change, show_change  # noqa: PLC0415
+
+    client = _admin(url)
+    asked = {"replicas": replicas, "evictModel": evict}
+    body = {key: value for key, value in asked.items() if value is not None}
+    row = change(client, "load", name, **body, **dict(map(_assignment, fields)))
+    show_change(client, "load", row, Screen(), wait=wait)
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """FIELD=VALUE; the value is JSON (`null`, `8192`), or else a text."""
+    field, sign, value = text.partition("=")
+    if not field or not sign:
+        raise click.BadParameter(f"{text} is not FIELD=VALUE", param_hint="--set")
+    try:
+        return field, json.loads(value)
+    except ValueError:
+        return field, value
+
+
+@cli.command("unload")
+@click.argument("name")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
+@_reach
+def run_unload(name: str, wait: bool, url: str | None) -> None:
+    """Unload a model: finish what runs, cancel what waits."""
+    from stoker.models import change, show_change  # noqa: PLC0415
+
+    client = _admin(url)
+    show_change(client, "unload", change(client, "unload", name), Screen(), wait=wait)
+
+
+@cli.command("status")
+@click.option("--json", "as_json", is_flag=True, help="All that the API says, as JSON.")
+@_reach
+def run_status(as_json: bool, url: str | None) -> None:
+    """Show the models and what they do."""
+    from stoker.models import table  # noqa: PLC0415
+
+    models = _admin(url).get("/v1/admin/models").get("models", [])
+    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(table(models)))
+
+
+@cli.command("gpus")
+@_reach
+def run_gpus(url: str | None) -> None:
+    """Show the memory of the GPUs, and what the models take."""
+    from stoker.models import memory  # noqa: PLC0415
+
+    click.echo("\n".join(memory(_admin(url).get("/v1/admin/gpu-memory"))))
+
+
+@cli.command("ask")
+@click.argument("question")
+@click.option("--model", help="Which model (default: one that is loaded).")
+@click.option("--allow-remote", is_flag=True, help="It may be one on somebody else's machine.")
+@_reach
+def run_ask(question: str, model: str | None, allow_remote: bool, url: str | None) -> None:
+    """Ask a model, show its answer and how long it took."""
+    from stoker.ask import ask, some_model  # noqa: PLC0415
+
+    settings = load_settings()
+    keys = read_keys(settings.data_dir)
+    client = Client(_url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None))
+    chosen = model or some_model(client, allow_remote=allow_remote)
+    timing = ask(client, chosen, question, lambda text: click.echo(text, nl=False), allow_remote=allow_remote)
+    click.echo(f"\n({timing})")
+
+
+@cli.group("runtimes")
+def runtimes() -> None:
+    """Show, install and remove the libraries that the backends run on."""
+
+
+@runtimes.command("list")
+@click.option("--json", "as_json", is_flag=True, help="All that is known, as JSON.")
+def run_runtimes_list(as_json: bool) -> None:
+    """Show what each backend has, and why one cannot run here."""
+    from stoker import runtimes  # noqa: PLC0415
+
+    click.echo(runtimes.shown(load_settings().runtimes_dir, as_json=as_json))
+
+
+@runtimes.command("install")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--variant", type=click.Choice(["cpu", "cuda"]), help="Which build (default: what runs here).")
+@click.option("--force", is_flag=True, help="Even if it is there already, or cannot run here.")
+def run_runtimes_install(names: tuple[str, ...], variant: str | None, force: bool) -> None:
+    """Install the libraries of one or more backends, each into an environment of its own."""
+    from stoker import runtimes  # noqa: PLC0415
+
+    runtimes.install(load_settings().runtimes_dir, names, Screen(), variant=variant, force=force)
+
+
+@runtimes.command("remove")
+@click.argument("name")
+def run_runtimes_remove(name: str) -> None:
+    """Remove the libraries of a backend."""
+    from stoker import runtimes  # noqa: PLC0415
+
+    runtimes.remove(load_settings().runtimes_dir, name, Screen())
+
+
+@cli.command("config")
+def run_config() -> None:
+    """Check the configuration and show what is in force."""
+    settings = load_settings()
+    shown = asdict(settings)
+    parts = urlsplit(settings.redis.url)
+    if parts.password is not None:
+        place = parts.netloc.rpartition("@")[2]
+        shown["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{place}"))
+    for name, model in settings.models.items():
+        shown["models"][name]["options"] = shown_options(model)
+    click.echo(json.dumps(shown, indent=2, default=str))
+
+
+@cli.command("openapi")
+def run_openapi() -> None:
+    """Print the OpenAPI document of the HTTP API."""
+    from api.app import create_app  # noqa: PLC0415
+
+    document = create_app(load_settings()).test_client().get("/openapi.json").get_json()
+    click.echo(json.dumps(document, indent=2, sort_keys=True))
+
+
+def _admin(url: str | None) -> Client:
+    settings = load_settings()
+    keys = read_keys(settings.data_dir)
+    key = os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
+    return Client(_url(settings, url), key)
+
+
+def _url(settings: Settings, url: str | None) -> str:
+    """The API that is meant: the one named, the one that `stoker up` runs, or the configured one."""
+    if url:
+        return url
+    running = read_run(settings.data_dir).get("url")
+    return str(running or f"http://{settings.api.host}:{settings.api.port}")
+
+
+def main() -> None:
+    """Run the command line."""
+    cli()

@@ -1,0 +1,71 @@
+"""The models that should come up by themselves, while they do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from config.settings import ModelDefinition
+from stoker.client import ApiError, Client
+from stoker.models import progress
+from stoker.terminal import Screen
+
+PICKED_UP_S = 30.0  # a worker takes up an enabled model within this time
+
+
+class Arrivals:
+    """Shows each enabled model's way to `loaded` or `failed`, as the API tells it."""
+
+    def __init__(
+        self, models: Mapping[str, ModelDefinition], client: Client, screen: Screen, *, settling_s: float
+    ) -> None:
+        """A failure in the first `settling_s` may be an old one that a worker is about to mend."""
+        self.loaded: list[str] = []
+        self._waiting = {name: model for name, model in models.items() if model.enabled}
+        self._longest_s = max((model.load_timeout_s for model in self._waiting.values()), default=0.0)
+        self._client, self._screen, self._settling_s = client, screen, settling_s
+        self._began = time.monotonic()
+
+    @property
+    def patience_s(self) -> float:
+        """How long the whole may take."""
+        return self._longest_s + PICKED_UP_S
+
+    def look(self) -> bool:
+        """Ask the API once and show what is new; whether there is nothing left to wait for."""
+        rows: dict[str, dict[str, Any]] = {}
+        with suppress(ApiError):
+            rows = {row["name"]: row for row in self._client.get("/v1/admin/models")["models"]}
+        for name in list(self._waiting):
+            self._show(name, rows.get(name, {}))
+        loading = any(rows.get(name, {}).get("runtime_state") == "loading" for name in self._waiting)
+        return not self._waiting or (bool(rows) and not loading and self._seconds > PICKED_UP_S)
+
+    def give_up(self) -> None:
+        """Name those that have not come."""
+        self._screen.done()
+        for name in self._waiting:
+            self._screen.line(f"  model    {name} is not loaded yet; `stoker status` tells when it is")
+
+    @property
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def _show(self, name: str, row: Mapping[str, Any]) -> None:
+        state = row.get("runtime_state")
+        if state == "loaded":
+            self._screen.step("model", name, self._seconds)
+            self.loaded.append(name)
+            del self._waiting[name]
+        elif state == "failed" and self._seconds >= self._settling_s:
+            self._screen.line(f"  model    {name} failed: {row.get('last_error')}")
+            del self._waiting[name]
+        elif state == "loading":
+            self._screen.status(f"  model    {progress(self._operation(name, row))}")
+
+    def _operation(self, name: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        with suppress(ApiError, KeyError):
+            return self._client.get(f"/v1/admin/operations/{row['operation_id']}")
+        return {"model": name, "kind": "load"}

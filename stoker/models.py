@@ -1,0 +1,108 @@
+"""Load and unload models of a running platform, and show what is loaded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from stoker.client import ApiError, Client, in_path
+from stoker.terminal import Screen
+
+POLL_S = 0.2
+UNDER_WAY = ("pending", "running")
+DONE = {"load": "loaded", "unload": "unloaded"}
+COLUMNS = ("name", "state", "replicas", "running", "waiting", "memory")
+
+
+def change(client: Client, kind: str, name: str, **body: object) -> dict[str, Any]:
+    """Ask for a load or an unload; the model's row with its `operation`. Raises `ApiError`."""
+    return client.post(f"/v1/admin/models/{in_path(name)}/{kind}", body)
+
+
+def show_change(client: Client, kind: str, row: Mapping[str, Any], screen: Screen, *, wait: bool) -> None:
+    """Show what came of it, at its end if `wait`. Raises `ApiError` when it fails."""
+    operation = row.get("operation") or {}
+    if wait and operation.get("kind") == kind and operation.get("status") in UNDER_WAY:
+        follow(client, operation, screen)
+    else:
+        screen.line(f"{row.get('name')}: {row.get('runtime_state')}")
+
+
+def follow(client: Client, operation: Mapping[str, Any], screen: Screen) -> None:
+    """Show how an operation gets on until its end. Raises `ApiError` when it fails."""
+    began = time.monotonic()
+    while True:
+        status = operation.get("status")
+        name, kind = operation.get("model"), str(operation.get("kind"))
+        if status == "completed":
+            screen.line(f"{name}: {DONE.get(kind, kind)} ({time.monotonic() - began:.1f} s)")
+            return
+        if status == "failed":
+            screen.done()
+            raise ApiError(f"{name}: the {kind} failed: {_reason(operation)}")
+        screen.status(progress(operation))
+        time.sleep(POLL_S)
+        operation = client.get(f"/v1/admin/operations/{operation['id']}")
+
+
+def progress(operation: Mapping[str, Any]) -> str:
+    """One line about an operation that is under way."""
+    share = operation.get("progress")
+    done = f" {100 * share:.0f} %" if isinstance(share, (int, float)) and share > 0 else ""
+    stage = operation.get("stage")
+    left = operation.get("eta_s")
+    eta = f", about {left:.0f} s left" if isinstance(left, (int, float)) and left >= 1 else ""
+    return f"{operation.get('model')}: {operation.get('kind')}ing{done}{f' ({stage})' if stage else ''}{eta}"
+
+
+def table(models: list[dict[str, Any]]) -> list[str]:
+    """The models and their states, as lines of a table; why one failed stands below it."""
+    lines = aligned([COLUMNS, *(_row(model) for model in models)])
+    below = [f"  {model['last_error']}" if model.get("last_error") else "" for model in ({}, *models)]
+    return [line for pair in zip(lines, below, strict=True) for line in pair if line]
+
+
+def memory(shown: Mapping[str, Any]) -> list[str]:
+    """The GPUs and what is taken of them, what each model takes or would, and why GPUs are missing."""
+    gpus = [(str(gpu["index"]), str(gpu["name"]), str(gpu["used_over_total"])) for gpu in shown["gpus"]]
+    models = [
+        (
+            str(model["name"]),
+            str(model["runtime_state"]),
+            _mib(model["vram_estimate_mib"]),
+            str(model["vram_estimate_source"]),
+        )
+        for model in shown["models"]
+    ]
+    lines = aligned([("gpu", "name", "memory"), *gpus]) if gpus else []
+    lines += [str(shown["error"])] if shown.get("error") else []
+    return [*lines, "", *aligned([("model", "state", "memory", "by"), *models])]
+
+
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """The rows as lines, each column as wide as its widest cell."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _mib(mib: int | None) -> str:
+    return "" if mib is None else f"{mib} MiB"
+
+
+def _row(model: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        str(model.get("name")),
+        str(model.get("runtime_state")),
+        f"{model.get('loaded_replicas', 0)}/{model.get('replicas', 0)}",
+        str(model.get("inflight_requests", 0)),
+        str(model.get("queue_depth", 0)),
+        _mib(model.get("vram_estimate_mib")),
+    )
+
+
+def _reason(operation: Mapping[str, Any]) -> str:
+    error = operation.get("error")
+    return str(error.get("message", error)) if isinstance(error, Mapping) else str(error or "no reason given")

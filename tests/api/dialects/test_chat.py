@@ -1,0 +1,224 @@
+"""The Chat Completions dialect: what is parsed, and that what is streamed equals what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from openai._models import validate_type
+from openai.types.chat import ChatCompletion as SdkCompletion
+from openai.types.chat import ChatCompletionChunk
+
+from api.dialects import chat
+from api.dialects.base import Head, render
+from api.dialects.items import verdict
+from api.errors import InvalidRequest
+from api.schemas.chat import ChatCompletion, ChatRequest
+from api.schemas.strict_schema import Mismatch
+from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from tasks.generation import Message, Sampling, Tool, ToolCall
+from tests.support.event_logs import logs
+
+HEAD = Head("chatcmpl-" + "ab" * 16, 1_700_000_000, "demo", {})
+WITH_USAGE = Head(HEAD.id, HEAD.created_at, HEAD.model, {"include_usage": True})
+USER = {"role": "user", "content": "Hi"}
+
+
+def parse(**body: Any) -> Any:
+    full = {"model": "demo", "messages": [USER], **body}
+    ChatRequest.check(full)
+    return chat.parse(full)
+
+
+def frames_of(log: list[Event], head: Head = HEAD) -> list[dict[str, Any]]:
+    return [frame for _, frame in render(chat.rendering(head), log)]
+
+
+def gather(frames: list[dict[str, Any]]) -> dict[str, Any]:
+    """The message that a client puts together."""
+    message: dict[str, Any] = {"content": "", "reasoning_content": "", "tool_calls": []}
+    for frame in frames:
+        for choice in frame.get("choices", []):
+            delta = choice["delta"]
+            message["content"] += delta.get("content", "")
+            message["reasoning_content"] += delta.get("reasoning_content", "")
+            for call in delta.get("tool_calls", []):
+                if "id" in call:
+                    assert call["index"] == len(message["tool_calls"])
+                    function = {"name": call["function"]["name"], "arguments": ""}
+                    message["tool_calls"].append({"id": call["id"], "type": "function", "function": function})
+                message["tool_calls"][call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+    return message
+
+
+@given(logs())
+def test_the_chunks_add_up_to_the_message_that_is_not_streamed(log: list[Event]) -> None:
+    frames = frames_of(log, WITH_USAGE)
+    end = log[-1]
+    assert isinstance(end, End)
+    if verdict(end) in ("failed", "cancelled"):
+        assert set(frames[-1]["error"]) == {"message", "type", "param", "code"}
+        return
+    whole = chat.answer(WITH_USAGE, log)
+    message = whole["choices"][0]["message"]
+    gathered = gather(frames)
+    assert gathered["content"] == (message["content"] or "")
+    assert gathered["reasoning_content"] == message.get("reasoning_content", "")
+    assert gathered["tool_calls"] == message.get("tool_calls", [])
+    assert frames[-2]["choices"][0]["finish_reason"] == whole["choices"][0]["finish_reason"]
+    assert (frames[-1]["choices"], frames[-1]["usage"]) == ([], whole["usage"])
+
+
+@given(logs())
+def test_chunks_and_answers_are_the_sdk_types_in_strict_mode(log: list[Event]) -> None:
+    for frame in frames_of(log):
+        if "error" not in frame:
+            validate_type(type_=ChatCompletionChunk, value=frame)
+    whole = chat.answer(HEAD, log)
+    validate_type(type_=SdkCompletion, value=whole)
+    assert ChatCompletion().validate(whole) == {}
+
+
+def test_a_stream_begins_with_the_role_and_ends_with_a_reason() -> None:
+    frames = frames_of([TextDelta("a"), End("completed", "stop")])
+    assert frames[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert frames[-1]["choices"][0]["finish_reason"] == "stop"
+    assert all("usage" not in frame for frame in frames)
+
+
+def test_calls_have_their_own_index_and_no_empty_list_is_ever_told() -> None:
+    log: list[Event] = [
+        ReasoningDelta("hm"),
+        ToolCallDelta(4, "{", "a", "f"),
+        ToolCallDelta(9, "", "b", "g"),
+        ToolCallDelta(4, "}"),
+        End("completed", "tool_calls"),
+    ]
+    message = gather(frames_of(log))
+    assert [call["function"]["arguments"] for call in message["tool_calls"]] == ["{}", ""]
+    assert chat.answer(HEAD, log)["choices"][0]["message"]["content"] is None
+    assert all(frame["choices"][0]["delta"].get("tool_calls") != [] for frame in frames_of(log))
+
+
+def test_running_out_of_tokens_is_the_reason_length() -> None:
+    log: list[Event] = [TextDelta("a"), End("incomplete", "length")]
+    assert chat.answer(HEAD, log)["choices"][0]["finish_reason"] == "length"
+
+
+def test_an_answer_that_was_filtered_says_so() -> None:
+    log: list[Event] = [TextDelta("a"), End("incomplete", "content_filter")]
+    assert chat.answer(HEAD, log)["choices"][0]["finish_reason"] == "content_filter"
+
+
+def test_usage_tells_what_was_cached_and_thought() -> None:
+    log: list[Event] = [End("completed", "stop", usage=Usage(10, 5, cached_tokens=8, reasoning_tokens=2))]
+    assert chat.answer(HEAD, log)["usage"] == {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "total_tokens": 15,
+        "prompt_tokens_details": {"cached_tokens": 8},
+        "completion_tokens_details": {"reasoning_tokens": 2},
+    }
+
+
+def test_a_conversation_with_calls_is_understood() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+        {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "hm"},
+        {"role": "tool", "tool_call_id": "c1", "content": "sunny"},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+    ]
+    assert parse(messages=messages).generation.messages == (
+        Message("system", "Be brief."),
+        Message("user", "ab"),
+        Message("assistant", reasoning="hm", tool_calls=(ToolCall("c1", "f", "{}"),)),
+        Message("tool", "sunny", tool_call_id="c1"),
+        Message("assistant", "No."),
+    )
+
+
+def test_the_options_are_understood() -> None:
+    tool = {
+        "type": "function",
+        "function": {"name": "f", "description": "d", "parameters": {"type": "object"}},
+    }
+    parsed = parse(
+        max_tokens=5,
+        max_completion_tokens=7,
+        temperature=1,
+        top_p=0.5,
+        seed=-3,
+        stop="x",
+        tools=[tool],
+        tool_choice={"type": "function", "function": {"name": "f"}},
+        stream=True,
+        stream_options={"include_usage": True},
+        reasoning_effort="none",
+    )
+    generation = parsed.generation
+    assert generation.sampling == Sampling(7, 1, 0.5, -3, ("x",))
+    assert generation.tools == (Tool("f", "d", {"type": "object"}),)
+    assert (generation.tool_choice, generation.thinking) == ("f", "disabled")
+    assert (parsed.stream, parsed.store, parsed.echo) == (True, False, {"include_usage": True})
+
+
+def test_what_chat_clients_always_send_is_tolerated() -> None:
+    parse(
+        n=1,
+        presence_penalty=0,
+        frequency_penalty=0.0,
+        logprobs=False,
+        user="u",
+        response_format={"type": "text"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"presence_penalty": 1}, "presence_penalty"),
+        ({"frequency_penalty": -0.5}, "frequency_penalty"),
+        ({"logprobs": True}, "logprobs"),
+    ],
+)
+def test_what_would_change_the_answer_is_not_passed_over(body: dict[str, Any], param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(**body)
+    assert (caught.value.code, caught.value.param) == ("unsupported_parameter", param)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "path"),
+    [
+        ({"messages": []}, "invalid_request", "messages"),
+        ({"messages": [{"role": "function", "content": "x"}]}, "invalid_request", "messages[0].role"),
+        ({"messages": [{"role": "user", "content": 1}]}, "invalid_request", "messages[0].content"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},
+            "unsupported_input",
+            "messages[0].content[0].type",
+        ),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}]},
+            "invalid_request",
+            "messages[0].content[0].image_url",
+        ),
+        ({"stop": ["a"] * 5}, "invalid_request", "stop"),
+        ({"stop": ["a", 1]}, "invalid_request", "stop[1]"),
+        ({"seed": 1.5}, "invalid_request", "seed"),
+        ({"response_format": {"type": "json_schema"}}, "unsupported_parameter", "response_format"),
+        (
+            {"tools": [{"type": "function", "function": {"name": "no spaces"}}]},
+            "invalid_request",
+            "tools[0].function.name",
+        ),
+    ],
+)
+def test_a_body_of_another_shape_names_the_place(body: dict[str, Any], code: str, path: str) -> None:
+    with pytest.raises(Mismatch) as caught:
+        parse(**body)
+    assert (caught.value.code, caught.value.path) == (code, path)

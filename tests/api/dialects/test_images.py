@@ -1,0 +1,256 @@
+"""Images in requests: how they are found, what they have to be, and who may be shown any."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import Any
+
+import openai
+import pytest
+from flask.testing import FlaskClient
+
+from api.admission import IMAGE_TOKENS
+from api.dialects import chat, responses
+from api.dialects.images import MOST_IMAGES, size_of
+from api.errors import InvalidRequest
+from api.schemas.chat import ChatRequest
+from api.schemas.responses import ResponsesRequest
+from config.settings import ModelDefinition, Settings
+from tasks.generation import Generation, Image, Message
+from tests.support.api_fakes import Below
+from tests.support.pictures import DOT, data_url, png
+
+WIDE = data_url(png(3, 1))
+TEXT = {"type": "input_text", "text": "What is "}
+IMAGE = {"type": "input_image", "image_url": DOT, "detail": "auto"}
+CHAT_IMAGE = {"type": "image_url", "image_url": {"url": DOT, "detail": "low"}}
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    seer = ModelDefinition("seer", "stub", options={"stub_image_input": True})
+    return replace(settings, models={**settings.models, "seer": seer})
+
+
+def user(*parts: dict[str, Any], role: str = "user") -> list[dict[str, Any]]:
+    return [{"role": role, "content": list(parts)}]
+
+
+def parse(**body: Any) -> Any:
+    full = {"model": "seer", **body}
+    ResponsesRequest.check(full)
+    return responses.parse(full)
+
+
+def parse_chat(*messages: dict[str, Any]) -> Any:
+    full = {"model": "seer", "messages": list(messages)}
+    ChatRequest.check(full)
+    return chat.parse(full)
+
+
+def sized(kind: str, width: int, height: int) -> bytes:
+    """The beginning of a file of that kind, up to its size."""
+    if kind == "gif":
+        return b"GIF89a" + struct.pack("<HH", width, height)
+    if kind == "jpeg":
+        table = b"\xff\xdb" + struct.pack(">H", 5) + b"abc"
+        return b"\xff\xd8" + table + b"\xff\xc0" + struct.pack(">HBHH", 11, 8, height, width)
+    if kind == "VP8 ":
+        return b"RIFF....WEBPVP8 " + bytes(10) + struct.pack("<HH", width | 0x4000, height)
+    if kind == "VP8L":
+        bits = (width - 1) | (height - 1) << 14
+        return b"RIFF....WEBPVP8L" + bytes(5) + struct.pack("<I", bits)
+    if kind == "VP8X":
+        sides = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+        return b"RIFF....WEBPVP8X" + bytes(8) + sides
+    return png(width, height)
+
+
+# ---- what is parsed
+
+
+def test_an_image_keeps_its_place_in_the_text() -> None:
+    more = {"type": "input_text", "text": "this?"}
+    parsed = parse(input=user(TEXT, IMAGE, more, {"type": "input_image", "image_url": WIDE}))
+    assert parsed.generation.messages == (
+        Message("user", "What is this?", images=(Image(DOT, 8, "auto"), Image(WIDE, 13))),
+    )
+    assert parsed.images == ("input[0].content[1]", "input[0].content[3]")
+
+
+def test_both_dialects_understand_the_same_images() -> None:
+    message = user({"type": "text", "text": "What is "}, CHAT_IMAGE)[0]
+    expected = Message("user", "What is ", images=(Image(DOT, 8, "low"),))
+    earlier = {"role": "assistant", "content": "Hi."}
+    parsed = parse_chat(earlier, message)
+    assert parsed.generation.messages[1] == expected
+    assert parsed.images == ("messages[1].content[1]",)
+    assert parse(messages=[message]).generation.messages == (expected,)
+    low = {**IMAGE, "detail": "low"}
+    assert parse(input=user(TEXT, low)).generation.messages == (expected,)
+
+
+def test_a_message_may_be_an_image_alone() -> None:
+    (message,) = parse(input=user(IMAGE)).generation.messages
+    assert message == Message("user", "", images=(Image(DOT, 0, "auto"),))
+
+
+@pytest.mark.parametrize("kind", ["png", "gif", "jpeg", "VP8 ", "VP8L", "VP8X"])
+def test_the_size_of_each_format_is_known_without_decoding_it(kind: str) -> None:
+    assert size_of(sized(kind, 300, 200)) == (300, 200)
+    assert size_of(sized(kind, 300, 200)[:9]) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"RIFF....WAVEfmt ",
+        b"RIFF....WEBPALPH",
+        b"\x89PNG\r\n\x1a\n....CgBI" + b"\1" * 8,
+        b"\xff\xd8\xff\xd0\x00\x02" + sized("jpeg", 1, 1)[2:],  # decoders skip this one in another way
+        b"\xff\xd8\xff\xe0\x00\x02j\xe0\x00\x02" + sized("jpeg", 1, 1)[2:],
+        b"\xff\xd8" + b"\xff\xe0\x00\x02" * 5000 + sized("jpeg", 1, 1)[2:],
+        sized("gif", 0, 5),
+    ],
+)
+def test_what_is_no_image_goes_to_no_engine(data: bytes) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(input=user({"type": "input_image", "image_url": data_url(data)}))
+    assert (caught.value.code, caught.value.param) == ("invalid_request", "input[0].content[0].image_url")
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("https://example.com/a.png", "unsupported_input"),
+        ("file:///etc/passwd", "unsupported_input"),
+        ("data:image/svg+xml;base64,PHN2Zy8+", "unsupported_input"),
+        ("data:image/png,abc", "unsupported_input"),
+        (DOT[:-1], "invalid_request"),
+        (DOT.replace("iVBOR", "iVB\nOR"), "invalid_request"),
+        (DOT + "\u00e9", "invalid_request"),
+        ("data:image/png;base64,", "invalid_request"),
+    ],
+)
+def test_an_image_is_a_data_url_and_nothing_is_fetched(url: str, code: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(input=user(TEXT, {"type": "input_image", "image_url": url}))
+    assert (caught.value.code, caught.value.param) == (code, "input[0].content[1].image_url")
+    with pytest.raises(InvalidRequest) as caught:
+        parse_chat(*user({"type": "image_url", "image_url": {"url": url}}))
+    assert (caught.value.code, caught.value.param) == (code, "messages[0].content[0].image_url.url")
+
+
+def test_a_file_of_elsewhere_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(input=user({"type": "input_image", "file_id": "file-1", "image_url": None, "detail": "auto"}))
+    assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[0].content[0].file_id")
+    with pytest.raises(InvalidRequest) as caught:
+        parse(input=user({"type": "input_image"}))
+    assert (caught.value.code, caught.value.param) == ("invalid_request", "input[0].content[0].image_url")
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "assistant"])
+def test_only_a_user_shows_images(role: str) -> None:
+    for send in (
+        lambda: parse(input=user(IMAGE, role=role)),
+        lambda: parse_chat(*user(CHAT_IMAGE, role=role)),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            send()
+        assert caught.value.code == "unsupported_input"
+        assert str(caught.value.param).endswith("[0].content[0]")
+
+
+def test_a_tool_answers_without_images() -> None:
+    with pytest.raises(InvalidRequest, match="only user messages"):
+        parse_chat({"role": "tool", "tool_call_id": "1", "content": [CHAT_IMAGE]})
+
+
+def test_the_images_of_a_request_are_bounded_together() -> None:
+    assert len(parse(input=user(*[IMAGE] * MOST_IMAGES)).images) == MOST_IMAGES
+    with pytest.raises(InvalidRequest) as caught:
+        parse(input=[*user(*[IMAGE] * MOST_IMAGES), *user(TEXT, IMAGE)])
+    assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[1].content[1]")
+    large = {"type": "input_image", "image_url": data_url(sized("gif", 8000, 5000))}
+    parse(input=user(large))
+    with pytest.raises(InvalidRequest, match="64 million pixels") as caught:
+        parse(input=user(large, large))
+    assert caught.value.param == "input[0].content[1]"
+
+
+# ---- what becomes of them
+
+
+def test_an_image_costs_as_much_whatever_its_bytes(http: FlaskClient, rooms_below: Below) -> None:
+    for url in (DOT, DOT + "A" * 400_000):
+        http.post("/v1/responses", json={"model": "seer", "input": user(TEXT, {**IMAGE, "image_url": url})})
+    small, large = rooms_below.ledger.tickets.values()
+    assert len(large.generation) > 400_000
+    assert small.cost == large.cost
+    http.post("/v1/responses", json={"model": "seer", "input": user(TEXT)})
+    plain = list(rooms_below.ledger.tickets.values())[-1]
+    assert IMAGE_TOKENS < small.cost - plain.cost < IMAGE_TOKENS + 20
+
+
+@pytest.mark.parametrize("model", ["demo", "org/deaf"])
+def test_a_model_that_reads_text_only_is_shown_no_image(
+    http: FlaskClient, rooms_below: Below, model: str
+) -> None:
+    for path, body, param in (
+        ("responses", {"input": user(TEXT, IMAGE)}, "input[0].content[1]"),
+        ("responses", {"messages": user(CHAT_IMAGE)}, "messages[0].content[0]"),
+        ("chat/completions", {"messages": user(CHAT_IMAGE)}, "messages[0].content[0]"),
+    ):
+        answer = http.post(f"/v1/{path}", json={"model": model, **body})
+        assert (answer.status_code, answer.json["error"]["code"]) == (400, "image_unsupported")
+        assert answer.json["error"]["param"] == param
+        assert answer.json["error"]["message"] == f"model {model} takes no images, only text"
+    assert not rooms_below.ledger.tickets
+
+
+def test_images_of_the_sdk_reach_the_ledger(sdk: openai.OpenAI, rooms_below: Below) -> None:
+    response = sdk.responses.create(
+        model="seer",
+        input=[
+            {
+                "role": "user",
+                "content": [
+                    {"type": "input_text", "text": "What is "},
+                    {"type": "input_image", "image_url": DOT, "detail": "high"},
+                ],
+            }
+        ],
+    )
+    assert response.output_text == "Hello."
+    sdk.chat.completions.create(
+        model="seer",
+        messages=[
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "What is "},
+                    {"type": "image_url", "image_url": {"url": DOT, "detail": "high"}},
+                ],
+            }
+        ],
+    )
+    for ticket in rooms_below.ledger.tickets.values():
+        (message,) = Generation.from_json(ticket.generation).messages
+        assert message == Message("user", "What is ", images=(Image(DOT, 8, "high"),))
+
+
+def test_the_sdk_raises_for_an_image_that_nobody_looks_at(sdk: openai.OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        sdk.responses.create(
+            model="demo",
+            input=[
+                {
+                    "role": "user",
+                    "content": [{"type": "input_image", "image_url": DOT, "detail": "auto"}],
+                }
+            ],
+        )
+    assert (caught.value.code, caught.value.param) == ("image_unsupported", "input[0].content[0]")

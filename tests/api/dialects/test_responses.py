@@ -1,0 +1,328 @@
+"""The Responses dialect: what is parsed, and that what is streamed equals what is not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai._models import validate_type
+from openai.types.responses import Response, ResponseStreamEvent
+
+from api.dialects import responses
+from api.dialects.base import Head, render
+from api.dialects.items import verdict
+from api.errors import InvalidRequest
+from api.schemas.responses import ResponseObject, ResponsesRequest
+from api.schemas.strict_schema import Mismatch
+from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
+from tasks.generation import Message, ToolCall
+from tests.support.event_logs import logs
+
+HEAD = Head("resp_" + "ab" * 16, 1_700_000_000, "demo", {})
+echoes = st.sampled_from(
+    [
+        {},
+        {"background": True, "metadata": {"a": "b"}, "instructions": "Be brief."},
+        {"tools": [{"type": "function", "name": "f", "description": None, "parameters": {}, "strict": None}]},
+    ]
+)
+
+
+def parse(**body: Any) -> Any:
+    full = {"model": "demo", **body}
+    ResponsesRequest.check(full)
+    return responses.parse(full)
+
+
+def frames_of(log: list[Event], head: Head = HEAD) -> list[dict[str, Any]]:
+    return [frame for _, frame in render(responses.rendering(head), log)]
+
+
+def kinds(log: list[Event]) -> list[str]:
+    return [frame["type"].removeprefix("response.") for frame in frames_of(log)]
+
+
+# ---- what is streamed equals what is not
+
+
+@given(logs(), echoes)
+def test_the_last_frame_holds_the_response_that_is_not_streamed(
+    log: list[Event], echo: dict[str, Any]
+) -> None:
+    head = Head(HEAD.id, HEAD.created_at, HEAD.model, echo)
+    assert frames_of(log, head)[-1]["response"] == responses.answer(head, log)
+
+
+@given(logs())
+def test_the_deltas_add_up_to_the_items_of_the_response(log: list[Event]) -> None:
+    said: dict[str, str] = {}
+    done: list[dict[str, Any]] = []
+    frames = frames_of(log)
+    for frame in frames:
+        if frame["type"] == "response.output_item.added":
+            said[frame["item"]["id"]] = ""
+        elif frame["type"].endswith(".delta"):
+            said[frame["item_id"]] += frame["delta"]
+        elif frame["type"] == "response.output_item.done":
+            done.append(frame["item"])
+    output = frames[-1]["response"]["output"]
+    whole = {i["id"]: i["arguments"] if "arguments" in i else i["content"][0]["text"] for i in output}
+    assert said == whole
+    assert sorted(done, key=lambda item: item["id"]) == sorted(output, key=lambda item: item["id"])
+
+
+@given(logs(), echoes)
+def test_every_frame_is_one_of_the_sdk_types_in_strict_mode(log: list[Event], echo: dict[str, Any]) -> None:
+    head = Head(HEAD.id, HEAD.created_at, HEAD.model, echo)
+    frames = frames_of(log, head)
+    assert [frame["sequence_number"] for frame in frames] == list(range(len(frames)))
+    for frame in frames:
+        event: Any = validate_type(type_=ResponseStreamEvent, value=frame)  # type: ignore[arg-type]
+        assert event.type == frame["type"]
+    whole = responses.answer(head, log)
+    validate_type(type_=Response, value=whole)
+    assert ResponseObject().validate(orjson.loads(orjson.dumps(whole))) == {}
+
+
+@given(logs(), st.integers(0, 12))
+def test_a_partial_log_renders_to_the_beginning_of_the_whole(log: list[Event], length: int) -> None:
+    part = frames_of(log[:length])
+    assert frames_of(log)[: len(part)] == part
+
+
+def test_thoughts_text_and_calls_come_in_the_order_of_the_documented_events() -> None:
+    log = [
+        ReasoningDelta("hm"),
+        TextDelta("a"),
+        TextDelta("b"),
+        ToolCallDelta(0, '{"x":', "call_7", "f"),
+        ToolCallDelta(0, "1}"),
+        End("completed", "tool_calls"),
+    ]
+    assert kinds(log) == [
+        "created",
+        "in_progress",
+        "output_item.added",
+        "content_part.added",
+        "reasoning_text.delta",
+        "reasoning_text.done",
+        "content_part.done",
+        "output_item.done",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "output_item.done",
+        "completed",
+    ]
+
+
+def test_a_model_that_says_nothing_answers_with_an_empty_message() -> None:
+    (item,) = responses.answer(HEAD, [End("completed", "stop")])["output"]
+    assert item["content"][0]["text"] == ""
+
+
+def test_running_out_of_tokens_is_incomplete_and_says_why() -> None:
+    whole = responses.answer(HEAD, [TextDelta("a"), End("incomplete", "length")])
+    assert whole["status"] == "incomplete"
+    assert whole["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert whole["output"][0]["status"] == "incomplete"
+
+
+def test_a_failure_leads_its_message_with_our_code() -> None:
+    log: list[Event] = [TextDelta("a"), End("failed", code="engine_crashed", message="killed by SIGKILL")]
+    assert kinds(log)[-1] == "failed"
+    error = responses.answer(HEAD, log)["error"]
+    assert error == {"code": "server_error", "message": "engine_crashed: killed by SIGKILL"}
+
+
+def test_an_answer_that_was_filtered_is_incomplete_and_says_so() -> None:
+    whole = responses.answer(HEAD, [TextDelta("a"), End("incomplete", "content_filter")])
+    assert whole["incomplete_details"] == {"reason": "content_filter"}
+
+
+def test_a_cancelled_stream_ends_incomplete_with_the_status_cancelled() -> None:
+    log: list[Event] = [TextDelta("a"), End("cancelled", code="cancelled")]
+    assert kinds(log)[-1] == "incomplete"
+    assert frames_of(log)[-1]["response"]["status"] == "cancelled"
+
+
+def test_what_the_platform_took_out_of_line_has_failed() -> None:
+    end = End("cancelled", code="model_unloading", message="the model is being unloaded")
+    assert verdict(end) == "failed"
+    assert kinds([end])[-1] == "failed"
+
+
+def test_a_background_response_is_queued_until_it_speaks() -> None:
+    head = Head(HEAD.id, HEAD.created_at, HEAD.model, {"background": True})
+    names = [name for name, _ in render(responses.rendering(head), [TextDelta("a")])][:3]
+    assert names == ["response.created", "response.queued", "response.in_progress"]
+
+
+# ---- what is parsed
+
+
+def test_a_text_is_one_user_message_after_the_instructions() -> None:
+    generation = parse(input="Hi", instructions="Be brief.").generation
+    assert generation.messages == (Message("system", "Be brief."), Message("user", "Hi"))
+
+
+def test_items_of_the_assistant_in_a_row_become_one_message() -> None:
+    items = [
+        {
+            "role": "developer",
+            "content": [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}],
+        },
+        {"role": "user", "content": "Weather?"},
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": "hm"}],
+        },
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call", "call_id": "c2", "name": "g", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "sunny"},
+        {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "warm"}]},
+    ]
+    assert parse(input=items).generation.messages == (
+        Message("system", "ab"),
+        Message("user", "Weather?"),
+        Message(
+            "assistant",
+            "I look.",
+            reasoning="hm",
+            tool_calls=(ToolCall("c1", "f", "{}"), ToolCall("c2", "g", "{}")),
+        ),
+        Message("tool", "sunny", tool_call_id="c1"),
+        Message("tool", "warm", tool_call_id="c2"),
+    )
+
+
+def test_what_a_response_said_can_be_sent_back_as_input() -> None:
+    log = [
+        ReasoningDelta("hm"),
+        TextDelta("Hi."),
+        ToolCallDelta(0, "{}", "c1", "f"),
+        End("completed", "stop"),
+    ]
+    output = responses.answer(HEAD, log)["output"]
+    (message,) = parse(input=output).generation.messages
+    assert message == Message("assistant", "Hi.", reasoning="hm", tool_calls=(ToolCall("c1", "f", "{}"),))
+
+
+def test_messages_stand_in_for_input() -> None:
+    messages = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    assert parse(messages=messages).generation.messages == (Message("user", "Hi"),)
+
+
+def test_thinking_decides_and_an_effort_of_none_means_disabled() -> None:
+    assert parse(input="x").generation.thinking == "default"
+    assert parse(input="x", thinking="enabled", reasoning={"effort": "none"}).generation.thinking == "enabled"
+    assert parse(input="x", reasoning={"effort": "none"}).generation.thinking == "disabled"
+    assert parse(input="x", reasoning={"effort": "high"}).generation.thinking == "default"
+
+
+def test_languages_go_through() -> None:
+    generation = parse(input="x", source_lang_code="auto", target_lang_code="nb").generation
+    assert (generation.source_lang_code, generation.target_lang_code) == ("auto", "nb")
+
+
+def test_the_response_repeats_what_was_asked() -> None:
+    tool = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    parsed = parse(
+        input="x", tools=[tool], tool_choice="required", temperature=0, metadata={"a": "b"}, store=False
+    )
+    whole = responses.answer(Head("resp_1", 1, "demo", parsed.echo), [End("completed")])
+    assert whole["tools"] == [{**tool, "description": None, "strict": None}]
+    assert (whole["tool_choice"], whole["temperature"], whole["metadata"]) == ("required", 0, {"a": "b"})
+    assert (whole["store"], whole["background"], whole["top_p"]) == (False, False, None)
+
+
+def test_unknown_fields_and_nulls_are_tolerated() -> None:
+    parsed = parse(input="x", brand_new=1, temperature=None, tools=None, stream=None, prompt_cache_options={})
+    assert parsed.generation.sampling.temperature is None
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        ({}, "invalid_request", "input"),
+        ({"input": "x", "messages": [{"role": "user", "content": "x"}]}, "invalid_request", "messages"),
+        ({"input": "x", "previous_response_id": "resp_1"}, "unsupported_parameter", "previous_response_id"),
+        ({"input": "x", "conversation": "c"}, "unsupported_parameter", "conversation"),
+        ({"input": "x", "top_logprobs": 3}, "unsupported_parameter", "top_logprobs"),
+        ({"input": "x", "background": True, "store": False}, "invalid_request", "background"),
+        ({"input": "x", "tool_choice": "required"}, "invalid_request", "tool_choice"),
+        (
+            {
+                "input": "x",
+                "tools": [{"type": "function", "name": "f"}],
+                "tool_choice": {"type": "function", "name": "g"},
+            },
+            "invalid_request",
+            "tool_choice",
+        ),
+        ({"messages": [{"role": "user"}]}, "invalid_request", "messages[0].content"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "invalid_request", "messages[0].tool_call_id"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_name(body: dict[str, Any], code: str, param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(**body)
+    assert (caught.value.code, caught.value.param) == (code, param)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "path"),
+    [
+        ({"input": 5}, "invalid_request", "input"),
+        ({"input": []}, "invalid_request", "input"),
+        ({"input": [{"role": "user", "content": "a"}, 7]}, "invalid_request", "input[1]"),
+        ({"input": [{"content": "a"}]}, "invalid_request", "input[0].role"),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "unsupported_input", "input[0].type"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "x"}]}]},
+            "unsupported_input",
+            "input[0].content[0].type",
+        ),
+        ({"input": "x", "tools": [{"type": "web_search"}]}, "unsupported_tool", "tools[0].type"),
+        ({"input": "x", "tools": [{"type": "function"}]}, "invalid_request", "tools[0].name"),
+        ({"input": "x", "tool_choice": {"type": "allowed_tools"}}, "unsupported_parameter", "tool_choice"),
+        ({"input": "x", "tool_choice": 1}, "invalid_request", "tool_choice"),
+        ({"input": "x", "text": {"format": {"type": "json_object"}}}, "unsupported_parameter", "text.format"),
+        ({"input": "x", "temperature": "1"}, "invalid_request", "temperature"),
+        ({"input": "x", "temperature": True}, "invalid_request", "temperature"),
+        ({"input": "x", "temperature": 2.5}, "invalid_request", "temperature"),
+        ({"input": "x", "max_output_tokens": True}, "invalid_request", "max_output_tokens"),
+        ({"input": "x", "max_output_tokens": 5.0}, "invalid_request", "max_output_tokens"),
+        ({"input": "x", "max_output_tokens": 0}, "invalid_request", "max_output_tokens"),
+        ({"input": "x", "stream": "true"}, "invalid_request", "stream"),
+        ({"input": "x", "stream": 1}, "invalid_request", "stream"),
+        ({"input": "x", "metadata": {"a": 1}}, "invalid_request", "metadata.a"),
+        ({"input": "x", "metadata": {str(n): "" for n in range(17)}}, "invalid_request", "metadata"),
+        ({"input": "x", "thinking": "maybe"}, "invalid_request", "thinking"),
+        ({"input": "x", "model": None}, "invalid_request", "model"),
+        ({"input": "x", "model": ""}, "invalid_request", "model"),
+        ({"input": "x", "target_lang_code": "no\n"}, "invalid_request", "target_lang_code"),
+        ({"input": "x", "target_lang_code": "a"}, "invalid_request", "target_lang_code"),
+        ({"input": "x", "source_lang_code": "de-"}, "invalid_request", "source_lang_code"),
+    ],
+)
+def test_a_body_of_another_shape_names_the_place(body: dict[str, Any], code: str, path: str) -> None:
+    with pytest.raises(Mismatch) as caught:
+        parse(**body)
+    assert (caught.value.code, caught.value.path) == (code, path)
+    assert re.fullmatch(r"[a-zA-Z][^\n]+", caught.value.message)

@@ -1,0 +1,176 @@
+"""A client that hangs up is noticed, streaming or not, and its generation is cancelled."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import orjson
+import pytest
+
+from api.services import Rooms
+from api.streaming.disconnect_watcher import Hangups
+from streams.events import TextDelta
+from tests.api.conftest import KEY
+from tests.support.api_fakes import Below
+
+SOON_S = 1.0
+
+
+def eventually(true: Callable[[], object]) -> float:
+    """Seconds until it holds."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() - began < 5, "it never came to be"
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+@contextmanager
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Both ends of a TCP connection: the server's and the client's."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        server, _ = listener.accept()
+    with server, client:
+        yield server, client
+
+
+def ask(port: int, **body: object) -> socket.socket:
+    """Send a request and read nothing."""
+    data = orjson.dumps({"model": "demo", "input": "x", **body})
+    head = (
+        f"POST /v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+    )
+    client = socket.create_connection(("127.0.0.1", port))
+    client.sendall(head.encode() + data)
+    return client
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_hangs_up_cancels_its_generation(
+    port: int, rooms: Rooms, rooms_below: Below, stream: bool
+) -> None:
+    ledger = rooms_below.ledger
+    ledger.script = [TextDelta("a")]
+    client = ask(port, stream=stream)
+    eventually(rooms.hangups.watched)
+    if stream:
+        client.recv(100)
+    client.close()
+    assert eventually(lambda: ledger.cancelled) < SOON_S
+    assert ledger.cancelled == [ledger.only().id]
+    eventually(lambda: not rooms.hangups.watched() and not rooms_below.inbox.followers())
+
+
+def test_a_reset_connection_is_noticed_too(port: int, rooms: Rooms, rooms_below: Below) -> None:
+    rooms_below.ledger.script = []
+    client = ask(port)
+    eventually(rooms.hangups.watched)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    client.close()
+    assert eventually(lambda: rooms_below.ledger.cancelled) < SOON_S
+
+
+def test_a_background_stream_goes_on_without_its_client(port: int, rooms: Rooms, rooms_below: Below) -> None:
+    rooms_below.ledger.script = []
+    client = ask(port, stream=True, background=True)
+    eventually(rooms.hangups.watched)
+    client.close()
+    eventually(lambda: not rooms.hangups.watched())
+    assert rooms_below.ledger.cancelled == []
+
+
+def test_who_only_reads_along_cancels_nothing(port: int, rooms: Rooms, rooms_below: Below) -> None:
+    ledger = rooms_below.ledger
+    ledger.script = [TextDelta("a")]
+    first = ask(port, stream=True)
+    eventually(lambda: ledger.tickets and rooms.hangups.watched() == 1)
+    reader = socket.create_connection(("127.0.0.1", port))
+    path = f"/v1/responses/{ledger.only().id}?stream=true"
+    reader.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode())
+    eventually(lambda: rooms.hangups.watched() == 2)
+    reader.close()
+    eventually(lambda: rooms.hangups.watched() == 1)
+    assert ledger.cancelled == []
+    first.close()
+    eventually(lambda: ledger.cancelled)
+
+
+def test_a_cancel_that_fails_costs_nobody_else_anything(port: int, rooms: Rooms, rooms_below: Below) -> None:
+    ledger = rooms_below.ledger
+    ledger.script = []
+
+    def refuse() -> None:
+        ledger.cancelled.append("tried")
+        raise ConnectionError("Redis is away")
+
+    ledger.on_cancel = refuse
+    for tries in (1, 2):
+        client = ask(port)
+        eventually(rooms.hangups.watched)
+        client.close()
+        assert eventually(lambda: len(ledger.cancelled) == tries) < SOON_S  # noqa: B023 - called at once
+        eventually(lambda: not rooms.hangups.watched())
+
+
+def test_what_a_client_sends_while_it_waits_is_no_hang_up() -> None:
+    hangups, gone = Hangups(), threading.Event()
+    with pair() as (server, client):
+        watch = hangups.watch(server, gone.set)
+        client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert not gone.wait(0.1)
+        client.shutdown(socket.SHUT_WR)
+        assert gone.wait(SOON_S)
+        hangups.forget(watch)
+    assert hangups.watched() == 0
+
+
+def test_a_watch_that_was_ended_is_not_called() -> None:
+    hangups, gone = Hangups(), threading.Event()
+    with pair() as (server, client):
+        watch = hangups.watch(server, gone.set)
+        hangups.forget(watch)
+        hangups.forget(watch)
+        client.close()
+        assert not gone.wait(0.1)
+
+
+def test_a_number_that_is_used_again_is_another_connection() -> None:
+    hangups, first_gone, second_gone = Hangups(), threading.Event(), threading.Event()
+    with pair() as (server, client), pair() as (other, _):
+        number = server.fileno()
+        first = hangups.watch(server, first_gone.set)
+        os.dup2(other.fileno(), number)  # closes the first and takes its number
+        second = hangups.watch(server, second_gone.set)
+        hangups.forget(first)  # late, and no business of the second
+        client.close()
+        assert not second_gone.wait(0.1)
+        assert hangups.watched() == 1
+        hangups.forget(second)
+    assert not first_gone.is_set()
+
+
+def test_news_of_an_earlier_connection_is_checked_before_it_is_believed() -> None:
+    hangups, gone = Hangups(), threading.Event()
+    with pair() as (server, client):
+        watch = hangups.watch(server, gone.set)
+        hangups._report(hangups._started(), server.fileno())  # stale
+        assert not gone.is_set()
+        client.close()
+        assert gone.wait(SOON_S)
+        hangups.forget(watch)
+
+
+def test_without_a_socket_nothing_is_watched() -> None:
+    hangups = Hangups()
+    assert hangups.watch(None, lambda: None) is None
+    closed = socket.socket()
+    closed.close()
+    assert hangups.watch(closed, lambda: None) is None
+    hangups.forget(None)

@@ -1,0 +1,163 @@
+"""A client's wait: what passes its thread by, when it hears that nothing comes, and how it ends."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from gunicorn import util
+
+from api.dialects import responses
+from api.dialects.base import Head
+from api.streaming import sse
+from api.streaming.chunked_writer import Outlet
+from api.streaming.response_stream import ClientGone, Relay
+from config.settings import ApiSettings, Settings
+from streams.events import End, Event, TextDelta
+from streams.subscriber import SILENCE_S
+from tests.stoker.conftest import eventually
+from tests.support.api_fakes import FakeInbox, FakeStore, encode
+
+SOON_S = 5.0
+
+
+class Client:
+    """A client of one response, at the other end of a connection; the test is the worker and the inbox."""
+
+    def __init__(self, *, keep_alive_s: float = 15.0, after: int = -1) -> None:
+        self.store = FakeStore()
+        self.store.logs["r1"] = []
+        self.inbox = FakeInbox(self.store)
+        self.tail = self.inbox.follow("r1")
+        self.abandoned = threading.Event()
+        settings = replace(Settings(), api=ApiSettings(keep_alive_s=keep_alive_s))
+        self.relay = Relay(self.tail, settings, on_abandon=self.abandoned.set)
+        self.ours, self.theirs = socket.socketpair()
+        self.theirs.settimeout(SOON_S)
+        self.received = b""
+        self._after = after
+        self.thread = threading.Thread(target=self._answer)
+
+    def _answer(self) -> None:
+        """As gunicorn does it, with the thread of the request."""
+        rendering = responses.rendering(Head("resp_1", 1, "m", {}))
+        for chunk in self.relay.stream(rendering, self._after, Outlet(self.ours, chunked=True)):
+            util.write_chunk(self.ours, chunk)
+        with suppress(OSError):
+            util.write_chunk(self.ours, b"")
+        self.ours.close()
+
+    def say(self, event: Event, *, lost: bool = False) -> None:
+        log = self.store.logs["r1"]
+        log.append(encode(event))
+        if not lost:
+            self.inbox._deliver(b"r1 %d %s" % (len(log), log[-1]))
+
+    def read_until(self, word: bytes) -> None:
+        while word not in self.received:
+            more = self.theirs.recv(65536)
+            assert more, self.received
+            self.received += more
+
+    def read_all(self) -> bytes:
+        while more := self.theirs.recv(65536):
+            self.received += more
+        return self.received
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    yield from _client()
+
+
+@pytest.fixture
+def ahead_client() -> Iterator[Client]:
+    """One that has heard more than was said, and wants to hear something every 50 ms."""
+    yield from _client(keep_alive_s=0.05, after=10**6)
+
+
+def _client(**named: float) -> Iterator[Client]:
+    made = Client(**named)  # type: ignore[arg-type]
+    made.thread.start()
+    made.read_until(b"\n" if named else b"response.in_progress")
+    yield made
+    made.theirs.close()
+    made.relay._hang_up()
+    made.thread.join(SOON_S)
+    assert not made.thread.is_alive()
+
+
+def test_an_event_reaches_the_client_while_its_thread_sleeps(client: Client) -> None:
+    assert eventually(lambda: client.tail._take_next)
+    for word in ("Hel", "lo."):
+        client.say(TextDelta(word))
+        client.read_until(f'"delta":"{word}"'.encode())
+        assert client.tail._take_next is not None, "its thread was woken"
+    client.say(End("completed", "stop"))
+    assert client.read_all().endswith(sse.DONE + b"\r\n0\r\n\r\n")
+    assert not client.abandoned.is_set()
+
+
+def test_who_is_told_nothing_is_kept_alive_however_much_is_said(ahead_client: Client) -> None:
+    client = ahead_client
+    until = time.monotonic() + SOON_S
+    comments = 0
+    while comments < 3 and time.monotonic() < until:  # events come all the time, and none of them is told
+        client.say(TextDelta("x"))
+        client.theirs.settimeout(0.01)
+        try:
+            client.received += client.theirs.recv(65536)
+        except TimeoutError:
+            continue
+        finally:
+            comments = client.received.count(sse.KEEP_ALIVE)
+    assert comments >= 3
+    assert b"delta" not in client.received
+
+
+def test_a_hang_up_that_comes_while_a_burst_is_gathered_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = Client()
+    for word in ("a", "b"):
+        client.say(TextDelta(word))
+    take = client.tail._take
+
+    def hang_up_at_the_second(number: int, event: Event) -> Event:
+        if number == 2:
+            client.relay._hang_up()  # what it wakes with is taken by the burst
+        return take(number, event)
+
+    monkeypatch.setattr(client.tail, "_take", hang_up_at_the_second)
+    began = time.monotonic()
+    with pytest.raises(ClientGone):
+        client.relay.collect()
+    assert time.monotonic() - began < SILENCE_S / 2
+    client.relay.close()
+    assert client.abandoned.is_set()
+
+
+def test_a_client_that_is_gone_ends_the_stream_quietly(client: Client) -> None:
+    assert eventually(lambda: client.tail._take_next)
+    client.theirs.close()
+    client.say(TextDelta("x"))
+    assert client.abandoned.wait(SOON_S)
+
+
+def test_what_cannot_be_rendered_ends_its_own_stream_only(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caught: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", caught.append)
+    assert eventually(lambda: client.tail._take_next)
+    client.store.logs["r1"].append(b'{"t":"unheard of"}')
+    client.inbox._deliver(b'r1 1 {"t":"unheard of"}')
+    client.thread.join(SOON_S)
+    assert not client.thread.is_alive()
+    assert len(caught) == 1
+    assert client.abandoned.is_set()

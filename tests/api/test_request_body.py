@@ -1,0 +1,128 @@
+"""What may come in as a body, and that nothing else makes the API stumble."""
+
+from __future__ import annotations
+
+import json
+
+import orjson
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from api.errors import ApiError
+from api.request_body import DEEPEST, parse_json
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=12,
+)
+FIELDS = [
+    "model",
+    "input",
+    "messages",
+    "instructions",
+    "stream",
+    "background",
+    "store",
+    "max_output_tokens",
+    "temperature",
+    "top_p",
+    "metadata",
+    "tools",
+    "tool_choice",
+    "text",
+    "reasoning",
+    "thinking",
+    "truncation",
+    "stop",
+    "n",
+    "seed",
+    "stream_options",
+    "max_tokens",
+    "response_format",
+]
+
+
+def nested(levels: int, kind: str = "[]") -> bytes:
+    if kind == "[]":
+        return b"[" * levels + b"]" * levels
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+@pytest.mark.parametrize("kind", ["[]", "{}"])
+def test_nesting_is_bounded(kind: str) -> None:
+    parse_json(nested(DEEPEST, kind))
+    for levels in (DEEPEST + 1, 500, 1100, 100_000):
+        with pytest.raises(ApiError) as caught:
+            parse_json(nested(levels, kind))
+        assert caught.value.code == "invalid_json"
+
+
+def test_brackets_in_texts_do_not_count() -> None:
+    text = '[[{{"\\' * 100
+    assert parse_json(orjson.dumps([text, {text: text}, [[]] * 100])) == [text, {text: text}, [[]] * 100]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"NaN",
+        b"[Infinity]",
+        b"1e400",
+        b'"\\ud800"',
+        b"\xff\xfe{\x00}\x00",
+        b"\xef\xbb\xbf{}",
+        b'"\x00"',
+    ],
+)
+def test_what_is_not_json_is_refused_without_the_parsers_words(body: bytes) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_json(body)
+    assert caught.value.code == "invalid_json"
+    assert caught.value.message.startswith("the body is not JSON, at character")
+
+
+@given(values)
+def test_json_comes_in_as_it_was_meant_or_not_at_all(value: object) -> None:
+    try:
+        body = json.dumps(value).encode()
+        came = parse_json(body)
+    except ApiError:
+        return
+    assert came == json.loads(body) or "e+" in str(came)  # integers over 64 bits become floats
+
+
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(st.dictionaries(st.sampled_from(FIELDS), values), st.sampled_from(["responses", "chat/completions"]))
+def test_no_body_makes_the_api_stumble(http: FlaskClient, body: dict[str, object], path: str) -> None:
+    full = {"model": "demo", "input": "x", **body} if path == "responses" else {"model": "demo", **body}
+    answer = http.post(f"/v1/{path}", data=json.dumps(full), content_type="application/json")
+    assert answer.status_code in (200, 400, 404)
+
+
+def test_the_content_type_has_to_be_json(http: FlaskClient) -> None:
+    answer = http.post("/v1/responses", data=b"model=demo", content_type="application/x-www-form-urlencoded")
+    assert (answer.status_code, answer.json["error"]["code"]) == (415, "unsupported_media_type")
+    body = b'{"model": "demo", "input": "x"}'
+    assert http.post("/v1/responses", data=body, content_type="application/vnd.x+json").status_code == 200
+    assert (
+        http.post("/v1/responses", data=body, content_type="application/json; charset=utf-8").status_code
+        == 200
+    )
+
+
+def test_a_body_that_is_too_large_is_413(http: FlaskClient) -> None:
+    answer = http.post("/v1/responses", json={"model": "demo", "input": "x" * 1_000_001})
+    assert (answer.status_code, answer.json["error"]["code"]) == (413, "request_too_large")
+
+
+def test_a_body_that_is_no_object_is_refused(http: FlaskClient) -> None:
+    answer = http.post("/v1/responses", json=[1])
+    assert answer.status_code == 400
+    assert answer.json["error"]["message"] == "the body must be an object"
+    assert answer.json["error"]["param"] is None

@@ -1,0 +1,160 @@
+"""What administrators see: every field of the Runtime Admin API's examples, and what each means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from api.schemas.admin import AdminModel, GpuMemory, OperationObject
+from api.serializers import show_memory, show_model, show_operation
+from backends.catalogue import BACKENDS, HIDDEN
+from config.settings import ModelDefinition, Settings, WorkerSettings
+from fleet.memory import DeviceMemory, Gpu
+from fleet.model_row import ModelRow
+from fleet.operation import Operation
+from fleet.states import ModelState, OperationStatus
+from fleet.worker_row import WorkerRow
+from tests.seeds import RUNTIME_ADMIN_API
+
+(EXAMPLE,) = RUNTIME_ADMIN_API["models"]["models"]
+GPU = Gpu(0, "GPU-a", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 75603, 97887)
+
+
+def as_in_the_example(**changed: Any) -> ModelRow:
+    """The model of the example, as the fleet would know it."""
+    configured = EXAMPLE["definition"]
+    options = {option.name: option.default for option in BACKENDS["llama_cpp"].options}
+    model = ModelDefinition(
+        EXAMPLE["name"],
+        "llama_cpp",
+        model_path=configured["model_path"],
+        prompt_format=configured["prompt_format"],
+        enabled=True,
+        replicas=3,
+        replica_max=4,
+        options={**options, **{key: configured[key] for key in configured if key.startswith("gguf_")}},
+    )
+    row = ModelRow(
+        model.name, model, ModelState.LOADED, 3, 3, 0, 0, slots=1, artifact_mib=57200 // 3 + 1, wanted=True
+    )
+    return replace(row, **changed)
+
+
+def test_a_row_is_the_example_field_by_field() -> None:
+    shown = show_model(as_in_the_example(artifact_mib=57201 // 3), Settings())
+    assert AdminModel().validate(shown) == {}
+    assert set(EXAMPLE) <= set(shown)
+    assert {key for key in shown if key not in EXAMPLE} == {"last_error_code", "operation_id", "loaded_at"}
+    for field in set(EXAMPLE) - {"load_constraints", "definition", "capabilities", "vram_estimate_mib"}:
+        assert shown[field] == EXAMPLE[field], field
+    for name, entry in EXAMPLE["load_constraints"].items():
+        assert entry.items() <= shown["load_constraints"][name].items()
+    assert EXAMPLE["definition"].items() <= shown["definition"].items()
+    assert shown["vram_estimate_mib"] == 57201, "three times the size of the file"
+    # the notes go before the example: llama_cpp's Gemma 4 can be told whether to think
+    modes = ["default", "enabled", "disabled"]
+    assert shown["capabilities"] == {**EXAMPLE["capabilities"], "thinking_modes": modes}
+
+
+def test_the_answers_of_load_and_unload_have_the_fields_of_their_examples() -> None:
+    shown = show_model(as_in_the_example(), Settings())
+    for example in (RUNTIME_ADMIN_API["load_answer"], RUNTIME_ADMIN_API["unload_answer"]):
+        assert set(example) <= set(shown)
+        assert set(example["definition"]) <= set(shown["definition"])
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_definition_has_the_common_fields_and_those_of_its_backend_only(name: str) -> None:
+    backend = BACKENDS[name]
+    options = {option.name: option.default for option in backend.options}
+    model = ModelDefinition("m", name, options=options)
+    shown = show_model(ModelRow("m", model, ModelState.UNLOADED, 1, 0, 0, 0), Settings())["definition"]
+    common = {"model_path", "backend", "device", "prompt_format", "enabled", "replicas", "replica_max"}
+    common |= {"target_inflight", "load_timeout_s"}
+    assert set(shown) == common | set(options)
+
+
+def test_what_is_secret_is_hidden() -> None:
+    for backend in BACKENDS.values():
+        for option in backend.options:
+            if option.secret:
+                model = ModelDefinition("m", backend.name, options={option.name: {"TOKEN": "hunter2"}})
+                row = ModelRow("m", model, ModelState.UNLOADED, 1, 0, 0, 0)
+                assert show_model(row, Settings())["definition"][option.name] == HIDDEN
+
+
+@pytest.mark.parametrize("state", ModelState)
+def test_an_override_is_shown_while_it_is_in_force(state: ModelState) -> None:
+    override = {"gguf_n_ctx": 32768, "gguf_type_k": None}
+    shown = show_model(as_in_the_example(state=state, override=override), Settings())
+    in_force = state in (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
+    assert shown["load_override"] == (override if in_force else {})
+    assert shown["definition"]["gguf_n_ctx"] == 4096
+    assert shown["is_loaded"] == (state == "loaded")
+    assert shown["load_constraints"] == BACKENDS["llama_cpp"].load_constraints, "whatever the state"
+
+
+def test_the_effective_target_is_what_the_engines_take_or_a_worker_has_threads_for() -> None:
+    few = replace(Settings(), worker=WorkerSettings(threads=4))
+    wished = replace(as_in_the_example().definition, target_inflight=16)
+    loaded = as_in_the_example(definition=wished, slots=2)
+    assert show_model(loaded, few)["effective_target_inflight"] == 2
+    assert show_model(loaded, few)["configured_target_inflight"] == 16
+    unloaded = replace(loaded, state=ModelState.UNLOADED, slots=0)
+    assert show_model(unloaded, few)["effective_target_inflight"] == 4
+    assert show_model(unloaded, Settings())["effective_target_inflight"] == 16
+
+
+def test_gpu_memory_is_the_example_field_by_field() -> None:
+    example = RUNTIME_ADMIN_API["gpu_memory"]
+    worker = WorkerRow("gpu0", "cuda", 1, 0.0, memory=DeviceMemory("GPU-a", 97887, 22284, (GPU,)))
+    shown = show_memory([as_in_the_example()], [worker], Settings())
+    assert GpuMemory().validate(shown) == {}
+    assert example["gpus"][0].items() <= shown["gpus"][0].items()
+    assert set(shown["models"][0]) == set(example["models"][0])
+    assert set(example) <= set(shown)
+    assert shown["error"] is None
+
+
+def test_a_gpu_of_two_workers_is_shown_once() -> None:
+    memory = DeviceMemory("GPU-a", 97887, 22284, (GPU,))
+    workers = [WorkerRow(name, "cuda", 0, 0.0, memory=memory) for name in ("gpu0", "spare")]
+    shown = show_memory([], workers, Settings())
+    assert [gpu["workers"] for gpu in shown["gpus"]] == [["gpu0", "spare"]]
+
+
+def test_missing_gpus_have_a_reason() -> None:
+    def why(*workers: WorkerRow) -> str:
+        return str(show_memory([], workers, Settings())["error"])
+
+    lame = DeviceMemory("host:a", 1000, 500, error="no GPU can be read: install the NVIDIA driver")
+    assert "start one with `stoker worker`" in why()
+    assert "read its device yet" in why(WorkerRow("cpu0", "cpu", 0, 0.0))
+    assert why(WorkerRow("cpu0", "cpu", 0, 0.0, memory=lame)) == f"cpu0: {lame.error}"
+    assert "all run on the CPU" in why(
+        WorkerRow("cpu0", "cpu", 0, 0.0, memory=DeviceMemory("host:a", 1000, 500))
+    )
+
+
+def operation(status: OperationStatus, **more: Any) -> dict[str, Any]:
+    made = Operation("load_1", "load", "m", status, "reading", 0.5, None, 100.0, None)
+    shown = show_operation(replace(made, **more))
+    assert OperationObject().validate(shown) == {}
+    return shown
+
+
+def test_an_operation_has_a_result_or_an_error_at_its_end_only() -> None:
+    running = operation(OperationStatus.RUNNING, eta_s=2.345)
+    assert (running["result"], running["error"], running["eta_s"]) == (None, None, 2.3)
+    ended = {"finished_at": 103.5, "duration_s": 3.5}
+    done = operation(OperationStatus.COMPLETED, **ended, memory_mib=700, replicas=2, context_tokens=8192)
+    assert done["result"] == {
+        "replicas": 2,
+        "memory_mib": 700,
+        "context_tokens": 8192,
+        "duration_ms": 3500,
+    }
+    failed = operation(OperationStatus.FAILED, **ended, error="no file", code="load_failed")
+    assert (failed["result"], failed["error"], failed["error_code"]) == (None, "no file", "load_failed")

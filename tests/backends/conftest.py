@@ -1,0 +1,163 @@
+"""Fixtures for engines: start them, watch them, and leave none behind."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from backends.base import Engine, Finish, Launch
+from backends.registry import runtime
+from config.load import load_settings
+from config.settings import ROOT, ModelDefinition
+from streams.events import Delta, ReasoningDelta, TextDelta
+from tasks.generation import Generation, Message, Sampling
+from workers.engine_process.errors import Exit
+
+pytest.register_assert_rewrite("tests.backends.contract", "tests.backends.openai_remote.voices")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Print the table of figures at the end."""
+    from tests.backends import figures
+
+    config.pluginmanager.register(figures, "figures")
+
+
+NATIVE = "STOKER_TEST_LLAMA_SERVER"
+"""The environment variable that names a native llama-server, where there is one."""
+DEMO_MODEL = ROOT / "models" / "stoker-demo.gguf"
+
+
+def ask(text: str, **wishes: object) -> Generation:
+    """A request of one message that may go anywhere; wishes are fields of `Sampling` or `Generation`."""
+    sampling = {name: wishes.pop(name) for name in list(wishes) if name in Sampling.__dataclass_fields__}
+    wishes = {"allow_remote": True, **wishes}
+    return Generation("model", (Message("user", text),), Sampling(**sampling), **wishes)
+
+
+@dataclass
+class Answer:
+    """What one generation said, and when (time.monotonic)."""
+
+    deltas: list[Delta] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    spoke: threading.Event = field(default_factory=threading.Event)
+    finish: Finish | None = None
+    error: Exception | None = None
+
+    def emit(self, delta: Delta) -> None:
+        self.deltas.append(delta)
+        self.times.append(time.monotonic())
+        self.spoke.set()
+
+    @property
+    def text(self) -> str:
+        return "".join(delta.text for delta in self.deltas if isinstance(delta, TextDelta))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(delta.text for delta in self.deltas if isinstance(delta, ReasoningDelta))
+
+
+@dataclass
+class Launched:
+    """A loaded engine with what was told of it."""
+
+    engine: Engine
+    exits: SimpleQueue[Exit]
+    progress: list[tuple[float, str]]
+    directory: Path
+
+    def answer(self, generation: Generation, id: str = "only") -> Answer:
+        """Run a generation to its end here; errors are raised."""
+        answer = Answer()
+        answer.finish = self.engine.generate(id, generation, answer.emit)
+        return answer
+
+    def begin(self, generation: Generation, id: str = "only") -> tuple[Answer, threading.Thread]:
+        """Run a generation in a thread of its own; an error is kept in the answer."""
+        answer = Answer()
+
+        def run() -> None:
+            try:
+                answer.finish = self.engine.generate(id, generation, answer.emit)
+            except Exception as error:
+                answer.error = error
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return answer, thread
+
+
+Start = Callable[..., Launched]
+
+
+class Launcher:
+    """Starts engines; all that still run are stopped at the end."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._environments = load_settings().runtimes_dir  # where `make test-runtimes` installs them
+        self._launched: list[Launched] = []
+
+    def __call__(
+        self,
+        model: ModelDefinition,
+        slots: int = 2,
+        *,
+        replica: str = "model-0",
+        progress: Callable[[float, str], None] = lambda _done, _stage: None,
+    ) -> Launched:
+        exits: SimpleQueue[Exit] = SimpleQueue()
+        told: list[tuple[float, str]] = []
+        directory = self._directory / f"{replica}-{len(self._launched)}"
+
+        def tell(done: float, stage: str) -> None:
+            told.append((done, stage))
+            progress(done, stage)
+
+        launch = Launch(model, replica, slots, directory, self._environments, tell, exits.put)
+        launched = Launched(runtime(model.backend).start(launch), exits, told, directory)
+        self._launched.append(launched)
+        return launched
+
+    def stop_all(self) -> None:
+        for launched in self._launched:
+            launched.engine.stop(1.0)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    launcher = Launcher(tmp_path)
+    yield launcher
+    launcher.stop_all()
+
+
+@pytest.fixture(scope="class")
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+    """One engine with four slots for all tests of a contract that do it no harm."""
+    launcher = Launcher(tmp_path_factory.mktemp("shared"))
+    yield launcher(request.cls().model(), slots=4)
+    launcher.stop_all()
+
+
+def has_ended(pid: int, timeout_s: float) -> bool:
+    """Wait for the end of any process (a zombie has ended)."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        return bool(poll.poll(timeout_s * 1000))
+    finally:
+        os.close(fd)

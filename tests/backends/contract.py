@@ -1,0 +1,382 @@
+"""The contract: how every adapter behaves. A subclass names the model and says how to make it talk.
+
+`EngineContract` is what holds for all of them, `RuntimeContract` adds what holds for an engine that is a
+process here. What a library cannot do is an attribute, so that the list of exceptions is short and stands in
+one place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backends.base import GenerationError, LoadError
+from backends.registry import runtime
+from config.settings import ROOT, ModelDefinition
+from streams.events import TextDelta, ToolCallDelta
+from tasks.generation import Generation, Tool
+from tests.backends.conftest import Answer, Launched, Start, ask, has_ended
+from tests.backends.figures import AT_ONCE, ROWS, Row, tokens_per_s, versions
+from tests.support.process_groups import group_is_gone
+from workers.engine_process.errors import EngineLost
+from workers.engine_process.process import EngineProcess
+
+LONE_WORKER = Path(__file__).with_name("lone_worker.py")
+SOON_S = 1.0
+MANY = 50  # pieces of an answer that measure time well enough
+TRIES = 5
+WEATHER = Tool(
+    "get_weather",
+    "The weather in a city.",
+    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+
+
+def called(launched: Launched, request: Generation) -> tuple[str | None, object]:
+    """The name and the arguments of the one call in an answer."""
+    answer = launched.answer(request)
+    assert answer.finish is not None
+    assert answer.finish.reason == "tool_calls"
+    calls = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
+    assert calls[0].id
+    assert {call.id for call in calls[1:]} <= {None}
+    assert len(calls) > 1
+    return calls[0].name, json.loads("".join(call.arguments for call in calls))
+
+
+def make_way(launched: Launched, long: Generation, short: Generation) -> Answer:
+    """See a short answer take the place of a long one that is cancelled; returns the cancelled one.
+
+    A busy machine may let the engine say all before it lets us cancel or hear: then it is tried again.
+    """
+    for _ in range(TRIES):
+        cancelled, share = cancel_one_of_many(launched, long, short)
+        if share < 0.1:
+            return cancelled
+    pytest.fail("a cancelled answer keeps its place, or loses it late")
+
+
+def cancel_one_of_many(launched: Launched, long: Generation, short: Generation) -> tuple[Answer, float]:
+    """Take all slots with long answers, let a short one wait, and cancel a long one: that one, and how soon.
+
+    The clock is a long answer that goes on, whatever the speed of the machine: what it says after the cancel
+    runs from 0 to 1. The cancelled one would have ended with it, so an engine that never hears of the cancel
+    begins the short one at 1.
+    """
+    running = [launched.begin(long, id=f"long-{i}") for i in range(launched.engine.slots)]
+    for answer, _ in running:
+        assert answer.spoke.wait(30)
+    (cancelled, ending), *_, (clock, _) = running
+    waiting = launched.begin(short, id="waiting")
+    begun = len(clock.times)
+    launched.engine.cancel("long-0")
+    ending.join(SOON_S)
+    in_time = cancelled.finish is not None and cancelled.finish.reason == "cancelled"
+    for answer, thread in (waiting, *running):
+        thread.join()
+        assert answer.error is None
+    left = clock.times[begun:]
+    said = sum(moment < waiting[0].times[0] for moment in left)
+    return cancelled, said / len(left) if in_time and len(left) > MANY else 1.0
+
+
+def draw(launched: Launched, request: Callable[[int], Generation], *seeds: int) -> None:
+    """See a seed decide what is said: the same one each time, not all of them the same."""
+
+    def said(seed: int) -> str:
+        return launched.answer(request(seed)).text
+
+    said(1)  # from now on the prompt is read from the cache, where it was computed in other batches
+    for seed in (7, *seeds):
+        assert len({said(seed) for _ in range(3)}) == 1
+    assert len({said(seed) for seed in range(4)}) > 1
+
+
+@pytest.mark.contract
+class EngineContract:
+    """What a worker may rely on."""
+
+    backend: str
+    kind = ""  # what tells it from others of its backend in the table of figures
+    takes = 2  # how many requests fill it, where that is not for it to choose
+    seeded = True  # whether a request's seed decides what is said
+    caches_prompts = True  # whether it tells how much of a prompt it had read before
+    thinks = True  # whether it tells reasoning from the answer
+    load_s = 20.0  # how long a load may take here
+
+    def model(self, **fields: object) -> ModelDefinition:
+        """A model of this backend that loads quickly."""
+        raise NotImplementedError
+
+    def short(self, **wishes: object) -> Generation:
+        """A request with the same short answer of some words each time."""
+        raise NotImplementedError
+
+    def long(self, **wishes: object) -> Generation:
+        """A request with the same answer each time, which goes on for a few tenths of a second at least."""
+        raise NotImplementedError
+
+    def varied(self, seed: int) -> Generation:
+        """A request whose answer is another for most seeds."""
+        raise NotImplementedError
+
+    def too_long(self) -> Generation:
+        """A request that does not fit into the context."""
+        raise NotImplementedError
+
+    def bad(self) -> Generation:
+        """A request that makes no sense to the engine, though its form is right: here, a tool's schema."""
+        nonsense = Tool("f", "A function.", {"type": "nonsense"})
+        return ask("Call it.", tools=(nonsense,), tool_choice="required", max_tokens=64)
+
+    def thinking(self) -> Generation:
+        """A request whose answer begins with reasoning."""
+        raise NotImplementedError
+
+    # loading
+
+    def test_a_load_tells_its_progress_up_to_the_end(self, shared: Launched) -> None:
+        told = [done for done, _ in shared.progress]
+        assert told == sorted(told)
+        assert told[0] < 1.0
+        assert told.count(1.0) == 1
+        assert told[-1] == 1.0
+        assert shared.engine.slots == 4
+
+    # answering
+
+    def test_an_answer_comes_in_pieces_and_says_what_it_used(self, shared: Launched) -> None:
+        answer = shared.answer(self.short())
+        assert answer.finish is not None
+        assert answer.finish.reason == "stop"
+        assert all(isinstance(delta, TextDelta) and delta.text for delta in answer.deltas)
+        usage = answer.finish.usage
+        assert usage.input_tokens > 0
+        assert 4 <= len(answer.deltas) <= usage.output_tokens
+        assert usage.reasoning_tokens == 0
+        again = shared.answer(self.short()).finish
+        assert again is not None
+        assert (again.usage.input_tokens, again.usage.output_tokens) == (
+            usage.input_tokens,
+            usage.output_tokens,
+        )
+
+    def test_it_answers_as_many_requests_at_once_as_it_has_slots(self, shared: Launched) -> None:
+        request = self.long(max_tokens=1800)
+        running = [shared.begin(request, id=f"at-once-{i}") for i in range(shared.engine.slots)]
+        for _, thread in running:
+            thread.join()
+        answers = [answer for answer, _ in running]
+        assert [answer.error for answer in answers] == [None] * 4
+        assert max(answer.times[0] for answer in answers) < min(answer.times[-1] for answer in answers)
+
+    def test_an_answer_ends_before_a_stop_string(self, shared: Launched) -> None:
+        whole = shared.answer(self.short()).text
+        middle = whole.split()[2]
+        answer = shared.answer(self.short(stop=(middle,)))
+        assert answer.finish is not None
+        assert answer.finish.reason == "stop"
+        assert answer.text == whole[: whole.index(middle)]
+
+    def test_an_answer_ends_at_the_most_tokens_allowed(self, shared: Launched) -> None:
+        answer = shared.answer(self.short(max_tokens=3))
+        assert answer.finish is not None
+        assert answer.finish.reason == "length"
+        assert answer.finish.usage.output_tokens == 3
+
+    def test_a_seed_decides_what_is_said(self, shared: Launched) -> None:
+        if not self.seeded:
+            pytest.skip("this backend has no use for a seed")
+        draw(shared, self.varied, -1, 2**32 - 1, 2**63 - 1)  # some engines take a number for no seed at all
+
+    def test_a_repeated_prompt_is_read_from_the_cache(self, shared: Launched) -> None:
+        if not self.caches_prompts:
+            pytest.skip("this backend tells no such thing")
+        shared.answer(self.short())
+        again = shared.answer(self.short())
+        assert again.finish is not None
+        usage = again.finish.usage
+        assert 0 < usage.cached_tokens <= usage.input_tokens
+
+    def test_thinking_comes_apart_from_the_answer(self, shared: Launched) -> None:
+        if not self.thinks:
+            pytest.skip("this backend cannot be told to think")
+        answer = shared.answer(self.thinking())
+        assert answer.finish is not None
+        assert answer.reasoning
+        assert answer.text
+        assert 0 < answer.finish.usage.reasoning_tokens < answer.finish.usage.output_tokens
+
+    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+        raise NotImplementedError
+
+    def test_a_prompt_that_is_too_long_harms_no_one_else(self, shared: Launched) -> None:
+        with pytest.raises(GenerationError) as caught:
+            shared.answer(self.too_long())
+        assert caught.value.code == "context_length_exceeded"
+        assert shared.answer(self.short()).text
+
+    def test_bad_parameters_harm_no_one_else(self, shared: Launched) -> None:
+        with pytest.raises(GenerationError) as caught:
+            shared.answer(self.bad())
+        assert caught.value.code == "invalid_prompt"
+        assert shared.answer(self.short()).text
+
+    def test_whoever_cannot_take_his_tokens_harms_no_one_else(self, shared: Launched) -> None:
+        def refuse(_delta: object) -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            shared.engine.generate("refusing", self.short(), refuse)
+        assert shared.answer(self.short()).text
+
+    @classmethod
+    def version(cls) -> str:
+        """What is measured, in the table of figures."""
+        return versions()[cls.backend]
+
+    def measured(self) -> Generation:
+        """A request whose answer has a hundred tokens or so."""
+        return self.long(max_tokens=100)
+
+    @pytest.mark.engines
+    def test_what_it_can_do_is_measured(self, start: Start) -> None:
+        """How long a load takes, and tokens a second of many requests at once; all of them are answered."""
+        row = ROWS.setdefault(type(self), Row())
+        begun = time.monotonic()
+        launched = start(self.model(), slots=max(AT_ONCE))
+        row.load_s = time.monotonic() - begun
+        tokens_per_s(launched, self.measured(), 1)  # what is done once is done
+        for count in AT_ONCE:
+            row.rates[count] = tokens_per_s(launched, self.measured(), count)
+
+    # cancelling
+
+    def test_a_cancelled_generation_frees_its_slot_at_once(self, start: Start) -> None:
+        cancelled = make_way(start(self.model(), slots=self.takes), self.long(), self.short())
+        assert cancelled.finish is not None
+        assert cancelled.finish.usage.input_tokens > 0
+
+    def test_cancelling_what_does_not_run_does_nothing(self, shared: Launched) -> None:
+        shared.engine.cancel("unknown")
+        shared.answer(self.short(), id="done")
+        shared.engine.cancel("done")
+        assert shared.answer(self.short()).text
+
+
+class RuntimeContract(EngineContract):
+    """What a worker may rely on when the engine is a process on its own machine."""
+
+    # loading
+
+    @pytest.mark.parametrize("moment", ["before its process", "after its process", "while it loads"])
+    def test_a_load_can_be_cancelled_in_each_phase(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch, moment: str
+    ) -> None:
+        begin = EngineProcess.start
+        started: list[EngineProcess] = []
+
+        def cancel(*_: object) -> None:
+            runtime(self.model().backend).cancel_start("cancelled")
+
+        def begin_and_cancel(*arguments: object, **named: object) -> EngineProcess:
+            if moment == "before its process":
+                cancel()
+            started.append(begin(*arguments, **named))
+            if moment == "after its process":
+                cancel()
+            return started[-1]
+
+        monkeypatch.setattr(EngineProcess, "start", begin_and_cancel)
+        progress = cancel if moment == "while it loads" else lambda *_: None
+        with pytest.raises(LoadError) as caught:
+            start(self.model(), replica="cancelled", progress=progress)
+        assert caught.value.code == "load_cancelled"
+        assert all(group_is_gone(process.pid) for process in started)
+
+    def test_a_load_that_takes_too_long_leaves_no_process(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begin = EngineProcess.start
+        started: list[EngineProcess] = []
+        monkeypatch.setattr(
+            EngineProcess, "start", lambda *a, **n: started.append(begin(*a, **n)) or started[-1]
+        )
+        with pytest.raises(LoadError) as caught:
+            start(self.model(load_timeout_s=0.001))
+        assert caught.value.code == "load_timeout"
+        assert all(group_is_gone(process.pid) for process in started)
+
+    # dying
+
+    def test_a_killed_engine_is_lost_with_its_signal(self, start: Start) -> None:
+        launched = start(self.model())
+        running = [launched.begin(self.long(), id=f"lost-{i}") for i in range(2)]
+        for answer, _ in running:
+            assert answer.spoke.wait(10)
+        os.kill(launched.engine.pid, signal.SIGKILL)
+        for answer, thread in running:
+            thread.join(SOON_S)
+            assert isinstance(answer.error, EngineLost)
+            assert answer.error.code == "engine_crashed"
+            assert "killed by SIGKILL" in str(answer.error)
+        ended = launched.exits.get(timeout=SOON_S)
+        assert (ended.signal, ended.expected) == (signal.SIGKILL, False)
+        with pytest.raises(EngineLost, match="killed by SIGKILL"):
+            launched.answer(self.short())
+
+    def test_an_engine_that_hangs_can_be_stopped_and_keeps_nobody(self, start: Start) -> None:
+        launched = start(self.model())
+        answer, thread = launched.begin(self.long())
+        assert answer.spoke.wait(10)
+        os.kill(launched.engine.pid, signal.SIGSTOP)
+        launched.engine.cancel("only")
+        launched.engine.stop(0.2)
+        thread.join(SOON_S)
+        assert not thread.is_alive()
+        assert group_is_gone(launched.engine.pid)
+
+    def test_an_engine_dies_with_its_guard(self, start: Start) -> None:
+        launched = start(self.model())
+        os.kill(parent_of(launched.engine.pid), signal.SIGKILL)
+        assert has_ended(launched.engine.pid, SOON_S)
+        assert launched.exits.get(timeout=SOON_S).expected is False
+
+    def test_an_engine_dies_with_its_worker(self, tmp_path: Path) -> None:
+        fields = {name: getattr(self.model(), name) for name in ("backend", "model_path", "options")}
+        worker = subprocess.Popen(
+            [sys.executable, LONE_WORKER, tmp_path, repr(fields)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        assert worker.stdout is not None
+        with worker, worker.stdout:
+            assert select.select([worker.stdout], [], [], self.load_s)[0]
+            engine = int(worker.stdout.readline())
+            worker.kill()
+            assert has_ended(engine, SOON_S)
+
+    def test_a_stop_is_expected_and_leaves_no_process(self, start: Start) -> None:
+        launched = start(self.model())
+        threads = [threading.Thread(target=launched.engine.stop, args=(5.0,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert group_is_gone(launched.engine.pid)
+        assert launched.exits.get(timeout=SOON_S).expected is True
+        launched.engine.stop(5.0)
+        assert launched.exits.empty()
+
+
+def parent_of(pid: int) -> int:
+    """The parent's pid, from the fields after the command's name in parentheses."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -1,0 +1,84 @@
+"""Which of a translator's languages a request means."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.ct2.engine.languages import (
+    Languages,
+    UnknownLanguage,
+    languages,
+    own_code,
+    same_language,
+)
+
+NLLB = (
+    *("arb_Arab", "arb_Latn", "deu_Latn", "eng_Latn", "nno_Latn", "nob_Latn", "pes_Arab", "por_Latn"),
+    *("srp_Cyrl", "zho_Hans", "zho_Hant", "ceb_Latn"),
+)
+MBART = ("de_DE", "en_XX", "pt_XX", "zh_CN")
+M2M = ("de", "en", "no", "pt", "zh")
+MARIAN = ("deu", "por", "pt_BR", "cmn_Hans", "cmn_Hant")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "known", "own"),
+    [
+        ("deu_Latn", NLLB, "deu_Latn"),
+        ("deu-latn", NLLB, "deu_Latn"),
+        ("de", NLLB, "deu_Latn"),
+        ("de-AT", NLLB, "deu_Latn"),
+        ("pt-BR", NLLB, "por_Latn"),
+        ("zh", NLLB, "zho_Hans"),
+        ("zh-TW", NLLB, "zho_Hant"),
+        ("zh-Hant-HK", NLLB, "zho_Hant"),
+        ("ar", NLLB, "arb_Arab"),
+        ("fa", NLLB, "pes_Arab"),
+        ("no", NLLB, "nob_Latn"),
+        ("nn", NLLB, "nno_Latn"),
+        ("ceb", NLLB, "ceb_Latn"),
+        ("sr-Latn", NLLB, None),
+        ("ja", NLLB, None),
+        ("de", MBART, "de_DE"),
+        ("en-US", MBART, "en_XX"),
+        ("zh-TW", MBART, None),
+        ("nob_Latn", M2M, "no"),
+        ("deu", M2M, "de"),
+        ("pt-BR", M2M, "pt"),
+        ("de-DE", MARIAN, "deu"),
+        ("pt-BR", MARIAN, "pt_BR"),
+        ("pt", MARIAN, "por"),
+        ("zh-TW", MARIAN, "cmn_Hant"),
+    ],
+)
+def test_a_code_finds_the_models_own(wanted: str, known: tuple[str, ...], own: str | None) -> None:
+    assert own_code(wanted, known) == own
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "expected"),
+    [
+        (["</s>", ">>deu<<", ">>fra<<"], Languages({"deu": ">>deu<<", "fra": ">>fra<<"}, True)),
+        (["a", "<2de>", "<2en>"], Languages({"de": "<2de>", "en": "<2en>"}, True)),
+        (["__de__", "__en__"], Languages({"de": "__de__", "en": "__en__"})),
+        (["deu_Latn", "eng_Latn"], Languages({"deu_Latn": "deu_Latn", "eng_Latn": "eng_Latn"})),
+        (["de_DE", "en_XX"], Languages({"de_DE": "de_DE", "en_XX": "en_XX"})),
+        (["</s>", "▁the", "de_DE"], Languages()),
+    ],
+)
+def test_a_vocabulary_tells_the_languages(vocabulary: list[str], expected: Languages) -> None:
+    assert languages(vocabulary) == expected
+
+
+def test_an_unknown_language_is_answered_with_those_that_are_known() -> None:
+    known = languages(f"{a}{b}a_Latn" for a in "abc" for b in "abcdefghijk")
+    with pytest.raises(UnknownLanguage) as caught:
+        known.mark("xx", "target_lang_code")
+    said = str(caught.value)
+    assert said.startswith("target_lang_code: this model does not know xx, only aaa_Latn, aba_Latn, ")
+    assert said.endswith("and 9 more")
+
+
+def test_a_language_is_the_same_under_each_of_its_names() -> None:
+    assert same_language("de-AT", "deu_Latn")
+    assert not same_language("de", "nl")

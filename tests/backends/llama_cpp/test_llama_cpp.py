@@ -1,0 +1,401 @@
+"""llama.cpp's library: the contract, and what its own batching promises. Needs the runtime's environment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from backends.base import GenerationError, LoadError
+from config.load import load_settings
+from config.settings import ModelDefinition
+from streams.events import ToolCallDelta
+from tasks.generation import Generation, Image, Message, Sampling, Tool
+from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
+from tests.backends.contract import WEATHER, RuntimeContract
+from tests.backends.llama_cpp import tiny_gguf
+from tests.backends.openai_remote.voices import GrammarVoice
+from workers.environments import interpreter
+
+pytestmark = pytest.mark.engines
+
+INSIDE = Path(__file__).with_name("inside.py")
+KINDS = ("qwen3", "gemma3", "qwen35")
+COUNTRIES = ("Norway", "Sweden", "Denmark", "Finland", "France", "Spain", "Italy", "Greece")
+FORMS = ("What is the capital of {}?", "Capital of {}?", "what is the capital of {}?", "{}?")
+
+
+def gguf(path: object = DEMO_MODEL, prompt_format: str = "generic", **options: object) -> ModelDefinition:
+    named = {f"gguf_{name}": value for name, value in {"n_ctx": 2048, "threads": 1, **options}.items()}
+    return ModelDefinition(
+        "model", "llama_cpp", model_path=str(path), options=named, prompt_format=prompt_format
+    )
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """A model of each kind, by its architecture."""
+    folder = tmp_path_factory.mktemp("tiny")
+    return {kind: tiny_gguf.write(folder / f"{kind}.gguf", kind) for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+    """The demo model, for many at once."""
+    launcher = Launcher(tmp_path_factory.mktemp("wide"))
+    yield launcher(gguf(n_ctx=512), slots=32)
+    launcher.stop_all()
+
+
+@pytest.fixture(scope="module", params=["qwen3_template", "mistral_template", "gemma4_template"])
+def formatted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+    """The demo model, told to write calls in different ways."""
+    launcher = Launcher(tmp_path_factory.mktemp("formatted"))
+    yield launcher(gguf(prompt_format=request.param))
+    launcher.stop_all()
+
+
+def talk(*turns: str, **wishes: object) -> Generation:
+    """A conversation; the user speaks first."""
+    roles = ("user", "assistant")
+    messages = tuple(Message(roles[i % 2], turn) for i, turn in enumerate(turns))
+    return Generation("model", messages, Sampling(temperature=0.0, **wishes))
+
+
+def at_once(launched: Launched, requests: list[Generation]) -> list[Answer]:
+    running = [launched.begin(request, id=f"request-{i}") for i, request in enumerate(requests)]
+    for _, thread in running:
+        thread.join()
+    return [answer for answer, _ in running]
+
+
+def cached(answer: Answer) -> int:
+    assert answer.finish is not None
+    return answer.finish.usage.cached_tokens
+
+
+def why(start: Start, model: ModelDefinition, slots: int = 1) -> str:
+    with pytest.raises(LoadError) as caught:
+        start(model, slots=slots)
+    assert caught.value.code == "load_failed"
+    return str(caught.value)
+
+
+class TestLlamaCpp(GrammarVoice, RuntimeContract):
+    backend = "llama_cpp"
+
+    def model(self, **fields: object) -> ModelDefinition:
+        options = {"gguf_n_ctx": 4096, "gguf_threads": 1}
+        return ModelDefinition("model", "llama_cpp", model_path=str(DEMO_MODEL), options=options, **fields)
+
+    def test_the_context_in_force_is_that_of_one_request(self, shared: Launched) -> None:
+        assert shared.engine.context == 4096
+
+
+# many at once
+
+
+def test_many_at_once_say_what_each_says_alone(wide: Launched) -> None:
+    requests = [ask(form.format(country), temperature=0.0) for country in COUNTRIES for form in FORMS]
+    alone = [wide.answer(request).text for request in requests]
+    assert [answer.text for answer in at_once(wide, requests)] == alone
+
+
+def test_a_seed_gives_the_same_answer_in_any_company(start: Start, tiny: Mapping[str, Path]) -> None:
+    launched = start(gguf(tiny["qwen3"]), slots=8)
+    requests = [ask("word", temperature=1.2, seed=number, max_tokens=60) for number in range(8)]
+    alone = [launched.answer(request).text for request in requests]
+    assert len(set(alone)) == 8
+    assert [answer.text for answer in at_once(launched, requests)] == alone
+
+
+def test_requests_beyond_the_slots_wait_in_line(start: Start) -> None:
+    answers = at_once(start(gguf(), slots=2), [ask("What is the capital of Norway?", temperature=0.0)] * 7)
+    assert [answer.error for answer in answers] == [None] * 7
+    assert len({answer.text for answer in answers}) == 1
+
+
+def test_a_short_prompt_does_not_wait_for_a_long_one(start: Start, tiny: Mapping[str, Path]) -> None:
+    launched = start(gguf(tiny["qwen3"], n_ctx=4096, batch=64))
+    long, thread = launched.begin(ask("word " * 800, max_tokens=1), id="long")
+    launched.answer(ask("word", max_tokens=1), id="short")
+    assert long.finish is None
+    thread.join()
+    assert long.finish is not None
+
+
+def test_a_long_prompt_can_be_cancelled_before_it_is_read(start: Start, tiny: Mapping[str, Path]) -> None:
+    launched = start(gguf(tiny["qwen3"], n_ctx=4096, batch=64))
+    for attempt in range(1, 100):  # at first it may not even be told apart into tokens
+        long, thread = launched.begin(ask(f"{attempt} {'word ' * 800}", max_tokens=1), id="long")
+        thread.join(0.002 * attempt)
+        launched.engine.cancel("long")
+        thread.join()
+        assert long.finish is not None
+        if long.finish.usage.input_tokens:
+            break
+    assert long.finish.reason == "cancelled"
+    assert long.finish.usage.input_tokens > 3000
+    assert long.deltas == []
+    again = launched.answer(ask(f"{attempt} {'word ' * 800}", max_tokens=1))
+    assert cached(again) < 3000  # it was not read to its end
+
+
+# what was read before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_read_before_changes_no_answer(start: Start, tiny: Mapping[str, Path], kind: str) -> None:
+    """The first turn ends beyond all that a window remembers; the second forgets some of it."""
+    first = talk("word " * 80, max_tokens=300)
+    second = talk("word " * 80, "Another answer.", "And on.", max_tokens=20)
+    other = talk("word " * 60 + "then", max_tokens=20)
+    requests = [first, second, second, other, other, first]
+    forgetful = start(gguf(tiny[kind], batch=64, cache_prompt=False), slots=2)
+    mindful = start(gguf(tiny[kind], batch=64), slots=2)
+    anew = [forgetful.answer(request) for request in requests]
+    again = [mindful.answer(request) for request in requests]
+    assert [answer.text for answer in again] == [answer.text for answer in anew]
+    assert {cached(answer) for answer in anew} == {0}
+    assert cached(again[1]) > 400
+    assert cached(again[2]) > 400
+    assert cached(again[4]) > 200
+
+
+def test_what_all_begin_with_is_read_once(start: Start, tiny: Mapping[str, Path]) -> None:
+    launched = start(gguf(tiny["qwen3"], batch=64), slots=4)
+    requests = [talk("word " * 200 + str(i), max_tokens=5) for i in range(4)]
+    answers = at_once(launched, requests)
+    assert sorted(cached(answer) > 900 for answer in answers) == [False, True, True, True]
+    alone = start(gguf(tiny["qwen3"], batch=64, cache_prompt=False), slots=1)
+    assert [answer.text for answer in answers] == [alone.answer(request).text for request in requests]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_that_go_wrong_change_no_answer(tiny: Mapping[str, Path], kind: str) -> None:
+    python = interpreter(load_settings().runtimes_dir, "llama_cpp")
+
+    def inside(what: str) -> Any:
+        prompts = [f"{'word ' * (number % 5 * 8)}{number}" for number in range(24)]
+        command = [python, INSIDE, tiny[kind], what, *prompts]
+        done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+        return json.loads(done.stdout)
+
+    undisturbed, disturbed = inside("nothing"), inside("aborts")
+    pairs = list(zip(undisturbed["answers"], disturbed["answers"], strict=True))
+    unlike = [said for expected, said in pairs if said != expected]
+    assert set(unlike) <= {"engine_error"}  # whose step went wrong once more when it was computed alone
+    assert len(unlike) <= disturbed["happened"] / 2
+    assert disturbed["happened"] > 0
+
+
+# what is said
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_call_that_is_required_keeps_to_its_schema(formatted: Launched, seed: int) -> None:
+    word = {"type": "string", "maxLength": 5}
+    schema = {
+        "type": "object",
+        "properties": {
+            "unit": {"enum": ["metric", 'of "old"', 7, None]},
+            "days": {"type": "integer"},
+            "tags": {"type": "array", "items": word, "minItems": 2, "maxItems": 3},
+            "place": {"$ref": "#/$defs/place"},
+            "sure": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+        },
+        "required": ["unit", "tags", "place"],
+        "additionalProperties": False,
+        "$defs": {
+            "place": {
+                "type": "object",
+                "properties": {"name": {"const": "here"}, "within": {"$ref": "#/$defs/place"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            }
+        },
+    }
+    tools = (Tool("look", "Look.", schema), WEATHER)
+    wishes = {"tools": tools, "tool_choice": "look", "temperature": 2.0, "seed": seed}
+    answer = formatted.answer(ask("Look.", **wishes))
+    assert answer.finish is not None
+    assert answer.finish.reason == "tool_calls"
+    deltas = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
+    assert deltas[0].name == "look"
+    jsonschema_rs.validate(schema, json.loads("".join(delta.arguments for delta in deltas)))
+
+
+def test_a_model_may_think_before_a_call_that_is_required(wide: Launched) -> None:
+    wishes = {"tools": (WEATHER,), "tool_choice": "required", "thinking": "enabled", "temperature": 0.0}
+    answer = wide.answer(ask("Think: what is 3+4?", **wishes))
+    assert answer.reasoning
+    assert answer.finish is not None
+    assert answer.finish.reason == "tool_calls"
+
+
+def doubling(levels: int) -> dict[str, Any]:
+    """Alternatives of alternatives: each level has twice the ways of the next."""
+    level = {
+        f"{side}{i}": {"anyOf": [{"$ref": f"#/$defs/a{i + 1}"}, {"$ref": f"#/$defs/b{i + 1}"}][::turn]}
+        for i in range(levels)
+        for side, turn in (("a", 1), ("b", -1))
+    }
+    ends = {f"a{levels}": {"type": "integer"}, f"b{levels}": {"type": "string"}}
+    return {"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": level | ends}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        doubling(15),
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"type": "string", "minLength": 10**9}}},
+        {"anyOf": [{"type": "object"}, {"type": "object", "properties": {"a": {"enum": ["a" * 9000]}}}]},
+    ],
+)
+def test_a_strange_schema_holds_nobody_up(wide: Launched, schema: Mapping[str, Any]) -> None:
+    wishes = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
+    assert wide.answer(ask("Call it.", **wishes)).deltas
+    assert wide.answer(ask("What is the capital of Norway?", temperature=0.0)).text
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "string"}, "not of the type object"),
+        ({"type": "object", "properties": {"a": {"type": "nonsense"}}}, "there is no type 'nonsense'"),
+        ({"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}, "there is nothing at '#/nowhere'"),
+        ({"type": "object", "properties": {"a": {"enum": []}}}, "a list of alternatives is empty"),
+        ({"$ref": "#"}, "cannot be kept to"),
+        ({"type": "object", "properties": {"a": 1}}, "a schema is not an object"),
+        ({"type": "object", "properties": {"a": {"items": {"enum": 7}}}}, "a list of alternatives is empty"),
+    ],
+)
+def test_a_schema_that_makes_no_sense_is_refused(
+    wide: Launched, schema: Mapping[str, Any], said: str
+) -> None:
+    wishes = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
+    with pytest.raises(GenerationError, match=said) as caught:
+        wide.answer(ask("Call it.", **wishes))
+    assert caught.value.code == "invalid_prompt"
+
+
+def test_a_prompt_that_is_too_long_is_told_how_much_fits(wide: Launched) -> None:
+    with pytest.raises(GenerationError, match=r"^the prompt has \d{4} tokens; 511 fit$"):
+        wide.answer(ask("word " * 1000))
+
+
+def test_a_prompt_far_too_long_is_refused_by_its_size(wide: Launched) -> None:
+    with pytest.raises(GenerationError, match=r"^the prompt has at least \d{5} tokens; 511 fit$") as caught:
+        wide.answer(ask("word " * 100_000))
+    assert caught.value.code == "context_length_exceeded"
+
+
+@pytest.mark.parametrize("wish", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])
+def test_next_to_no_freedom_takes_the_likeliest_token(
+    start: Start, tiny: Mapping[str, Path], wish: Mapping[str, float]
+) -> None:
+    launched = start(gguf(tiny["qwen3"]))
+    best = launched.answer(ask("word", temperature=0.0, max_tokens=20))
+    assert launched.answer(ask("word", max_tokens=20, **wish)).text == best.text
+
+
+def test_an_answer_ends_where_the_context_does(start: Start, tiny: Mapping[str, Path]) -> None:
+    launched = start(gguf(tiny["qwen3"], n_ctx=256))
+    finish = launched.answer(ask("word " * 40, temperature=0.0)).finish
+    assert finish is not None
+    assert finish.reason == "length"
+    assert finish.usage.input_tokens + finish.usage.output_tokens == 256
+
+
+def test_images_are_refused(wide: Launched) -> None:
+    picture = Image("data:image/png;base64,AAAA", 0)
+    with pytest.raises(GenerationError, match="takes no images") as caught:
+        wide.answer(Generation("model", (Message("user", "What is it?", images=(picture,)),)))
+    assert caught.value.code == "invalid_prompt"
+
+
+# the file's own word
+
+
+@pytest.mark.parametrize(
+    ("begins", "template"),
+    [(True, "{{ bos_token }}said: "), (True, "said: "), (False, "{{ bos_token }}said: ")],
+)
+def test_the_token_that_begins_a_text_is_there_once(
+    start: Start, tmp_path: Path, begins: bool, template: str
+) -> None:
+    more = {"ggml.add_bos_token": begins, "chat_template": template + "{{ messages[0].content }}"}
+    launched = start(gguf(tiny_gguf.write(tmp_path / "model.gguf", "qwen3", **more)))
+    finish = launched.answer(ask("word", max_tokens=1)).finish
+    assert finish is not None
+    assert finish.usage.input_tokens == 1 + len("said: word")
+
+
+def test_what_follows_an_opened_thought_is_reasoning(start: Start, tmp_path: Path) -> None:
+    template = "{{ messages[0].content }}<think>\n{# and, in an answer, </think> #}"
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
+    answer = start(gguf(path)).answer(ask("word", temperature=0.0, max_tokens=20))
+    assert answer.text == ""
+    assert answer.reasoning
+    assert answer.finish is not None
+    assert answer.finish.usage.reasoning_tokens == answer.finish.usage.output_tokens
+
+
+def test_a_template_that_refuses_is_not_quoted(start: Start, tmp_path: Path) -> None:
+    template = "{{ raise_exception('never ask me that') }}"
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
+    with pytest.raises(
+        GenerationError, match=r"^the engine cannot make a prompt of these messages$"
+    ) as caught:
+        start(gguf(path)).answer(ask("word"))
+    assert caught.value.code == "invalid_prompt"
+
+
+def test_a_template_that_cannot_be_read_fails_the_load(start: Start, tmp_path: Path) -> None:
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template="{% if %}")
+    assert "the chat template in the file cannot be read" in why(start, gguf(path))
+
+
+# options
+
+
+def test_a_smaller_cache_answers_as_well(start: Start) -> None:
+    question = ask("What is the capital of Norway?", temperature=0.0)
+    answers = {
+        start(gguf(type_k=kind, type_v=kind, flash_attn=switch)).answer(question).text
+        for kind, switch in [("f16", "off"), ("f32", "auto"), ("q8_0", "on"), ("q8_0", "auto")]
+    }
+    assert answers == {"The capital of Norway is Oslo."}
+
+
+def test_the_context_is_rounded_up_and_no_more_than_the_model_was_trained_for(start: Start) -> None:
+    assert start(gguf(n_ctx=300)).engine.context == 512
+    assert start(gguf(n_ctx=1_000_000)).engine.context == 4096
+
+
+def test_what_cannot_be_loaded_is_told_in_a_sentence(
+    start: Start, tmp_path: Path, tiny: Mapping[str, Path]
+) -> None:
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(b"PK, an archive")
+    assert "bad.gguf is not a GGUF file" in why(start, gguf(path))
+    whole = tiny["qwen3"].read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert "bad.gguf is damaged or not whole: copy it again" in why(start, gguf(path))
+    path.write_bytes(whole.replace(b"qwen3", b"qwen0"))
+    assert "does not know qwen0, which bad.gguf is made for" in why(start, gguf(path))
+    quantized = gguf(tiny["qwen3"], type_k="q8_0")
+    assert "gguf_type_k or gguf_type_v does not fit this model" in why(start, quantized)
+
+
+def test_a_python_without_the_library_is_told_how_to_get_it(start: Start, tmp_path: Path) -> None:
+    bare = tmp_path / "python"
+    bare.write_text('#!/bin/sh\nexec python3 -S "$@"\n')
+    bare.chmod(0o755)
+    assert "run `stoker runtimes install llama_cpp`" in why(start, gguf(python=str(bare)))

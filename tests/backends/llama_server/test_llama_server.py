@@ -1,0 +1,275 @@
+"""What is special about llama-server: its options, its secrets, and what is said when it cannot start."""
+
+from __future__ import annotations
+
+import os
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from backends.base import GenerationError, LoadError
+from backends.llama_server.adapter import _body, _refusal
+from backends.llama_server.arguments import LlamaServerOptions
+from config.settings import ModelDefinition
+from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask
+from tests.support.process_groups import group_is_gone
+from workers.engine_process.process import EngineProcess
+from workers.environments import interpreter
+
+
+def llama(model_path: str | None = str(DEMO_MODEL), **options: Any) -> ModelDefinition:
+    named = {f"llama_server_{name}": value for name, value in options.items()}
+    return ModelDefinition(
+        "model", "llama_server", model_path=model_path, load_timeout_s=20.0, options={**named}
+    )
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> Path:
+    path = tmp_path / "llama-server"
+    path.write_text("#!/bin/sh\necho 'error: no such device' >&2\nexit 1\n")
+    path.chmod(0o755)
+    return path
+
+
+def refusal(model: ModelDefinition) -> str:
+    with pytest.raises(LoadError) as caught:
+        LlamaServerOptions.of(model, 1)
+    assert caught.value.code == "load_failed"
+    return str(caught.value)
+
+
+# options
+
+
+def test_a_context_is_promised_to_each_request(binary: Path) -> None:
+    options = LlamaServerOptions.of(llama(binary=str(binary), n_ctx=1000), slots=3)
+    argv = options.argv(8000)
+    assert argv[argv.index("--ctx-size") + 1] == str(3 * 1024)
+    assert argv[argv.index("--parallel") + 1] == "3"
+    assert options.for_host()["total_context"] == 3 * 1024
+
+
+def test_a_native_server_is_told_only_what_differs_from_its_own_choice(binary: Path) -> None:
+    argv = LlamaServerOptions.of(llama(binary=str(binary)), 1).argv(8000)
+    assert argv == [
+        *(str(binary), "--model", str(DEMO_MODEL), "--host", "127.0.0.1", "--port", "8000"),
+        *("--parallel", "1", "--ctx-size", "4096", "--jinja", "--no-webui"),
+    ]
+
+
+def test_each_option_reaches_a_native_server(binary: Path) -> None:
+    model = llama(
+        binary=str(binary),
+        n_gpu_layers=7,
+        flash_attn="on",
+        threads=2,
+        mmproj=str(binary),
+        draft_model=str(DEMO_MODEL),
+        reasoning="off",
+        spec_type="draft-mtp",
+        spec_draft_n_max=4,
+        spec_draft_p_min=0.25,
+        image_max_tokens=512,
+        cache_prompt=False,
+        extra_args=["--metrics"],
+    )
+    argv = " ".join(LlamaServerOptions.of(model, 1).argv(8000))
+    for flag in (
+        *("--n-gpu-layers 7", "--flash-attn on", "--threads 2", f"--mmproj {binary}", "--no-cache-prompt"),
+        *(f"--model-draft {DEMO_MODEL}", "--reasoning off", "--spec-type draft-mtp", "--metrics"),
+        *("--spec-draft-n-max 4", "--spec-draft-p-min 0.25", "--image-max-tokens 512"),
+    ):
+        assert flag in argv
+
+
+def test_without_a_kind_of_speculation_no_draft_model_is_loaded(binary: Path) -> None:
+    options = LlamaServerOptions.of(llama(binary=str(binary), draft_model=str(DEMO_MODEL), spec_type=None), 1)
+    argv = options.argv(8000)
+    assert "--spec-type" not in argv
+    assert "--model-draft" not in argv
+    assert (options.for_host()["spec_type"], options.for_host()["draft_model"]) == (None, None)
+
+
+def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:
+    model = ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), device="cpu")
+    assert LlamaServerOptions.of(model, 1).n_gpu_layers == 0
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *("--host", "--host=0.0.0.0", "--api-key", "--slot-save-path", "--tools"),
+        *("--api_key", "--slot_save_path", "--ctx_size=1", "--mcp-servers_config"),
+        *("--media-path", "--path=/", "--api-prefix", "--ssl-key-file", "--models-dir"),
+    ],
+)
+def test_extra_arguments_may_not_open_the_server(binary: Path, argument: str) -> None:
+    said = refusal(llama(binary=str(binary), extra_args=["--metrics", argument]))
+    assert argument.partition("=")[0] in said
+
+
+def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
+    assert "/none.gguf does not exist: put the file there, or correct model_path" in refusal(
+        llama("/none.gguf")
+    )
+    assert "set model_path" in refusal(llama(None))
+    assert "correct llama_server_binary" in refusal(llama(binary="/none"))
+    assert "correct llama_server_mmproj" in refusal(llama(mmproj="/none"))
+    (tmp_path / "plain").touch()
+    assert "is not executable: chmod +x" in refusal(llama(binary=str(tmp_path / "plain")))
+    assert "set llama_server_draft_model" in refusal(llama(spec_type="draft-simple"))
+    assert "set llama_server_binary too" in refusal(llama(extra_args=["--metrics"]))
+    assert "no option llama_server_wrong" in refusal(llama(wrong=1))
+    assert "no option llama_server_slots" in refusal(llama(slots=1))
+
+
+# starting
+
+
+def test_a_server_that_exits_is_quoted(start: Start, binary: Path) -> None:
+    with pytest.raises(LoadError, match="exited with code 1 while loading: error: no such device"):
+        start(llama(binary=str(binary)))
+
+
+def test_a_file_that_is_no_model_is_said_to_be_none(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(b"GGUF, but not really")
+    with pytest.raises(LoadError, match="cannot load the model"):
+        start(llama(str(path)))
+
+
+@pytest.mark.parametrize("where", ["in the worker's Python", "in the environment"])
+def test_without_xllamacpp_the_way_out_is_named(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without site-packages
+    bare.chmod(0o755)
+
+    def look(_environments: Path, backend: str, configured: str | None) -> Path:
+        if where == "in the environment":
+            return bare
+        monkeypatch.setattr("workers.environments.python.find_spec", lambda _name: None)
+        return interpreter(tmp_path, backend, configured)
+
+    monkeypatch.setattr("backends.shared.libraries.interpreter", look)
+    with pytest.raises(
+        LoadError, match=r"run `stoker runtimes install llama_server`, or set llama_server_bin"
+    ):
+        start(llama())
+
+
+def test_a_server_that_is_not_ours_is_not_spoken_to(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers as if healthy, whatever the key."""
+    path = tmp_path / "llama-server"
+    path.write_text(
+        f"#!{sys.executable}\n"
+        "import http.server, sys\n"
+        "class Handler(http.server.BaseHTTPRequestHandler):\n"
+        "    def do_GET(self):\n"
+        "        self.send_response(200)\n"
+        "        self.end_headers()\n"
+        '        self.wfile.write(b\'{"total_slots": 1, "default_generation_settings": {"n_ctx": 1}}\')\n'
+        "port = int(sys.argv[sys.argv.index('--port') + 1])\n"
+        "http.server.HTTPServer(('127.0.0.1', port), Handler).serve_forever()\n"
+    )
+    path.chmod(0o755)
+    started: list[EngineProcess] = []
+    begin = EngineProcess.start
+    monkeypatch.setattr(EngineProcess, "start", lambda *a, **n: started.append(begin(*a, **n)) or started[-1])
+    with pytest.raises(LoadError, match="does not ask for its key"):
+        start(llama(binary=str(path)))
+    assert group_is_gone(started[0].pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_key_is_on_no_command_line_and_nothing_answers_without_it(start: Start) -> None:
+    engine = start(llama(n_ctx=256, threads=1)).engine
+    address = engine._address
+    assert address.key not in Path(f"/proc/{engine.pid}/cmdline").read_text()
+    for method, path in [("POST", "/v1/chat/completions"), ("POST", "/completion"), ("GET", "/slots")]:
+        connection = HTTPConnection("127.0.0.1", address.port)
+        connection.request(method, path, b"{}")
+        assert connection.getresponse().status == 401
+        connection.close()
+
+
+def test_an_engine_listens_on_the_loopback_interface_only(start: Start) -> None:
+    engine = start(llama(n_ctx=256, threads=1)).engine
+    tcp = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    port = f"{engine._address.port:04X}"
+    listening = [fields[1] for fields in tcp if fields[3] == "0A" and fields[1].endswith(f":{port}")]
+    assert listening == [f"0100007F:{port}"]
+
+
+# refusing
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (
+            400,
+            {"error": {"type": "exceed_context_size_error", "n_prompt_tokens": 9, "n_ctx": 4}},
+            "context_length_exceeded",
+        ),
+        (400, {"error": {"type": "invalid_request_error", "message": "secret words"}}, "invalid_prompt"),
+        (401, {}, "invalid_prompt"),
+        (500, {"error": {"type": "server_error", "message": "0xdeadbeef"}}, "engine_error"),
+        (502, "nonsense", "engine_error"),
+    ],
+)
+def test_a_refusal_has_a_code_of_ours_and_none_of_its_words(status: int, body: object, code: str) -> None:
+    error = _refusal(status, orjson.dumps(body))
+    assert isinstance(error, GenerationError)
+    assert error.code == code
+    assert "secret" not in str(error)
+    assert "0x" not in str(error)
+
+
+def test_a_translation_template_can_read_the_codes() -> None:
+    body = orjson.loads(_body(ask("Hallo", target_lang_code="fr"), "translategemma_template", True))
+    assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}
+
+
+@pytest.mark.parametrize("seed", [0, 7, -1, -(2**63), 2**32 - 1, 2**32 + 7, 2**63 - 1])
+def test_each_seed_is_sent_as_one(seed: int) -> None:
+    """All 32 bits set are llama.cpp's word for none."""
+    sent = orjson.loads(_body(ask("Hi", seed=seed), "generic", True))["seed"]
+    assert 0 <= sent < 2**32 - 1
+    assert sent == seed or not 0 <= seed < 2**32 - 1
+    assert "seed" not in orjson.loads(_body(ask("Hi"), "generic", True))
+
+
+# speculating
+
+
+@pytest.mark.parametrize("binary", sorted({None, os.environ.get(NATIVE)}, key=str))
+def test_a_draft_model_drafts_and_changes_no_answer(start: Start, binary: str | None) -> None:
+    drafting = {"draft_model": str(DEMO_MODEL), "spec_type": "draft-simple", "spec_draft_n_max": 4}
+    options = {**drafting, "binary": binary}
+    question = ask("Count to twenty.", temperature=0.0)
+    alone = start(llama()).answer(question).text
+    launched = start(llama(**options))
+    assert launched.answer(question).text == alone
+    timings = completion(launched, "Count to twenty.")["timings"]
+    assert timings["draft_n_accepted"] > 20  # the same model drafts, so that all of it is right
+
+
+def completion(launched: Launched, text: str) -> dict[str, Any]:
+    """A whole answer as the server itself gives it, with its timings."""
+    address = launched.engine._address
+    connection = HTTPConnection("127.0.0.1", address.port)
+    body = orjson.dumps({"messages": [{"role": "user", "content": text}], "temperature": 0})
+    headers = {"Authorization": f"Bearer {address.key}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/chat/completions", body, headers)
+    answer: dict[str, Any] = orjson.loads(connection.getresponse().read())
+    connection.close()
+    return answer

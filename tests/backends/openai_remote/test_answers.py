@@ -1,0 +1,130 @@
+"""A model on a real server, llama.cpp's, as a remote one: true answers through both of OpenAI's APIs."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from backends.base import GenerationError
+from config.settings import ModelDefinition
+from streams.events import ToolCallDelta
+from tasks.generation import Generation, Message, ToolCall
+from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
+from tests.backends.contract import WEATHER, draw, make_way
+from tests.backends.openai_remote.scripted import far
+from tests.backends.openai_remote.voices import GrammarVoice
+
+
+@dataclass
+class Near:
+    """A llama-server on this machine, as the remote one."""
+
+    url: str
+    model: str
+
+
+@pytest.fixture(scope="module")
+def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Near]:
+    launcher = Launcher(tmp_path_factory.mktemp("near"))
+    options = {"llama_server_n_ctx": 4096, "llama_server_threads": 1}
+    model = ModelDefinition("near", "llama_server", model_path=str(DEMO_MODEL), options=options)
+    address = launcher(model, slots=2).engine._address
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEAR_KEY", address.key)
+        yield Near(f"http://127.0.0.1:{address.port}/v1", str(DEMO_MODEL))
+    launcher.stop_all()
+
+
+@pytest.fixture(params=["chat_completions", "responses"])
+def launched(near: Near, start: Start, request: pytest.FixtureRequest) -> Launched:
+    model = far(near.url, model=near.model, key_variable="NEAR_KEY", api=request.param, thinking=True)
+    return start(model, slots=2)
+
+
+def test_a_true_answer_comes_in_pieces_with_its_usage(launched: Launched) -> None:
+    answer = launched.answer(ask("What is the capital of Norway?", temperature=0.0))
+    assert "Oslo" in answer.text
+    assert answer.finish is not None
+    assert answer.finish.reason == "stop"
+    assert len(answer.deltas) >= 4
+    assert answer.finish.usage.input_tokens > 10
+    assert len(answer.deltas) <= answer.finish.usage.output_tokens <= len(answer.deltas) + 2
+
+
+def test_a_repeated_prompt_is_told_to_be_cached(launched: Launched) -> None:
+    for _ in range(2):
+        answer = launched.answer(ask("What is the capital of Norway?", temperature=0.0))
+    assert answer.finish is not None
+    assert 0 < answer.finish.usage.cached_tokens <= answer.finish.usage.input_tokens
+
+
+def test_the_wish_to_think_reaches_the_server(launched: Launched) -> None:
+    question = "Think: what is 3+4?"
+    if launched.engine._options.api == "chat_completions":
+        quiet = launched.answer(ask(question, thinking="disabled", temperature=0.0))
+        assert quiet.reasoning == ""
+    answer = launched.answer(ask(question, thinking="enabled", temperature=0.0))
+    assert answer.reasoning
+    assert "7" in answer.text
+    assert answer.finish is not None
+    assert 0 < answer.finish.usage.reasoning_tokens < answer.finish.usage.output_tokens
+
+
+def test_a_tool_is_called_and_its_result_is_read(launched: Launched) -> None:
+    question = "What is the weather in Oslo?"
+    answer = launched.answer(ask(question, tools=(WEATHER,), temperature=0.0))
+    assert answer.finish is not None
+    assert answer.finish.reason == "tool_calls"
+    calls = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
+    assert calls[0].name == "get_weather"
+    assert calls[0].id
+    arguments = "".join(call.arguments for call in calls)
+    assert json.loads(arguments) == {"city": "Oslo"}
+    told = Generation(
+        "model",
+        (
+            Message("user", question),
+            Message("assistant", tool_calls=(ToolCall("c1", "get_weather", arguments),)),
+            Message("tool", "rainy", tool_call_id="c1"),
+        ),
+        tools=(WEATHER,),
+        allow_remote=True,
+    )
+    assert "rainy" in launched.answer(told).text
+
+
+def test_an_answer_ends_at_the_most_tokens_allowed(launched: Launched) -> None:
+    answer = launched.answer(ask("Tell me a story.", max_tokens=3, temperature=0.0))
+    assert answer.finish is not None
+    assert answer.finish.usage.output_tokens == 3
+    if launched.engine._options.api == "chat_completions":  # llama-server does not say so in the other API
+        assert answer.finish.reason == "length"
+
+
+def test_a_prompt_that_is_too_long_is_the_clients_fault(
+    launched: Launched, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO), pytest.raises(GenerationError) as caught:
+        launched.answer(ask("word " * 5000))
+    assert caught.value.code == "context_length_exceeded"
+    assert "4096" in str(caught.value)
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
+
+
+def test_a_stop_text_and_a_seed_are_passed_on(near: Near, start: Start) -> None:
+    launched = start(far(near.url, model=near.model, key_variable="NEAR_KEY"))
+    question = "What is the capital of Norway?"
+    whole = launched.answer(ask(question, temperature=0.0)).text
+    assert (
+        launched.answer(ask(question, temperature=0.0, stop=("Norway",))).text == whole.partition("Norway")[0]
+    )
+    draw(launched, GrammarVoice().varied)
+
+
+def test_a_cancelled_request_frees_its_place_there(launched: Launched) -> None:
+    """The server has two places: a third request comes to its turn when one of two is cancelled."""
+    make_way(launched, GrammarVoice().long(), GrammarVoice().short())

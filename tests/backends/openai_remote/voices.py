@@ -1,0 +1,116 @@
+"""What the contract's models are asked: the demo model, wherever it runs, and the stub."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stoker.version import version
+from tasks.generation import Generation, Message, Tool, ToolCall
+from tests.backends.conftest import Launched, ask
+from tests.backends.contract import WEATHER, EngineContract, called
+
+LETTERS = "größer 🔥 日本語  \n naïve"
+ZEROS = "0" * 200
+TIME = Tool("get_time", "The time in a city.", WEATHER.parameters)
+FAR_AWAY = Tool(
+    WEATHER.name,
+    WEATHER.description,
+    {"type": "object", "properties": {"city": {"enum": [LETTERS]}}, "required": ["city"]},
+)
+
+
+class DemoVoice(EngineContract):
+    """The demo model."""
+
+    def short(self, **wishes: object) -> Generation:
+        return ask("What is the capital of Norway?", **{"temperature": 0.0, **wishes})
+
+    def long(self, **wishes: object) -> Generation:
+        """Zeros are nothing that the demo model has learned: only the context ends their answer."""
+        return ask(ZEROS, **{"temperature": 0.0, **wishes})
+
+    def varied(self, seed: int) -> Generation:
+        """What it was taught, it says at any temperature."""
+        return ask(ZEROS, temperature=2.0, seed=seed, max_tokens=40)
+
+    def too_long(self) -> Generation:
+        return ask("word " * 5000)
+
+    def thinking(self) -> Generation:
+        return ask("Think: what is 3+4?", thinking="enabled", temperature=0.0)
+
+    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+        request = ask("What is the weather in Oslo?", tools=(WEATHER,), temperature=0.0)
+        assert called(shared, request) == ("get_weather", {"city": "Oslo"})
+
+    @pytest.mark.parametrize("arguments", ['{"city": "Os', "[1, 2", "", "NaN", '"', "null", "{}"])
+    def test_a_conversation_goes_on_after_a_call_that_came_to_no_end(
+        self, shared: Launched, arguments: str
+    ) -> None:
+        """Where an answer was cut off in a call, clients send back what they got."""
+        said = (
+            Message("user", "What is the weather in Oslo?"),
+            Message("assistant", tool_calls=(ToolCall("call_1", WEATHER.name, arguments),)),
+            Message("tool", "It is sunny.", tool_call_id="call_1"),
+        )
+        answer = shared.answer(replace(ask("", tools=(WEATHER,), max_tokens=64), messages=said))
+        assert answer.finish is not None
+        assert answer.finish.usage.output_tokens > 0
+
+
+class GrammarVoice(DemoVoice):
+    """The demo model in an engine whose grammars hold a forced call to its schema."""
+
+    def measured(self) -> Generation:
+        return ask("Count to one hundred.", temperature=0.0, max_tokens=100)
+
+    def test_a_tool_that_is_chosen_is_called(self, shared: Launched) -> None:
+        wishes = {"tools": (WEATHER, TIME), "tool_choice": "get_time", "temperature": 0.0}
+        name, arguments = called(shared, ask("What is the weather in Oslo?", max_tokens=400, **wishes))
+        assert name == "get_time"
+        assert isinstance(arguments, dict)
+        assert list(arguments) == ["city"]
+
+    def test_letters_of_all_scripts_stay_whole(self, shared: Launched) -> None:
+        """Each of these letters is several tokens of the demo model."""
+        wishes = {"tools": (FAR_AWAY,), "tool_choice": "required", "temperature": 0.0}
+        request = ask("What is the weather in Oslo?", max_tokens=400, **wishes)
+        assert called(shared, request) == ("get_weather", {"city": LETTERS})
+
+
+class StubVoice(EngineContract):
+    """The stub, whose answers its requests steer."""
+
+    seeded = False  # it says the same each time
+
+    @classmethod
+    def version(cls) -> str:
+        """A part of Stoker has its version."""
+        return version()
+
+    def short(self, **wishes: object) -> Generation:
+        return ask("a few words that are the same each time", **wishes)
+
+    def long(self, **wishes: object) -> Generation:
+        return ask("/stub tokens=200 tokens_per_s=100", **wishes)
+
+    def measured(self) -> Generation:
+        return ask("/stub tokens=100 tokens_per_s=0")
+
+    def too_long(self) -> Generation:
+        return ask("word " * 4097)
+
+    def bad(self) -> Generation:
+        return ask("/stub tokens=many")
+
+    def thinking(self) -> Generation:
+        return ask("a question", thinking="enabled")
+
+    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+        request = ask("/stub tool_call=get_weather in Oslo", tools=(WEATHER,))
+        assert called(shared, request) == ("get_weather", {"echo": "in Oslo"})
+
+    def test_letters_of_all_scripts_stay_whole(self, shared: Launched) -> None:
+        assert shared.answer(ask(f"/stub echo {LETTERS}")).text == LETTERS

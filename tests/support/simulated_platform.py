@@ -1,0 +1,195 @@
+"""A ledger with a loaded model and a worker, driven by hand, with a clock that tests move."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import redis
+
+from config.settings import Settings
+from fleet.fleet import Fleet
+from fleet.load_request import Change, Wish
+from fleet.memory import DeviceMemory
+from fleet.recovery import Rescue
+from scheduler.job import Claim, Entry, Release, Status, Ticket
+from scheduler.ledger import Ledger
+from streams.events import End, TextDelta, decode
+
+COUNTER = itertools.count()
+
+
+class Ear:
+    """Hears what is published on some channels, from now on."""
+
+    def __init__(self, client: redis.Redis, prefix: str, *channels: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._pubsub = client.pubsub()
+        self._pubsub.subscribe(*(prefix + channel for channel in channels))
+        for _ in channels:
+            assert self._pubsub.get_message(timeout=5)
+        self._last = prefix + channels[-1]
+
+    def heard(self) -> list[tuple[str, str]]:
+        """(channel, message) of all that was published until this call."""
+        self._client.publish(self._last, "(that was all)")
+        messages = []
+        while (message := self._pubsub.get_message(timeout=5)) is not None:
+            if message["data"] == b"(that was all)":
+                self._pubsub.close()
+                return messages
+            messages.append(
+                (message["channel"].decode().removeprefix(self._prefix), message["data"].decode())
+            )
+        raise AssertionError("nothing is heard any more")
+
+
+class House:
+    """What the API and a worker would do, one call at a time."""
+
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        self.client = client
+        self.settings = settings
+        self.ledger = Ledger(client, settings)
+        self.fleet = Fleet(client, settings)
+        self.rescue = Rescue(self.fleet)
+        self.incarnations: dict[str, str] = {}
+
+    @property
+    def prefix(self) -> str:
+        return self.ledger.scripts.prefix
+
+    # ---- time
+
+    def pass_time(self, seconds: float) -> None:
+        self.ledger.scripts.offset_us += int(seconds * 1e6)
+        self.fleet.scripts.offset_us = self.ledger.scripts.offset_us
+
+    def live(self, seconds: float, *beating: str, every: float = 1.0) -> int:
+        """Let time pass as in a running house: the reaper looks, and these workers beat, every second.
+
+        Returns how many the reaper closed.
+        """
+        closed = 0
+        while seconds > 0:
+            step = min(seconds, every)
+            self.pass_time(step)
+            seconds -= step
+            for worker in beating:
+                self.ledger.beat(worker, self.incarnations[worker])
+            closed += self.ledger.expire()
+        return closed
+
+    # ---- workers and models
+
+    def register(self, worker: str = "w1") -> str:
+        bell_key = f"{self.prefix}bells:{worker}"
+        self.incarnations[worker] = self.ledger.register(worker, bell_key, "ring @ID@", "cpu")
+        return self.incarnations[worker]
+
+    def tell_memory(
+        self, worker: str = "w1", free_mib: int = 100, total_mib: int = 100, id: str | None = None
+    ) -> None:
+        memory = DeviceMemory(f"host:{worker}" if id is None else id, total_mib, free_mib)
+        self.fleet.report_memory(worker, self.incarnations[worker], memory)
+
+    def load(self, model: str = "alpha", slots: int = 2, replicas: int = 1) -> list[str]:
+        change = self.fleet.load(model, Wish(replicas))
+        self.bring_up(change, slots)
+        return [item.replica for item in change.assignments]
+
+    def bring_up(self, change: Change, slots: int = 2, memory_mib: int | None = None) -> None:
+        for item in change.assignments:
+            self.starting(item.replica, item.worker)
+            life = self.incarnations[item.worker]
+            self.fleet.replica_up(item.replica, item.worker, life, slots, 4242, memory_mib=memory_mib)
+
+    def bring_down(self, change: Change) -> None:
+        for item in change.assignments:
+            self.stopped(item.replica, item.worker)
+
+    def starting(self, replica: str, worker: str = "w1") -> str | None:
+        start = self.fleet.replica_starting(replica, worker, self.incarnations[worker])
+        return start.model if start else None
+
+    def up(self, replica: str, worker: str = "w1", slots: int = 2) -> bool:
+        return self.fleet.replica_up(replica, worker, self.incarnations[worker], slots, 4242)
+
+    def crash(self, replica: str, worker: str = "w1", code: str = "engine_crashed") -> None:
+        self.fleet.replica_down(
+            replica, worker, self.incarnations[worker], code=code, message="killed by SIGSEGV"
+        )
+
+    def stopped(self, replica: str, worker: str = "w1") -> None:
+        self.fleet.replica_down(
+            replica, worker, self.incarnations[worker], code="unloaded", message="the model was unloaded"
+        )
+
+    def model(self, name: str = "alpha") -> str:
+        return str(self.fleet.row(name).state)
+
+    # ---- requests
+
+    def admit(self, tenant: str = "acme", band: str = "normal", model: str = "alpha", **more: object) -> str:
+        ticket = Ticket(f"resp_{next(COUNTER):06d}", tenant, model, "test", b"{}", b"{}", band=band)
+        return self.ledger.admit(replace(ticket, **more)).id  # type: ignore[arg-type]
+
+    def claim(self, id: str, worker: str = "w1") -> Claim | None:
+        return self.ledger.claim(worker, self.incarnations[worker], id)
+
+    def run(self, id: str, worker: str = "w1") -> Claim:
+        """Claim a ticket that is there to be claimed."""
+        claim = self.claim(id, worker)
+        assert claim, f"{id} is {self.status(id)}"
+        return claim
+
+    def say(self, claim: Claim, number: int, *texts: str) -> dict[str, str]:
+        events = tuple(TextDelta(text).encode() for text in texts)
+        return self.ledger.write([Entry(claim.id, claim.fence, number, events)], [])
+
+    def release(self, claim: Claim, status: Status = Status.COMPLETED, **more: object) -> None:
+        self.ledger.write([], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
+
+    def serve(self, worker: str = "w1", **release: object) -> str | None:
+        """Answer one bell: claim, and release at once. Returns whose bell it was, None when none rang."""
+        id = self.hear(worker)
+        if id is not None:
+            self.release(self.run(id, worker), **release)  # type: ignore[arg-type]
+        return id
+
+    # ---- looking
+
+    def listen(self, *channels: str) -> Ear:
+        return Ear(self.client, self.prefix, *channels)
+
+    def status(self, id: str) -> str:
+        value = self.client.hget(f"{self.prefix}ticket:{id}", "status")
+        return value.decode() if value else "gone"
+
+    def field(self, id: str, name: str) -> str:
+        return (self.client.hget(f"{self.prefix}ticket:{id}", name) or b"").decode()
+
+    def log(self, id: str) -> list[object]:
+        return [decode(fields[b"e"]) for _, fields in self.client.xrange(f"{self.prefix}log:{id}")]
+
+    def end(self, id: str) -> End:
+        ends = [event for event in self.log(id) if isinstance(event, End)]
+        assert len(ends) == 1, f"{id} has {len(ends)} terminal events"
+        return ends[0]
+
+    def hear(self, worker: str = "w1") -> str | None:
+        """The id rung for the earliest."""
+        bell = self.client.rpop(f"{self.prefix}bells:{worker}")
+        return bell.decode().removeprefix("ring ") if bell else None
+
+    def bells(self, worker: str = "w1") -> list[str]:
+        """The ids rung for, the earliest first; hearing them empties the list."""
+        return list(iter(lambda: self.hear(worker), None))
+
+    def waiting(self, model: str = "alpha") -> list[str]:
+        return [id.decode() for id in self.client.zrange(f"{self.prefix}waiting:{model}", 0, -1)]
+
+    def taken(self) -> int:
+        keys = self.client.keys(f"{self.prefix}slots:*")
+        return sum(self.client.scard(key) for key in keys)

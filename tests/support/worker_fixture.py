@@ -1,0 +1,75 @@
+"""A host with real engines and the real ledger; its heart is beaten by hand."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import redis
+
+from config.settings import Settings
+from fleet.fleet import Fleet
+from fleet.load_request import Wish
+from scheduler.errors import StokerError
+from scheduler.job import Ticket
+from scheduler.ledger import Ledger
+from streams.events import End
+from streams.log import read
+from tasks.generation import Generation, Message
+from workers.executor import Host
+
+
+class Seat:
+    """One worker, without Celery: bells are heard by beating."""
+
+    def __init__(self, settings: Settings, name: str = "w1") -> None:
+        self.client = redis.Redis.from_url(settings.redis.url)
+        self.settings = settings
+        self.ledger = Ledger(self.client, settings)
+        self.fleet = Fleet(self.client, settings)
+        self.host = Host(name, settings, self.ledger, self.fleet)
+        self.host.begin(self.ledger.register(name, f"{self.ledger.scripts.prefix}bells", "@ID@", "cpu"))
+        self.threads: list[threading.Thread] = []
+        self.problems: list[BaseException] = []
+
+    def spawn(self, call: Callable[[], object]) -> None:
+        def run() -> None:
+            try:
+                call()
+            except StokerError as problem:
+                self.problems.append(problem)
+
+        thread = threading.Thread(target=run, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def beat(self) -> None:
+        self.host.check_stalls()
+        self.host.follow(self.ledger.beat(self.host.worker, self.host.incarnation), self.spawn)
+
+    def until(self, true: Callable[[], Any], seconds: float = 10) -> Any:
+        deadline = time.monotonic() + seconds
+        while not (answer := true()):
+            assert time.monotonic() < deadline, "it did not come true"
+            self.beat()
+            time.sleep(0.01)
+        return answer
+
+    def load(self, name: str = "alpha", replicas: int = 1) -> None:
+        self.fleet.load(name, Wish(replicas))
+        self.until(lambda: self.fleet.row(name).state == "loaded")
+
+    def admit(self, text: str, model: str = "alpha") -> str:
+        generation = Generation(model, (Message("user", text),), allow_remote=True)
+        id = f"resp_{os.urandom(6).hex()}"
+        return self.ledger.admit(Ticket(id, "acme", model, "test", generation.to_json(), b"{}")).id
+
+    def said(self, id: str) -> list[Any]:
+        return [event for _, event in read(self.client, self.settings.redis.prefix, id)]
+
+    def end(self, id: str) -> End:
+        self.until(lambda: isinstance((self.said(id) or [None])[-1], End))
+        return self.said(id)[-1]  # type: ignore[no-any-return]

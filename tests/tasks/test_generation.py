@@ -1,0 +1,156 @@
+"""What crosses a process has one form, and a change of it is seen here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies
+
+from streams.events import ReasoningDelta, TextDelta, ToolCallDelta
+from tasks.generation import THINKING_MODES, Generation, Image, Message, Sampling, Tool, ToolCall
+from tests.tasks.sample import SAMPLES, assert_is_the_sample
+
+SMALLEST = Generation("demo", (Message("user", "Hello"),))
+LARGEST = Generation(
+    model="qwen3-8b",
+    messages=(
+        Message("system", "You are terse."),
+        Message("user", 'What is the weather in "Z\u00fcrich"?\n\U0001f326'),
+        Message(
+            "assistant",
+            "",
+            "They want the weather.",
+            (ToolCall("call_1", "weather", '{"city":"Z\u00fcrich"}'),),
+        ),
+        Message("tool", '{"celsius":0}', tool_call_id="call_1"),
+        Message(
+            "user",
+            "",
+            images=(Image("data:image/png;base64,AAAA", 0, "low"), Image("data:image/gif;base64,BB==", 0)),
+        ),
+    ),
+    sampling=Sampling(max_tokens=0, temperature=0.0, top_p=1.0, seed=-1, stop=("", "\n\n")),
+    tools=(
+        Tool(
+            "weather",
+            "",
+            {
+                "type": "object",
+                "properties": {"city": {"type": "string", "default": ""}, "anything": {}},
+                "required": [],
+                "additionalProperties": False,
+                "examples": [None, "", 0, False, [], {}],
+            },
+        ),
+        Tool("now"),
+    ),
+    tool_choice="weather",
+    thinking="enabled",
+    source_lang_code="de",
+    target_lang_code="fr",
+    allow_remote=True,
+)
+EVENTS = (
+    TextDelta("Hello"),
+    ReasoningDelta("They greet."),
+    ToolCallDelta(0, "", "call_1", "weather"),
+    ToolCallDelta(0, '{"city":'),
+)
+
+words = strategies.text(strategies.characters(exclude_categories=["Cs"]), max_size=20)
+numbers = strategies.integers(-(2**63), 2**63 - 1)
+values = strategies.recursive(
+    strategies.none()
+    | strategies.booleans()
+    | numbers
+    | strategies.floats(allow_nan=False, allow_infinity=False)
+    | words,
+    lambda inner: strategies.lists(inner, max_size=3) | strategies.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+images = strategies.builds(Image, words, strategies.integers(0, 99), strategies.none() | words)
+messages = strategies.builds(
+    Message,
+    role=words,
+    content=words,
+    reasoning=strategies.none() | words,
+    tool_calls=strategies.lists(strategies.builds(ToolCall, words, words, words), max_size=2).map(tuple),
+    tool_call_id=strategies.none() | words,
+    images=strategies.lists(images, max_size=2).map(tuple),
+)
+samplings = strategies.builds(
+    Sampling,
+    max_tokens=strategies.none() | numbers,
+    temperature=strategies.none() | strategies.floats(0, 2),
+    top_p=strategies.none() | strategies.floats(0, 1),
+    seed=strategies.none() | numbers,
+    stop=strategies.lists(words, max_size=3).map(tuple),
+)
+tools = strategies.builds(
+    Tool,
+    words,
+    strategies.none() | words,
+    strategies.none() | strategies.dictionaries(words, values, max_size=3),
+)
+generations = strategies.builds(
+    Generation,
+    model=words,
+    messages=strategies.lists(messages, max_size=3).map(tuple),
+    sampling=samplings,
+    tools=strategies.lists(tools, max_size=2).map(tuple),
+    tool_choice=words,
+    thinking=strategies.sampled_from(THINKING_MODES),
+    source_lang_code=strategies.none() | words,
+    target_lang_code=strategies.none() | words,
+)
+
+
+@given(generations)
+def test_a_generation_comes_back_as_it_went(generation: Generation) -> None:
+    assert Generation.from_json(generation.to_json()) == generation
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("generation.json", LARGEST.to_json()),
+        ("generation_smallest.json", SMALLEST.to_json()),
+        ("events.json", b"[\n" + b",\n".join(event.encode() for event in EVENTS) + b"\n]"),
+    ],
+)
+def test_the_form_is_the_one_in_the_samples(name: str, form: bytes) -> None:
+    assert_is_the_sample(name, form + b"\n")
+
+
+@pytest.mark.parametrize("generation", [SMALLEST, LARGEST], ids=["smallest", "largest"])
+def test_a_sample_is_read_back(generation: Generation) -> None:
+    assert Generation.from_json(generation.to_json().decode()) == generation
+
+
+def test_what_was_written_before_there_were_images_is_still_read() -> None:
+    """Tickets in line outlive a renewal of the platform."""
+    old = (SAMPLES / "generation_before_images.json").read_bytes()
+    assert b"images" not in old
+    messages = tuple(replace(message, images=()) for message in LARGEST.messages)
+    assert Generation.from_json(old) == replace(LARGEST, messages=messages, allow_remote=False)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"model":"m"}',
+        SMALLEST.to_json().replace(b'"role"', b'"who"'),
+        SMALLEST.to_json().replace(b'"stop":[]', b'"stop":1'),
+        SMALLEST.to_json().replace(b'"tools":[]', b'"tools":["weather"]'),
+        SMALLEST.to_json().replace(b'"messages":[{', b'"messages":["x",{'),
+        SMALLEST.to_json().replace(b'"images":[]', b'"images":[{}]'),
+    ],
+)
+def test_what_is_no_generation_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - JSON's own error is one
+        Generation.from_json(data)

@@ -1,0 +1,48 @@
+"""The form of a log line."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+
+import pytest
+
+from config.settings import Settings
+from telemetry.logging import setup
+
+
+@pytest.fixture
+def stream():
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    yield io.StringIO()
+    root.handlers[:], root.level = before
+
+
+def test_a_plain_line_has_time_level_room_and_message(stream):
+    setup(Settings(), stream)
+    logging.getLogger("scheduler.reap").info("closed %d", 3)
+
+    clock, level, room, *message = stream.getvalue().split()
+    assert clock.count(":") == 2
+    assert (level, room, message) == ("INFO", "scheduler", ["closed", "3"])
+
+
+def test_a_json_line_is_one_object_with_the_trace_in_it(stream):
+    setup(Settings(log_format="json"), stream)
+    try:
+        {}["x\ny"]
+    except KeyError:
+        logging.getLogger("workers.executor").exception("lost")
+
+    line = json.loads(stream.getvalue())
+    assert (line["level"], line["room"], line["message"]) == ("error", "workers", "lost")
+    assert "KeyError" in line["trace"]
+
+
+def test_lines_below_the_level_are_not_written(stream):
+    setup(Settings(log_level="warning"), stream)
+    logging.getLogger("api").info("hidden")
+
+    assert stream.getvalue() == ""

@@ -1,0 +1,30 @@
+"""Making an environment from its lock, with the index that is configured here."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from workers.environments.install import install
+from workers.environments.python import interpreter
+from workers.environments.request import Order
+from workers.environments.table import ENVIRONMENTS
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(600)
+def test_ctranslate2_is_installed_from_its_lock_and_can_be_imported(tmp_path):
+    environment = ENVIRONMENTS["ct2"]
+    order = Order(environment, environment.variant("cpu"), tmp_path)
+
+    made = install(order)
+
+    assert made.version.startswith("4.8.")
+    python = interpreter(tmp_path, "ct2", None)
+    code = "import ctranslate2 as it; print(it.__version__, *sorted(it.get_supported_compute_types('cpu')))"
+    ran = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split()[0] == made.version
+    assert "int8" in ran.stdout.split()
+    assert not Path(order.runtimes, ".ct2.tmp").exists()

@@ -1,0 +1,86 @@
+"""The size of a model's files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from config.settings import ModelDefinition
+from workers.model_files import MIB, size_mib
+
+
+def file(path: Path, mib: float) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as out:
+        out.truncate(int(mib * MIB))  # a hole: it has this size and takes no room
+    return path
+
+
+def gguf(path: Path | str) -> ModelDefinition:
+    return ModelDefinition("alpha", "llama_cpp", str(path))
+
+
+def test_a_file_counts_in_whole_mebibytes_rounded_up(tmp_path: Path) -> None:
+    assert size_mib(gguf(file(tmp_path / "a.gguf", 3))) == 3
+    assert size_mib(gguf(file(tmp_path / "b.gguf", 3.01))) == 4
+    assert size_mib(gguf(file(tmp_path / "c.gguf", 1 / MIB))) == 1
+
+
+def test_a_file_in_parts_counts_with_all_of_them_and_no_other(tmp_path: Path) -> None:
+    first = file(tmp_path / "big-00001-of-00003.gguf", 5)
+    file(tmp_path / "big-00002-of-00003.gguf", 5)
+    file(tmp_path / "big-00003-of-00003.gguf", 2)
+    file(tmp_path / "big-00001-of-00002.gguf", 100)
+    file(tmp_path / "bigger-00001-of-00003.gguf", 100)
+    file(tmp_path / "big-00001-of-00003.gguf.part", 100)
+    assert size_mib(gguf(first)) == 12
+
+
+def test_the_name_of_a_file_in_parts_is_taken_as_it_is(tmp_path: Path) -> None:
+    first = file(tmp_path / "q4+(k).m-00001-of-00002.gguf", 5)
+    file(tmp_path / "q4+(k).m-00002-of-00002.gguf", 5)
+    file(tmp_path / "q4+(k)xm-00002-of-00002.gguf", 100)
+    assert size_mib(gguf(first)) == 10
+
+
+def test_a_folder_counts_with_its_weights(tmp_path: Path) -> None:
+    file(tmp_path / "model-00001-of-00002.safetensors", 7)
+    file(tmp_path / "model-00002-of-00002.safetensors", 2)
+    file(tmp_path / "tokenizer.json", 100)
+    file(tmp_path / "checkpoints" / "old.safetensors", 100)
+    assert size_mib(ModelDefinition("alpha", "vllm", str(tmp_path))) == 9
+
+
+def test_a_folder_without_weights_counts_with_all_its_files(tmp_path: Path) -> None:
+    file(tmp_path / "tree.npz", 7)
+    file(tmp_path / "vocabulary.txt", 1)
+    assert size_mib(ModelDefinition("alpha", "ct2", str(tmp_path))) == 8
+
+
+def test_what_is_loaded_beside_the_model_counts_too(tmp_path: Path) -> None:
+    options = {
+        "llama_server_mmproj": str(file(tmp_path / "mmproj.gguf", 2)),
+        "llama_server_draft_model": str(file(tmp_path / "draft.gguf", 3)),
+        "llama_server_binary": str(file(tmp_path / "llama-server", 100)),
+    }
+    model = file(tmp_path / "model.gguf", 10)
+    assert size_mib(ModelDefinition("alpha", "llama_server", str(model), options=options)) == 15
+    assert size_mib(ModelDefinition("alpha", "llama_server", str(model))) == 10
+
+
+@pytest.mark.parametrize(
+    "path", ["/nowhere/model.gguf", "/nowhere/big-00001-of-00002.gguf", "google/gemma-3"]
+)
+def test_what_is_not_here_has_no_size(path: str) -> None:
+    assert size_mib(gguf(path)) is None
+
+
+def test_a_model_without_a_path_or_with_an_empty_folder_has_no_size(tmp_path: Path) -> None:
+    assert size_mib(ModelDefinition("alpha", "stub")) is None
+    assert size_mib(gguf(tmp_path)) is None
+
+
+def test_a_model_on_somebody_elses_machine_has_no_size(tmp_path: Path) -> None:
+    path = file(tmp_path / "a.gguf", 3)
+    assert size_mib(ModelDefinition("alpha", "openai_remote", str(path))) is None

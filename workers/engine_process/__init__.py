@@ -1,0 +1,1 @@
+"""Engine processes: start, guard and pipe protocol."""

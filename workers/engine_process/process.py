@@ -1,0 +1,239 @@
+"""An engine's process, seen from its worker: start, watch, stop. It runs under a guard (see `guard.py`)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from telemetry.printable import printable
+from workers.engine_process.errors import EngineLost, Exit
+
+GRACE_S = 6.0  # beyond its timeout a stop may take so long (a guard clears what is left for up to 5 s)
+REASON_S = 0.5  # how long whoever lost an engine waits to learn why
+LOG_NAME = "engine.log"
+MAX_LOG_BYTES = 8 * 1024 * 1024
+LOG_CHECK_MS = 30_000
+
+INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+INHERITED_PREFIXES = ("OMP_", "GGML_")
+DEFAULTS = {"OMP_WAIT_POLICY": "passive", "GGML_NO_BACKTRACE": "1"}  # no spinning threads, no debugger
+
+log = logging.getLogger(__name__)
+
+
+def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What an engine inherits (no address, no password of ours), and over it what its adapter gives."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name in INHERITED or name.startswith(INHERITED_PREFIXES)
+    }
+    return {**DEFAULTS, **inherited, **given}
+
+
+def last_lines(path: Path, lines: int = 3, limit: int = 300) -> str:
+    """The end of a log for `last_error`: its last lines, " | " between them, at most `limit` characters."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 4096))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    stripped = [printable(line).strip() for line in text.splitlines()]
+    return " | ".join([line for line in stripped if line][-lines:])[-limit:]
+
+
+class EngineProcess:
+    """A running engine.
+
+    `pid` is its own, `guard_pid` its guard's, `log_path` holds what it writes to stdout and stderr.
+    `on_exit` is called once, from the thread that watches, when the engine and all of its group are gone;
+    only an exit that `stop` asked for is expected, code 0 or not.
+    """
+
+    def __init__(self, guard: Guard, log_path: Path, on_exit: Callable[[Exit], None]) -> None:
+        self.pid = guard.engine_pid
+        self.guard_pid = guard.pid
+        self.log_path = log_path
+        self.exit: Exit | None = None  # known as soon as the engine itself has ended
+        self._guard = guard
+        self._on_exit = on_exit
+        self._asked = False
+        self._ended = threading.Event()
+        self._gone = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name=f"engine-{self.pid}", daemon=True)
+        self._watcher.start()
+
+    @classmethod
+    def start(
+        cls,
+        argv: Sequence[str],
+        *,
+        directory: Path,
+        env: Mapping[str, str],
+        on_exit: Callable[[Exit], None],
+        pass_fds: Sequence[int] = (),
+    ) -> EngineProcess:
+        """Start `argv` in `directory` (made when missing), its log there; `pass_fds` keep their numbers.
+
+        `env` is added to what `clean_environment` lets through. Returns when the command runs. Raises
+        `OSError` when it cannot be run.
+        """
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log_path = directory / LOG_NAME
+        with _emptied(log_path) as output:
+            guard = Guard.start(argv, directory, clean_environment(env), output, pass_fds)
+        return cls(guard, log_path, on_exit)
+
+    def wait(self, timeout_s: float | None = None) -> Exit | None:
+        """Wait until the engine has ended; None when it still runs after `timeout_s`."""
+        self._ended.wait(timeout_s)
+        return self.exit
+
+    def stop(self, timeout_s: float) -> None:
+        """Ask the group to end, kill it after `timeout_s`, wait until all of it is gone. Idempotent."""
+        self._asked = True
+        self._guard.tell(f"stop {timeout_s:.3f}")
+        if threading.current_thread() is self._watcher or self._gone.wait(timeout_s + GRACE_S):
+            return
+        log.error("the guard of engine %d does not answer: killing both", self.pid)
+        self._guard.kill()
+        self._gone.wait(GRACE_S)
+
+    def kill(self) -> None:
+        """Kill the group at once, as a crash: for an engine that can no longer be trusted. Does not wait."""
+        self._guard.tell("kill")
+
+    def lost(self, reason: str | None = None) -> EngineLost:
+        """The error for a generation whose engine fell silent; without a `reason`, how the process ended."""
+        if reason is None:
+            ended = self.wait(REASON_S)
+            reason = f"engine {ended}" if ended else "engine closed its connection"
+        return EngineLost("engine_crashed", reason)
+
+    def _watch(self) -> None:
+        while (line := self._next_status()) is not None:
+            self._end(Exit(line["exit"], line["signal"], expected=line["asked"]))
+        if (
+            self.exit is None
+        ):  # the guard was killed: on Linux the engine died with it, its group is ours to end
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._end(Exit(None, signal.SIGKILL, expected=self._asked))
+        self._guard.close()
+        try:
+            self._on_exit(self.exit or Exit(None, None, expected=False))
+        except Exception:
+            log.exception("on_exit of engine %d failed", self.pid)
+        finally:
+            self._gone.set()
+
+    def _next_status(self) -> dict[str, Any] | None:
+        while not self._guard.has_news(LOG_CHECK_MS):
+            with suppress(OSError):
+                if self.log_path.stat().st_size > MAX_LOG_BYTES:
+                    os.truncate(self.log_path, 0)  # it is written in append mode, so the engine goes on at 0
+        return self._guard.read()
+
+    def _end(self, ended: Exit) -> None:
+        self.exit = ended
+        self._ended.set()
+
+
+class Guard:
+    """A running guard and our ends of its two pipes: the lifeline and the status pipe."""
+
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, status: BinaryIO) -> None:
+        self.pid = process.pid
+        self.engine_pid = 0
+        self._process = process
+        self._status = status
+        self._lifeline: int | None = lifeline
+        self._lock = threading.Lock()  # a closed lifeline's number may already be somebody else's
+
+    @classmethod
+    def start(
+        cls,
+        argv: Sequence[str],
+        directory: Path,
+        env: Mapping[str, str],
+        output: BinaryIO,
+        pass_fds: Sequence[int],
+    ) -> Guard:
+        """Start a guard that starts `argv`. Raises `OSError` when the command cannot be run."""
+        lifeline_end, lifeline = os.pipe()
+        status, status_end = os.pipe()
+        guard = [sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py"))]
+        try:
+            process = subprocess.Popen(
+                [*guard, str(status_end), ",".join(map(str, pass_fds)), *argv],
+                stdin=lifeline_end,
+                stdout=output,
+                stderr=output,
+                cwd=directory,
+                env=env,
+                pass_fds=(status_end, *pass_fds),
+                start_new_session=True,  # a Ctrl-C in the terminal is the worker's to answer
+            )
+        except BaseException:
+            os.close(lifeline)
+            os.close(status)
+            raise
+        finally:
+            os.close(lifeline_end)
+            os.close(status_end)
+        self = cls(process, lifeline, os.fdopen(status, "rb", buffering=0))
+        first = self.read() or {"error": "the guard did not start"}
+        if "error" in first:
+            self.close()
+            raise OSError(first["error"])
+        self.engine_pid = first["pid"]
+        return self
+
+    def tell(self, line: str) -> None:
+        """Write one line to the lifeline; nothing when the guard is gone."""
+        with self._lock, suppress(BrokenPipeError):
+            if self._lifeline is not None:
+                os.write(self._lifeline, line.encode() + b"\n")
+
+    def has_news(self, timeout_ms: int) -> bool:
+        """Wait for a status line or the end; false when neither came in time."""
+        poll = select.poll()
+        poll.register(self._status, select.POLLIN)
+        return bool(poll.poll(timeout_ms))
+
+    def read(self) -> dict[str, Any] | None:
+        """The next status line, None at the end."""
+        line: bytes = self._status.readline()
+        return json.loads(line) if line.endswith(b"\n") else None
+
+    def kill(self) -> None:
+        """Kill the guard itself, and so (Linux) the engine."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Give the pipes back and bury the guard."""
+        with self._lock:
+            if self._lifeline is not None:
+                os.close(self._lifeline)
+            self._lifeline = None
+        self._status.close()
+        self._process.wait()
+
+
+def _emptied(path: Path) -> BinaryIO:
+    """The log, empty, its owner's only; in append mode, so that it can be emptied again while written to."""
+    output = path.open("ab")
+    output.truncate(0)
+    path.chmod(0o600)
+    return output

@@ -1,0 +1,44 @@
+"""How large a model's files are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from backends.catalogue import BACKENDS
+from config.settings import ModelDefinition
+
+MIB = 1024 * 1024
+SHARD = re.compile(r"(?P<stem>.*-)\d{5}(?P<rest>-of-\d{5}\.gguf)")
+WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
+
+
+def size_mib(model: ModelDefinition) -> int | None:
+    """MiB of all that one replica loads, rounded up; None when there is no file here to be measured.
+
+    A folder counts with its weights, a GGUF file in parts with all of them, a projector or draft besides.
+    What runs on somebody else's machine has none.
+    """
+    if BACKENDS[model.backend].remote:
+        return None
+    paths = [model.model_path] if model.model_path else []
+    options = (option for option in BACKENDS[model.backend].options if option.artifact)
+    paths += [str(path) for option in options if (path := model.options.get(option.name))]
+    total = 0
+    with suppress(OSError):
+        total = sum(file.stat().st_size for path in paths for file in _files(Path(path)))
+    return -(-total // MIB) if total else None
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        inside = [file for file in path.iterdir() if file.is_file()]
+        weights = [file for file in inside if file.suffix in WEIGHTS]
+        yield from weights or inside
+    elif shard := SHARD.fullmatch(path.name):
+        pattern = re.compile(f"{re.escape(shard['stem'])}\\d{{5}}{re.escape(shard['rest'])}")
+        yield from (file for file in path.parent.iterdir() if pattern.fullmatch(file.name))
+    elif path.is_file():
+        yield path
