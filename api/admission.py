@@ -1,4 +1,4 @@
-"""From a parsed request to a ticket in line."""
+"""From a parsed request to a job in line."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from flask import Request
 from api.auth.authenticator import Caller
 from api.dialects.base import Dialect, Head, ParsedRequest
 from api.errors import InvalidRequest, NotFound
-from api.services import Rooms
+from api.services import AppServices
 from api.streaming.response_metadata import head_of, keep
-from scheduler.job import Ticket
-from streams.subscriber import Tail
+from scheduler.job import Job
+from streams.subscriber import LogCursor
 
 USUAL_TOKENS = 256
 """The guess at an answer's length where the request sets no bound."""
@@ -30,17 +30,17 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A response in line: its head, and the tail to read it by (None when nobody is going to)."""
+    """A response in line: its head, and the cursor to read it by (None when nobody is going to)."""
 
     head: Head
-    tail: Tail | None
+    cursor: LogCursor | None
     replayed: bool = False
 
 
-def make_ticket(
+def make_job(
     dialect: Dialect, parsed: ParsedRequest, caller: Caller, request: Request, created_at: int
-) -> Ticket:
-    """The ticket of a request. Raises `InvalidRequest` for an Idempotency-Key that is none."""
+) -> Job:
+    """The job of a request. Raises `InvalidRequest` for an Idempotency-Key that is none."""
     generation = parsed.generation.to_json()
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _KEY.fullmatch(key):
@@ -48,12 +48,12 @@ def make_ticket(
             "Idempotency-Key must be 1 to 255 visible ASCII characters", param="Idempotency-Key"
         )
     most = parsed.generation.sampling.max_tokens
-    return Ticket(
+    return Job(
         id=f"{dialect.ID_PREFIX}{secrets.token_hex(16)}",
         tenant=caller.tenant.name,
         weight=caller.tenant.weight,
         model=parsed.generation.model,
-        band=caller.band,
+        priority=caller.priority,
         dialect=dialect.NAME,
         generation=generation,
         echo=keep(parsed, created_at),
@@ -78,44 +78,44 @@ def _digest(dialect: Dialect, body: bytes) -> str:
 
 
 def admit(
-    rooms: Rooms, dialect: Dialect, parsed: ParsedRequest, caller: Caller, request: Request
+    services: AppServices, dialect: Dialect, parsed: ParsedRequest, caller: Caller, request: Request
 ) -> Admitted:
     """Let the request into line. Raises `Rejected`.
 
     A repeat under the same Idempotency-Key gets the earlier response, from its first event.
     """
     created_at = int(time.time())
-    ticket = make_ticket(dialect, parsed, caller, request, created_at)
-    tail = None
+    job = make_job(dialect, parsed, caller, request, created_at)
+    cursor = None
     if parsed.waits:
         # before it is admitted, so that not even the first event is missed
-        tail = rooms.inbox.follow(ticket.id)
-        ticket = replace(ticket, inbox=rooms.inbox.name)
+        cursor = services.subscriber.follow(job.id)
+        job = replace(job, subscriber=services.subscriber.name)
     try:
-        admission = rooms.ledger.admit(ticket)
+        admission = services.ledger.admit(job)
     except BaseException:
-        if tail is not None:
-            tail.close()
+        if cursor is not None:
+            cursor.close()
         raise
     if not admission.replayed:
-        return Admitted(Head(ticket.id, created_at, ticket.model, parsed.echo), tail)
-    if tail is not None:
-        tail.close()
-    row = rooms.ledger.lookup(admission.id, ticket.tenant)
+        return Admitted(Head(job.id, created_at, job.model, parsed.echo), cursor)
+    if cursor is not None:
+        cursor.close()
+    row = services.ledger.lookup(admission.id, job.tenant)
     if row is None:
         raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
     # the ledger forgets the echo of what is not stored; the same body has the same one
     head = replace(head_of(row), echo=parsed.echo)
-    return Admitted(head, join(rooms, row.id) if parsed.waits else None, replayed=True)
+    return Admitted(head, join(services, row.id) if parsed.waits else None, replayed=True)
 
 
-def join(rooms: Rooms, id: str) -> Tail:
-    """A tail for a response that may have said much already, from its first event."""
-    tail = rooms.inbox.follow(id)
+def join(services: AppServices, id: str) -> LogCursor:
+    """A cursor for a response that may have said much already, from its first event."""
+    cursor = services.subscriber.follow(id)
     try:
-        rooms.ledger.attach(id, rooms.inbox.name)
+        services.ledger.subscribe(id, services.subscriber.name)
     except BaseException:
-        tail.close()
+        cursor.close()
         raise
-    tail.catch_up()
-    return tail
+    cursor.catch_up()
+    return cursor

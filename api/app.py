@@ -10,7 +10,7 @@ from api import request_hooks as guard
 from api import routes
 from api.auth.access import Access, declare
 from api.openapi import DESCRIPTION, Api
-from api.services import EXTENSION, Rooms, open_rooms
+from api.services import EXTENSION, AppServices, open_services
 from config.settings import Settings
 
 VERSION = "0.1.0"
@@ -18,7 +18,7 @@ DOCS = ("static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui")
 """Endpoints of Flask and flask-smorest, which declare nothing themselves."""
 
 
-def create_app(settings: Settings, rooms: Rooms | None = None) -> Flask:
+def create_app(settings: Settings, services: AppServices | None = None) -> Flask:
     """The app for these settings. Nothing connects before the first request.
 
     `rooms` are the rooms to use instead of its own. Raises `ConfigError` when the API would be open to the
@@ -37,7 +37,7 @@ def create_app(settings: Settings, rooms: Rooms | None = None) -> Flask:
         API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}, "security": [{"key": []}]},
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
-    app.extensions[EXTENSION] = rooms or open_rooms(settings)
+    app.extensions[EXTENSION] = services or open_services(settings)
     guard.install(app)
     routes.register(Api(app))
     for endpoint in DOCS:

@@ -8,7 +8,7 @@ import time
 
 from flask import request
 
-from api.services import Rooms
+from api.services import AppServices
 from fleet.operation import Operation
 
 LONGEST_S = 600
@@ -26,15 +26,15 @@ def wait_wanted() -> int:
     return min(int(found[1]), LONGEST_S) if found else 0
 
 
-def await_end(here: Rooms, operation: Operation, wait_s: int) -> Operation | None:
+def await_end(here: AppServices, operation: Operation, wait_s: int) -> Operation | None:
     """The operation as it is at its end, or after so long. None when all threads that may wait do.
 
     Returns early when the client hangs up. Raises `StorageUnavailable`.
     """
-    if not here.seats.take():
+    if not here.permits.take():
         return None
     gone = threading.Event()
-    watch = here.hangups.watch(request.environ.get("gunicorn.socket"), gone.set)
+    watch = here.disconnects.watch(request.environ.get("gunicorn.socket"), gone.set)
     try:
         deadline, pause = time.monotonic() + wait_s, POLL_S[0]
         latest: Operation = operation
@@ -45,5 +45,5 @@ def await_end(here: Rooms, operation: Operation, wait_s: int) -> Operation | Non
             pause = min(pause * 1.5, POLL_S[1])
         return latest
     finally:
-        here.hangups.forget(watch)
-        here.seats.give_back()
+        here.disconnects.forget(watch)
+        here.permits.give_back()

@@ -8,7 +8,7 @@ from flask import Flask, Response, current_app, g, request
 
 from api.auth.access import Access, access_of
 from api.errors import Forbidden
-from api.services import rooms
+from api.services import services
 
 
 def install(app: Flask) -> None:
@@ -25,7 +25,7 @@ def guard() -> None:
     if access is None:
         raise Forbidden("this route is closed")  # nobody said who may use it
     if access is not Access.PUBLIC:
-        g.caller = rooms().doorman.identify(request.headers, access)
+        g.caller = services().authenticator.identify(request.headers, access)
 
 
 def request_id() -> str:

@@ -13,10 +13,10 @@ from typing import cast
 
 from flask import current_app
 
-from api.auth.authenticator import Doorman
+from api.auth.authenticator import Authenticator
 from api.redis_probe import Probe
 from api.shutdown import Life
-from api.streaming.disconnect_watcher import Hangups
+from api.streaming.disconnect_watcher import DisconnectWatcher
 from config.settings import Settings
 from config.tenants import Tenants
 from fleet.fleet import Fleet
@@ -25,12 +25,12 @@ from governance.audit import Audit
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
 from scheduler.redis_clients import blocking, commands
-from streams.subscriber import Inbox
+from streams.subscriber import EventSubscriber
 
 EXTENSION = "stoker"
 
 
-class Seats:
+class ConcurrencyPermits:
     """The threads that may wait for a model; the others stay free for what answers at once (/health)."""
 
     def __init__(self, threads: int) -> None:
@@ -47,20 +47,20 @@ class Seats:
 
 
 @dataclass(frozen=True)
-class Rooms:
+class AppServices:
     """What a request may use."""
 
     settings: Settings
-    doorman: Doorman
+    authenticator: Authenticator
     ledger: Ledger
     fleet: Fleet
     changes: Changes
-    inbox: Inbox
+    subscriber: EventSubscriber
     reaper: Reaper
     audit: Audit
     probe: Probe
-    hangups: Hangups
-    seats: Seats
+    disconnects: DisconnectWatcher
+    permits: ConcurrencyPermits
     life: Life = field(default_factory=Life)
     began_at: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -72,36 +72,36 @@ class Rooms:
             return
         with self._lock:
             if not self._started.is_set():
-                self.inbox.start()
+                self.subscriber.start()
                 self.reaper.start()
                 self._started.set()
 
     def stop(self) -> None:
         """End what `start` began."""
         if self._started.is_set():
-            self.inbox.stop()
+            self.subscriber.stop()
             self.reaper.stop()
 
 
-def open_rooms(settings: Settings) -> Rooms:
+def open_services(settings: Settings) -> AppServices:
     """Make the rooms. Raises `ConfigError` when the platform would be open to the network."""
     client = commands(settings)
     ledger = Ledger(client, settings)
-    return Rooms(
+    return AppServices(
         settings=settings,
-        doorman=Doorman(settings, Tenants(settings)),
+        authenticator=Authenticator(settings, Tenants(settings)),
         ledger=ledger,
         fleet=Fleet(client, settings),
         changes=Changes(client, settings.redis.prefix),
-        inbox=Inbox(client, blocking(settings), settings.redis.prefix),
+        subscriber=EventSubscriber(client, blocking(settings), settings.redis.prefix),
         reaper=Reaper(ledger),
         audit=Audit(client, settings.redis.prefix),
         probe=Probe(settings),
-        hangups=Hangups(),
-        seats=Seats(settings.api.threads),
+        disconnects=DisconnectWatcher(),
+        permits=ConcurrencyPermits(settings.api.threads),
     )
 
 
-def rooms() -> Rooms:
+def services() -> AppServices:
     """The rooms of the app that answers now."""
-    return cast(Rooms, current_app.extensions[EXTENSION])
+    return cast(AppServices, current_app.extensions[EXTENSION])

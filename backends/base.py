@@ -100,7 +100,7 @@ class Bounded(Protocol):
     """Tokens that one request may have, prompt and answer together; None where it does not say."""
 
 
-class Runtime(Protocol):
+class Adapter(Protocol):
     """One backend."""
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from backends.base import Runtime
+from backends.base import Adapter
 from backends.catalogue import NAMES
 
 
@@ -14,9 +14,9 @@ class UnknownBackendError(LookupError):
 
 
 @cache
-def runtime(name: str) -> Runtime:
+def adapter(name: str) -> Adapter:
     """The adapter of that backend, one instance for the whole process. Raises `UnknownBackendError`."""
     if name not in NAMES:
         raise UnknownBackendError(f"there is no backend {name!r}; there are {', '.join(NAMES)}")
-    adapter: Runtime = import_module(f"backends.{name}.adapter").ADAPTER()
+    adapter: Adapter = import_module(f"backends.{name}.adapter").ADAPTER()
     return adapter

@@ -32,7 +32,7 @@ from config.fields import (
     texts,
     texts_by_name,
 )
-from config.settings import BANDS
+from config.settings import PRIORITIES
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?"
@@ -106,10 +106,12 @@ class LeaseSchema(Section):
     reap_ms = integer(10, 600_000)
 
     @validates_schema(skip_on_field_errors=False)
-    def _beats_within_the_lease(self, data: dict[str, Any], **_: object) -> None:
-        lease, beat = data.get("lease_ms"), data.get("beat_ms")
-        if lease is not None and beat is not None and beat * 2 > lease:
-            raise ValidationError({"beat_ms": [f"must be at most half of lease_ms ({lease}), not {beat}"]})
+    def _heartbeats_within_the_lease(self, data: dict[str, Any], **_: object) -> None:
+        lease, heartbeat = data.get("lease_ms"), data.get("beat_ms")
+        if lease is not None and heartbeat is not None and heartbeat * 2 > lease:
+            raise ValidationError(
+                {"beat_ms": [f"must be at most half of lease_ms ({lease}), not {heartbeat}"]}
+            )
 
 
 class ResponseSchema(Section):
@@ -122,7 +124,7 @@ class TenantSchema(Section):
     """One of `tenants`."""
 
     weight = number(0.001, 1_000_000)
-    max_priority = choice(BANDS)
+    max_priority = choice(PRIORITIES)
     api_keys_sha256 = Strict(
         "a list of SHA-256 digests (64 lower-case hex digits each)",
         lambda value: isinstance(value, list) and all(map(_is_digest, value)),

@@ -14,8 +14,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 """The project's root: relative paths in the settings are resolved against it."""
 
-BANDS = ("high", "normal", "low")
-"""The priority bands, the most urgent first. `X-Priority` names one of them."""
+PRIORITIES = ("high", "normal", "low")
+"""The priority priorities, the most urgent first. `X-Priority` names one of them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class WorkerSettings:
 class QueueSettings:
     """What may wait."""
 
-    max_depth: int = 64  # tickets waiting per model; over it: 503 queue_full
+    max_depth: int = 64  # jobs waiting per model; over it: 503 queue_full
     max_depth_per_tenant: int = 48  # of these, by one tenant
     timeout_ms: int = 120_000  # longest wait in line; after it: 503 queue_timeout
 
@@ -99,7 +99,7 @@ class ResponseSettings:
 class Tenant:
     """Who asks. Keys are kept as SHA-256 hex digests only.
 
-    `weight` is the tenant's share when several wait; `max_priority` the most urgent band it may ask for.
+    `weight` is the tenant's share when several wait; `max_priority` the most urgent priority it may ask for.
     """
 
     name: str

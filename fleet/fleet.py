@@ -19,9 +19,9 @@ from fleet.estimate import estimate, need_mib
 from fleet.load_request import (
     NOTHING,
     Assignment,
-    Change,
-    Start,
-    Wish,
+    LoadOutcome,
+    LoadRequest,
+    ReplicaStart,
     assigned,
     mib_text,
     pairs,
@@ -50,7 +50,7 @@ SETTLING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class _There:
+class _Existing:
     """What stands in a load's way: the state, its operation, and what that load asked for."""
 
     state: ModelState
@@ -59,7 +59,7 @@ class _There:
     override: Mapping[str, Any]
 
     @classmethod
-    def of(cls, state: bytes, operation: bytes, replicas: bytes, override: bytes) -> _There:
+    def of(cls, state: bytes, operation: bytes, replicas: bytes, override: bytes) -> _Existing:
         """Read the ledger's answer."""
         given = ModelState(state.decode())
         return cls(given, operation.decode(), int(replicas or 0), orjson.loads(override))
@@ -92,7 +92,7 @@ class Fleet:
 
     def workers(self, asker: str = "") -> list[WorkerRow]:
         """The workers that are registered now, by name; what is promised to `asker` itself is not counted."""
-        return worker_rows(self.scripts.run("look_workers", asker))
+        return worker_rows(self.scripts.run("read_workers", asker))
 
     def operation(self, id: str) -> Operation | None:
         """A load or unload by its id; kept for a day after its end."""
@@ -108,13 +108,13 @@ class Fleet:
 
     def _look(self, definitions: list[ModelDefinition], *, closely: bool) -> list[ModelRow]:
         names = [model.name for model in definitions]
-        answer = self.scripts.run("look", int(closely), *names)
+        answer = self.scripts.run("read_models", int(closely), *names)
         groups = [answer[at : at + 3] for at in range(0, len(answer), 3)]
         return [model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]
 
     # ---- loading
 
-    def load(self, name: str, wish: Wish = NOTHING) -> Change:
+    def load(self, name: str, request: LoadRequest = NOTHING) -> LoadOutcome:
         """Begin to load a model; the caller rings the workers it names.
 
         Already loaded or loading: nothing happens and the latest operation is returned, unless the wish asks
@@ -122,37 +122,37 @@ class Fleet:
         `InsufficientMemory`, `StateConflict` (while it, or what it evicts, is on its way elsewhere).
         """
         model = self.definition(name)
-        check_override(model, wish.override)
-        if wish.replicas is not None:
-            check_replicas(model, wish.replicas)
-        if wish.evict is not None:
-            self._check_eviction(name, wish.evict)
-        override = BACKENDS[model.backend].expanded(model.options, wish.override)
-        return self.begin(name, replace(wish, override=override))
+        check_override(model, request.override)
+        if request.replicas is not None:
+            check_replicas(model, request.replicas)
+        if request.evict is not None:
+            self._check_eviction(name, request.evict)
+        override = BACKENDS[model.backend].expanded(model.options, request.override)
+        return self.begin(name, replace(request, override=override))
 
-    def begin(self, name: str, wish: Wish, *, takeover: bool = False) -> Change:
+    def begin(self, name: str, request: LoadRequest, *, takeover: bool = False) -> LoadOutcome:
         """The same for a wish that has been checked; a takeover gives way to an operator's unload."""
         for _ in range(TRIES):
             row = self.row(name)
             if row.state not in AT_REST:
-                there = _There(row.state, row.operation_id or "", row.replicas, row.override)
-                return self._already(name, wish, there)
-            evicted = self._evicted(wish)
-            answer, change = self._try(row, wish, evicted, takeover)
+                there = _Existing(row.state, row.operation_id or "", row.replicas, row.override)
+                return self._already(name, request, there)
+            evicted = self._evicted(request)
+            answer, change = self._try(row, request, evicted, takeover)
             if change is not None:
-                return change if wish.evict is None else self._with_eviction(change, wish.evict)
+                return change if request.evict is None else self._with_eviction(change, request.evict)
             if answer[0] == b"over":
-                return Change("load", None)
+                return LoadOutcome("load", None)
             if answer[0] == b"state":
-                return self._already(name, wish, _There.of(*answer[1:]))
+                return self._already(name, request, _Existing.of(*answer[1:]))
         raise NoWorker("the workers that were chosen are going or got other work; retry", retry_after_s=5)
 
     def _try(
-        self, row: ModelRow, wish: Wish, evicted: ModelRow | None, takeover: bool
-    ) -> tuple[Any, Change | None]:
+        self, row: ModelRow, request: LoadRequest, evicted: ModelRow | None, takeover: bool
+    ) -> tuple[Any, LoadOutcome | None]:
         """Choose workers and try to begin: what the ledger says, and what it came to if it begins."""
-        count = row.definition.replicas if wish.replicas is None else wish.replicas
-        need = need_mib(row, dict(wish.override))
+        count = row.definition.replicas if request.replicas is None else request.replicas
+        need = need_mib(row, dict(request.override))
         operation = operation_id("load")
         returned = _returned(evicted)
         workers = self.workers(row.name)
@@ -165,9 +165,9 @@ class Fleet:
             operation,
             count,
             self.lease_us,
-            orjson.dumps(dict(wish.override)),
+            orjson.dumps(dict(request.override)),
             mib_text(need),
-            fingerprint(row.definition, wish.override),
+            fingerprint(row.definition, request.override),
             "" if evicted is None else evicted.name,
             int((self.settings.limits.unload_timeout_s + SETTLING_S) * 2e6),
             "" if evicted is None else _kept(places, workers, need),
@@ -178,7 +178,7 @@ class Fleet:
         ours = answer[0] == b"ok" or (answer[0] == b"state" and answer[2] == operation.encode())
         if not ours:
             return answer, None
-        return answer, Change("load", self._begun(operation, row.name), assignments, begun=True)
+        return answer, LoadOutcome("load", self._begun(operation, row.name), assignments, begun=True)
 
     def _begun(self, id: str, model: str) -> Operation:
         """An operation that has begun, as it is; Redis may have gone since."""
@@ -187,17 +187,17 @@ class Fleet:
                 return found
         return new_operation(id, model)
 
-    def _already(self, name: str, wish: Wish, there: _There) -> Change:
+    def _already(self, name: str, request: LoadRequest, there: _Existing) -> LoadOutcome:
         """The answer of a model that is loaded, or on its way."""
         if there.state is ModelState.UNLOADING:
             raise StateConflict(f"model {name} is being unloaded", code="model_unloading", param="model")
-        same = wish.override == there.override and wish.replicas in (None, there.replicas)
-        if wish.asks and not (same and there.state is ModelState.LOADING):
+        same = request.override == there.override and request.replicas in (None, there.replicas)
+        if request.asks and not (same and there.state is ModelState.LOADING):
             raise InvalidLoadRequest(
                 f"model {name} is {there.state}: replicas and overrides can be chosen while it is unloaded",
-                param=next(iter(wish.override), "replicas"),
+                param=next(iter(request.override), "replicas"),
             )
-        return Change("load", self.operation(there.operation) if there.operation else None)
+        return LoadOutcome("load", self.operation(there.operation) if there.operation else None)
 
     # ---- unloading another one first
 
@@ -206,18 +206,18 @@ class Fleet:
         if evict == name:
             raise InvalidLoadRequest("evictModel names the model itself", param="evictModel")
 
-    def _evicted(self, wish: Wish) -> ModelRow | None:
+    def _evicted(self, request: LoadRequest) -> ModelRow | None:
         """The model that has to go first; None when there is none, or nothing is left of it."""
-        if wish.evict is None:
+        if request.evict is None:
             return None
-        row = self.row(wish.evict)
+        row = self.row(request.evict)
         if row.state is ModelState.LOADING:
             raise StateConflict(
-                f"model {wish.evict} is being loaded", code="model_loading", param="evictModel"
+                f"model {request.evict} is being loaded", code="model_loading", param="evictModel"
             )
         return row if row.workers else None
 
-    def _with_eviction(self, change: Change, evict: str) -> Change:
+    def _with_eviction(self, change: LoadOutcome, evict: str) -> LoadOutcome:
         """The same with the other model's unload begun; if it ends here, a worker's look begins it.
 
         Of one that is gone already it says that nobody shall bring it back.
@@ -230,7 +230,7 @@ class Fleet:
 
     # ---- unloading
 
-    def unload(self, name: str) -> Change:
+    def unload(self, name: str) -> LoadOutcome:
         """Begin to unload a model; the caller rings the workers it names.
 
         Already unloaded or unloading: nothing happens.
@@ -242,17 +242,19 @@ class Fleet:
         if answer[0] == "ok":
             named = zip(answer[1::2], answer[2::2], strict=True)
             assignments = tuple(Assignment(*pair) for pair in named)
-            return Change("unload", self._begun(operation, name), assignments, begun=True)
+            return LoadOutcome("unload", self._begun(operation, name), assignments, begun=True)
         state, latest = answer[1], answer[2]
-        if latest == operation:  # the first answer was lost; the workers' beats find what no bell told them
-            return Change("unload", self._begun(operation, name), begun=True)
+        if (
+            latest == operation
+        ):  # the first answer was lost; the workers' heartbeats find what no bell told them
+            return LoadOutcome("unload", self._begun(operation, name), begun=True)
         if state == ModelState.LOADING:
             raise StateConflict(f"model {name} is being loaded", code="model_loading", param="model")
-        return Change("unload", self.operation(latest) if latest else None)
+        return LoadOutcome("unload", self.operation(latest) if latest else None)
 
-    def start_over(self) -> None:
+    def restart_load(self) -> None:
         """The platform starts anew: no worker is alive, and only the configuration counts."""
-        self.scripts.run("start_over", *self.settings.models)
+        self.scripts.run("restart_load", *self.settings.models)
 
     # ---- the workers' reports
 
@@ -265,7 +267,7 @@ class Fleet:
 
     def report_obstacle(self, name: str, message: str) -> None:
         """Why a model that should be loaded is not."""
-        self.scripts.run("cannot", name, message)
+        self.scripts.run("refuse", name, message)
 
     def report_artifacts(self, sizes_mib: Mapping[str, int]) -> None:
         """How large the files of these models are."""
@@ -274,13 +276,13 @@ class Fleet:
 
     def replica_starting(
         self, replica: str, worker: str, incarnation: str, call: str | None = None
-    ) -> Start | None:
+    ) -> ReplicaStart | None:
         """A worker takes up its replica; None when there is nothing to take up.
 
         Whoever repeats the call after an error says the same `call` again, and gets the first one's answer.
         """
         answer = self.scripts.run("replica_starting", replica, worker, incarnation, call or call_id())
-        return Start(answer[0].decode(), orjson.loads(answer[1])) if answer else None
+        return ReplicaStart(answer[0].decode(), orjson.loads(answer[1])) if answer else None
 
     def replica_progress(self, replica: str, progress: float, stage: str) -> bool:
         """How far a load or unload is; False when nobody waits for it any more."""
@@ -313,10 +315,10 @@ class Fleet:
         *,
         code: str,
         message: str,
-        ticket: tuple[str, str] = ENDED,
+        job: tuple[str, str] = ENDED,
     ) -> None:
-        """The engine is gone. `code` and `message` are for operators, those of `ticket` for tenants."""
-        self.scripts.run("replica_down", replica, worker, incarnation, code, message, *ticket)
+        """The engine is gone. `code` and `message` are for operators, those of `job` for tenants."""
+        self.scripts.run("replica_down", replica, worker, incarnation, code, message, *job)
 
 
 def _kept(places: Sequence[str], workers: Sequence[WorkerRow], need: int | None) -> bytes | str:

@@ -10,7 +10,7 @@ from fleet.operation import Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LoadRequest:
     """What a load asks for. None takes what is configured; `override` counts by key, null included.
 
     `evict` is a model to be unloaded first.
@@ -35,7 +35,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LoadOutcome:
     """What a load or unload came to: its operation, and whom to tell. Nobody, when nothing had to be done.
 
     `kind` is load or unload, `begun` whether this call began it, `first` the unload that has to come before.
@@ -45,18 +45,18 @@ class Change:
     operation: Operation | None
     assignments: tuple[Assignment, ...] = ()
     begun: bool = False
-    first: Change | None = None
+    first: LoadOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ReplicaStart:
     """A replica that a worker takes up: the model, and what this load changes of its options."""
 
     model: str
     override: Mapping[str, Any]
 
 
-NOTHING = Wish()
+NOTHING = LoadRequest()
 
 
 def assigned(model: str, operation: str, places: Sequence[str]) -> tuple[Assignment, ...]:

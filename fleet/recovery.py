@@ -10,7 +10,7 @@ from contextlib import suppress
 from fleet.errors import InsufficientMemory, NoWorker, StateConflict
 from fleet.estimate import need_mib
 from fleet.fleet import SETTLING_S, Fleet
-from fleet.load_request import Change, Wish, assigned, mib_text, pairs
+from fleet.load_request import LoadOutcome, LoadRequest, assigned, mib_text, pairs
 from fleet.model_row import ModelRow
 from fleet.operation import operation_id
 from fleet.placement import place
@@ -38,15 +38,15 @@ class Rescue:
         lost = row.state is ModelState.FAILED and row.code in TAKEN_OVER
         return should and (row.state is ModelState.UNLOADED or lost)
 
-    def bring(self, name: str) -> Change:
+    def reload(self, name: str) -> LoadOutcome:
         """Load a model again as it was loaded last. Raises as `load` does."""
         row = self.fleet.row(name)
         if not self._is_missing(row):
-            return Change("load", None)  # somebody was quicker
-        wish = Wish(row.replicas, row.override if row.wanted else {})
-        return self.fleet.begin(name, wish, takeover=True)
+            return LoadOutcome("load", None)  # somebody was quicker
+        request = LoadRequest(row.replicas, row.override if row.wanted else {})
+        return self.fleet.begin(name, request, takeover=True)
 
-    def mend(self) -> list[Change]:
+    def replace_lost(self) -> list[LoadOutcome]:
         """Replace replicas that loaded models lost with their workers, as far as there is room.
 
         Returns what is to be rung for.
@@ -60,10 +60,10 @@ class Rescue:
             if not assignments:
                 continue  # the others go on; a look later there may be room
             answer = self.fleet.scripts.run(
-                "mend", row.name, self.fleet.lease_us, mib_text(need), *pairs(assignments)
+                "replace_lost", row.name, self.fleet.lease_us, mib_text(need), *pairs(assignments)
             )
             if answer[0] == b"ok":
-                changes.append(Change("load", None, assignments, begun=True))
+                changes.append(LoadOutcome("load", None, assignments, begun=True))
         return changes
 
     def _places(self, row: ModelRow, need: int | None) -> list[str]:
@@ -74,7 +74,7 @@ class Rescue:
                 return place(row.definition, count, workers, need)
         return []
 
-    def go_on(self) -> list[Change]:
+    def resume_pending(self) -> list[LoadOutcome]:
         """Go on with the loads that waited for another model's end, as far as that has come.
 
         Every worker calls it now and then and when it has stopped an engine, so that it does not matter who
@@ -89,7 +89,7 @@ class Rescue:
                 changes += [change] if change else []
         return changes
 
-    def _go_on(self, row: ModelRow) -> Change | None:
+    def _go_on(self, row: ModelRow) -> LoadOutcome | None:
         operation = self.fleet.operation(row.operation_id or "")
         if operation is None or operation.evicts is None:
             return None
@@ -107,10 +107,10 @@ class Rescue:
             # a driver needs a while to show what the evicted model gave back
             since = max(operation.created_at, evicted.changed_at or 0.0)
             if since + SETTLING_S < self.fleet.scripts.now():
-                self.fleet.scripts.run("give_up", row.name, operation.id, error.code, error.message)
+                self.fleet.scripts.run("abort_load", row.name, operation.id, error.code, error.message)
             return None
         assignments = assigned(row.name, operation.id, places)
         answer = self.fleet.scripts.run(
-            "go_on", row.name, operation.id, self.fleet.lease_us, mib_text(need), *pairs(assignments)
+            "resume_pending", row.name, operation.id, self.fleet.lease_us, mib_text(need), *pairs(assignments)
         )
-        return Change("load", operation, assignments, begun=True) if answer[0] == b"ok" else None
+        return LoadOutcome("load", operation, assignments, begun=True) if answer[0] == b"ok" else None

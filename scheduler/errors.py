@@ -66,7 +66,7 @@ class ModelFailed(Rejected):
 
 
 class QueueFull(Rejected):
-    """Raised when as many tickets wait as may wait (details: queueDepth, avgWaitMs)."""
+    """Raised when as many jobs wait as may wait (details: queueDepth, avgWaitMs)."""
 
     default_code = "queue_full"
 
@@ -96,7 +96,7 @@ class StorageFull(Rejected):
 
 
 class Evicted(StokerError):
-    """Raised when a ticket left the line unserved (queue_timeout, model_unloading, model_failed)."""
+    """Raised when a job left the line unserved (queue_timeout, model_unloading, model_failed)."""
 
     default_code = "queue_timeout"
 

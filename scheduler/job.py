@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class Status(enum.StrEnum):
-    """A ticket's states; the transitions are drawn in scheduler/README.md."""
+    """A job's states; the transitions are drawn in scheduler/README.md."""
 
     QUEUED = "queued"
     DISPATCHED = "dispatched"
@@ -24,7 +24,7 @@ class Status(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class Job:
     """A request as it asks to be let in.
 
     `generation` is the wire form for the worker, `echo` (JSON) what the dialect needs to render the answer
@@ -38,8 +38,8 @@ class Ticket:
     generation: bytes
     echo: bytes
     weight: float = 1.0
-    band: str = "normal"
-    inbox: str | None = None
+    priority: str = "normal"
+    subscriber: str | None = None
     store: bool = True
     cost: int = 256
     idempotency_key: str | None = None
@@ -56,8 +56,8 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
-class TicketRow:
-    """A ticket as the ledger has it now. `created_at` in unix seconds by Redis' clock."""
+class JobRow:
+    """A job as the ledger has it now. `created_at` in unix seconds by Redis' clock."""
 
     id: str
     tenant: str
@@ -73,7 +73,7 @@ class TicketRow:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A ticket in a worker's hands. Whatever it writes about it carries the fence."""
+    """A job in a worker's hands. Whatever it writes about it carries the fence."""
 
     id: str
     fence: str
@@ -83,9 +83,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """What a worker learns from a beat.
+    """What a worker learns from a heartbeat.
 
-    `running`: tickets that are its own; `cancelled`: those of them to stop; `unheard`: tickets whose bell it
+    `running`: jobs that are its own; `cancelled`: those of them to stop; `unheard`: jobs whose bell it
     must have missed; `replicas`: state by replica.
     """
 
@@ -97,7 +97,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Events of one ticket to append: encoded, the first with number `number`."""
+    """Events of one job to append: encoded, the first with number `number`."""
 
     id: str
     fence: str
@@ -107,7 +107,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """How a running ticket ends. `retry`: it may go back into line once if nothing was said yet."""
+    """How a running job ends. `retry`: it may go back into line once if nothing was said yet."""
 
     id: str
     fence: str

@@ -35,13 +35,13 @@ FOREVER = "for good"
 KEYS = (
     # ---- a request
     Key(
-        "ticket:<id>",
+        "job:<id>",
         "hash",
-        "the truth about a request: status, tenant, weight, model, band, dialect, generation, echo, inboxes, "
+        "the truth about a request: status, tenant, weight, model, priority, dialect, generation, echo, subscribers, "
         "store, keep_s, cost, wait_us, attempts, cancel, last (number of its last event), bytes (said); "
         "run_by_us, once it was claimed: until when it may run, also when it is tried again; "
         "while somebody has it: replica, worker, fence, call; and admitted, dispatched, claimed, ended (_us)",
-        "admit append attach cancel claim delete include/dispatch include/lost include/terminal",
+        "admit append subscribe cancel claim delete include/dispatch include/lost include/terminal",
         ENDED,
     ),
     Key(
@@ -54,7 +54,7 @@ KEYS = (
     Key(
         "deadlines",
         "zset",
-        "tickets that have not ended, by the time at which they will be",
+        "jobs that have not ended, by the time at which they will be",
         "admit claim expire include/lost include/terminal",
         EMPTY,
     ),
@@ -67,47 +67,47 @@ KEYS = (
     ),
     # ---- the line
     Key(
-        "line:<model>:<band>:<tenant>",
+        "line:<model>:<priority>:<tenant>",
         "zset",
-        "a tenant's waiting tickets, by admission",
-        "include/line",
+        "a tenant's waiting jobs, by admission",
+        "include/queue",
         EMPTY,
     ),
     Key(
-        "turn:<model>:<band>",
+        "turn:<model>:<priority>",
         "zset",
         "the tenants with a line there, by what they were served (tokens divided by weight)",
-        "include/line",
+        "include/queue",
         EMPTY,
     ),
-    Key("waiting:<model>", "zset", "all waiting tickets of a model, by admission", "include/line", EMPTY),
+    Key("waiting:<model>", "zset", "all waiting jobs of a model, by admission", "include/queue", EMPTY),
     Key(
         "passed:<model>",
         "hash",
-        "how often each waiting band was passed over since its last turn",
-        "include/line",
+        "how often each waiting priority was passed over since its last turn",
+        "include/queue",
         EMPTY,
     ),
     Key(
         "served:<model>",
         "hash",
         "what each tenant was served; @floor is the level at which who was idle starts",
-        "include/line",
+        "include/queue",
         FOREVER,
     ),
     # ---- what runs
     Key(
         "slots:<replica>",
         "set",
-        "the tickets that hold its slots: dispatched or running",
+        "the jobs that hold its slots: dispatched or running",
         "include/dispatch include/lost include/replica include/terminal",
         EMPTY,
     ),
     Key(
         "leases",
         "zset",
-        "dispatched and running tickets, by the time at which they count as lost",
-        "beat claim expire include/dispatch include/lost include/terminal",
+        "dispatched and running jobs, by the time at which they count as lost",
+        "heartbeat claim expire include/dispatch include/lost include/terminal",
         EMPTY,
     ),
     Key("fence", "string", "the last fence or incarnation given out", "include/base", FOREVER),
@@ -116,13 +116,13 @@ KEYS = (
         "workers",
         "zset",
         "registered workers, by the time at which they count as silent",
-        "beat expire register include/replica",
+        "heartbeat expire register include/replica",
         EMPTY,
     ),
     Key(
         "worker:<worker>",
         "hash",
-        "incarnation (missing: given up), bell_key and bell, device, about, since_us, draining; "
+        "incarnation (missing: given up), wake_up_list and bell, device, about, since_us, draining; "
         "memory_id, free_mib and memory (JSON), as it measured them",
         "deregister register worker_memory include/replica",
         "until it deregisters",
@@ -143,7 +143,7 @@ KEYS = (
         "loaded), code and last_error, lost (replicas), wait_ms (average), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",
-        "artifacts begin_load begin_unload cannot claim mend replica_up start_over include/dispatch "
+        "artifacts begin_load begin_unload refuse claim replace_lost replica_up restart_load include/dispatch "
         "include/model include/replica",
         FOREVER,
     ),
@@ -157,7 +157,7 @@ KEYS = (
     Key(
         "ready:<model>",
         "set",
-        "those of them that take tickets",
+        "those of them that take jobs",
         "begin_unload deregister replica_up include/replica",
         EMPTY,
     ),
@@ -173,7 +173,7 @@ KEYS = (
         "evicting",
         "zset",
         "models whose load waits until another one is unloaded, by the time at which it is given up",
-        "begin_load go_on include/model",
+        "begin_load resume_pending include/model",
         EMPTY,
     ),
     Key(
@@ -195,11 +195,11 @@ KEYS = (
     Key("expired_at", "string", "when `expire` ran last, to notice that Redis was away", "expire", FOREVER),
     Key("probe", "string", "nothing: it is written to see that writing works", "scheduler/ledger.py", "60 s"),
     Key("audit", "stream", "who changed what, as a chain of hashes", "governance/audit.py", FOREVER),
-    Key("inbox:<name>", "channel", "copies of events for one API process", "include/log", "is not kept"),
+    Key("subscriber:<name>", "channel", "copies of events for one API process", "include/log", "is not kept"),
     Key(
-        "bell:<worker>",
+        "notify:<worker>",
         "channel",
-        "cancels for what a worker runs; its beat repeats them",
+        "cancels for what a worker runs; its heartbeat repeats them",
         "cancel delete expire",
         "is not kept",
     ),

@@ -1,6 +1,6 @@
 """The ledger: the truth about every request, in Redis. Each method is one Lua script of the same name.
 
-Promises (held by tests/scheduler and the chaos suite): an admitted ticket ends with exactly one terminal
+Promises (held by tests/scheduler and the chaos suite): an admitted job ends with exactly one terminal
 event; a slot is given back exactly once; what a client may have read is never said twice.
 """
 
@@ -14,7 +14,7 @@ import redis
 
 from config.settings import Settings
 from scheduler import errors
-from scheduler.job import Admission, Claim, Entry, Pulse, Release, Status, Ticket, TicketRow
+from scheduler.job import Admission, Claim, Entry, Job, JobRow, Pulse, Release, Status
 from scheduler.scripts import Scripts, call_id, translate, translated
 
 IDEMPOTENCY_S = 900
@@ -26,7 +26,7 @@ ROW = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "
 
 
 class Ledger:
-    """Admit, claim, append, release, cancel, expire; and the workers' register and beat.
+    """Admit, claim, append, release, cancel, expire; and the workers' register and heartbeat.
 
     Every method raises `StorageUnavailable` or `StorageFull` when Redis is away or full.
     """
@@ -38,49 +38,47 @@ class Ledger:
 
     # ---- the API's side
 
-    def admit(self, ticket: Ticket) -> Admission:
+    def admit(self, job: Job) -> Admission:
         """Let a request into line, or raise the `Rejected` that says why not."""
         queue, responses = self.settings.queue, self.settings.responses
         answer = self.scripts.run(
             "admit",
-            ticket.id,
-            ticket.tenant,
-            ticket.weight,
-            ticket.model,
-            ticket.band,
-            ticket.dialect,
-            ticket.generation,
-            ticket.echo,
-            ticket.inbox or "",
-            int(ticket.store),
-            responses.retention_s if ticket.store else 60,
-            ticket.cost,
+            job.id,
+            job.tenant,
+            job.weight,
+            job.model,
+            job.priority,
+            job.dialect,
+            job.generation,
+            job.echo,
+            job.subscriber or "",
+            int(job.store),
+            responses.retention_s if job.store else 60,
+            job.cost,
             queue.timeout_ms * 1000,
             queue.max_depth,
             queue.max_depth_per_tenant,
-            _hashed(ticket.idempotency_key),
-            ticket.body_hash or "",
+            _hashed(job.idempotency_key),
+            job.body_hash or "",
             IDEMPOTENCY_S,
         )
         verdict = answer[0]
         if verdict == b"ok":
-            return Admission(ticket.id, depth=answer[2])
+            return Admission(job.id, depth=answer[2])
         if verdict == b"replayed":
             return Admission(answer[1].decode(), replayed=True)
-        raise self._rejection(ticket, verdict.decode(), answer[1:])
+        raise self._rejection(job, verdict.decode(), answer[1:])
 
-    def _rejection(self, ticket: Ticket, verdict: str, rest: Sequence[Any]) -> errors.Rejected:
+    def _rejection(self, job: Job, verdict: str, rest: Sequence[Any]) -> errors.Rejected:
         if verdict == "state":
-            return model_rejection(ticket.model, rest[0].decode(), rest[1].decode())
+            return model_rejection(job.model, rest[0].decode(), rest[1].decode())
         if verdict == "conflict":
             return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
         depth, wait_ms = int(rest[0]), int(rest[1])
         most = self.settings.queue.max_depth
         whose = f"Queue depth {depth}/{most}"
         if verdict == "tenant_full":
-            whose = (
-                f"Queue depth of tenant {ticket.tenant} {depth}/{self.settings.queue.max_depth_per_tenant}"
-            )
+            whose = f"Queue depth of tenant {job.tenant} {depth}/{self.settings.queue.max_depth_per_tenant}"
         after = max(1, min(60, -(-wait_ms // 1000)))
         return errors.QueueFull(
             f"{whose}, retry in {after} seconds",
@@ -89,9 +87,9 @@ class Ledger:
         )
 
     def cancel(self, id: str, tenant: str) -> Status | None:
-        """Ask for the end of a ticket; the status after the call, None when the tenant has no such ticket.
+        """Ask for the end of a job; the status after the call, None when the tenant has no such job.
 
-        A waiting ticket is cancelled at once; a running one (RUNNING is returned) when its worker hears it.
+        A waiting job is cancelled at once; a running one (RUNNING is returned) when its worker hears it.
         """
         answer = self.scripts.run("cancel", id, tenant)
         return Status(answer.decode()) if answer else None
@@ -100,13 +98,13 @@ class Ledger:
         """Forget a stored response; False when the tenant has no such one."""
         return bool(self.scripts.run("delete", id, tenant))
 
-    def lookup(self, id: str, tenant: str) -> TicketRow | None:
-        """The ticket as it is now, None when the tenant has no such ticket."""
+    def lookup(self, id: str, tenant: str) -> JobRow | None:
+        """The job as it is now, None when the tenant has no such job."""
         with translated():
-            raw = self.scripts.client.hmget(f"{self.scripts.prefix}ticket:{id}", *ROW)
+            raw = self.scripts.client.hmget(f"{self.scripts.prefix}job:{id}", *ROW)
         if raw[0] is None or raw[0].decode() != tenant:
             return None
-        return TicketRow(
+        return JobRow(
             id=id,
             tenant=tenant,
             model=raw[1].decode(),
@@ -119,20 +117,24 @@ class Ledger:
             replica=raw[8].decode() if raw[8] else None,
         )
 
-    def attach(self, id: str, inbox: str) -> Status | None:
-        """Let one more inbox hear what the response says from now on; its status, None when unknown."""
-        answer = self.scripts.run("attach", id, inbox, "1")
+    def subscribe(self, id: str, subscriber: str) -> Status | None:
+        """Let one more subscriber hear what the response says from now on; its status, None when unknown."""
+        answer = self.scripts.run("subscribe", id, subscriber, "1")
         return Status(answer.decode()) if answer else None
 
-    def detach(self, id: str, inbox: str) -> None:
+    def unsubscribe(self, id: str, subscriber: str) -> None:
         """The reverse of `attach`."""
-        self.scripts.run("attach", id, inbox, "0")
+        self.scripts.run("subscribe", id, subscriber, "0")
 
     # ---- the worker's side
 
-    def register(self, worker: str, bell_key: str, bell: str, device: str, about: str = "{}") -> str:
+    def register(
+        self, worker: str, wake_up_list: str, wake_up_message: str, device: str, about: str = "{}"
+    ) -> str:
         """Begin a worker's life; returns its incarnation. What an earlier one held ends in the same step."""
-        answer = self.scripts.run("register", worker, self._lease_us, bell_key, bell, device, about)
+        answer = self.scripts.run(
+            "register", worker, self._lease_us, wake_up_list, wake_up_message, device, about
+        )
         return str(answer.decode())
 
     def drain(self, worker: str, incarnation: str) -> None:
@@ -144,7 +146,7 @@ class Ledger:
         self.scripts.run("deregister", worker, incarnation, "gone", message)
 
     def claim(self, worker: str, incarnation: str, id: str, call: str | None = None) -> Claim | None:
-        """Take a dispatched ticket; None when there is nothing to take. Raises `Fenced`.
+        """Take a dispatched job; None when there is nothing to take. Raises `Fenced`.
 
         Whoever repeats the call after an error says the same `call` again, and gets the first one's claim.
         """
@@ -158,10 +160,10 @@ class Ledger:
             return None
         return Claim(id, answer[1].decode(), answer[2].decode(), answer[3])
 
-    def beat(self, worker: str, incarnation: str) -> Pulse:
-        """Renew the leases of the worker and its tickets. Raises `Fenced`."""
+    def heartbeat(self, worker: str, incarnation: str) -> Pulse:
+        """Renew the leases of the worker and its jobs. Raises `Fenced`."""
         answer = self.scripts.run(
-            "beat", worker, incarnation, self._lease_us, self.settings.lease.beat_ms * 1000
+            "heartbeat", worker, incarnation, self._lease_us, self.settings.lease.beat_ms * 1000
         )
         if answer[0] == b"fenced":
             raise errors.Fenced(worker)

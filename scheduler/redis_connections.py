@@ -18,7 +18,7 @@ from redis.exceptions import ResponseError
 Command = Sequence[Any]
 
 
-class Wires:
+class RedisConnections:
     """As many connections as there are callers at once; an idle one is taken by whoever comes next."""
 
     def __init__(self, client: Redis) -> None:
@@ -62,9 +62,9 @@ def _answer(wire: Any) -> Any:
         return error
 
 
-_WIRES: WeakKeyDictionary[Redis, Wires] = WeakKeyDictionary()
+_WIRES: WeakKeyDictionary[Redis, RedisConnections] = WeakKeyDictionary()
 
 
-def wires(client: Redis) -> Wires:
+def redis_connections(client: Redis) -> RedisConnections:
     """Those of this client, shared by all rooms that use it."""
-    return _WIRES.setdefault(client, Wires(client))
+    return _WIRES.setdefault(client, RedisConnections(client))

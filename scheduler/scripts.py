@@ -27,7 +27,7 @@ from redis.exceptions import (
 )
 
 from scheduler.errors import StorageFull, StorageUnavailable
-from scheduler.redis_connections import wires
+from scheduler.redis_connections import redis_connections
 
 LUA = Path(__file__).parent / "lua"
 INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
@@ -56,7 +56,7 @@ class Scripts:
         self.client: Any = client  # redis-py types every answer as a union of all its modes
         self.prefix = "{" + prefix + "}:"
         self.offset_us = 0
-        self._wires = wires(client)
+        self._wires = redis_connections(client)
         self._folder = folder
         self._digests: dict[str, str] = {}
 

@@ -20,7 +20,7 @@ OLDEST = (7, 0)
 def check_server(client: redis.Redis, settings: Settings) -> None:
     """Raises `ConfigError`, in one sentence for an operator, when this server cannot hold the ledger.
 
-    One that may evict keys is only warned about: tickets, queues and nonces would vanish when it is full.
+    One that may evict keys is only warned about: jobs, queues and nonces would vanish when it is full.
     """
     parts = urlsplit(settings.redis.url)
     address = parts.path if parts.scheme == "unix" else parts.netloc.rpartition("@")[2]

@@ -1,11 +1,11 @@
 """One reader per API process hears for all its clients, over one connection.
 
-The scripts that write a log also publish a copy to the inboxes that follow it. Copies can be lost (pub/sub
-promises nothing); the log cannot. So a `Tail` counts: a gap in the numbers, a reconnect, or a silence sends
+The scripts that write a log also publish a copy to the subscribers that follow it. Copies can be lost (pub/sub
+promises nothing); the log cannot. So a `LogCursor` counts: a gap in the numbers, a reconnect, or a silence sends
 it back to the log, and a client can neither miss an event nor hear one twice.
 
 To wake a client's thread for each event costs more than the event. So a thread that would only pass events on
-lends the reader its way of doing so (`Tail.pass_on`), and sleeps until there is something else to do.
+lends the reader its way of doing so (`LogCursor.pass_on`), and sleeps until there is something else to do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from streams.log import read
 logger = logging.getLogger("streams")
 
 SILENCE_S = 2.0
-"""After so long without a copy a tail asks the log, in case one was lost."""
+"""After so long without a copy a cursor asks the log, in case one was lost."""
 
 WAKE = None
 Copy = tuple[int, bytes] | None
@@ -37,14 +37,14 @@ Take = Callable[[Event], bool]
 """Takes an event without waiting for anything or anybody; false to leave it to `next`."""
 
 
-class Tail:
+class LogCursor:
     """One client's place in one response's log. Not shared between threads, but `wake` is for others."""
 
-    def __init__(self, inbox: Inbox, id: str) -> None:
+    def __init__(self, subscriber: EventSubscriber, id: str) -> None:
         self.id = id
         self.number = 0
         """The number of the event that `next` returned last."""
-        self._inbox = inbox
+        self._subscriber = subscriber
         self._copies: SimpleQueue[Copy] = SimpleQueue()
         self._kept: Copy = WAKE
         self._lock = threading.Lock()
@@ -77,7 +77,7 @@ class Tail:
         return self._take(number, decode(data)) if number == self.number + 1 else self._catch_up()
 
     def pass_on(self, take: Take, timeout_s: float) -> None:
-        """Let the inbox's thread hand the coming events to `take`, for that time at most.
+        """Let the subscriber's thread hand the coming events to `take`, for that time at most.
 
         Returns when there is something for `next` to look at: an event that was not taken, a gap, a silence,
         a `wake`. From then on `take` is not called any more. Raises what `take` raised.
@@ -102,7 +102,7 @@ class Tail:
         self._copies.put(WAKE)
 
     def hear(self, number: int, data: bytes) -> None:
-        """Called by the inbox with a copy of an event."""
+        """Called by the subscriber with a copy of an event."""
         with self._lock:
             if self._take_next is not None:
                 if number <= self.number:
@@ -129,7 +129,7 @@ class Tail:
 
     def close(self) -> None:
         """Stop listening."""
-        self._inbox.forget(self)
+        self._subscriber.forget(self)
 
     def _next_copy(self, timeout_s: float) -> Copy:
         if self._kept is not WAKE:
@@ -144,8 +144,8 @@ class Tail:
     def _catch_up(self) -> Event | None:
         self._look, self._asked_at = False, time.monotonic()
         try:
-            events = list(read(self._inbox.client, self._inbox.prefix, self.id, self.number))
-            known = events or self._inbox.client.exists(f"{{{self._inbox.prefix}}}:ticket:{self.id}")
+            events = list(read(self._subscriber.client, self._subscriber.prefix, self.id, self.number))
+            known = events or self._subscriber.client.exists(f"{{{self._subscriber.prefix}}}:job:{self.id}")
         except (redis.ConnectionError, redis.TimeoutError):
             return None  # Redis is away: the request's own deadline bounds the wait
         if not known:
@@ -155,7 +155,7 @@ class Tail:
         self._behind = events[::-1]
         return self._take(*self._behind.pop())
 
-    def __enter__(self) -> Tail:
+    def __enter__(self) -> LogCursor:
         """Close at the end of the block."""
         return self
 
@@ -166,7 +166,7 @@ class Tail:
         self.close()
 
 
-class Inbox:
+class EventSubscriber:
     """A process's one ear. `client` runs short commands; `listener` may block for ever and speaks RESP2."""
 
     def __init__(self, client: redis.Redis, listener: redis.Redis, prefix: str) -> None:
@@ -174,11 +174,11 @@ class Inbox:
         self.client: Any = client
         self.prefix = prefix
         self._listener: Any = listener
-        self._tails: dict[str, tuple[Tail, ...]] = {}
+        self._cursors: dict[str, tuple[LogCursor, ...]] = {}
         self._lock = threading.Lock()
         self._ready = threading.Event()
         self._stopping = False
-        self._thread = threading.Thread(target=self._listen, name="inbox", daemon=True)
+        self._thread = threading.Thread(target=self._listen, name="subscriber", daemon=True)
 
     def start(self) -> None:
         """Begin to listen; returns when copies cannot be missed any more (or Redis is away)."""
@@ -189,28 +189,28 @@ class Inbox:
         """Stop listening."""
         self._stopping = True
 
-    def follow(self, id: str) -> Tail:
-        """A tail for a response, from its first event. For a new one: before it is admitted."""
-        tail = Tail(self, id)
+    def follow(self, id: str) -> LogCursor:
+        """A cursor for a response, from its first event. For a new one: before it is admitted."""
+        cursor = LogCursor(self, id)
         with self._lock:
-            self._tails[id] = (*self._tails.get(id, ()), tail)
-        return tail
+            self._cursors[id] = (*self._cursors.get(id, ()), cursor)
+        return cursor
 
-    def forget(self, tail: Tail) -> None:
-        """Called by a tail that closes."""
+    def forget(self, cursor: LogCursor) -> None:
+        """Called by a cursor that closes."""
         with self._lock:
-            left = tuple(other for other in self._tails.get(tail.id, ()) if other is not tail)
+            left = tuple(other for other in self._cursors.get(cursor.id, ()) if other is not cursor)
             if left:
-                self._tails[tail.id] = left
+                self._cursors[cursor.id] = left
             else:
-                self._tails.pop(tail.id, None)
+                self._cursors.pop(cursor.id, None)
 
     def followers(self) -> int:
         """How many responses are being followed."""
-        return len(self._tails)
+        return len(self._cursors)
 
     def _listen(self) -> None:
-        channel = f"{{{self.prefix}}}:inbox:{self.name}"
+        channel = f"{{{self.prefix}}}:subscriber:{self.name}"
         away = False
         while not self._stopping:
             try:
@@ -230,17 +230,17 @@ class Inbox:
                 away = True
                 time.sleep(0.2)
             except Exception:
-                logger.exception("the inbox stumbled; listening again")
+                logger.exception("the subscriber stumbled; listening again")
                 time.sleep(0.2)
 
     def _deliver(self, lines: bytes) -> None:
         for line in lines.split(b"\n"):
             id, number, data = line.split(b" ", 2)
-            for tail in self._tails.get(id.decode(), ()):
-                tail.hear(int(number), data)
+            for cursor in self._cursors.get(id.decode(), ()):
+                cursor.hear(int(number), data)
 
     def _all_catch_up(self) -> None:
         with self._lock:
-            tails = [tail for group in self._tails.values() for tail in group]
-        for tail in tails:
-            tail.catch_up()
+            cursors = [cursor for group in self._cursors.values() for cursor in group]
+        for cursor in cursors:
+            cursor.catch_up()

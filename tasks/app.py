@@ -1,7 +1,7 @@
 """The Celery app: a doorbell, not a ledger.
 
 A message may be lost or come twice (Redis' BRPOP and the record of what was popped are two steps); the truth
-about a request is in the scheduler's ledger, and a worker's beat finds what no bell announced. So messages
+about a request is in the scheduler's ledger, and a worker's heartbeat finds what no bell announced. So messages
 are acknowledged early, no results are kept, and nothing but an id travels.
 """
 

@@ -13,5 +13,5 @@ GENERATE = "stoker.generate"
 
 @app.task(name=GENERATE, bind=True, throws=(Failed,))
 def generate(self: Any) -> str:
-    """Run the ticket this bell rang for."""
+    """Run the job this bell rang for."""
     return host.current().generate(self.request.id)

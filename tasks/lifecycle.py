@@ -6,7 +6,7 @@ import logging
 
 from kombu.exceptions import OperationalError
 
-from fleet.load_request import Change
+from fleet.load_request import LoadOutcome
 from fleet.operation import operation_id
 from scheduler.errors import Failed
 from tasks import worker_interface as host
@@ -27,8 +27,8 @@ def unload(replica: str) -> str:
     return host.current().unload(replica)
 
 
-def ring(change: Change) -> None:
-    """Ring the workers that a load or unload concerns; a beat finds what a lost bell did not announce.
+def ring(change: LoadOutcome) -> None:
+    """Ring the workers that a load or unload concerns; a heartbeat finds what a lost bell did not announce.
 
     The task of the first replica has the operation's id, those of the others have `.1`, `.2`, ... behind it.
     """

@@ -2,7 +2,7 @@
 
 kombu notes each message that it delivers in a list of its own, and takes it out again when the message is
 acknowledged: two more transactions per task, so that a message can be delivered again. Ours are bells. A lost
-one is found by the worker's beat, and one that comes again claims nothing, so they need no such list.
+one is found by the worker's heartbeat, and one that comes again claims nothing, so they need no such list.
 
 kombu also makes a new `redis.Redis` (a table of 169 callbacks) for every publish; the connection behind it
 comes from the channel's pool anyway, so the client is kept.

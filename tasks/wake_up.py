@@ -23,14 +23,14 @@ PLACEHOLDER = "@ID@"
 
 
 @dataclass(frozen=True, slots=True)
-class Bell:
+class WakeUpMessage:
     """Where to push (`key`, a Redis list) and what (`message`, with PLACEHOLDER for the id)."""
 
     key: str
     message: str
 
 
-def bell(app: Celery, settings: Settings, task: str, queue: str) -> Bell:
+def wake_up_message(app: Celery, settings: Settings, task: str, queue: str) -> WakeUpMessage:
     """The bell of one queue for a task without arguments."""
     message = app.amqp.as_task_v2(PLACEHOLDER, task, args=(), kwargs={}, ignore_result=True)
     content_type, content_encoding, body = dumps(message.body, serializer="json")
@@ -53,4 +53,4 @@ def bell(app: Celery, settings: Settings, task: str, queue: str) -> Bell:
             "delivery_tag": PLACEHOLDER,
         },
     }
-    return Bell(f"{key_prefix(settings)}{queue}", json.dumps(envelope))
+    return WakeUpMessage(f"{key_prefix(settings)}{queue}", json.dumps(envelope))

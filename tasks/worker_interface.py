@@ -12,7 +12,7 @@ class Host(Protocol):
     """One GPU's worker process."""
 
     def generate(self, id: str) -> str:
-        """Run the ticket with that id, if it is this worker's to run; says in a few words how it ended.
+        """Run the job with that id, if it is this worker's to run; says in a few words how it ended.
 
         Raises `scheduler.errors.Failed` when it did not end well.
         """

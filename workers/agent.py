@@ -1,4 +1,4 @@
-"""The worker's heart: beats, hears cancel bells, and sees to it that what should be loaded is."""
+"""The worker's heart: heartbeats, hears cancel bells, and sees to it that what should be loaded is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import redis
 
 from fleet.fleet import Fleet
-from fleet.load_request import Change
+from fleet.load_request import LoadOutcome
 from fleet.recovery import Rescue
 from scheduler.errors import Fenced, StokerError
 from scheduler.ledger import Ledger
@@ -30,8 +30,8 @@ LOOK_EVERY_S = 2.0
 FILES_EVERY_S = 30.0
 
 
-class Heart:
-    """Three threads: the beat, the ear for cancels, and the look for what is missing."""
+class WorkerAgent:
+    """Three threads: the heartbeat, the ear for cancels, and the look for what is missing."""
 
     def __init__(self, host: Host, ledger: Ledger, fleet: Fleet, listener: redis.Redis) -> None:
         self._host = host
@@ -48,14 +48,14 @@ class Heart:
         host.replicas.on_end = self._something_ended.set
 
     def start(self) -> None:
-        """Begin to beat."""
-        for target in (self._beat, self._hear, self._look):
+        """Begin to heartbeat."""
+        for target in (self._heartbeat, self._hear, self._look):
             thread = threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def stop(self) -> None:
-        """Stop looking for work; the beat goes on until the process ends, for the sake of what drains."""
+        """Stop looking for work; the heartbeat goes on until the process ends, for the sake of what drains."""
         self._stopping.set()
         self._something_ended.set()
 
@@ -66,13 +66,13 @@ class Heart:
         for thread in self._threads:
             thread.join()
 
-    def _beat(self) -> None:
+    def _heartbeat(self) -> None:
         period = self._ledger.settings.lease.beat_ms / 1000
         away = False
         while not self._ended.wait(period):
             try:
                 self._host.check_stalls()
-                pulse = self._ledger.beat(self._host.worker, self._host.incarnation)
+                pulse = self._ledger.heartbeat(self._host.worker, self._host.incarnation)
                 self._host.follow(pulse, spawn)
                 away = False
             except Fenced:
@@ -82,7 +82,7 @@ class Heart:
                     logger.warning("%s", error.message)
                 away = True
             except Exception:
-                logger.exception("a beat stumbled; the heart goes on")
+                logger.exception("a heartbeat stumbled; the heart goes on")
 
     def _fenced(self) -> None:
         if self._host.draining:
@@ -95,7 +95,7 @@ class Heart:
         os._exit(EX_TEMPFAIL)
 
     def _hear(self) -> None:
-        """Cancel bells; one that is lost is repeated by the next beat."""
+        """Cancel bells; one that is lost is repeated by the next heartbeat."""
         channel = f"{self._ledger.scripts.prefix}bell:{self._host.worker}"
         while not self._ended.is_set():
             try:
@@ -122,16 +122,16 @@ class Heart:
         self._stopping.wait(self._ledger.settings.lease.beat_ms / 2000)
         while not self._stopping.is_set():
             try:
-                self._host.replicas.scale.tell()
+                self._host.replicas.memory_reporter.tell()
                 if time.monotonic() >= files_due:
                     self._measure_files()
                     files_due = time.monotonic() + FILES_EVERY_S
-                for change in (*self._rescue.go_on(), *self._rescue.mend()):
+                for change in (*self._rescue.resume_pending(), *self._rescue.replace_lost()):
                     self._ring(change)
                 for name in self._rescue.missing():
                     self._bring(name)
             except StokerError as error:
-                logger.debug("%s", error.message)  # the beat has said it
+                logger.debug("%s", error.message)  # the heartbeat has said it
             except Exception:
                 logger.exception("looking for missing models failed; trying again")
             self._something_ended.wait(LOOK_EVERY_S)
@@ -147,7 +147,7 @@ class Heart:
     def _bring(self, name: str) -> None:
         """Load a model that should be loaded; what stands in its way is said once."""
         try:
-            change = self._rescue.bring(name)
+            change = self._rescue.reload(name)
         except StokerError as error:
             if self._told.get(name) != error.code:
                 logger.warning("%s should be loaded and is not: %s", name, error.message)
@@ -157,14 +157,14 @@ class Heart:
         self._told.pop(name, None)
         self._ring(change)
 
-    def _ring(self, change: Change) -> None:
+    def _ring(self, change: LoadOutcome) -> None:
         for item in change.assignments[:1]:
             logger.info("%sing %s, as it should be", change.kind, item.replica.partition("#")[0])
         ring(change)
 
 
 def spawn(call: Callable[[], object]) -> None:
-    """Run something beside the beat, which must not wait."""
+    """Run something beside the heartbeat, which must not wait."""
 
     def run() -> None:
         try:

@@ -19,7 +19,7 @@ PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 
 
-class Gauge:
+class DeviceMemoryReader:
     """Reads the memory of the device that CUDA_VISIBLE_DEVICES gave to this process when the gauge was made.
 
     On GPUs it asks their driver, else it reads the machine's memory. No trouble of the driver is raised:

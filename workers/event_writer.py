@@ -19,7 +19,7 @@ from scheduler.errors import StokerError
 from scheduler.job import Entry, Release
 from scheduler.ledger import Ledger
 from streams.events import Delta, ReasoningDelta, TextDelta
-from workers.running_job import Running
+from workers.running_job import RunningJob
 
 logger = logging.getLogger("workers")
 
@@ -35,17 +35,17 @@ GATHER_S = 0.0005
 RETRY_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
 
-class Flusher:
+class EventWriter:
     """A thread between the engines and the ledger.
 
     `stop_run(run, code)` is called when a generation must stop: fenced, cancelled, output_too_large or
     storage_unavailable.
     """
 
-    def __init__(self, ledger: Ledger, stop_run: Callable[[Running, str], None]) -> None:
+    def __init__(self, ledger: Ledger, stop_run: Callable[[RunningJob, str], None]) -> None:
         self._ledger = ledger
         self._stop_run = stop_run
-        self._pending: deque[tuple[Running, Delta | Release]] = deque()
+        self._pending: deque[tuple[RunningJob, Delta | Release]] = deque()
         self._hurry = threading.Event()
         self._wake = threading.Event()
         self._idle = threading.Event()
@@ -56,7 +56,7 @@ class Flusher:
         """Begin to write."""
         self._thread.start()
 
-    def say(self, run: Running, delta: Delta) -> None:
+    def say(self, run: RunningJob, delta: Delta) -> None:
         """Queue what the engine of a generation said. Never waits for Redis."""
         run.hear()
         if run.stop_code is not None:
@@ -65,7 +65,7 @@ class Flusher:
         if len(self._pending) > MOST_PENDING:
             self._stop_run(run, "storage_unavailable")
 
-    def end(self, run: Running, release: Release) -> None:
+    def end(self, run: RunningJob, release: Release) -> None:
         """Queue a generation's end, behind all that it said."""
         self._put(run, release)
         self._hurry.set()
@@ -80,7 +80,7 @@ class Flusher:
             time.sleep(0.005)
         return True
 
-    def _put(self, run: Running, item: Delta | Release) -> None:
+    def _put(self, run: RunningJob, item: Delta | Release) -> None:
         self._pending.append((run, item))
         if not self._wake.is_set():
             self._wake.set()
@@ -94,7 +94,7 @@ class Flusher:
                 self._hurry.wait(early)  # not for an end: a client waits for it, and so does the next request
             self._hurry.clear()
             self._wake.clear()
-            runs: dict[str, Running] = {}
+            runs: dict[str, RunningJob] = {}
             said: dict[str, list[Delta]] = {}
             releases: list[Release] = []
             for _ in range(min(len(self._pending), MOST_AT_ONCE)):
@@ -111,7 +111,9 @@ class Flusher:
                 self._wake.set()
             self._idle.set()
 
-    def _write(self, runs: dict[str, Running], said: dict[str, list[Delta]], releases: list[Release]) -> None:
+    def _write(
+        self, runs: dict[str, RunningJob], said: dict[str, list[Delta]], releases: list[Release]
+    ) -> None:
         entries = []
         for id, deltas in said.items():
             run = runs[id]

@@ -1,6 +1,6 @@
 """The host: one GPU's worker process, as the task bodies see it.
 
-It claims tickets and gives them to engines, and keeps the ledger's picture of this worker true. It decides
+It claims jobs and gives them to engines, and keeps the ledger's picture of this worker true. It decides
 nothing about whose turn it is.
 """
 
@@ -25,10 +25,10 @@ from scheduler.scripts import call_id
 from tasks.generation import Generation
 from workers.engine_probe import probe
 from workers.engine_process.errors import EngineError, EngineLost
-from workers.event_writer import Flusher
+from workers.event_writer import EventWriter
 from workers.replica import Replica
 from workers.replicas import OVERDUE, Replicas
-from workers.running_job import Running
+from workers.running_job import RunningJob
 
 logger = logging.getLogger("workers")
 
@@ -57,9 +57,9 @@ class Host:
 
     def __init__(self, worker: str, settings: Settings, ledger: Ledger, fleet: Fleet) -> None:
         self.worker = worker
-        self.running: dict[str, Running] = {}
+        self.running: dict[str, RunningJob] = {}
         self.draining = False
-        self.flusher = Flusher(ledger, self.stop_run)
+        self.event_writer = EventWriter(ledger, self.stop_run)
         self.replicas = Replicas(worker, settings, ledger, fleet, self.stop_runs_of)
         self._settings = settings
         self._ledger = ledger
@@ -68,8 +68,8 @@ class Host:
 
     def begin(self, incarnation: str) -> None:
         """Begin a life: this is its incarnation, given by the ledger at registration."""
-        self.replicas.incarnation = self.replicas.scale.incarnation = incarnation
-        self.flusher.start()
+        self.replicas.incarnation = self.replicas.memory_reporter.incarnation = incarnation
+        self.event_writer.start()
 
     @property
     def incarnation(self) -> str:
@@ -87,14 +87,14 @@ class Host:
     # ---- one request
 
     def generate(self, id: str) -> str:
-        """Claim the ticket and run it to its end (see `tasks.worker_interface.Host`)."""
+        """Claim the job and run it to its end (see `tasks.worker_interface.Host`)."""
         with self._lock:
             if id in self._taking:
                 return "already here"
             self._taking.add(id)
         try:
             call = call_id()  # of a claim whose answer was lost, a repeat under the same name gets it again
-            claim = self.replicas.patience.persist(
+            claim = self.replicas.retry.until_stopped(
                 lambda: self._ledger.claim(self.worker, self.incarnation, id, call)
             )
             return self._run(claim) if claim else "nothing to do"
@@ -104,7 +104,7 @@ class Host:
             self._taking.discard(id)
 
     def _run(self, claim: Claim) -> str:
-        run = Running(claim)
+        run = RunningJob(claim)
         self.running[claim.id] = run
         try:
             release = _finished(run, self._in_engine(run))
@@ -118,23 +118,23 @@ class Host:
             release = _failed(run, EngineError("engine_error", "the engine failed"))
         finally:
             self.running.pop(claim.id, None)
-        self.flusher.end(run, release)
+        self.event_writer.end(run, release)
         return _outcome(release)
 
-    def _in_engine(self, run: Running) -> Finish:
+    def _in_engine(self, run: RunningJob) -> Finish:
         replica = self.replicas.get(run.replica)
         if replica is None or replica.engine is None:
             raise EngineLost("engine_crashed", "the engine is gone")
         generation = Generation.from_json(run.claim.generation)
         try:
-            finish = replica.engine.generate(run.claim.id, generation, partial(self.flusher.say, run))
+            finish = replica.engine.generate(run.claim.id, generation, partial(self.event_writer.say, run))
         finally:
             run.ended = True
         if run.in_doubt and not replica.remote:
             self._probe(run, replica.engine, generation)
         return finish
 
-    def _probe(self, run: Running, engine: Engine, generation: Generation) -> None:
+    def _probe(self, run: RunningJob, engine: Engine, generation: Generation) -> None:
         """See that an engine still computes, before its slot goes to the next. Raises `EngineLost`."""
         id, began = f"{run.claim.id}/probe", time.monotonic()
 
@@ -147,7 +147,7 @@ class Host:
 
         probe(engine, id, generation, self._settings.limits.probe_timeout_s, give_up)
 
-    def stop_run(self, run: Running, code: str) -> None:
+    def stop_run(self, run: RunningJob, code: str) -> None:
         """Make one generation end, for that reason; the first reason stays."""
         if run.stop_code is None:
             run.stop_code, now = code, time.monotonic()
@@ -174,12 +174,12 @@ class Host:
     # ---- keeping the picture true
 
     def follow(self, pulse: Pulse, spawn: Spawn) -> None:
-        """Do what a beat says: stop what was cancelled, hear unheard bells, bring replicas to their state."""
+        """Do what a heartbeat says: stop what was cancelled, hear unheard bells, bring replicas to their state."""
         for id in pulse.cancelled:
             self.stop_id(id, "cancelled")
-        two_beats = 2 * self._settings.lease.beat_ms / 1000
+        two_heartbeats = 2 * self._settings.lease.beat_ms / 1000
         for id, run in list(self.running.items()):
-            if id not in pulse.running and time.monotonic() - run.started > two_beats:
+            if id not in pulse.running and time.monotonic() - run.started > two_heartbeats:
                 self.stop_run(run, "fenced")
         for id in pulse.unheard:
             if id not in self._taking:
@@ -224,7 +224,7 @@ class Host:
             elif silence > allowed:
                 self.stop_run(run, "engine_stalled")
 
-    def _insist(self, run: Running, silence: float) -> None:
+    def _insist(self, run: RunningJob, silence: float) -> None:
         replica = self.replicas.get(run.replica)
         if replica and replica.engine:
             # the first word may have come before the engine knew the request
@@ -247,9 +247,9 @@ class Host:
         for run in list(self.running.values()):
             self.stop_run(run, "worker_shutdown")
         self._wait_for_runs(time.monotonic() + 2)
-        self.flusher.wait_idle(2)
+        self.event_writer.wait_idle(2)
         self.replicas.stop_all()
-        self.flusher.wait_idle(1)
+        self.event_writer.wait_idle(1)
         try:
             self._ledger.deregister(self.worker, self.incarnation, f"worker {self.worker} was shut down")
         except StokerError:
@@ -265,7 +265,7 @@ class Host:
             time.sleep(0.02)
 
 
-def _finished(run: Running, finish: Finish) -> Release:
+def _finished(run: RunningJob, finish: Finish) -> Release:
     """The release of a generation that came to an end, its own or one we asked for."""
     code = run.stop_code or ("cancelled" if finish.reason == "cancelled" else "")
     if code:
@@ -285,7 +285,7 @@ def _finished(run: Running, finish: Finish) -> Release:
     )
 
 
-def _failed(run: Running, error: EngineError, *, retry: bool = False) -> Release:
+def _failed(run: RunningJob, error: EngineError, *, retry: bool = False) -> Release:
     code = run.stop_code or error.code
     return Release(
         run.claim.id,
@@ -298,7 +298,7 @@ def _failed(run: Running, error: EngineError, *, retry: bool = False) -> Release
 
 
 def _outcome(release: Release) -> str:
-    """What Flower shows; a failed ticket is a failed task."""
+    """What Flower shows; a failed job is a failed task."""
     if release.status is Status.FAILED:
         raise Failed(release.message, code=release.code)
     return str(release.status)

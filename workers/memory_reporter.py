@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory
 from scheduler.errors import StokerError
-from workers.device_memory import Gauge
+from workers.device_memory import DeviceMemoryReader
 
 
 @dataclass
-class Weighing:
+class MemoryMeasurement:
     """An engine that comes or goes. `alone` turns false when another one came or went meanwhile.
 
     `group` is the process group of one that comes, once there is one.
@@ -29,16 +29,16 @@ class Weighing:
         self.group = group
 
 
-class Scale:
+class MemoryReporter:
     """One worker's. `incarnation` is set when its life begins; any thread may use it."""
 
     def __init__(self, worker: str, fleet: Fleet) -> None:
         self.incarnation = ""
         self._worker = worker
         self._fleet = fleet
-        self._gauge = Gauge()
+        self._gauge = DeviceMemoryReader()
         self._told: DeviceMemory | None = None
-        self._under_way: list[Weighing] = []
+        self._under_way: list[MemoryMeasurement] = []
         self._lock = threading.Lock()
         self._telling = threading.Lock()
 
@@ -61,31 +61,31 @@ class Scale:
 
     def _loading_mib(self) -> int:
         with self._lock:
-            groups = [weighing.group for weighing in self._under_way if weighing.group is not None]
+            groups = [measurement.group for measurement in self._under_way if measurement.group is not None]
         return sum(self._gauge.held_by(group) or 0 for group in groups)
 
     @contextmanager
-    def moving(self, *, here: bool = True) -> Iterator[Weighing]:
+    def moving(self, *, here: bool = True) -> Iterator[MemoryMeasurement]:
         """While an engine comes or goes; when it has, the fleet is told what is left.
 
         One that is not `here` takes nothing, and disturbs nobody's weighing.
         """
         if not here:
-            yield Weighing(self._gauge.read(), alone=False)
+            yield MemoryMeasurement(self._gauge.read(), alone=False)
             return
         with self._lock:  # whoever is not under way any more has ended before this reading
             for other in self._under_way:
                 other.alone = False
-            weighing = Weighing(self._gauge.read(), alone=not self._under_way)
-            self._under_way.append(weighing)
+            measurement = MemoryMeasurement(self._gauge.read(), alone=not self._under_way)
+            self._under_way.append(measurement)
         try:
-            yield weighing
+            yield measurement
         finally:
             with self._lock:
-                self._under_way.remove(weighing)
+                self._under_way.remove(measurement)
             self.tell()
 
-    def taken(self, weighing: Weighing, group: int | None) -> int | None:
+    def taken(self, measurement: MemoryMeasurement, group: int | None) -> int | None:
         """What the engine of that process group was seen to take, in MiB; None when it cannot be told.
 
         What the driver says of its processes, else what is free less than before, if it was alone. An engine
@@ -97,7 +97,7 @@ class Scale:
         if held is not None:
             return held
         after = self._gauge.read()
-        if not weighing.alone or not after.total_mib or after.id != weighing.before.id:
+        if not measurement.alone or not after.total_mib or after.id != measurement.before.id:
             return None
-        taken = weighing.before.free_mib - after.free_mib
+        taken = measurement.before.free_mib - after.free_mib
         return taken if taken > 0 else None  # somebody else gave more back meanwhile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from backends.base import Engine, Runtime
+from backends.base import Adapter, Engine
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 from fleet.states import ReplicaState
@@ -20,7 +20,7 @@ class Replica:
 
     name: str
     model: ModelDefinition
-    runtime: Runtime
+    adapter: Adapter
     state: ReplicaState = ReplicaState.STARTING
     engine: Engine | None = None
     slots: int = 0

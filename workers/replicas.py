@@ -11,20 +11,20 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from backends.base import Bounded, Launch, LoadError, Progress, Runtime
-from backends.registry import runtime
+from backends.base import Adapter, Bounded, Launch, LoadError, Progress
+from backends.registry import adapter
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import ENDED, Fleet
-from fleet.load_request import Start
+from fleet.load_request import ReplicaStart
 from fleet.model_row import overridden
 from fleet.states import ReplicaState
 from scheduler.errors import Failed, StokerError
 from scheduler.ledger import Ledger
 from scheduler.scripts import call_id
 from workers.engine_process.errors import EngineLost, Exit
-from workers.memory_reporter import Scale, Weighing
+from workers.memory_reporter import MemoryMeasurement, MemoryReporter
 from workers.replica import Replica
-from workers.retry import Patience
+from workers.retry import Retry
 
 logger = logging.getLogger("workers")
 
@@ -51,15 +51,15 @@ class Replicas:
         self.worker = worker
         self.incarnation = ""
         self.table: dict[str, Replica] = {}
-        self.patience = Patience()
-        self.scale = Scale(worker, fleet)
+        self.retry = Retry()
+        self.memory_reporter = MemoryReporter(worker, fleet)
         self.on_end: Callable[[], object] = lambda: None
         """Called when a replica has ended: a load may wait for its memory."""
         self._settings = settings
         self._ledger = ledger
         self._fleet = fleet
         self._stop_runs = stop_runs
-        self._taking: set[str] = set()  # those that are being taken up, so that a beat takes none twice
+        self._taking: set[str] = set()  # those that are being taken up, so that a heartbeat takes none twice
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Replica | None:
@@ -76,7 +76,7 @@ class Replicas:
             self._taking.add(name)
         try:
             call = call_id()  # a repeat after a lost answer is still the first one
-            start = self.patience.persist(
+            start = self.retry.until_stopped(
                 lambda: self._fleet.replica_starting(name, self.worker, self.incarnation, call)
             )
             if start is None:
@@ -105,7 +105,7 @@ class Replicas:
         self.on_end()
         return Failed(str(error), code=error.code)
 
-    def _start(self, name: str, start: Start) -> str:
+    def _start(self, name: str, start: ReplicaStart) -> str:
         model = self._settings.models.get(start.model)
         if model is None:
             raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
@@ -113,12 +113,12 @@ class Replicas:
         adapter = _adapter(model)
         entry = self.table[name] = Replica(name, model, adapter, slots=self._room(model))
         started = time.monotonic()
-        with self.scale.moving(here=not entry.remote) as weighing:
-            engine = entry.engine = adapter.start(self._launch(entry, weighing))
-            memory_mib = self.scale.taken(weighing, engine.pid)
+        with self.memory_reporter.moving(here=not entry.remote) as measurement:
+            engine = entry.engine = adapter.start(self._launch(entry, measurement))
+            memory_mib = self.memory_reporter.taken(measurement, engine.pid)
         entry.slots = min(entry.slots, engine.slots)
         entry.state = ReplicaState.UP
-        up = self.patience.persist(
+        up = self.retry.until_stopped(
             lambda: self._fleet.replica_up(
                 name,
                 self.worker,
@@ -145,7 +145,7 @@ class Replicas:
             raise LoadError("load_failed", "no threads are left on this worker: raise worker.threads")
         return min(model.target_inflight, room)
 
-    def _launch(self, entry: Replica, weighing: Weighing) -> Launch:
+    def _launch(self, entry: Replica, measurement: MemoryMeasurement) -> Launch:
         engines = self._settings.data_dir / "engines" / self.worker
         directory = engines / _folder(entry.name)
         try:
@@ -161,7 +161,7 @@ class Replicas:
             environments=self._settings.runtimes_dir,
             progress=self._progress(entry),
             on_exit=lambda exit: self._exited(entry, exit),
-            on_process=weighing.belongs_to,
+            on_process=measurement.belongs_to,
         )
 
     def _prune(self, engines: Path) -> None:
@@ -193,7 +193,7 @@ class Replicas:
 
     def abandon(self, entry: Replica) -> None:
         """End a load that nobody waits for any more."""
-        entry.runtime.cancel_start(entry.name)
+        entry.adapter.cancel_start(entry.name)
 
     # ---- going
 
@@ -215,7 +215,7 @@ class Replicas:
         deadline = time.monotonic() + self._settings.limits.unload_timeout_s
         most = told = 0
         while time.monotonic() < deadline:
-            held = self.patience.persist(lambda: self._ledger.held(entry.name))
+            held = self.retry.until_stopped(lambda: self._ledger.held(entry.name))
             if held == 0:
                 return
             if held != told:
@@ -226,7 +226,7 @@ class Replicas:
         self._stop_runs(entry.name, "unload_deadline")
         # those it stops say so themselves; an engine that ended under them would look like a crash
         until = time.monotonic() + ENDING_S
-        while time.monotonic() < until and self.patience.persist(lambda: self._ledger.held(entry.name)):
+        while time.monotonic() < until and self.retry.until_stopped(lambda: self._ledger.held(entry.name)):
             time.sleep(0.05)
 
     def _tell_drain(self, entry: Replica, held: int, most: int) -> None:
@@ -238,7 +238,7 @@ class Replicas:
         """Stop an engine and report the replica's end."""
         try:
             if entry.engine is not None:
-                with self.scale.moving(here=not entry.remote):
+                with self.memory_reporter.moving(here=not entry.remote):
                     entry.engine.stop(STOP_TIMEOUT_S)
         finally:
             self.table.pop(entry.name, None)
@@ -248,7 +248,7 @@ class Replicas:
 
     def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Stop all engines at once; the ledger hears of it from the worker's own end."""
-        self.patience.end()
+        self.retry.end()
         threads = []
         for entry in list(self.table.values()):
             entry.go()
@@ -270,16 +270,16 @@ class Replicas:
             self.lost(entry.name, ended)
 
     def lost(self, name: str, error: EngineLost) -> None:
-        """Take a replica whose engine is lost out of service, before its tickets are given back."""
+        """Take a replica whose engine is lost out of service, before its jobs are given back."""
         entry = self.table.get(name)
         if entry is None or not entry.go():
             return
         logger.error("%s is lost: %s", name, error)
-        ticket = OVERDUE if entry.overdue else (error.code, str(error))
-        self._report_down(name, error.code, str(error), ticket)
+        job = OVERDUE if entry.overdue else (error.code, str(error))
+        self._report_down(name, error.code, str(error), job)
         self.table.pop(name, None)
         if entry.engine is not None:
-            with self.scale.moving(here=not entry.remote):
+            with self.memory_reporter.moving(here=not entry.remote):
                 entry.engine.stop(0.0)
         self.on_end()
 
@@ -287,11 +287,11 @@ class Replicas:
         """Tell the ledger that a replica it takes for ours is not here."""
         self._report_down(name, "unloaded", "it was not running")
 
-    def _report_down(self, name: str, code: str, message: str, ticket: tuple[str, str] = ENDED) -> None:
-        """Say that a replica's engine is gone; `ticket` is what those hear that still ran on it."""
-        self.patience.persist(
+    def _report_down(self, name: str, code: str, message: str, job: tuple[str, str] = ENDED) -> None:
+        """Say that a replica's engine is gone; `job` is what those hear that still ran on it."""
+        self.retry.until_stopped(
             lambda: self._fleet.replica_down(
-                name, self.worker, self.incarnation, code=code, message=message, ticket=ticket
+                name, self.worker, self.incarnation, code=code, message=message, job=job
             )
         )
 
@@ -300,8 +300,8 @@ def _folder(replica: str) -> str:
     return replica.replace("/", "_").replace("#", "-")
 
 
-def _adapter(model: ModelDefinition) -> Runtime:
+def _adapter(model: ModelDefinition) -> Adapter:
     try:
-        return runtime(model.backend)
+        return adapter(model.backend)
     except (LookupError, ValueError, ImportError) as error:
         raise LoadError("load_failed", f"backend {model.backend} cannot run here: {error}") from error

@@ -15,7 +15,7 @@ T = TypeVar("T")
 RETRY_S = 0.3
 
 
-class Patience:
+class Retry:
     """Repeats calls while Redis is away, until `end` is called."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Patience:
         """From now on a call that fails is not repeated."""
         self._ended.set()
 
-    def persist(self, call: Callable[[], T]) -> T:
+    def until_stopped(self, call: Callable[[], T]) -> T:
         """The call's result. Raises its `StokerError` only after `end`."""
         warned = False
         while True:

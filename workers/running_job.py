@@ -7,8 +7,8 @@ import time
 from scheduler.job import Claim
 
 
-class Running:
-    """A claimed ticket, its event counter, and why it was stopped, if it was.
+class RunningJob:
+    """A claimed job, its event counter, and why it was stopped, if it was.
 
     `stop_code` is None while it may run; the first reason stays: cancelled, fenced, engine_stalled,
     output_too_large, storage_unavailable, storage_full, unload_deadline or worker_shutdown. It is `in_doubt`

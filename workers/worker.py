@@ -19,10 +19,10 @@ from scheduler.server_check import check_server
 from tasks import worker_interface as hosts
 from tasks.app import app, configuration, queues
 from tasks.generate import GENERATE
-from tasks.wake_up import bell
+from tasks.wake_up import wake_up_message
 from telemetry.gc_tuning import settle
 from telemetry.logging import setup as set_up_logging
-from workers.agent import Heart
+from workers.agent import WorkerAgent
 from workers.device import about, device
 from workers.executor import Host
 
@@ -42,7 +42,7 @@ class Worker:
         self.ledger = Ledger(client, settings)
         self.fleet = Fleet(client, settings)
         self.host = Host(name, settings, self.ledger, self.fleet)
-        self.heart = Heart(self.host, self.ledger, self.fleet, connections.blocking(settings))
+        self.agent = WorkerAgent(self.host, self.ledger, self.fleet, connections.blocking(settings))
         self.reaper = Reaper(self.ledger)
         self._shutdown: threading.Thread | None = None
 
@@ -78,14 +78,14 @@ class Worker:
             logging.getLogger(name).setLevel(logging.WARNING)
 
     def _ready(self, **_: Any) -> None:
-        ring = bell(app, self.settings, GENERATE, self.name)
+        ring = wake_up_message(app, self.settings, GENERATE, self.name)
         self.ledger.scripts.load()
         self.fleet.scripts.load()
         self.host.begin(
             self.ledger.register(self.name, ring.key, ring.message, device(), orjson.dumps(about()).decode())
         )
         settle()
-        self.heart.start()
+        self.agent.start()
         self.reaper.start()
         logger.info("worker %s is ready (%s, incarnation %s)", self.name, device(), self.host.incarnation)
 
@@ -96,7 +96,7 @@ class Worker:
             self._shutdown.start()
 
     def _shut_down(self, how: str) -> None:
-        self.heart.stop()
+        self.agent.stop()
         self.host.shut_down(self.settings.worker.drain_timeout_s if how == "Warm" else 0.0)
         logger.info("worker %s has stopped", self.name)
         logging.shutdown()

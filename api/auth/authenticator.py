@@ -18,10 +18,10 @@ from flask import g
 from api.auth.access import Access
 from api.errors import Forbidden, InvalidApiKey, InvalidRequest
 from config.errors import ConfigError
-from config.settings import BANDS, Settings, Tenant
+from config.settings import PRIORITIES, Settings, Tenant
 from config.tenants import DEFAULT, Tenants
 
-USUAL_BAND = "normal"
+DEFAULT_PRIORITY = "normal"
 
 
 class Headers(Protocol):
@@ -34,13 +34,13 @@ class Headers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The tenant that asks, and the priority band its requests get."""
+    """The tenant that asks, and the priority priority its requests get."""
 
     tenant: Tenant
-    band: str
+    priority: str
 
 
-class Doorman:
+class Authenticator:
     """Finds the caller of a request. Raises `ConfigError` when the platform would be open to the network."""
 
     def __init__(self, settings: Settings, tenants: Tenants) -> None:
@@ -61,7 +61,7 @@ class Doorman:
         tenant = self._open_tenant(headers) if self.open else self._keyed_tenant(headers)
         if access is Access.ADMIN and not (tenant.admin or self.open):
             raise Forbidden("this needs an administrator's key")
-        return Caller(tenant, band_of(headers.get("X-Priority"), tenant))
+        return Caller(tenant, priority_of(headers.get("X-Priority"), tenant))
 
     def _open_tenant(self, headers: Headers) -> Tenant:
         named = self._tenants.by_name(headers.get("X-Tenant-ID") or DEFAULT)
@@ -95,12 +95,12 @@ def key_of(headers: Headers) -> str | None:
     return headers.get("x-api-key") or None
 
 
-def band_of(asked: str | None, tenant: Tenant) -> str:
-    """The band for `X-Priority`, never more urgent than the tenant may ask for. Raises `InvalidRequest`."""
-    band = USUAL_BAND if asked is None else asked.strip().lower()
-    if band not in BANDS:
-        raise InvalidRequest(f"X-Priority must be one of {', '.join(BANDS)}", param="X-Priority")
-    return BANDS[max(BANDS.index(band), BANDS.index(tenant.max_priority))]
+def priority_of(asked: str | None, tenant: Tenant) -> str:
+    """The priority for `X-Priority`, never more urgent than the tenant may ask for. Raises `InvalidRequest`."""
+    priority = DEFAULT_PRIORITY if asked is None else asked.strip().lower()
+    if priority not in PRIORITIES:
+        raise InvalidRequest(f"X-Priority must be one of {', '.join(PRIORITIES)}", param="X-Priority")
+    return PRIORITIES[max(PRIORITIES.index(priority), PRIORITIES.index(tenant.max_priority))]
 
 
 def is_loopback(host: str) -> bool:

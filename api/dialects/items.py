@@ -150,7 +150,7 @@ class Answer:
 def verdict(end: End) -> str:
     """How a response ended, as its client sees it: completed, incomplete, failed or cancelled.
 
-    Cancelled is only what the client asked for. A ticket that the platform took out of line for a reason of
+    Cancelled is only what the client asked for. A job that the platform took out of line for a reason of
     its own (model_unloading) has failed.
     """
     if end.status == "cancelled" and end.code not in (None, "cancelled"):

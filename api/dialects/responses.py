@@ -121,9 +121,9 @@ def _messages(body: dict[str, Any], images: Images) -> tuple[Message, ...]:
         raise InvalidRequest("input and messages exclude each other", param="messages")
     if given is None and messages is None:
         raise InvalidRequest("input is required", param="input")
-    said = from_messages(messages, images) if messages is not None else from_input(given or "", images)
+    read_events = from_messages(messages, images) if messages is not None else from_input(given or "", images)
     instructions = body.get("instructions")
-    return (Message("system", instructions), *said) if instructions else said
+    return (Message("system", instructions), *read_events) if instructions else read_events
 
 
 def _tool(raw: dict[str, Any]) -> Tool:

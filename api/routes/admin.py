@@ -16,11 +16,11 @@ from api.prefer import await_end, wait_wanted
 from api.routes.error_responses import STORAGE
 from api.routes.parameters import PREFER
 from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, GpuMemory, OperationObject
-from api.schemas.load import EVICT, LoadRequest
+from api.schemas.load import EVICT, LoadRequestBody
 from api.serializers import show_memory, show_model, show_operation
-from api.services import rooms
+from api.services import services
 from api.streaming.respond import json_response
-from fleet.load_request import Change, Wish
+from fleet.load_request import LoadOutcome, LoadRequest
 
 logger = logging.getLogger("api")
 
@@ -38,7 +38,7 @@ def list_admin_models() -> Response:
     (`last_error` says why). The value in force of a live field is that of `load_override` if the key is
     there, null included, else that of `definition`.
     """
-    here = rooms()
+    here = services()
     rows = here.fleet.rows(closely=True)
     return json_response({"models": [show_model(row, here.settings) for row in rows]})
 
@@ -55,7 +55,7 @@ def retrieve_admin_model(name: str) -> Response:
 
     The same row as in the list.
     """
-    here = rooms()
+    here = services()
     return json_response(show_model(here.fleet.row(name), here.settings))
 
 
@@ -66,7 +66,7 @@ def show_gpu_memory() -> Response:
     As the workers measured it within the last seconds. Where a GPU cannot be read, or there is none, `error`
     says why.
     """
-    here = rooms()
+    here = services()
     rows, workers = here.fleet.rows(), here.fleet.workers()
     return json_response(show_memory(rows, workers, here.settings))
 
@@ -75,7 +75,7 @@ def show_gpu_memory() -> Response:
     "/v1/admin/models/<path:name>/load",
     "POST",
     access=Access.ADMIN,
-    body=LoadRequest,
+    body=LoadRequestBody,
     mistaken=UnprocessableRequest,
     answers={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
@@ -104,8 +104,8 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     unloaded first.
     """
     override = {key: value for key, value in body.items() if key not in ("replicas", EVICT)}
-    wish = Wish(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))
-    return _answer(name, rooms().fleet.load(name, wish))
+    request = LoadRequest(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))
+    return _answer(name, services().fleet.load(name, request))
 
 
 @routes.endpoint(
@@ -124,7 +124,7 @@ def unload_model(name: str) -> Response:
     when the model is unloaded or unloading already. What waits is cancelled with `model_unloading`, what runs
     may finish (for `limits.unload_timeout_s`), then the engines end and their memory is free.
     """
-    return _answer(name, rooms().fleet.unload(name))
+    return _answer(name, services().fleet.unload(name))
 
 
 @routes.endpoint(
@@ -140,16 +140,16 @@ def retrieve_operation(id: str) -> Response:
     Its progress (0 to 1), stage, how long it will still take by what earlier ones took, and its result or its
     error. Kept for a day after its end.
     """
-    operation = rooms().fleet.operation(id)
+    operation = services().fleet.operation(id)
     if operation is None:
         raise NotFound(f"there is no operation {id}", param="id")
     return json_response(show_operation(operation))
 
 
-def _answer(name: str, change: Change) -> Response:
+def _answer(name: str, change: LoadOutcome) -> Response:
     from tasks.lifecycle import ring  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
-    here = rooms()
+    here = services()
     for begun in filter(None, (change.first, change)):
         _record(begun)
     ring(change)
@@ -165,12 +165,12 @@ def _answer(name: str, change: Change) -> Response:
     return json_response(shown, 202 if going_on else 200, headers)
 
 
-def _record(change: Change) -> None:
+def _record(change: LoadOutcome) -> None:
     if not change.operation or not change.begun:
         return
     operation = change.operation
     try:
-        rooms().audit.record(caller().tenant.name, operation.kind, operation.model, operation.id)
+        services().audit.record(caller().tenant.name, operation.kind, operation.model, operation.id)
     except redis.RedisError:
         # it has begun already; refusing now would only hide it
         logger.exception("%s %s is missing in the audit chain", operation.id, operation.model)

@@ -9,7 +9,7 @@ from flask import Response
 from api.auth.access import Access
 from api.openapi import Family
 from api.schemas.models import Health
-from api.services import Rooms, rooms
+from api.services import AppServices, services
 from api.streaming.respond import json_response
 from fleet.model_row import ModelRow
 from fleet.states import ModelState
@@ -25,7 +25,7 @@ def check_health() -> Response:
     Needs no key. 503 when Redis is away or takes no writes, or when there are models and all of them failed;
     `reason` says which.
     """
-    here = rooms()
+    here = services()
     try:
         here.probe.write()
         rows = here.fleet.rows()
@@ -35,7 +35,7 @@ def check_health() -> Response:
     return _answer(here, rows, "all_models_failed" if failed else None)
 
 
-def _answer(here: Rooms, rows: list[ModelRow], reason: str | None) -> Response:
+def _answer(here: AppServices, rows: list[ModelRow], reason: str | None) -> Response:
     health = {
         "status": "unhealthy" if reason else "healthy",
         "uptime": int(time.monotonic() - here.began_at),

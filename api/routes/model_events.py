@@ -11,7 +11,7 @@ from api.errors import InvalidRequest
 from api.openapi import Family
 from api.routes.error_responses import STORAGE
 from api.routes.parameters import LAST_EVENT_ID, flag
-from api.services import rooms
+from api.services import services
 from api.streaming import sse
 from api.streaming.model_events import Feed
 from api.streaming.respond import take_seat
@@ -54,21 +54,21 @@ def follow_events() -> Response:
     after = request.headers.get("Last-Event-ID")
     if after is not None and not _is_id(after):
         raise InvalidRequest("Last-Event-ID is none of an event of this stream", param="Last-Event-ID")
-    here = rooms()
+    here = services()
     follow = request.args.get("follow") is None or flag("follow")
     here.changes.last()  # while there can still be an error: is Redis there?
     here.start()
     take_seat(here)
     feed = Feed(here, after, follow=follow)
-    watch = here.hangups.watch(request.environ.get("gunicorn.socket"), feed.hang_up)
+    watch = here.disconnects.watch(request.environ.get("gunicorn.socket"), feed.hang_up)
     left = False
 
     def leave() -> None:
         nonlocal left
         if not left:
             left = True
-            here.hangups.forget(watch)
-            here.seats.give_back()
+            here.disconnects.forget(watch)
+            here.permits.give_back()
 
     response = Response(feed.stream(leave), headers=sse.HEADERS)
     response.call_on_close(leave)  # beside the generator's own end: one that never began has none

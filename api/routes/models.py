@@ -12,7 +12,7 @@ from api.capabilities import remote
 from api.openapi import Family
 from api.routes.error_responses import STORAGE
 from api.schemas.models import ModelList, ModelObject
-from api.services import rooms
+from api.services import services
 from api.streaming.respond import json_response
 from fleet.model_row import ModelRow
 
@@ -27,7 +27,7 @@ def list_models() -> Response:
 
     All configured ones, loaded or not; `state` tells which can answer now.
     """
-    models = [_show(row) for row in rooms().fleet.rows()]
+    models = [_show(row) for row in services().fleet.rows()]
     names = [model["id"] for model in models] or [None]
     return json_response(
         {
@@ -52,7 +52,7 @@ def retrieve_model(name: str) -> Response:
 
     One configured model and its state.
     """
-    return json_response(_show(rooms().fleet.row(name)))
+    return json_response(_show(services().fleet.row(name)))
 
 
 def _show(row: ModelRow) -> dict[str, Any]:

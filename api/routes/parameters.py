@@ -7,7 +7,7 @@ from typing import Any
 from flask import request
 
 from api.errors import InvalidRequest
-from config.settings import BANDS
+from config.settings import PRIORITIES
 
 
 def _header(name: str, about: str, **schema: Any) -> dict[str, Any]:
@@ -16,8 +16,8 @@ def _header(name: str, about: str, **schema: Any) -> dict[str, Any]:
 
 PRIORITY = _header(
     "X-Priority",
-    "The band to wait in; never above the tenant's own bound. Normal unless set.",
-    enum=list(BANDS),
+    "The priority to wait in; never above the tenant's own bound. Normal unless set.",
+    enum=list(PRIORITIES),
 )
 IDEMPOTENCY_KEY = _header(
     "Idempotency-Key",

@@ -16,11 +16,11 @@ from api.openapi import Family
 from api.routes.error_responses import GENERATION, STORAGE
 from api.routes.parameters import IDEMPOTENCY_KEY, PRIORITY, STARTING_AFTER, STREAM, flag, whole
 from api.schemas.responses import DeletedResponse, ResponseObject, ResponsesRequest
-from api.services import rooms
-from api.streaming.respond import generate, json_response, relay_for, stream_response, take_seat
-from api.streaming.response_log import last_words, said
+from api.services import services
+from api.streaming.respond import generate, json_response, response_stream_for, stream_response, take_seat
+from api.streaming.response_log import read_events, wait_for_end
 from api.streaming.response_metadata import head_of
-from scheduler.job import Status, TicketRow
+from scheduler.job import JobRow, Status
 from streams.events import Event
 
 routes = Family("responses", __name__, description="OpenAI's Responses API.")
@@ -70,7 +70,7 @@ def retrieve_response(id: str) -> Response:
     row = _stored(id)
     if flag("stream"):
         return _resume(row, -1 if (number := whole("starting_after")) is None else number)
-    return json_response(_show(row, said(rooms(), id)))
+    return json_response(_show(row, read_events(services(), id)))
 
 
 @routes.endpoint(
@@ -87,7 +87,7 @@ def delete_response(id: str) -> Response:
     Forgets it; one that is still going on is cancelled first.
     """
     _stored(id)
-    rooms().ledger.delete(id, caller().tenant.name)
+    services().ledger.delete(id, caller().tenant.name)
     return json_response({"id": id, "object": "response", "deleted": True})
 
 
@@ -105,24 +105,24 @@ def cancel_response(id: str) -> Response:
     Ends it if it is still going on, in the background or not; one that has ended stays as it is. Answers with
     the response once it has ended, or after two seconds as it is then.
     """
-    here, row = rooms(), _own(id)
+    here, row = services(), _own(id)
     status = here.ledger.cancel(id, caller().tenant.name)
     if status is None:
         raise _not_found(id)
     here.start()
     # the row as it was: once it has ended, the echo of what is not stored is gone
-    return json_response(_show(replace(row, status=status), last_words(here, id)))
+    return json_response(_show(replace(row, status=status), wait_for_end(here, id)))
 
 
-def _own(id: str) -> TicketRow:
+def _own(id: str) -> JobRow:
     """The caller's response of that id. Raises `NotFound`, for another tenant's too."""
-    row = rooms().ledger.lookup(id, caller().tenant.name)
+    row = services().ledger.lookup(id, caller().tenant.name)
     if row is None or row.dialect != responses.NAME:
         raise _not_found(id)
     return row
 
 
-def _stored(id: str) -> TicketRow:
+def _stored(id: str) -> JobRow:
     row = _own(id)
     if not row.store:
         raise _not_found(id)
@@ -133,18 +133,18 @@ def _not_found(id: str) -> NotFound:
     return NotFound(f"there is no response {id}", param="id")
 
 
-def _show(row: TicketRow, events: list[Event]) -> dict[str, Any]:
+def _show(row: JobRow, events: list[Event]) -> dict[str, Any]:
     waits = row.status in (Status.QUEUED, Status.DISPATCHED)
     return responses.answer(head_of(row), events, "queued" if waits else "in_progress")
 
 
-def _resume(row: TicketRow, after: int) -> Response:
-    here = rooms()
+def _resume(row: JobRow, after: int) -> Response:
+    here = services()
     here.start()
     take_seat(here)
     try:
-        tail = join(here, row.id)
+        cursor = join(here, row.id)
     except BaseException:
-        here.seats.give_back()
+        here.permits.give_back()
         raise
-    return stream_response(relay_for(here, tail), responses.rendering(head_of(row)), after)
+    return stream_response(response_stream_for(here, cursor), responses.rendering(head_of(row)), after)

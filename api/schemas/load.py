@@ -49,7 +49,7 @@ class LoadBody(Shape):
     replicas = Whole("How many replicas, for this load only; at most the model's `replica_max`.", least=1)
 
 
-LoadRequest: type[Shape] = type(
+LoadRequestBody: type[Shape] = type(
     "LoadRequest",
     (LoadBody,),
     {

@@ -12,7 +12,7 @@ from ssl import SSLSocket
 from typing import Any
 
 
-class Outlet:
+class ChunkedWriter:
     """Where the body of one streamed response goes. Not for two threads at once."""
 
     def __init__(self, connection: socket, *, chunked: bool) -> None:
@@ -21,7 +21,7 @@ class Outlet:
         self._rest = b""
 
     @classmethod
-    def of(cls, environ: Mapping[str, Any]) -> Outlet | None:
+    def of(cls, environ: Mapping[str, Any]) -> ChunkedWriter | None:
         """The outlet of a request that gunicorn answers; None where another server does, or TLS is spoken."""
         connection = environ.get("gunicorn.socket")
         if not isinstance(connection, socket) or isinstance(connection, SSLSocket):

@@ -31,7 +31,7 @@ class Watch:
     on_hangup: Callable[[], None]
 
 
-class Hangups:
+class DisconnectWatcher:
     """All sockets that wait. Thread and epoll are made at the first watch, which is after any fork."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import orjson
 
 from api.serializers import Json, show_change, show_memory, show_model, show_operation
-from api.services import Rooms
+from api.services import AppServices
 from api.streaming import sse
 from fleet.states import ModelState
 from scheduler.errors import StokerError
@@ -45,7 +45,7 @@ class Told:
 class Feed:
     """One client's. `after` is the id of the last change it heard of, None to begin with what is now."""
 
-    def __init__(self, here: Rooms, after: str | None, *, follow: bool = True) -> None:
+    def __init__(self, here: AppServices, after: str | None, *, follow: bool = True) -> None:
         self._here = here
         self._after = after
         self._follow = follow

@@ -10,14 +10,14 @@ from typing import Protocol
 
 from api.dialects.base import Frame, Rendering
 from api.streaming import sse
-from api.streaming.chunked_writer import Outlet
-from api.streaming.disconnect_watcher import Hangups
+from api.streaming.chunked_writer import ChunkedWriter
+from api.streaming.disconnect_watcher import DisconnectWatcher
 from config.settings import Settings
 from scheduler.errors import StorageUnavailable
 from scheduler.scripts import translate
 from streams.errors import StreamLost
 from streams.events import End, Event
-from streams.subscriber import Tail
+from streams.subscriber import LogCursor
 
 logger = logging.getLogger("api")
 
@@ -31,12 +31,12 @@ LOST = End(
 )
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """Raised when the client has hung up, so that nobody is there to answer."""
 
 
-class Listener(Protocol):
-    """Takes events as they come, in the inbox's thread. `settle` is called from the client's own."""
+class EventSink(Protocol):
+    """Takes events as they come, in the subscriber's thread. `settle` is called from the client's own."""
 
     told_at: float
     """When the client was told something last, by `time.monotonic`; 0.0 before it was."""
@@ -50,7 +50,7 @@ class Listener(Protocol):
         ...
 
 
-class Gathering:
+class CollectingSink:
     """Keeps what comes for a client who wants it whole. Fulfils `Listener`."""
 
     told_at = 0.0
@@ -69,11 +69,13 @@ class Gathering:
         """See `Listener.settle`."""
 
 
-class Telling:
+class StreamingSink:
     """Tells a client at once what comes. Fulfils `Listener`; `wake` is called when `settle` has to be."""
 
-    def __init__(self, outlet: Outlet, told: Callable[[Event], bytes], wake: Callable[[], None]) -> None:
-        self._outlet = outlet
+    def __init__(
+        self, writer: ChunkedWriter, told: Callable[[Event], bytes], wake: Callable[[], None]
+    ) -> None:
+        self._outlet = writer
         self._told = told
         self._wake = wake
         self.told_at = 0.0
@@ -100,21 +102,21 @@ def longest_wait_s(settings: Settings) -> float:
     return settings.limits.request_timeout_s + bounded / 1000 + 5
 
 
-class Relay:
-    """Reads a `Tail` for one client.
+class ResponseStream:
+    """Reads a `LogCursor` for one client.
 
     `on_abandon` is called when it is closed before the response has ended, `on_close` when it is closed.
     """
 
     def __init__(
         self,
-        tail: Tail,
+        cursor: LogCursor,
         settings: Settings,
         *,
         on_abandon: Callable[[], object] | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
-        self._tail = tail
+        self._cursor = cursor
         self._keep_alive_s = settings.api.keep_alive_s
         self._deadline = time.monotonic() + longest_wait_s(settings)
         self._on_abandon, self._on_close = on_abandon, on_close
@@ -124,16 +126,16 @@ class Relay:
         self._closed = False
         self._unwatch: Callable[[], None] | None = None
 
-    def watch(self, hangups: Hangups, connection: socket | None) -> None:
+    def watch(self, disconnects: DisconnectWatcher, connection: socket | None) -> None:
         """Have the wait end when the client hangs up."""
-        watch = hangups.watch(connection, self._hang_up)
-        self._unwatch = lambda: hangups.forget(watch)
+        watch = disconnects.watch(connection, self._hang_up)
+        self._unwatch = lambda: disconnects.forget(watch)
 
     def _hang_up(self) -> None:
         self._gone = True
-        self._tail.wake()
+        self._cursor.wake()
 
-    def read(self, listener: Listener | None = None) -> list[Event]:
+    def read(self, listener: EventSink | None = None) -> list[Event]:
         """What is said next, as far as it is there; [] after the client was told nothing for `keep_alive_s`.
 
         What `listener` takes meanwhile is not told here. Raises `ClientGone`.
@@ -153,21 +155,21 @@ class Relay:
                 silent_at = max(silent_at, listener.told_at + self._keep_alive_s)
             if now >= silent_at:
                 return []
-        raise ClientGone
+        raise ClientDisconnected
 
-    def _wait(self, timeout_s: float, listener: Listener | None) -> Event | None:
+    def _wait(self, timeout_s: float, listener: EventSink | None) -> Event | None:
         if listener is None:
             return self._next(timeout_s)
         try:
-            self._tail.pass_on(listener.take, max(0.0, timeout_s))
+            self._cursor.pass_on(listener.take, max(0.0, timeout_s))
             listener.settle()
         except OSError as error:
-            raise ClientGone from error
+            raise ClientDisconnected from error
         return self._next(0.0)
 
     def _next(self, timeout_s: float) -> Event | None:
         try:
-            return self._tail.next(max(0.0, timeout_s))
+            return self._cursor.next(max(0.0, timeout_s))
         except StreamLost:
             return LOST
         except Exception as error:
@@ -188,12 +190,14 @@ class Relay:
 
     def collect(self) -> list[Event]:
         """All of the response, its `End` last. Raises `ClientGone`."""
-        gathering = Gathering()
+        gathering = CollectingSink()
         while not self._done:
             gathering.events += self.read(gathering)
         return gathering.events
 
-    def stream(self, rendering: Rendering, after: int = -1, outlet: Outlet | None = None) -> Iterator[bytes]:
+    def stream(
+        self, rendering: Rendering, after: int = -1, writer: ChunkedWriter | None = None
+    ) -> Iterator[bytes]:
         """The response as server-sent events, those up to the `sequence_number` `after` left out.
 
         With an `outlet` most of it goes there. Ends quietly when the client is gone. A `sequence_number` is
@@ -204,8 +208,8 @@ class Relay:
             return sse.encode(sse.after(frames, after) if after >= 0 else frames)
 
         telling = None
-        if outlet is not None:
-            telling = Telling(outlet, lambda event: told(rendering.tell(event)), self._tail.wake)
+        if writer is not None:
+            telling = StreamingSink(writer, lambda event: told(rendering.tell(event)), self._cursor.wake)
         try:
             # an empty chunk would end an HTTP/1.1 body: where there is nothing to tell, a comment goes out
             yield told(rendering.begin()) or sse.KEEP_ALIVE
@@ -213,7 +217,7 @@ class Relay:
                 frames = [frame for event in self.read(telling) for frame in rendering.tell(event)]
                 words = told(frames) or sse.KEEP_ALIVE
                 yield words + sse.DONE if self._done else words
-        except ClientGone:
+        except ClientDisconnected:
             return
         finally:
             self.close()
@@ -225,7 +229,7 @@ class Relay:
         self._closed = True
         if self._unwatch is not None:
             self._unwatch()
-        self._tail.close()
+        self._cursor.close()
         try:
             if not self._ended and self._on_abandon is not None:
                 self._on_abandon()

@@ -6,7 +6,7 @@
 -- returns {ok, replica, worker, ...} | {state, state, operation}
 -- include: base
 -- include: log
--- include: line
+-- include: queue
 -- include: terminal
 -- include: dispatch
 -- include: lost

@@ -1,7 +1,7 @@
 #!lua flags=no-writes,allow-oom
 -- How the models are, all at one instant.
 -- KEYS[1] prefix
--- ARGV    2 '1': also how many of their tickets the engines work on  3.. models
+-- ARGV    2 '1': also how many of their jobs the engines work on  3.. models
 -- returns for each model: {its row, flat}, how many wait,
 --         {replica, state, worker, slots, slots taken, of these running, ready 0|1, ...}}
 -- include: base
@@ -13,7 +13,7 @@ for at = 3, #ARGV do
     local running = 0
     if ARGV[2] == '1' then
       for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
-        if redis.call('HGET', ticket_key(id), 'status') == 'running' then running = running + 1 end
+        if redis.call('HGET', job_key(id), 'status') == 'running' then running = running + 1 end
       end
     end
     for _, item in ipairs({ replica, row[1], row[2], row[3] or '0', redis.call('SCARD', slots_key(replica)),

@@ -2,11 +2,11 @@
 -- A replica's engine is gone: stopped as asked, crashed, or never came up.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation  5 the model's code  6 its last_error
---         7 the tickets' code  8 their message
+--         7 the jobs' code  8 their message
 -- returns ok | fenced
 -- include: base
 -- include: log
--- include: line
+-- include: queue
 -- include: dispatch
 -- include: terminal
 -- include: lost

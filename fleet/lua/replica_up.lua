@@ -7,7 +7,7 @@
 -- returns up | loaded | gone (stop the engine: nobody waits for it any more)
 -- include: base
 -- include: log
--- include: line
+-- include: queue
 -- include: dispatch
 -- include: terminal
 -- include: lost

@@ -5,7 +5,7 @@
 -- ARGV    2.. models
 -- include: base
 -- include: log
--- include: line
+-- include: queue
 -- include: dispatch
 -- include: terminal
 -- include: lost

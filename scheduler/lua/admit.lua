@@ -1,16 +1,16 @@
 -- Let a request into line, or say why not; whoever's turn it is then gets the free slot.
 -- KEYS[1] prefix
--- ARGV    2 id  3 tenant  4 weight  5 model  6 band  7 dialect  8 generation (JSON)  9 echo (JSON)
---         10 inbox or ''  11 store 0|1  12 seconds to keep the ended ticket  13 cost (tokens, estimated)
+-- ARGV    2 id  3 tenant  4 weight  5 model  6 priority  7 dialect  8 generation (JSON)  9 echo (JSON)
+--         10 subscriber or ''  11 store 0|1  12 seconds to keep the ended job  13 cost (tokens, estimated)
 --         14 longest wait (us)  15 most waiting for the model  16 most waiting of the tenant
 --         17 idempotency key (hashed) or ''  18 hash of the body  19 seconds to remember the key
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state, code of its failure}
 --         | {full, depth, average wait (ms)} | {tenant_full, depth, average wait (ms)}
 -- include: base
 -- include: log
--- include: line
+-- include: queue
 -- include: dispatch
-local id, tenant, weight, model, band = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local id, tenant, weight, model, priority = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 -- known before?
 local idempotency = ARGV[17] ~= '' and P .. 'idempotency:' .. tenant .. ':' .. ARGV[17]
@@ -19,8 +19,8 @@ if idempotency then
   if known[1] and known[2] ~= ARGV[18] then return { 'conflict' } end
   if known[1] then return { 'replayed', known[1] } end
 end
--- the same call twice (a retry after a lost answer) is one ticket
-if redis.call('EXISTS', ticket_key(id)) == 1 then return { 'replayed', id } end
+-- the same call twice (a retry after a lost answer) is one job
+if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
 
 local row = redis.call('HMGET', model_key(model), 'state', 'wait_ms', 'code')
 if row[1] ~= 'loaded' then return { 'state', row[1] or 'unloaded', row[3] or '' } end
@@ -31,12 +31,12 @@ local depth = redis.call('ZCARD', P .. 'waiting:' .. model)
 if depth > 0 or not roomy_replica(model) then
   if depth >= tonumber(ARGV[15]) then return { 'full', depth, row[2] or '0' } end
   local own = 0
-  for _, name in ipairs(BANDS) do own = own + redis.call('ZCARD', line_key(model, name, tenant)) end
+  for _, name in ipairs(PRIORITIES) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
   if own >= tonumber(ARGV[16]) then return { 'tenant_full', own, row[2] or '0' } end
 end
 
-redis.call('HSET', ticket_key(id), 'status', 'queued', 'tenant', tenant, 'weight', weight, 'model', model,
-  'band', band, 'dialect', ARGV[7], 'generation', ARGV[8], 'echo', ARGV[9], 'inboxes', ARGV[10],
+redis.call('HSET', job_key(id), 'status', 'queued', 'tenant', tenant, 'weight', weight, 'model', model,
+  'priority', priority, 'dialect', ARGV[7], 'generation', ARGV[8], 'echo', ARGV[9], 'subscribers', ARGV[10],
   'store', ARGV[11], 'keep_s', ARGV[12], 'cost', ARGV[13], 'wait_us', ARGV[14],
   'admitted_us', text(NOW), 'attempts', '0', 'last', '0', 'bytes', '0')
 redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(ARGV[14])), id)
@@ -44,6 +44,6 @@ if idempotency then
   redis.call('HSET', idempotency, 'id', id, 'body', ARGV[18])
   redis.call('EXPIRE', idempotency, ARGV[19])
 end
-join_line(id, model, band, tenant, NOW)
+join_queue(id, model, priority, tenant, NOW)
 dispatch(model)
 return { 'ok', id, redis.call('ZCARD', P .. 'waiting:' .. model) }

@@ -1,4 +1,4 @@
--- Write what the requests of one engine step said. Each run of events carries its ticket's fence, so a worker
+-- Write what the requests of one engine step said. Each run of events carries its job's fence, so a worker
 -- that was given up can say nothing more; events that are there already (a repeated call) are passed over.
 -- KEYS[1] prefix
 -- ARGV    2 most bytes of one log  3.. groups: id, fence, number of the first event, how many, the events
@@ -8,7 +8,7 @@
 local stop, copies, at = {}, {}, 3
 while at <= #ARGV do
   local id, fence, number, count = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local row = redis.call('HMGET', ticket_key(id), 'status', 'fence', 'cancel', 'last', 'inboxes', 'bytes')
+  local row = redis.call('HMGET', job_key(id), 'status', 'fence', 'cancel', 'last', 'subscribers', 'bytes')
   local verdict = nil
   if row[1] ~= 'running' or row[2] ~= fence then
     verdict = 'fenced'
@@ -24,7 +24,7 @@ while at <= #ARGV do
         lines[#lines + 1] = id .. ' ' .. text(last) .. ' ' .. event
       end
     end
-    redis.call('HSET', ticket_key(id), 'last', text(last), 'bytes', text(bytes))
+    redis.call('HSET', job_key(id), 'last', text(last), 'bytes', text(bytes))
     if #lines > 0 and row[5] and row[5] ~= '' then
       local copy = copies[row[5]]
       if copy then copy[#copy + 1] = table.concat(lines, '\n')
@@ -35,5 +35,5 @@ while at <= #ARGV do
   if verdict then stop[#stop + 1] = id; stop[#stop + 1] = verdict end
   at = at + 4 + count
 end
-for inboxes, lines in pairs(copies) do tell(inboxes, table.concat(lines, '\n')) end
+for subscribers, lines in pairs(copies) do tell(subscribers, table.concat(lines, '\n')) end
 return stop

@@ -1,4 +1,4 @@
--- A worker takes the ticket that was dispatched to it. A second bell, a stale one, or one for a ticket that
+-- A worker takes the job that was dispatched to it. A second bell, a stale one, or one for a job that
 -- was cancelled in between claims nothing.
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 id  5 lease (us)  6 longest run (us)
@@ -7,20 +7,20 @@
 -- include: base
 local worker, id = ARGV[2], ARGV[4]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
-local row = redis.call('HMGET', ticket_key(id), 'status', 'worker', 'replica', 'generation', 'model',
+local row = redis.call('HMGET', job_key(id), 'status', 'worker', 'replica', 'generation', 'model',
   'admitted_us', 'call', 'fence', 'run_by_us')
 if row[1] == 'running' and row[2] == worker and row[7] == ARGV[7] then return { 'ok', row[8], row[3], row[4] } end
 if row[1] ~= 'dispatched' or row[2] ~= worker then return { 'gone' } end
 
 local fence = next_fence()
 local run_by = row[9] or text(NOW + tonumber(ARGV[6])) -- a second run has what the first one left of the time
-redis.call('HSET', ticket_key(id), 'status', 'running', 'fence', fence, 'call', ARGV[7],
+redis.call('HSET', job_key(id), 'status', 'running', 'fence', fence, 'call', ARGV[7],
   'claimed_us', text(NOW), 'run_by_us', run_by)
-redis.call('HINCRBY', ticket_key(id), 'attempts', 1)
+redis.call('HINCRBY', job_key(id), 'attempts', 1)
 redis.call('ZADD', P .. 'leases', text(NOW + tonumber(ARGV[5])), id)
 redis.call('ZADD', P .. 'deadlines', run_by, id)
 
--- the average wait, one fifth of it from each new ticket: what 503 queue_full tells the client
+-- the average wait, one fifth of it from each new job: what 503 queue_full tells the client
 local waited = (NOW - tonumber(row[6])) / 1000
 local average = tonumber(redis.call('HGET', model_key(row[5]), 'wait_ms')) or waited
 redis.call('HSET', model_key(row[5]), 'wait_ms', text(average * 0.8 + waited * 0.2))

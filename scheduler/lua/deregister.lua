@@ -5,7 +5,7 @@
 -- returns ok | fenced
 -- include: base
 -- include: log
--- include: line
+-- include: queue
 -- include: dispatch
 -- include: terminal
 -- include: lost

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Close what nobody closed: tickets past their deadline, leases past their term, workers that fell silent.
+-- Close what nobody closed: jobs past their deadline, leases past their term, workers that fell silent.
 -- Every process runs it every half second or so; each step is idempotent, so it needs no leader.
 -- KEYS[1] prefix
 -- ARGV    2 the gap (us) after which nobody can have renewed anything  3 one more term (us)
 -- returns how many it closed, or -1 when it gave one more term to all
 -- include: base
 -- include: log
--- include: line
+-- include: queue
 -- include: dispatch
 -- include: terminal
 -- include: lost
@@ -29,9 +29,9 @@ local function due(set) return redis.call('ZRANGE', P .. set, '-inf', text(NOW),
 local closed, touched = 0, {}
 
 for _, id in ipairs(due('deadlines')) do
-  local row = redis.call('HMGET', ticket_key(id), 'status', 'worker', 'cancel')
+  local row = redis.call('HMGET', job_key(id), 'status', 'worker', 'cancel')
   local code = row[1] == 'running' and 'deadline_exceeded' or 'queue_timeout'
-  if row[1] == 'running' then redis.call('PUBLISH', P .. 'bell:' .. row[2], 'cancel ' .. id) end
+  if row[1] == 'running' then redis.call('PUBLISH', P .. 'notify:' .. row[2], 'cancel ' .. id) end
   local model
   if row[3] == '1' then model = finish(id, 'cancelled', { code = 'cancelled' })
   else model = finish(id, 'failed', { code = code }) end

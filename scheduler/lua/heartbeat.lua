@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- A worker says that it lives: its lease and those of its tickets are renewed, and it learns what it should
--- know by now, so that a lost bell costs one beat and not a request.
+-- A worker says that it lives: its lease and those of its jobs are renewed, and it learns what it should
+-- know by now, so that a lost bell costs one heartbeat and not a request.
 -- KEYS[1] prefix
--- ARGV    2 worker  3 incarnation  4 lease (us)  5 age (us) after which a ticket's bell counts as lost
+-- ARGV    2 worker  3 incarnation  4 lease (us)  5 age (us) after which a job's bell counts as lost
 -- returns {fenced} | {ok, {running id...}, {cancelled id...}, {unheard id...}, {replica, state, ...}}
 -- include: base
 local worker, lease = ARGV[2], tonumber(ARGV[4])
@@ -14,7 +14,7 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
   replicas[#replicas + 1] = redis.call('HGET', replica_key(replica), 'state')
   for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
     redis.call('ZADD', P .. 'leases', 'XX', text(NOW + lease), id)
-    local row = redis.call('HMGET', ticket_key(id), 'status', 'cancel', 'dispatched_us')
+    local row = redis.call('HMGET', job_key(id), 'status', 'cancel', 'dispatched_us')
     if row[1] == 'running' then
       running[#running + 1] = id
       if row[2] == '1' then cancelled[#cancelled + 1] = id end

@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- End a running ticket, give its slot back and hand it to the next in the same call.
+-- End a running job, give its slot back and hand it to the next in the same call.
 -- KEYS[1] prefix
 -- ARGV    2 id  3 fence  4 status  5 finish_reason  6 code  7 message  8 usage (JSON) or ''  9 tokens or ''
 --         10 '1' when it may go back into line if nothing was said yet
 -- returns ok | requeued | fenced
 -- include: base
 -- include: log
--- include: line
+-- include: queue
 -- include: dispatch
 -- include: terminal
 -- include: lost
 local id = ARGV[2]
-local row = redis.call('HMGET', ticket_key(id), 'status', 'fence', 'model', 'cancel')
+local row = redis.call('HMGET', job_key(id), 'status', 'fence', 'model', 'cancel')
 if row[1] ~= 'running' or row[2] ~= ARGV[3] then return 'fenced' end
 if ARGV[10] == '1' and row[4] ~= '1' then
   lose(id, ARGV[6], ARGV[7])
@@ -21,6 +21,6 @@ else
   finish(id, status, { finish_reason = ARGV[5], code = code, message = ARGV[7], usage = ARGV[8],
     tokens = tonumber(ARGV[9]) })
 end
-local now = redis.call('HGET', ticket_key(id), 'status')
+local now = redis.call('HGET', job_key(id), 'status')
 dispatch(row[3])
 return now == 'queued' and 'requeued' or 'ok'

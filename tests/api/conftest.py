@@ -14,9 +14,9 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from api.app import create_app
-from api.auth.authenticator import Doorman
-from api.services import Rooms, Seats
-from api.streaming.disconnect_watcher import Hangups
+from api.auth.authenticator import Authenticator
+from api.services import AppServices, ConcurrencyPermits
+from api.streaming.disconnect_watcher import DisconnectWatcher
 from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
 from config.tenants import Tenants, digest_of
 from tests.support.api_fakes import Below, FakeAudit, FakeProbe, FakeReaper, below
@@ -47,30 +47,30 @@ def rooms_below(settings: Settings) -> Below:
     return below(settings)
 
 
-def make_rooms(settings: Settings, under: Below) -> Rooms:
-    return Rooms(
+def make_rooms(settings: Settings, under: Below) -> AppServices:
+    return AppServices(
         settings=settings,
-        doorman=Doorman(settings, Tenants(settings)),
+        authenticator=Authenticator(settings, Tenants(settings)),
         ledger=under.ledger,  # type: ignore[arg-type]
         fleet=under.fleet,  # type: ignore[arg-type]
         changes=under.changes,  # type: ignore[arg-type]
-        inbox=under.inbox,
+        subscriber=under.subscriber,
         reaper=FakeReaper(),  # type: ignore[arg-type]
         audit=FakeAudit(),  # type: ignore[arg-type]
         probe=FakeProbe(under.fleet),  # type: ignore[arg-type]
-        hangups=Hangups(),
-        seats=Seats(settings.api.threads),
+        disconnects=DisconnectWatcher(),
+        permits=ConcurrencyPermits(settings.api.threads),
     )
 
 
 @pytest.fixture
-def rooms(settings: Settings, rooms_below: Below) -> Rooms:
+def services(settings: Settings, rooms_below: Below) -> AppServices:
     return make_rooms(settings, rooms_below)
 
 
 @pytest.fixture
-def app(settings: Settings, rooms: Rooms) -> Flask:
-    return create_app(settings, rooms)
+def app(settings: Settings, services: AppServices) -> Flask:
+    return create_app(settings, services)
 
 
 @pytest.fixture

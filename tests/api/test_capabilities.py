@@ -148,7 +148,7 @@ def test_thinking_is_refused_where_it_is_not_advertised(
 ) -> None:
     body = {"model": model, words: [AGAIN]}
     assert refused(http, path, **body, thinking=mode) == ("thinking_unsupported", "thinking")
-    assert not rooms_below.ledger.tickets
+    assert not rooms_below.ledger.jobs
     assert http.post(f"/v1/{path}", json={**body, "thinking": "default"}).status_code == 200
 
 
@@ -173,8 +173,8 @@ def test_a_model_of_one_turn_takes_one_user_message(
     ):
         answer = http.post(f"/v1/{path}", json={"model": model, "target_lang_code": "en", **body})
         assert answer.status_code == 200
-    for ticket in rooms_below.ledger.tickets.values():
-        assert Generation.from_json(ticket.generation).messages == (Message("user", "Hallo"),)
+    for job in rooms_below.ledger.jobs.values():
+        assert Generation.from_json(job.generation).messages == (Message("user", "Hallo"),)
 
 
 @pytest.mark.parametrize("model", ["gemma", "nllb"])
@@ -200,9 +200,9 @@ def test_a_model_of_one_turn_takes_one_user_message(
 def test_a_model_of_one_turn_takes_nothing_else(
     http: FlaskClient, rooms_below: Below, *, model: str, path: str, body: dict[str, Any], param: str
 ) -> None:
-    said = refused(http, path, model=model, target_lang_code="en", **body)
-    assert said == ("multi_turn_unsupported", param)
-    assert not rooms_below.ledger.tickets
+    read_events = refused(http, path, model=model, target_lang_code="en", **body)
+    assert read_events == ("multi_turn_unsupported", param)
+    assert not rooms_below.ledger.jobs
 
 
 def test_other_models_take_all_of_it(http: FlaskClient) -> None:
@@ -234,12 +234,12 @@ def test_a_source_may_be_left_open(http: FlaskClient, rooms_below: Below, source
 def test_a_translation_names_its_target(
     http: FlaskClient, rooms_below: Below, path: str, words: str, source: dict[str, str]
 ) -> None:
-    said = refused(http, path, **{"model": "gemma", words: TURNS[:1]}, **source)
-    assert said == ("invalid_request", "target_lang_code")
-    assert not rooms_below.ledger.tickets
+    read_events = refused(http, path, **{"model": "gemma", words: TURNS[:1]}, **source)
+    assert read_events == ("invalid_request", "target_lang_code")
+    assert not rooms_below.ledger.jobs
 
 
 def test_a_translation_model_reads_text_only(http: FlaskClient) -> None:
     image = {"role": "user", "content": [{"type": "input_image", "image_url": DOT}]}
-    said = refused(http, "responses", model="gemma", input=[image], target_lang_code="en")
-    assert said == ("image_unsupported", "input[0].content[0]")
+    read_events = refused(http, "responses", model="gemma", input=[image], target_lang_code="en")
+    assert read_events == ("image_unsupported", "input[0].content[0]")

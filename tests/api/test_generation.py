@@ -1,4 +1,4 @@
-"""A request on its way through the API: ticket, answer, stream, background, repeat."""
+"""A request on its way through the API: job, answer, stream, background, repeat."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.services import Rooms
-from api.streaming import response_stream as relay
+from api.services import AppServices
+from api.streaming import response_stream as response_stream
 from api.streaming.response_stream import LOST
 from streams.events import End, TextDelta
 from tasks.generation import Generation, Message
@@ -27,16 +27,16 @@ def frames(text: str) -> list[dict[str, object]]:
     return [orjson.loads(block.split("data: ", 1)[1]) for block in blocks]
 
 
-def test_a_request_becomes_a_ticket(http: FlaskClient, rooms_below: Below) -> None:
+def test_a_request_becomes_a_job(http: FlaskClient, rooms_below: Below) -> None:
     http.post("/v1/responses", json={**ASK, "max_output_tokens": 40}, headers={"X-Priority": "high"})
-    ticket = rooms_below.ledger.only()
-    assert ticket.id.startswith("resp_")
-    assert len(ticket.id) == 37
-    assert Generation.from_json(ticket.generation).messages == (Message("user", "Hi"),)
-    assert (ticket.model, ticket.dialect, ticket.band, ticket.store) == ("demo", "responses", "high", True)
-    assert ticket.inbox == rooms_below.inbox.name
-    assert ticket.cost == len(ticket.generation) // 4 + 40
-    assert ticket.idempotency_key is None
+    job = rooms_below.ledger.only()
+    assert job.id.startswith("resp_")
+    assert len(job.id) == 37
+    assert Generation.from_json(job.generation).messages == (Message("user", "Hi"),)
+    assert (job.model, job.dialect, job.priority, job.store) == ("demo", "responses", "high", True)
+    assert job.subscriber == rooms_below.subscriber.name
+    assert job.cost == len(job.generation) // 4 + 40
+    assert job.idempotency_key is None
 
 
 def test_an_answer_comes_with_its_measurements(http: FlaskClient) -> None:
@@ -98,7 +98,7 @@ def test_a_response_whose_log_is_lost_fails(
     http: FlaskClient, rooms_below: Below, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rooms_below.ledger.script = None
-    monkeypatch.setattr(relay, "longest_wait_s", lambda _: 0.1)
+    monkeypatch.setattr(response_stream, "longest_wait_s", lambda _: 0.1)
     answer = http.post("/v1/responses", json=ASK)
     assert (answer.status_code, answer.json["error"]["code"]) == (504, LOST.code)
     assert rooms_below.ledger.cancelled == [rooms_below.ledger.only().id]
@@ -108,13 +108,13 @@ def test_a_background_response_is_answered_at_once(http: FlaskClient, rooms_belo
     rooms_below.ledger.script = None
     answer = http.post("/v1/responses", json={**ASK, "background": True})
     assert (answer.status_code, answer.json["status"], answer.json["background"]) == (200, "queued", True)
-    ticket = rooms_below.ledger.only()
-    assert ticket.inbox is None
-    assert http.get(f"/v1/responses/{ticket.id}").json["status"] == "queued"
-    rooms_below.ledger.say(ticket.id, HELLO[0])
-    assert http.get(f"/v1/responses/{ticket.id}").json["status"] == "in_progress"
-    rooms_below.ledger.say(ticket.id, *HELLO[1:])
-    assert http.get(f"/v1/responses/{ticket.id}").json["status"] == "completed"
+    job = rooms_below.ledger.only()
+    assert job.subscriber is None
+    assert http.get(f"/v1/responses/{job.id}").json["status"] == "queued"
+    rooms_below.ledger.say(job.id, HELLO[0])
+    assert http.get(f"/v1/responses/{job.id}").json["status"] == "in_progress"
+    rooms_below.ledger.say(job.id, *HELLO[1:])
+    assert http.get(f"/v1/responses/{job.id}").json["status"] == "completed"
 
 
 def test_thinking_is_refused_where_the_model_cannot_be_told(http: FlaskClient) -> None:
@@ -139,7 +139,7 @@ def test_a_repeat_under_one_idempotency_key_gets_the_same_response(
     first = http.post("/v1/responses", json=ASK, headers=headers)
     again = http.post("/v1/responses", json=ASK, headers=headers)
     assert again.json == first.json
-    assert len(rooms_below.ledger.tickets) == 1
+    assert len(rooms_below.ledger.jobs) == 1
     other = http.post("/v1/responses", json={**ASK, "input": "Bye"}, headers=headers)
     assert (other.status_code, other.json["error"]["code"]) == (409, "idempotency_key_reused")
     bad = http.post("/v1/responses", json=ASK, headers={"Idempotency-Key": "a b"})
@@ -147,7 +147,7 @@ def test_a_repeat_under_one_idempotency_key_gets_the_same_response(
 
 
 def test_a_seat_is_left_by_everybody_and_none_means_busy(
-    http: FlaskClient, rooms: Rooms, rooms_below: Below
+    http: FlaskClient, services: AppServices, rooms_below: Below
 ) -> None:
     for _ in range(40):
         http.post("/v1/responses", json={**ASK, "stream": True}).get_data()
@@ -157,20 +157,20 @@ def test_a_seat_is_left_by_everybody_and_none_means_busy(
         http.post("/v1/responses", json=ASK)
     rooms_below.ledger.rejection = None
     taken = 0
-    while rooms.seats.take():
+    while services.permits.take():
         taken += 1
-    assert taken == rooms.seats.count < 16
+    assert taken == services.permits.count < 16
     answer = http.post("/v1/responses", json=ASK)
     assert (answer.status_code, answer.json["error"]["code"]) == (503, "server_busy")
     assert http.get("/health").status_code == 200
 
 
-def test_a_tail_is_closed_whatever_happens(http: FlaskClient, rooms_below: Below) -> None:
+def test_a_cursor_is_closed_whatever_happens(http: FlaskClient, rooms_below: Below) -> None:
     http.post("/v1/responses", json={**ASK, "stream": True}).get_data()
     http.post("/v1/responses", json=ASK)
     rooms_below.ledger.rejection = RuntimeError()
     http.post("/v1/responses", json=ASK)
-    assert rooms_below.inbox.followers() == 0
+    assert rooms_below.subscriber.followers() == 0
 
 
 def test_two_tenants_do_not_share_an_idempotency_key(
@@ -180,4 +180,4 @@ def test_two_tenants_do_not_share_an_idempotency_key(
     app.test_client().post(
         "/v1/responses", json=ASK, headers={"Idempotency-Key": "k", "x-api-key": OTHER_KEY}
     )
-    assert len(rooms_below.ledger.tickets) == 2
+    assert len(rooms_below.ledger.jobs) == 2

@@ -14,8 +14,8 @@ from flask.testing import FlaskClient
 
 import tasks.lifecycle
 from api.app import create_app
-from api.schemas.load import LoadRequest
-from api.services import open_rooms
+from api.schemas.load import LoadRequestBody
+from api.services import open_services
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.fleet import Fleet
@@ -112,7 +112,7 @@ def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient
     client = redis.Redis.from_url(settings.redis.url)
     house = House(client, settings)
     house.register("w1")
-    app: Flask = create_app(settings, open_rooms(settings))
+    app: Flask = create_app(settings, open_services(settings))
     http = app.test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     yield http, house
@@ -233,7 +233,7 @@ def test_the_document_describes_every_field_of_a_load(loadable: tuple[FlaskClien
     http, _ = loadable
     properties = http.get("/openapi.json").json["components"]["schemas"]["LoadRequest"]["properties"]
     live = {name for backend in BACKENDS.values() for name in backend.live}
-    assert set(properties) == live | {"replicas", "evictModel"} == set(LoadRequest().fields)
+    assert set(properties) == live | {"replicas", "evictModel"} == set(LoadRequestBody().fields)
     assert all(entry["description"] for entry in properties.values())
     assert properties["gguf_n_ctx"]["minimum"] == 1
     assert properties["exllama_cache_quant"]["type"] == ["string", "null"]

@@ -78,7 +78,7 @@ def test_a_load_is_an_operation_to_poll(admin: FlaskClient, rooms_below: Below) 
     answer = admin.post("/v1/admin/models/org/deaf/load", json={"replicas": 2})
     assert answer.status_code == 202
     assert ChangedModel().validate(answer.json) == {}
-    assert (answer.json["runtime_state"], rooms_below.fleet.wish.replicas) == ("loading", 2)
+    assert (answer.json["runtime_state"], rooms_below.fleet.request.replicas) == ("loading", 2)
     operation = admin.get(f"/v1/admin/operations/{answer.json['operation']['id']}").json
     assert operation == answer.json["operation"]
     assert OperationObject().validate(operation) == {}

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 import tasks.lifecycle
 from api.prefer import LONGEST_S, wait_wanted
-from api.services import Rooms
+from api.services import AppServices
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Below
@@ -73,20 +73,22 @@ def test_without_a_preference_nobody_waits(admin: FlaskClient, rooms_below: Belo
     assert (answer.status_code, answer.headers.get("Preference-Applied")) == (202, None)
 
 
-def test_when_all_seats_are_taken_the_preference_is_passed_over(admin: FlaskClient, rooms: Rooms) -> None:
-    while rooms.seats.take():
+def test_when_all_seats_are_taken_the_preference_is_passed_over(
+    admin: FlaskClient, services: AppServices
+) -> None:
+    while services.permits.take():
         pass
     answer = admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
     assert (answer.status_code, answer.headers.get("Preference-Applied")) == (202, None)
 
 
-def test_the_seat_is_given_back(admin: FlaskClient, rooms: Rooms, rooms_below: Below) -> None:
+def test_the_seat_is_given_back(admin: FlaskClient, services: AppServices, rooms_below: Below) -> None:
     rooms_below.fleet.ends_after = 1
     admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
     taken = 0
-    while rooms.seats.take():
+    while services.permits.take():
         taken += 1
-    assert taken == rooms.seats.count
+    assert taken == services.permits.count
 
 
 def test_an_unload_can_be_waited_for_too(admin: FlaskClient, rooms_below: Below) -> None:
@@ -97,7 +99,7 @@ def test_an_unload_can_be_waited_for_too(admin: FlaskClient, rooms_below: Below)
 
 
 def test_a_client_that_hangs_up_is_not_waited_for(
-    admin: FlaskClient, port: int, rooms: Rooms, rooms_below: Below
+    admin: FlaskClient, port: int, services: AppServices, rooms_below: Below
 ) -> None:
     assert admin  # nothing is loaded, and no bell rings
     with socket.create_connection(("127.0.0.1", port)) as connection:
@@ -107,8 +109,8 @@ def test_a_client_that_hangs_up_is_not_waited_for(
             b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
             % (LOAD.encode(), ADMIN_KEY.encode(), len(body), body)
         )
-        until(lambda: rooms.hangups.watched() == 1)
-    until(lambda: rooms.hangups.watched() == 0)
+        until(lambda: services.disconnects.watched() == 1)
+    until(lambda: services.disconnects.watched() == 0)
     assert rooms_below.fleet.states["demo"] is ModelState.LOADING, "the load itself goes on"
 
 

@@ -40,7 +40,7 @@ def test_a_remote_model_refuses_who_did_not_allow_it_before_it_is_in_line(
     assert "far runs on somebody else's machine: say `allow_remote: true`" in error["message"]
     assert "far.example" not in answer.text
     assert answer.headers["x-should-retry"] == "false"
-    assert not rooms_below.ledger.tickets
+    assert not rooms_below.ledger.jobs
 
 
 @PATHS
@@ -65,7 +65,7 @@ def test_nothing_that_resembles_a_boolean_is_one(
     assert answer.status_code == 400
     assert answer.json["error"]["code"] == "invalid_request"
     assert answer.json["error"]["param"] == "allow_remote"
-    assert not rooms_below.ledger.tickets
+    assert not rooms_below.ledger.jobs
 
 
 def test_the_list_of_models_says_which_are_remote(http: FlaskClient) -> None:
@@ -80,5 +80,7 @@ def test_openais_sdk_sends_it_as_an_extra_field(sdk: openai.OpenAI) -> None:
     assert (caught.value.code, caught.value.param) == ("remote_not_allowed", "allow_remote")
     assert sdk.responses.create(model="far", input="Hi", extra_body={"allow_remote": True}).output_text
     messages: Any = [{"role": "user", "content": "Hi"}]
-    said = sdk.chat.completions.create(model="far", messages=messages, extra_body={"allow_remote": True})
-    assert said.choices[0].message.content
+    read_events = sdk.chat.completions.create(
+        model="far", messages=messages, extra_body={"allow_remote": True}
+    )
+    assert read_events.choices[0].message.content

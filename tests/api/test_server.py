@@ -51,7 +51,7 @@ class Served:
         beaten = 0.0
         while not self._stopping.wait(0.002):
             if time.monotonic() - beaten > 1:
-                self.house.ledger.beat("w1", self.house.incarnations["w1"])
+                self.house.ledger.heartbeat("w1", self.house.incarnations["w1"])
                 beaten = time.monotonic()
             if id := self.house.hear():
                 self.claims.append(self.house.run(id))
@@ -155,18 +155,18 @@ def test_a_client_that_hangs_up_is_told_to_the_worker_within_a_second(served: Se
 
 
 def test_a_client_that_hangs_up_while_it_is_told_much_is_told_to_the_worker(served: Served) -> None:
-    said = threading.Event()
+    read_events = threading.Event()
 
     def chatter(claim: Claim) -> None:
         number = 1
         while served.house.field(claim.id, "cancel") != "1" and number < 10_000:
             served.house.say(claim, number, "word ")
             number += 1
-            said.set()
+            read_events.set()
 
     served.play = chatter
     client = ask(served, stream=True)
-    assert said.wait(5)
+    assert read_events.wait(5)
     assert b"word " in read_until(client, b"word ")
     client.close()
     told_within_a_second(served)
@@ -174,17 +174,17 @@ def test_a_client_that_hangs_up_while_it_is_told_much_is_told_to_the_worker(serv
 
 def test_a_client_that_reads_slowly_is_told_all_of_it_in_order(served: Served, sdk: openai.OpenAI) -> None:
     words = [f"{number}:{'x' * 500} " for number in range(6000)]
-    said = threading.Event()
+    read_events = threading.Event()
 
     def recite(claim: Claim) -> None:
         for first in range(0, len(words), 40):
             served.house.say(claim, first + 1, *words[first : first + 40])
         served.house.release(claim, finish_reason="stop")
-        said.set()
+        read_events.set()
 
     served.play = recite
     client = ask(served, stream=True, receive_buffer=4096)
-    assert said.wait(30)  # nobody has read a byte of it: the worker is not held up
+    assert read_events.wait(30)  # nobody has read a byte of it: the worker is not held up
     with http.client.HTTPResponse(client) as response:
         response.begin()
         assert response.chunked

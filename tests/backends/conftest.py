@@ -14,7 +14,7 @@ from queue import SimpleQueue
 import pytest
 
 from backends.base import Engine, Finish, Launch
-from backends.registry import runtime
+from backends.registry import adapter
 from config.load import load_settings
 from config.settings import ROOT, ModelDefinition
 from streams.events import Delta, ReasoningDelta, TextDelta
@@ -125,7 +125,7 @@ class Launcher:
             progress(done, stage)
 
         launch = Launch(model, replica, slots, directory, self._environments, tell, exits.put)
-        launched = Launched(runtime(model.backend).start(launch), exits, told, directory)
+        launched = Launched(adapter(model.backend).start(launch), exits, told, directory)
         self._launched.append(launched)
         return launched
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from backends.base import GenerationError, LoadError
-from backends.registry import runtime
+from backends.registry import adapter
 from config.settings import ROOT, ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
 from tasks.generation import Generation, Tool
@@ -287,7 +287,7 @@ class RuntimeContract(EngineContract):
         started: list[EngineProcess] = []
 
         def cancel(*_: object) -> None:
-            runtime(self.model().backend).cancel_start("cancelled")
+            adapter(self.model().backend).cancel_start("cancelled")
 
         def begin_and_cancel(*arguments: object, **named: object) -> EngineProcess:
             if moment == "before its process":

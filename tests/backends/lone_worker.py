@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path.cwd()))
 
 from backends.base import Launch
-from backends.registry import runtime
+from backends.registry import adapter
 from config.load import load_settings
 from config.settings import ModelDefinition
 
@@ -16,6 +16,6 @@ model = ModelDefinition("model", **ast.literal_eval(sys.argv[2]))
 environments = load_settings().runtimes_dir
 directory = Path(sys.argv[1])
 launch = Launch(model, "model-0", 1, directory, environments, lambda _done, _stage: None, lambda _exit: None)
-engine = runtime(model.backend).start(launch)
+engine = adapter(model.backend).start(launch)
 print(engine.pid, flush=True)
 signal.pause()

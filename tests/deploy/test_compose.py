@@ -206,8 +206,10 @@ def test_the_home_of_the_images_user_is_on_the_volume():
 
 def test_the_image_holds_all_rooms_and_nothing_of_ours_besides():
     ignored = (ROOT / ".dockerignore").read_text().split()
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    rooms = {package.partition(".")[0] for package in packages}
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"][
+        "include"
+    ]
+    rooms = {package.rstrip("*") for package in packages}
 
     assert "*" in ignored
     assert rooms <= {line.removeprefix("!") for line in ignored if line.startswith("!")}

@@ -13,9 +13,9 @@ import pytest
 from api.app import create_app
 from api.auth.access import Access, access_of
 from api.schemas.chat import ChatRequest
-from api.schemas.load import LoadRequest
+from api.schemas.load import LoadRequestBody
 from api.schemas.responses import STATUSES, ResponsesRequest
-from api.services import Seats
+from api.services import ConcurrencyPermits
 from config.keys import Keys
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings
 from tests.docs.page import blocks, code, read, rows, section
@@ -23,8 +23,8 @@ from tests.docs.page import blocks, code, read, rows, section
 BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/chat/completions": ChatRequest,
-    "/v1/admin/models/stub/load": LoadRequest,
-    "/v1/admin/models/stoker-demo/load": LoadRequest,
+    "/v1/admin/models/stub/load": LoadRequestBody,
+    "/v1/admin/models/stoker-demo/load": LoadRequestBody,
 }
 QUIET = {"static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui"}
 
@@ -132,7 +132,8 @@ def test_headers_of_answers_are_told(page):
     told = set(code(section(page, "Response headers")))
     folder = ROOT / "api"
     source = "".join(
-        path.read_text() for path in (folder / "answering.py", folder / "guard.py", folder / "errors.py")
+        path.read_text()
+        for path in (folder / "streaming" / "respond.py", folder / "request_hooks.py", folder / "errors.py")
     )
     sent = set(re.findall(r'"((?:X-|x-|Retry-)[\w-]+)"', source)) | {"request-id"}
     assert {header for header in sent if not header.startswith("x-api")} <= {
@@ -146,7 +147,7 @@ def test_the_numbers_are_those_that_are_shipped(page):
     assert f"`queue.max_depth`, {queue.max_depth} " in full
     assert f"`queue.max_depth_per_tenant`, {queue.max_depth_per_tenant} " in full
     assert f"`queue.timeout_ms`, {queue.timeout_ms // 60_000} minutes" in full
-    assert f"less a sixteenth, {Seats(api.threads).count} " in full
+    assert f"less a sixteenth, {ConcurrencyPermits(api.threads).count} " in full
     assert f"after each {api.keep_alive_s:.0f} seconds" in page
     assert f"at most {api.max_body_bytes >> 20} MiB" in page
 

@@ -16,7 +16,19 @@ from config.sources import KEYS, PLAIN
 from scheduler.scripts import source
 from tests.docs.page import blocks, code, read, rows, section
 
-ROOMS = ("api", "tasks", "workers", "fleet", "scheduler", "streams", "governance", "config", "stoker")
+ROOMS = (
+    "api",
+    "tasks",
+    "workers",
+    "fleet",
+    "scheduler",
+    "streams",
+    "governance",
+    "telemetry",
+    "config",
+    "backends",
+    "stoker",
+)
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +100,9 @@ def test_the_question_to_the_stub_holds_directives(page):
     assert not rest
 
 
-def test_a_band_is_passed_over_as_often_as_it_says(page):
+def test_a_priority_is_passed_over_as_often_as_it_says(page):
     patience = dict(re.findall(r"(normal|low) = (\d+)", source(ROOT / "scheduler" / "lua" / "admit.lua")))
-    assert f"a `low` band that was passed over {patience['low']} times" in re.sub(r"\s+", " ", page)
+    assert f"a `low` priority that was passed over {patience['low']} times" in re.sub(r"\s+", " ", page)
     assert f"a `normal` one after {patience['normal']} times" in re.sub(r"\s+", " ", page)
     assert f"over {patience['normal']} (`normal`) or {patience['low']} (`low`) times" in re.sub(
         r"\s+", " ", read("api.md")

@@ -25,7 +25,19 @@ from workers.agent import EX_TEMPFAIL, LOOK_EVERY_S
 from workers.executor import DEAF_S
 from workers.replicas import ENGINE_LOGS_KEPT
 
-ROOMS = ("api", "tasks", "workers", "fleet", "scheduler", "streams", "governance", "config", "stoker")
+ROOMS = (
+    "api",
+    "tasks",
+    "workers",
+    "fleet",
+    "scheduler",
+    "streams",
+    "governance",
+    "telemetry",
+    "config",
+    "backends",
+    "stoker",
+)
 SPOKEN = re.compile(
     r"[a-z_]+(\.[a-z_]+)?|[A-Z_]+|/.*|--.*|\S+\.log|stoker .*|cpu\d|nvidia-smi|\"device\": \"cuda\"|printf %s"
 )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from fleet.load_request import Change
+from fleet.load_request import LoadOutcome
 from scheduler.errors import StokerError
 
 
-def at_once(*calls: Callable[[], Change]) -> tuple[list[Change], list[StokerError]]:
+def at_once(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcome], list[StokerError]]:
     """What they came to, and what was raised."""
     start = threading.Barrier(len(calls))
-    changes: list[Change] = []
+    changes: list[LoadOutcome] = []
     problems: list[StokerError] = []
 
-    def run(call: Callable[[], Change]) -> None:
+    def run(call: Callable[[], LoadOutcome]) -> None:
         start.wait(10)
         try:
             changes.append(call())

@@ -9,7 +9,7 @@ import redis
 
 from config.settings import ModelDefinition, Settings
 from fleet.estimate import Estimate, estimate, need_mib
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from fleet.model_row import ModelRow, fingerprint
 from fleet.states import ModelState
 from tests.support.simulated_platform import House
@@ -45,7 +45,7 @@ def test_nothing_is_known_of_a_model_that_nobody_saw(house: House) -> None:
 def test_the_files_count_once_for_each_replica(house: House) -> None:
     house.fleet.report_artifacts({"alpha": 700, "beta": 300})
     assert estimate(alpha(house)) == Estimate(700, 1, "model_artifact_size")
-    house.fleet.load("alpha", Wish(3))
+    house.fleet.load("alpha", LoadRequest(3))
     assert estimate(alpha(house)) == Estimate(2100, 3, "model_artifact_size")
     assert need_mib(alpha(house), {}) == 700
     assert estimate(house.fleet.row("beta")) == Estimate(300, 1, "model_artifact_size")
@@ -53,16 +53,16 @@ def test_the_files_count_once_for_each_replica(house: House) -> None:
 
 def test_what_was_seen_counts_more_than_the_files(house: House) -> None:
     house.fleet.report_artifacts({"alpha": 700})
-    house.bring_up(house.fleet.load("alpha", Wish(2)), memory_mib=901)
+    house.bring_up(house.fleet.load("alpha", LoadRequest(2)), memory_mib=901)
     assert estimate(alpha(house)) == Estimate(1802, 2, "observed_load_delta")
     assert need_mib(alpha(house), {}) == 901
 
 
 def test_what_was_seen_stays_known_when_the_model_is_gone(house: House) -> None:
-    house.bring_up(house.fleet.load("alpha", Wish(2)), memory_mib=900)
+    house.bring_up(house.fleet.load("alpha", LoadRequest(2)), memory_mib=900)
     unload(house)
     assert estimate(alpha(house)) == Estimate(1800, 2, "observed_load_delta")
-    house.fleet.start_over()
+    house.fleet.restart_load()
     assert estimate(alpha(house)) == Estimate(1800, 2, "observed_load_delta")
 
 
@@ -75,7 +75,7 @@ def test_half_a_mebibyte_is_a_whole_one() -> None:
 def test_a_load_that_could_not_be_measured_leaves_what_was_known(house: House) -> None:
     house.bring_up(house.fleet.load("alpha"), memory_mib=900)
     unload(house)
-    first, second = house.fleet.load("alpha", Wish(2)).assignments
+    first, second = house.fleet.load("alpha", LoadRequest(2)).assignments
     for item, memory in ((first, 800), (second, None)):
         house.starting(item.replica, item.worker)
         life = house.incarnations[item.worker]
@@ -85,7 +85,7 @@ def test_a_load_that_could_not_be_measured_leaves_what_was_known(house: House) -
 
 def test_what_was_seen_counts_only_for_the_same_options(house: House) -> None:
     house.fleet.report_artifacts({"alpha": 700})
-    house.bring_up(house.fleet.load("alpha", Wish(override={"gguf_n_ctx": 32768})), memory_mib=2000)
+    house.bring_up(house.fleet.load("alpha", LoadRequest(override={"gguf_n_ctx": 32768})), memory_mib=2000)
     row = alpha(house)
     assert estimate(row) == Estimate(2000, 1, "observed_load_delta")
     assert need_mib(row, {"gguf_n_ctx": 32768}) == 2000
@@ -117,7 +117,7 @@ def test_a_model_on_somebody_elses_machine_takes_nothing_and_needs_no_room(
     house.fleet.report_artifacts({"alpha": 700, "beta": 60})  # of what had that name before
     house.tell_memory("w1", 50)
     assert estimate(alpha(house)) == Estimate(None, 1, "unavailable")
-    load = house.fleet.load("alpha", Wish(2))
+    load = house.fleet.load("alpha", LoadRequest(2))
     assert [worker.promised_mib for worker in house.fleet.workers()] == [0]
     for item in load.assignments:
         house.starting(item.replica, item.worker)

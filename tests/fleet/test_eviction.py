@@ -8,14 +8,14 @@ import pytest
 
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, StateConflict
 from fleet.fleet import SETTLING_S
-from fleet.load_request import Change, Wish
+from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
 from fleet.worker_row import WorkerRow
 from scheduler.errors import UnknownModel
 from tests.fleet.races import at_once
 from tests.support.simulated_platform import House
 
-EVICT = Wish(evict="beta")
+EVICT = LoadRequest(evict="beta")
 TAKES = 60
 
 
@@ -30,7 +30,7 @@ def full(house: House) -> House:
     return house
 
 
-def operation(house: House, change: Change) -> Operation:
+def operation(house: House, change: LoadOutcome) -> Operation:
     assert change.operation
     found = house.fleet.operation(change.operation.id)
     assert found
@@ -45,7 +45,7 @@ def begin_and_die(house: House, replicas: int = 1) -> str:
     return "load_left"
 
 
-def beta_goes(house: House, change: Change) -> None:
+def beta_goes(house: House, change: LoadOutcome) -> None:
     house.bring_down(change)
     house.tell_memory("w1", 100)
 
@@ -62,16 +62,16 @@ def test_a_load_unloads_the_other_model_first_and_then_goes_on(full: House) -> N
     assert (full.model("alpha"), full.model("beta")) == ("loading", "unloading")
     waiting = operation(full, change)
     assert (waiting.status, waiting.stage, waiting.evicts) == ("pending", "unloading beta", "beta")
-    assert full.rescue.go_on() == [], "beta is still there"
+    assert full.rescue.resume_pending() == [], "beta is still there"
 
     beta_goes(full, first)
-    (going,) = full.rescue.go_on()
+    (going,) = full.rescue.resume_pending()
     assert going.operation
     assert going.operation.id == waiting.id
     assert operation(full, change).stage == "waiting for a worker"
     full.bring_up(going)
     assert (full.model("alpha"), full.model("beta")) == ("loaded", "unloaded")
-    assert (operation(full, change).status, full.rescue.go_on()) == ("completed", [])
+    assert (operation(full, change).status, full.rescue.resume_pending()) == ("completed", [])
 
 
 def test_what_runs_on_the_evicted_model_may_finish_and_who_waits_is_told(full: House) -> None:
@@ -85,10 +85,10 @@ def test_what_runs_on_the_evicted_model_may_finish_and_who_waits_is_told(full: H
 
 def test_what_a_load_asks_for_waits_with_it(full: House) -> None:
     full.fleet.report_artifacts({"alpha": 30})
-    change = full.fleet.begin("alpha", Wish(2, {"gguf_n_ctx": 2048}, "beta"))
+    change = full.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048}, "beta"))
     assert change.first
     beta_goes(full, change.first)
-    (going,) = full.rescue.go_on()
+    (going,) = full.rescue.resume_pending()
     for item in going.assignments:
         start = full.fleet.replica_starting(item.replica, "w1", full.incarnations["w1"])
         assert start
@@ -126,18 +126,18 @@ def test_an_evicted_model_that_unloads_already_is_waited_for(full: House) -> Non
     assert change.first
     assert (change.first.begun, change.first.operation, change.assignments) == (False, unload.operation, ())
     beta_goes(full, unload)
-    assert len(full.rescue.go_on()) == 1
+    assert len(full.rescue.resume_pending()) == 1
 
 
 def test_what_is_left_of_a_failed_model_is_waited_for(house: House) -> None:
-    first, second = house.fleet.load("beta", Wish(2)).assignments
+    first, second = house.fleet.load("beta", LoadRequest(2)).assignments
     for item in (first, second):
         house.starting(item.replica, item.worker)
     house.crash(first.replica, first.worker, code="load_failed")
     change = house.fleet.load("alpha", EVICT)
     assert (change.assignments, house.model("beta")) == ((), "unloading")
     house.stopped(second.replica, second.worker)
-    assert len(house.rescue.go_on()) == 1
+    assert len(house.rescue.resume_pending()) == 1
 
 
 def test_an_evicted_model_that_is_being_loaded_is_a_conflict(house: House) -> None:
@@ -150,7 +150,7 @@ def test_an_evicted_model_that_is_being_loaded_is_a_conflict(house: House) -> No
 
 def test_an_evicted_model_that_is_not_configured_is_unknown(house: House) -> None:
     with pytest.raises(UnknownModel) as refusal:
-        house.fleet.load("alpha", Wish(evict="gamma"))
+        house.fleet.load("alpha", LoadRequest(evict="gamma"))
     assert refusal.value.param == "evictModel"
     assert house.model() == "unloaded"
 
@@ -165,7 +165,7 @@ def test_a_model_does_not_evict_itself(full: House) -> None:
 def test_two_models_do_not_evict_each_other(full: House) -> None:
     full.fleet.load("alpha", EVICT)
     with pytest.raises(StateConflict) as refusal:
-        full.fleet.load("beta", Wish(evict="alpha"))
+        full.fleet.load("beta", LoadRequest(evict="alpha"))
     assert refusal.value.code == "model_unloading"
 
 
@@ -200,10 +200,10 @@ def test_a_load_waits_until_the_driver_shows_what_came_back(full: House) -> None
     assert change.first
     full.bring_down(change.first)  # and its memory does not show yet
     full.pass_time(SETTLING_S - 1)
-    assert full.rescue.go_on() == []
+    assert full.rescue.resume_pending() == []
     assert full.model("alpha") == "loading"
     full.tell_memory("w1", 100)
-    assert len(full.rescue.go_on()) == 1
+    assert len(full.rescue.resume_pending()) == 1
 
 
 def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: House) -> None:
@@ -212,10 +212,10 @@ def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: 
     full.pass_time(100)  # beta took its time
     full.bring_down(change.first)
     full.tell_memory("w1", 59)
-    assert full.rescue.go_on() == []
+    assert full.rescue.resume_pending() == []
     assert full.model("alpha") == "loading", "a driver may need a moment"
     full.pass_time(SETTLING_S + 1)
-    full.rescue.go_on()
+    full.rescue.resume_pending()
     row = full.fleet.row("alpha")
     numbers = "alpha needs about 60 MiB, and w1 has 59 of 100 MiB free"
     assert (row.state, row.code) == ("failed", "insufficient_memory")
@@ -223,7 +223,7 @@ def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: 
     ended = operation(full, change)
     assert (ended.status, ended.code, ended.error) == ("failed", "insufficient_memory", row.last_error)
     assert ended.finished_at
-    full.rescue.go_on()
+    full.rescue.resume_pending()
     assert full.rescue.missing() == [], "nobody tries again by himself"
 
 
@@ -231,7 +231,7 @@ def test_a_load_whose_workers_all_left_is_given_up(full: House) -> None:
     change = full.fleet.load("alpha", EVICT)
     full.ledger.deregister("w1", full.incarnations["w1"], "shut down")
     full.pass_time(SETTLING_S + 1)
-    full.rescue.go_on()
+    full.rescue.resume_pending()
     assert (full.fleet.row("alpha").code, operation(full, change).code) == ("no_worker", "no_worker")
 
 
@@ -242,7 +242,7 @@ def test_who_waits_for_a_load_that_is_given_up_is_told(full: House) -> None:
     full.bring_down(change.first)
     full.tell_memory("w1", 0)
     full.pass_time(SETTLING_S + 1)
-    full.rescue.go_on()
+    full.rescue.resume_pending()
     assert full.end(waiting).code == "model_failed"
 
 
@@ -262,11 +262,11 @@ def lost_with_a_line(full: House) -> str:
 
 def test_when_its_process_dies_before_the_unload_somebody_else_begins_that(full: House) -> None:
     id = begin_and_die(full)
-    (change,) = full.rescue.go_on()
+    (change,) = full.rescue.resume_pending()
     assert (change.kind, change.begun, full.model("beta")) == ("unload", True, "unloading")
-    assert full.rescue.go_on() == []
+    assert full.rescue.resume_pending() == []
     beta_goes(full, change)
-    (going,) = full.rescue.go_on()
+    (going,) = full.rescue.resume_pending()
     assert going.operation
     assert (going.kind, going.operation.id) == ("load", id)
 
@@ -276,7 +276,7 @@ def test_an_evicted_model_that_is_lost_before_its_unload_does_not_come_back(full
     full.register("w1")
     full.tell_memory("w1", 100)
     assert full.rescue.missing() == ["beta"]
-    assert [change.kind for change in full.rescue.go_on()] == ["load"]
+    assert [change.kind for change in full.rescue.resume_pending()] == ["load"]
     assert full.rescue.missing() == []
 
 
@@ -290,7 +290,7 @@ def test_a_load_that_waits_can_be_taken_back(full: House) -> None:
     ended = operation(full, change)
     assert (ended.status, ended.code) == ("failed", "load_cancelled")
     beta_goes(full, change.first)
-    assert full.rescue.go_on() == []
+    assert full.rescue.resume_pending() == []
     assert full.rescue.missing() == []
     assert full.model("beta") == "unloaded", "its unload had begun"
     assert full.fleet.load("beta").begun, "nothing is kept any more"
@@ -302,7 +302,7 @@ def test_what_was_given_back_is_kept_for_the_load_that_waits(full: House) -> Non
     beta_goes(full, change.first)
     with pytest.raises(InsufficientMemory, match="of them promised"):
         full.fleet.load("beta")
-    assert [again.kind for again in full.rescue.go_on()] == ["load"]
+    assert [again.kind for again in full.rescue.resume_pending()] == ["load"]
 
 
 def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: House) -> None:
@@ -311,11 +311,11 @@ def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: Hous
     beta_goes(full, change.first)
     full.client.hset(f"{full.prefix}model:alpha", "keeps", "")  # as if nobody knew what it takes
     full.fleet.load("beta")
-    assert full.rescue.go_on() == [], "it is on its way, and that is waited for"
+    assert full.rescue.resume_pending() == [], "it is on its way, and that is waited for"
     for replica in full.client.smembers(f"{full.prefix}replicas:beta"):
         full.starting(replica.decode())
         full.up(replica.decode())
-    assert [again.kind for again in full.rescue.go_on()] == ["unload"]
+    assert [again.kind for again in full.rescue.resume_pending()] == ["unload"]
 
 
 def test_an_unload_that_never_ends_ends_the_load_at_its_deadline(full: House) -> None:
@@ -339,11 +339,11 @@ def test_two_that_go_on_at_once_assign_once(full: House) -> None:
     assert change.first
     beta_goes(full, change.first)
 
-    def go_on() -> Change:
-        changes = House(full.client, full.settings).rescue.go_on()
-        return changes[0] if changes else Change("load", None)
+    def resume_pending() -> LoadOutcome:
+        changes = House(full.client, full.settings).rescue.resume_pending()
+        return changes[0] if changes else LoadOutcome("load", None)
 
-    changes, problems = at_once(go_on, go_on, go_on)
+    changes, problems = at_once(resume_pending, resume_pending, resume_pending)
     assert problems == []
     assert sorted(len(one.assignments) for one in changes) == [0, 0, 1]
     assert len(full.fleet.row("alpha").workers) == 1
@@ -363,11 +363,11 @@ def test_who_looked_before_the_others_went_on_changes_nothing(
     def meanwhile(_asker: str) -> list[WorkerRow]:
         seen = look()
         full.tell_memory("w1", 100)
-        assert len(other.rescue.go_on()) == 1
+        assert len(other.rescue.resume_pending()) == 1
         return seen
 
     monkeypatch.setattr(full.fleet, "workers", meanwhile)
-    assert full.rescue.go_on() == []
+    assert full.rescue.resume_pending() == []
     assert (full.model("alpha"), len(full.fleet.row("alpha").workers)) == ("loading", 1)
 
 
@@ -375,7 +375,7 @@ def test_a_load_that_waits_survives_every_worker_but_not_a_new_start_of_the_plat
     change = full.fleet.load("alpha", EVICT)
     full.register("w1")
     assert full.model("alpha") == "loading"
-    full.fleet.start_over()
+    full.fleet.restart_load()
     assert (full.model("alpha"), operation(full, change).code) == ("unloaded", "load_interrupted")
     assert full.client.exists(f"{full.prefix}evicting") == 0
 
@@ -383,7 +383,7 @@ def test_a_load_that_waits_survives_every_worker_but_not_a_new_start_of_the_plat
 def test_a_worker_that_knows_neither_model_leaves_the_load_to_others(full: House) -> None:
     begin_and_die(full)
     for known in ({}, {"alpha": full.settings.models["alpha"]}):
-        assert House(full.client, replace(full.settings, models=known)).rescue.go_on() == []
+        assert House(full.client, replace(full.settings, models=known)).rescue.resume_pending() == []
     assert full.model("alpha") == "loading"
 
 
@@ -391,10 +391,12 @@ def test_who_goes_on_with_a_load_that_ended_changes_nothing_in_the_next(full: Ho
     change = full.fleet.load("alpha", EVICT)
     run = full.fleet.scripts.run
     for _ in range(2):
-        assert run("go_on", "alpha", "load_before", 5_000_000, "", "alpha#before.0", "w1") == [b"over"]
-        assert run("give_up", "alpha", "load_before", "insufficient_memory", "no room") == b"over"
+        assert run("resume_pending", "alpha", "load_before", 5_000_000, "", "alpha#before.0", "w1") == [
+            b"over"
+        ]
+        assert run("abort_load", "alpha", "load_before", "insufficient_memory", "no room") == b"over"
     waiting = operation(full, change)
     assert (full.model("alpha"), waiting.status, waiting.stage) == ("loading", "pending", "unloading beta")
-    assert run("give_up", "alpha", waiting.id, "insufficient_memory", "no room") == b"ok"
+    assert run("abort_load", "alpha", waiting.id, "insufficient_memory", "no room") == b"ok"
     assert full.model("alpha") == "failed"
-    assert run("give_up", "alpha", waiting.id, "insufficient_memory", "no room") == b"over"
+    assert run("abort_load", "alpha", waiting.id, "insufficient_memory", "no room") == b"over"

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.load_request import Change, Wish
+from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
 from tests.fleet.races import at_once
 from tests.support.simulated_platform import House
 
 
-def operation(house: House, change: Change) -> Operation:
+def operation(house: House, change: LoadOutcome) -> Operation:
     assert change.operation
     found = house.fleet.operation(change.operation.id)
     assert found
     return found
 
 
-def load_takes(house: House, seconds: float) -> Change:
+def load_takes(house: House, seconds: float) -> LoadOutcome:
     change = house.fleet.load("alpha")
     house.pass_time(seconds)
     house.bring_up(change)
     return change
 
 
-def unload_takes(house: House, seconds: float) -> Change:
+def unload_takes(house: House, seconds: float) -> LoadOutcome:
     change = house.fleet.unload("alpha")
     house.pass_time(seconds)
     house.bring_down(change)
@@ -96,12 +96,12 @@ def test_the_wait_for_another_model_is_no_part_of_a_load(house: House) -> None:
     load_takes(house, 30)
     unload_takes(house, 1)
     house.load("beta")
-    change = house.fleet.load("alpha", Wish(evict="beta"))
+    change = house.fleet.load("alpha", LoadRequest(evict="beta"))
     assert change.first
     house.pass_time(200)
     assert operation(house, change).eta_s == about(30)
     house.bring_down(change.first)
-    (going,) = house.rescue.go_on()
+    (going,) = house.rescue.resume_pending()
     house.pass_time(10)
     assert operation(house, change).eta_s == about(20)
     house.pass_time(20)
@@ -141,7 +141,7 @@ def test_the_progress_of_a_load_does_not_show_in_the_unload_that_follows(house: 
 
 
 def test_a_load_says_what_it_took_and_an_unload_what_it_gives_back(house: House) -> None:
-    load = house.fleet.load("alpha", Wish(2))
+    load = house.fleet.load("alpha", LoadRequest(2))
     assert operation(house, load).memory_mib is None
     house.bring_up(load, memory_mib=350)
     assert operation(house, load).memory_mib == 700
@@ -152,7 +152,7 @@ def test_a_load_says_what_it_took_and_an_unload_what_it_gives_back(house: House)
 
 
 def test_what_could_not_be_measured_is_not_made_up(house: House) -> None:
-    house.bring_up(house.fleet.load("alpha", Wish(2)))
+    house.bring_up(house.fleet.load("alpha", LoadRequest(2)))
     unload = house.fleet.unload("alpha")
     assert operation(house, unload).memory_mib is None
 

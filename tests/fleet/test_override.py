@@ -11,7 +11,7 @@ import redis
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, Settings
 from fleet.errors import InvalidLoadRequest
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from fleet.model_row import overridden
 from fleet.override import check_override
 from tests.support.simulated_platform import House
@@ -124,7 +124,7 @@ def test_values_that_are_wrong_for_the_backend_are_refused_by_name_and_nothing_b
     backends: House, backend: str, override: dict[str, Any], param: str
 ) -> None:
     with pytest.raises(InvalidLoadRequest) as refusal:
-        backends.fleet.load(backend, Wish(override=override))
+        backends.fleet.load(backend, LoadRequest(override=override))
     assert (refusal.value.code, refusal.value.param) == ("invalid_load_request", param)
     assert refusal.value.message.startswith(f"{param} ")
     assert backends.model(backend) == "unloaded"
@@ -132,7 +132,7 @@ def test_values_that_are_wrong_for_the_backend_are_refused_by_name_and_nothing_b
 
 @pytest.mark.parametrize(("backend", "override"), ALLOWED, ids=named)
 def test_a_load_takes_what_the_backend_knows(backends: House, backend: str, override: dict[str, Any]) -> None:
-    assert backends.fleet.load(backend, Wish(override=override)).begun
+    assert backends.fleet.load(backend, LoadRequest(override=override)).begun
     assert backends.fleet.row(backend).active_override == override
 
 
@@ -154,7 +154,7 @@ def test_a_field_of_another_backend_is_named_with_its_owner() -> None:
 
 def test_an_override_counts_by_key_and_null_is_a_value(backends: House) -> None:
     override = {"gguf_type_k": None, "gguf_n_ctx": 8192}
-    item = backends.fleet.load("llama_cpp", Wish(override=override)).assignments[0]
+    item = backends.fleet.load("llama_cpp", LoadRequest(override=override)).assignments[0]
     life = backends.incarnations[item.worker]
     start = backends.fleet.replica_starting(item.replica, item.worker, life)
     assert start
@@ -172,35 +172,37 @@ def test_one_way_to_say_the_bits_replaces_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "load_request",
     [
-        Wish(override={"gguf_n_ctx": 8192}),
-        Wish(override={"gguf_type_k": None}),
-        Wish(override={"gguf_n_ctx": 2048}),
-        Wish(2),
-        Wish(1),
+        LoadRequest(override={"gguf_n_ctx": 8192}),
+        LoadRequest(override={"gguf_type_k": None}),
+        LoadRequest(override={"gguf_n_ctx": 2048}),
+        LoadRequest(2),
+        LoadRequest(1),
     ],
     ids=["another value", "null", "the same", "replicas", "the same replicas"],
 )
-def test_a_loaded_model_is_unloaded_before_anything_of_it_changes(backends: House, wish: Wish) -> None:
-    backends.bring_up(backends.fleet.load("llama_cpp", Wish(override={"gguf_n_ctx": 2048})))
+def test_a_loaded_model_is_unloaded_before_anything_of_it_changes(
+    backends: House, load_request: LoadRequest
+) -> None:
+    backends.bring_up(backends.fleet.load("llama_cpp", LoadRequest(override={"gguf_n_ctx": 2048})))
     with pytest.raises(InvalidLoadRequest) as refusal:
-        backends.fleet.load("llama_cpp", wish)
-    assert refusal.value.param == next(iter(wish.override), "replicas")
+        backends.fleet.load("llama_cpp", load_request)
+    assert refusal.value.param == next(iter(load_request.override), "replicas")
     row = backends.fleet.row("llama_cpp")
     assert (row.state, row.active_override, row.replicas) == ("loaded", {"gguf_n_ctx": 2048}, 1)
 
 
 def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: House) -> None:
-    wish = Wish(2, {"gguf_n_ctx": 2048})
-    first = backends.fleet.load("llama_cpp", wish)
-    for same in (wish, Wish(), Wish(override={"gguf_n_ctx": 2048})):
+    load_request = LoadRequest(2, {"gguf_n_ctx": 2048})
+    first = backends.fleet.load("llama_cpp", load_request)
+    for same in (load_request, LoadRequest(), LoadRequest(override={"gguf_n_ctx": 2048})):
         again = backends.fleet.load("llama_cpp", same)
         assert (again.begun, again.assignments) == (False, ())
         assert again.operation
         assert first.operation
         assert again.operation.id == first.operation.id
-    for other in (Wish(2), Wish(3, {"gguf_n_ctx": 2048}), Wish(2, {"gguf_n_ctx": 4096})):
+    for other in (LoadRequest(2), LoadRequest(3, {"gguf_n_ctx": 2048}), LoadRequest(2, {"gguf_n_ctx": 4096})):
         with pytest.raises(InvalidLoadRequest):
             backends.fleet.load("llama_cpp", other)
 
@@ -208,7 +210,7 @@ def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: House)
 def test_an_override_is_in_force_until_the_model_is_gone(backends: House) -> None:
     override = {"gguf_n_ctx": 2048}
     seen = []
-    load = backends.fleet.load("llama_cpp", Wish(override=override))
+    load = backends.fleet.load("llama_cpp", LoadRequest(override=override))
     seen.append(backends.fleet.row("llama_cpp"))
     backends.bring_up(load)
     seen.append(backends.fleet.row("llama_cpp"))
@@ -227,7 +229,7 @@ def test_an_override_is_in_force_until_the_model_is_gone(backends: House) -> Non
 
 
 def test_a_load_that_failed_leaves_no_override_in_force(backends: House) -> None:
-    item = backends.fleet.load("llama_cpp", Wish(override={"gguf_n_ctx": 2048})).assignments[0]
+    item = backends.fleet.load("llama_cpp", LoadRequest(override={"gguf_n_ctx": 2048})).assignments[0]
     backends.starting(item.replica)
     backends.crash(item.replica, code="load_failed")
     row = backends.fleet.row("llama_cpp")
@@ -235,22 +237,22 @@ def test_a_load_that_failed_leaves_no_override_in_force(backends: House) -> None
 
 
 def test_replicas_of_one_load_do_not_change_the_configured_number(backends: House) -> None:
-    change = backends.fleet.load("llama_cpp", Wish(3))
+    change = backends.fleet.load("llama_cpp", LoadRequest(3))
     row = backends.fleet.row("llama_cpp")
     assert (row.replicas, row.definition.replicas, len(change.assignments)) == (3, 1, 3)
 
 
 def test_a_model_that_was_lost_comes_back_as_the_operator_loaded_it(backends: House) -> None:
-    wish = Wish(2, {"gguf_n_ctx": 2048})
-    backends.bring_up(backends.fleet.load("llama_cpp", wish))
+    request = LoadRequest(2, {"gguf_n_ctx": 2048})
+    backends.bring_up(backends.fleet.load("llama_cpp", request))
     backends.register()
     assert backends.rescue.missing() == ["llama_cpp"]
-    assert len(backends.rescue.bring("llama_cpp").assignments) == 2
+    assert len(backends.rescue.reload("llama_cpp").assignments) == 2
     assert backends.fleet.row("llama_cpp").active_override == {"gguf_n_ctx": 2048}
 
 
 def test_an_override_does_not_survive_a_new_start_of_the_platform(backends: House) -> None:
-    backends.bring_up(backends.fleet.load("llama_cpp", Wish(2, {"gguf_n_ctx": 2048})))
-    backends.fleet.start_over()
+    backends.bring_up(backends.fleet.load("llama_cpp", LoadRequest(2, {"gguf_n_ctx": 2048})))
+    backends.fleet.restart_load()
     row = backends.fleet.row("llama_cpp")
     assert (row.override, row.replicas, row.wanted) == ({}, 1, None)

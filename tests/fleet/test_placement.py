@@ -11,7 +11,7 @@ import redis
 
 from config.settings import ModelDefinition, Settings
 from fleet.errors import InsufficientMemory, NoWorker
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
 from fleet.placement import place
 from fleet.worker_row import WorkerRow
@@ -220,8 +220,8 @@ def test_a_device_that_cannot_be_read_is_promised_to_everybody(house: House) -> 
     house.fleet.report_artifacts({"alpha": 60, "beta": 60})
     for worker in ("w1", "w2"):
         house.tell_memory(worker, 0, 0, id="gpu:0")
-    house.fleet.load("alpha", Wish(4))
-    house.fleet.load("beta", Wish(4))
+    house.fleet.load("alpha", LoadRequest(4))
+    house.fleet.load("beta", LoadRequest(4))
     assert [worker.promised_mib for worker in house.fleet.workers()] == [0, 0]
 
 
@@ -232,7 +232,7 @@ def stale(house: House, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[],
 
     def workers(_asker: str) -> list[WorkerRow]:
         seen = look()
-        looks.append("look")
+        looks.append("read_models")
         if len(looks) == 1:
             meanwhile()
         return seen
@@ -278,8 +278,8 @@ def test_a_load_that_always_comes_too_late_is_to_be_tried_again(
 def test_of_two_loads_at_once_one_gets_the_last_room(tight: House, replicas: int) -> None:
     tight.tell_memory("w2", 100 * (replicas - 1))
     begun, refused = at_once(
-        lambda: House(tight.client, tight.settings).fleet.load("alpha", Wish(replicas)),
-        lambda: House(tight.client, tight.settings).fleet.load("beta", Wish(replicas)),
+        lambda: House(tight.client, tight.settings).fleet.load("alpha", LoadRequest(replicas)),
+        lambda: House(tight.client, tight.settings).fleet.load("beta", LoadRequest(replicas)),
     )
     assert (len(begun), [type(problem) for problem in refused]) == (1, [InsufficientMemory])
     assert sorted([tight.model("alpha"), tight.model("beta")]) == ["loading", "unloaded"]

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from config.settings import Settings
-from fleet.load_request import Assignment, Wish
+from fleet.load_request import Assignment, LoadRequest
 from fleet.worker_row import WorkerRow
 from tests.support.simulated_platform import House
 
@@ -27,7 +27,7 @@ def starting(house: House) -> Assignment:
 
 
 def up_before_the_other(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", Wish(2)).assignments
+    first, second = house.fleet.load("alpha", LoadRequest(2)).assignments
     house.starting(first.replica, first.worker)
     house.up(first.replica, first.worker)
     house.starting(second.replica, second.worker)
@@ -35,7 +35,7 @@ def up_before_the_other(house: House) -> Assignment:
 
 
 def assigned_beside_the_other(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", Wish(2)).assignments
+    first, second = house.fleet.load("alpha", LoadRequest(2)).assignments
     house.starting(second.replica, second.worker)
     house.up(second.replica, second.worker)
     return first
@@ -65,7 +65,7 @@ def unloading(house: House) -> Assignment:
 
 
 def stopping_beside_a_failure(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", Wish(2)).assignments
+    first, second = house.fleet.load("alpha", LoadRequest(2)).assignments
     house.starting(first.replica, first.worker)
     house.starting(second.replica, second.worker)
     house.crash(second.replica, second.worker, code="load_failed")
@@ -127,7 +127,7 @@ def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_aga
     gone = up_before_the_other(house).worker
     house.register(gone)
     other = {"w1": "w2", "w2": "w1"}[gone]
-    pulse = house.ledger.beat(other, house.incarnations[other])
+    pulse = house.ledger.heartbeat(other, house.incarnations[other])
     (replica,) = pulse.replicas
     assert pulse.replicas[replica] == "stopping"
     house.stopped(replica, other)
@@ -140,7 +140,7 @@ def test_a_restarted_worker_does_not_take_up_what_it_was_assigned_in_its_former_
     item = assigned(house)
     house.register(item.worker)
     assert house.starting(item.replica, item.worker) is None
-    assert house.ledger.beat(item.worker, house.incarnations[item.worker]).replicas == {}
+    assert house.ledger.heartbeat(item.worker, house.incarnations[item.worker]).replicas == {}
 
 
 def test_a_former_life_can_report_nothing_about_the_replicas_of_the_next(house: House) -> None:
@@ -234,7 +234,7 @@ def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: Ho
     (replica,) = enabled.load("alpha")
     enabled.crash(replica)
     enabled.fleet.unload("alpha")
-    enabled.fleet.start_over()
+    enabled.fleet.restart_load()
     assert enabled.rescue.missing() == ["alpha"]
     assert enabled.fleet.workers() == []
     for row in enabled.fleet.rows():
@@ -244,7 +244,7 @@ def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: Ho
 def test_who_waits_through_a_new_start_is_served_when_the_model_is_back(enabled: House) -> None:
     enabled.load(slots=1)
     ids = [enabled.admit() for _ in range(3)]
-    enabled.fleet.start_over()
+    enabled.fleet.restart_load()
     assert enabled.waiting() == ids
     enabled.register("w2")
     enabled.load(slots=1)
@@ -263,7 +263,7 @@ def test_a_takeover_gives_way_to_an_operator_who_unloads_meanwhile(
         return workers(asker)
 
     monkeypatch.setattr(enabled.fleet, "workers", unloaded_meanwhile)
-    assert enabled.rescue.bring("alpha").operation is None
+    assert enabled.rescue.reload("alpha").operation is None
     assert enabled.model() == "unloaded"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fleet.errors import StateConflict
 from fleet.fleet import SETTLING_S
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from fleet.state_changes import FIRST, Changes
 from tests.support.simulated_platform import House
 
@@ -97,7 +97,7 @@ def is_unloaded_after_a_failure(house: House) -> list[Told]:
 
 
 def what_is_left_of_a_failure_is_unloaded(house: House) -> list[Told]:
-    failing, left = house.fleet.load("alpha", Wish(2)).assignments
+    failing, left = house.fleet.load("alpha", LoadRequest(2)).assignments
     house.crash(failing.replica, failing.worker, code="load_failed")
     house.fleet.unload("alpha")
     house.stopped(left.replica, left.worker)
@@ -111,29 +111,29 @@ def what_is_left_of_a_failure_is_unloaded(house: House) -> list[Told]:
 
 def waits_for_another_and_goes_on(house: House) -> list[Told]:
     house.load("beta")
-    change = house.fleet.load("alpha", Wish(evict="beta"))
+    change = house.fleet.load("alpha", LoadRequest(evict="beta"))
     assert change.first
     house.bring_down(change.first)
-    house.bring_up(house.rescue.go_on()[0])
+    house.bring_up(house.rescue.resume_pending()[0])
     return UP
 
 
 def waits_for_another_and_finds_no_room(house: House) -> list[Told]:
     house.load("beta")
-    change = house.fleet.load("alpha", Wish(evict="beta"))
+    change = house.fleet.load("alpha", LoadRequest(evict="beta"))
     assert change.first
     house.bring_down(change.first)
     house.fleet.report_artifacts({"alpha": 60})
     for worker in ("w1", "w2"):
         house.tell_memory(worker, 10)
     house.pass_time(SETTLING_S + 1)
-    house.rescue.go_on()
+    house.rescue.resume_pending()
     return [UP[0], ("loading", "failed", "insufficient_memory")]
 
 
 def waits_for_another_in_vain(house: House) -> list[Told]:
     house.load("beta")
-    house.fleet.load("alpha", Wish(evict="beta"))
+    house.fleet.load("alpha", LoadRequest(evict="beta"))
     house.live(2 * (house.settings.limits.unload_timeout_s + SETTLING_S) + 2, "w1", "w2", every=1.9)
     return [UP[0], ("loading", "failed", "load_timeout")]
 
@@ -141,19 +141,19 @@ def waits_for_another_in_vain(house: House) -> list[Told]:
 def loses_one_of_two_and_gets_another(house: House) -> list[Told]:
     house.load(replicas=2)
     house.register("w2")
-    house.bring_up(house.rescue.mend()[0])
+    house.bring_up(house.rescue.replace_lost()[0])
     return UP
 
 
 def the_platform_starts_anew(house: House) -> list[Told]:
     house.load()
-    house.fleet.start_over()
+    house.fleet.restart_load()
     return [*UP, ("loaded", "unloaded", None)]
 
 
 def the_platform_starts_anew_after_a_failure(house: House) -> list[Told]:
     house.crash(house.load()[0])
-    house.fleet.start_over()
+    house.fleet.restart_load()
     return [*UP, ("loaded", "failed", "engine_crashed"), ("failed", "unloaded", None)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from fleet.errors import InvalidLoadRequest, StateConflict
-from fleet.load_request import Change, Wish
+from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.states import ModelState, OperationStatus, ReplicaState
 from scheduler.errors import UnknownModel
 from tests.support.simulated_platform import House
@@ -45,25 +45,25 @@ def failed(house: House) -> None:
 
 def failed_and_leaving(house: House) -> None:
     """One of two did not come up; the other has not stopped yet."""
-    change = house.fleet.load("alpha", Wish(2))
+    change = house.fleet.load("alpha", LoadRequest(2))
     for item in change.assignments:
         house.starting(item.replica, item.worker)
     house.crash(change.assignments[0].replica, change.assignments[0].worker, code="load_failed")
 
 
-def begins(house: House, change: Change, kind: str) -> None:
+def begins(house: House, change: LoadOutcome, kind: str) -> None:
     assert change.operation
     assert change.operation.kind == kind
     assert change.operation.id == house.fleet.row("alpha").operation_id
     assert change.assignments
 
 
-def does_nothing(house: House, change: Change, _kind: str) -> None:
+def does_nothing(house: House, change: LoadOutcome, _kind: str) -> None:
     assert change.assignments == ()
     assert change.operation is None or change.operation.id == house.fleet.row("alpha").operation_id
 
 
-Check = Callable[[House, Change, str], None]
+Check = Callable[[House, LoadOutcome, str], None]
 
 LOADS = [
     (unloaded, begins, "loading"),
@@ -107,7 +107,7 @@ def test_an_unload_in_every_state(
     assert house.model() == after
 
 
-def attempt(house: House, change: Callable[[str], Change], outcome: Check | str, kind: str) -> None:
+def attempt(house: House, change: Callable[[str], LoadOutcome], outcome: Check | str, kind: str) -> None:
     if isinstance(outcome, str):
         with pytest.raises(StateConflict) as refusal:
             change("alpha")
@@ -134,7 +134,7 @@ def test_a_model_that_is_not_configured_is_unknown(house: House) -> None:
 @pytest.mark.parametrize("count", [0, -1, 5])
 def test_the_number_of_replicas_is_bounded(house: House, count: int) -> None:
     with pytest.raises(InvalidLoadRequest) as refusal:
-        house.fleet.load("alpha", Wish(count))
+        house.fleet.load("alpha", LoadRequest(count))
     assert refusal.value.param == "replicas"
     assert house.model() == "unloaded"
 
@@ -143,7 +143,7 @@ def test_the_number_of_replicas_is_bounded(house: House, count: int) -> None:
 
 
 def test_a_model_is_loaded_when_the_last_of_its_replicas_is_up(house: House) -> None:
-    change = house.fleet.load("alpha", Wish(2))
+    change = house.fleet.load("alpha", LoadRequest(2))
     first, second = change.assignments
     for item in (first, second):
         assert house.starting(item.replica, item.worker) == "alpha"
@@ -159,7 +159,7 @@ def test_a_model_is_loaded_when_the_last_of_its_replicas_is_up(house: House) -> 
 
 @pytest.mark.parametrize("other", ["assigned", "starting", "up"])
 def test_one_replica_fails_and_the_others_are_told_to_stop(house: House, other: str) -> None:
-    change = house.fleet.load("alpha", Wish(2))
+    change = house.fleet.load("alpha", LoadRequest(2))
     failing, left = change.assignments
     house.starting(failing.replica, failing.worker)
     if other != "assigned":
@@ -169,13 +169,13 @@ def test_one_replica_fails_and_the_others_are_told_to_stop(house: House, other: 
     house.crash(failing.replica, failing.worker, code="load_failed")
     row = house.fleet.row("alpha")
     assert (row.state, row.code, row.last_error) == ("failed", "load_failed", "killed by SIGSEGV")
-    pulse = house.ledger.beat(left.worker, house.incarnations[left.worker])
+    pulse = house.ledger.heartbeat(left.worker, house.incarnations[left.worker])
     assert pulse.replicas == {left.replica: "stopping"}
     assert house.starting(left.replica, left.worker) is None
     assert not house.up(left.replica, left.worker)
     assert not house.fleet.replica_progress(left.replica, 0.9, "reading")
     house.stopped(left.replica, left.worker)
-    assert house.ledger.beat(left.worker, house.incarnations[left.worker]).replicas == {}
+    assert house.ledger.heartbeat(left.worker, house.incarnations[left.worker]).replicas == {}
     assert house.model() == "failed"
     assert house.load(replicas=2)
 
@@ -299,7 +299,7 @@ def test_another_worker_cannot_take_up_a_replica(house: House) -> None:
 
 
 def test_an_operation_shows_the_mean_of_its_replicas(house: House) -> None:
-    change = house.fleet.load("alpha", Wish(2))
+    change = house.fleet.load("alpha", LoadRequest(2))
     assert change.operation
     id = change.operation.id
     assert (change.operation.status, change.operation.progress) == ("pending", 0.0)

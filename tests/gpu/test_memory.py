@@ -13,7 +13,7 @@ from config.settings import ModelDefinition
 from tests.backends.conftest import Start, ask
 from tests.gpu.cards import Card, Cards
 from tests.gpu.conftest import FIGURES, version_of
-from workers.device_memory import Gauge
+from workers.device_memory import DeviceMemoryReader
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 
@@ -54,11 +54,11 @@ def test_the_driver_lists_an_engine_on_its_gpu_alone(
     if not held:
         pytest.skip("the driver shows this container no processes: run it with the machine's process numbers")
     assert list(held) == [card.uuid]
-    assert Gauge().held_by(launched.engine.pid) == pytest.approx(held[card.uuid], abs=NEAR_MIB)
+    assert DeviceMemoryReader().held_by(launched.engine.pid) == pytest.approx(held[card.uuid], abs=NEAR_MIB)
 
 
 def test_a_worker_measures_what_its_gpu_has(cards: Cards, card: Card) -> None:
-    read = Gauge().read()
+    read = DeviceMemoryReader().read()
     assert read.error is None
     assert (read.id, read.total_mib) == (card.uuid, card.total_mib)
     (gpu,) = read.gpus

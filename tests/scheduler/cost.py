@@ -62,7 +62,7 @@ def house_on(client: redis.Redis, settings: Settings, name: str, slots: int) -> 
 
 
 def admit(house: House) -> str:
-    return house.admit(generation=GENERATION, inbox="here")
+    return house.admit(generation=GENERATION, subscriber="here")
 
 
 def running(house: House, count: int) -> list[Claim]:
@@ -116,14 +116,16 @@ def main() -> None:
     house = house_on(client, settings, "cancel", 1)
     admit(house)
     meter.measure(
-        "`cancel`, of a waiting ticket",
+        "`cancel`, of a waiting job",
         house,
         lambda: house.ledger.cancel(ids[-1], "acme"),
         lambda: ids.append(admit(house)),
     )
-    house = house_on(client, settings, "beat", 64)
+    house = house_on(client, settings, "heartbeat", 64)
     running(house, 64)
-    meter.measure("`beat`, with 64 running", house, lambda: house.ledger.beat("w1", house.incarnations["w1"]))
+    meter.measure(
+        "`heartbeat`, with 64 running", house, lambda: house.ledger.heartbeat("w1", house.incarnations["w1"])
+    )
     meter.measure("`expire`, nothing is due", house, house.ledger.expire)
     server.kill()
 

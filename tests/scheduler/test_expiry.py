@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from config.settings import Settings
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from scheduler.errors import Fenced, ModelFailed
 from scheduler.job import Status
 from streams.events import TextDelta
@@ -38,7 +38,7 @@ def recoverable(house: House) -> list[str]:
 # ---- deadlines
 
 
-def test_a_ticket_that_waits_too_long_is_told_so(house: House) -> None:
+def test_a_job_that_waits_too_long_is_told_so(house: House) -> None:
     ids = [house.admit() for _ in range(3)]
     house.run(ids[0])
     house.run(ids[1])
@@ -53,7 +53,7 @@ def test_a_ticket_that_waits_too_long_is_told_so(house: House) -> None:
     assert house.status(ids[0]) == "running"
 
 
-def test_a_dispatched_ticket_that_nobody_claims_ends_when_its_wait_does(house: House) -> None:
+def test_a_dispatched_job_that_nobody_claims_ends_when_its_wait_does(house: House) -> None:
     id, waiting = house.admit(), house.admit()
     house.admit()
     house.live(QUEUE_TIMEOUT + 1, "w1")
@@ -63,7 +63,7 @@ def test_a_dispatched_ticket_that_nobody_claims_ends_when_its_wait_does(house: H
 
 
 def test_a_run_that_takes_too_long_is_ended_and_its_worker_told(house: House) -> None:
-    ear = house.listen("bell:w1")
+    ear = house.listen("notify:w1")
     id = house.admit()
     claim = house.run(id)
     house.say(claim, 1, "once upon a time")
@@ -73,7 +73,7 @@ def test_a_run_that_takes_too_long_is_ended_and_its_worker_told(house: House) ->
     end = house.end(id)
     assert (end.status, end.code) == ("failed", "deadline_exceeded")
     assert end.run_ms == pytest.approx(TOTAL * 1000, rel=0.01)
-    assert ear.heard() == [("bell:w1", f"cancel {id}")]
+    assert ear.heard() == [("notify:w1", f"cancel {id}")]
     assert house.say(claim, 2, "and on") == {id: "fenced"}
 
 
@@ -127,7 +127,7 @@ def test_a_hundred_and_more_close_in_two_calls(client: redis.Redis, settings: Se
 # ---- leases
 
 
-def test_a_lost_lease_sends_a_ticket_that_said_nothing_back_into_line_once(house: House) -> None:
+def test_a_lost_lease_sends_a_job_that_said_nothing_back_into_line_once(house: House) -> None:
     id = house.admit()
     house.run(id)
     lose_lease(house, id)
@@ -155,7 +155,7 @@ def test_a_run_that_is_tried_again_has_what_the_first_one_left_of_the_time(house
     assert house.end(id).code == "deadline_exceeded"
 
 
-def test_a_lost_lease_ends_a_ticket_that_has_spoken(house: House) -> None:
+def test_a_lost_lease_ends_a_job_that_has_spoken(house: House) -> None:
     id = house.admit()
     claim = house.run(id)
     house.say(claim, 1, "Once")
@@ -166,7 +166,7 @@ def test_a_lost_lease_ends_a_ticket_that_has_spoken(house: House) -> None:
     assert house.taken() == 0
 
 
-def test_a_lost_lease_ends_a_cancelled_ticket_as_cancelled(house: House) -> None:
+def test_a_lost_lease_ends_a_cancelled_job_as_cancelled(house: House) -> None:
     id = house.admit()
     house.run(id)
     house.ledger.cancel(id, "acme")
@@ -175,7 +175,7 @@ def test_a_lost_lease_ends_a_cancelled_ticket_as_cancelled(house: House) -> None
     assert house.end(id).status == "cancelled"
 
 
-def test_a_dispatched_ticket_may_be_lost_any_number_of_times_before_it_was_claimed(house: House) -> None:
+def test_a_dispatched_job_may_be_lost_any_number_of_times_before_it_was_claimed(house: House) -> None:
     id = house.admit()
     for _ in range(5):
         lose_lease(house, id)
@@ -184,7 +184,7 @@ def test_a_dispatched_ticket_may_be_lost_any_number_of_times_before_it_was_claim
     assert house.field(id, "attempts") == "0"
 
 
-def test_beats_keep_leases(house: House) -> None:
+def test_heartbeats_keep_leases(house: House) -> None:
     running, dispatched = house.admit(), house.admit()
     house.run(running)
     house.live(4 * LEASE, "w1")
@@ -192,20 +192,20 @@ def test_beats_keep_leases(house: House) -> None:
     assert house.status(dispatched) == "dispatched"
 
 
-def test_a_beat_tells_what_runs_what_was_cancelled_and_what_was_not_heard(house: House) -> None:
+def test_a_heartbeat_tells_what_runs_what_was_cancelled_and_what_was_not_heard(house: House) -> None:
     running, dispatched = house.admit(), house.admit()
     house.run(running)
     house.ledger.cancel(running, "acme")
-    pulse = house.ledger.beat("w1", house.incarnations["w1"])
+    pulse = house.ledger.heartbeat("w1", house.incarnations["w1"])
     assert pulse.running == {running}
     assert pulse.cancelled == (running,)
     assert pulse.unheard == (), "its bell may still be on the way"
     assert list(pulse.replicas.values()) == ["up"]
     house.pass_time(1.1)
-    assert house.ledger.beat("w1", house.incarnations["w1"]).unheard == (dispatched,)
+    assert house.ledger.heartbeat("w1", house.incarnations["w1"]).unheard == (dispatched,)
 
 
-def test_the_claim_of_a_ticket_that_moved_on_takes_nothing(client: redis.Redis, settings: Settings) -> None:
+def test_the_claim_of_a_job_that_moved_on_takes_nothing(client: redis.Redis, settings: Settings) -> None:
     house, _ = two_workers(client, settings)
     id = house.admit()
     other = {"w1": "w2", "w2": "w1"}[house.field(id, "worker")]
@@ -245,7 +245,7 @@ def test_a_silent_worker_is_given_up_and_its_model_fails(house: House) -> None:
     assert house.taken() == 0
     assert house.fleet.workers() == []
     with pytest.raises(Fenced):
-        house.ledger.beat("w1", house.incarnations["w1"])
+        house.ledger.heartbeat("w1", house.incarnations["w1"])
     with pytest.raises(ModelFailed):
         house.admit()
 
@@ -262,7 +262,7 @@ def test_who_waits_stays_in_line_and_is_served_when_another_worker_takes_over(ho
     assert all(house.end(id).status == "completed" for id in waiting)
 
 
-def test_a_ticket_that_comes_back_waits_no_longer_than_any_other(house: House) -> None:
+def test_a_job_that_comes_back_waits_no_longer_than_any_other(house: House) -> None:
     id = house.admit()
     house.run(id)  # it might have run for ten minutes
     house.live(LEASE + 1)
@@ -348,7 +348,7 @@ def test_nothing_more_is_dispatched_to_a_worker_that_drains(client: redis.Redis,
     house.ledger.drain("w1", house.incarnations["w1"])
     ids = [house.admit() for _ in range(4)]
     assert {house.field(id, "worker") for id in ids} == {"w2"}
-    change = house.fleet.load("beta", Wish(2))
+    change = house.fleet.load("beta", LoadRequest(2))
     assert {item.worker for item in change.assignments} == {"w2"}
 
 
@@ -358,7 +358,7 @@ def test_a_replica_that_comes_up_on_a_draining_worker_gets_no_work(
     house = House(client, settings)
     house.register("w1")
     house.register("w2")
-    change = house.fleet.load("alpha", Wish(2))
+    change = house.fleet.load("alpha", LoadRequest(2))
     for item in change.assignments:
         house.starting(item.replica, item.worker)
     house.ledger.drain("w1", house.incarnations["w1"])
@@ -399,11 +399,11 @@ def test_after_redis_was_away_everybody_gets_one_more_term(house: House) -> None
     id = house.admit()
     claim = house.run(id)
     house.ledger.expire()
-    house.pass_time(60)  # no worker could beat, no reaper could look
+    house.pass_time(60)  # no worker could heartbeat, no reaper could look
     assert house.ledger.expire() == -1
     house.pass_time(1.9)
     assert house.ledger.expire() == 0
-    house.ledger.beat("w1", house.incarnations["w1"])
+    house.ledger.heartbeat("w1", house.incarnations["w1"])
     assert house.say(claim, 1, "still here") == {}
     assert house.model() == "loaded"
 
@@ -509,9 +509,7 @@ def test_a_crashed_engine_evicts_nobody_when_the_model_has_another(
     assert house.bells("w2") == [victim], "it is older than the one that waits"
 
 
-def test_a_ticket_without_output_moves_to_a_replica_with_room(
-    client: redis.Redis, settings: Settings
-) -> None:
+def test_a_job_without_output_moves_to_a_replica_with_room(client: redis.Redis, settings: Settings) -> None:
     house, names = two_workers(client, settings, slots=2)
     ids = [house.admit() for _ in range(2)]
     victim = next(id for id in ids if house.field(id, "replica") == names[0])
@@ -523,7 +521,7 @@ def test_a_ticket_without_output_moves_to_a_replica_with_room(
     assert house.run(victim, "w2")
 
 
-def test_a_release_may_send_a_ticket_back_once_and_only_before_it_spoke(house: House) -> None:
+def test_a_release_may_send_a_job_back_once_and_only_before_it_spoke(house: House) -> None:
     id = house.admit()
     lost = {"status": Status.FAILED, "code": "engine_crashed", "retry": True}
     house.release(house.run(id), **lost)
@@ -537,7 +535,7 @@ def test_a_release_may_send_a_ticket_back_once_and_only_before_it_spoke(house: H
     assert house.end(spoke).code == "engine_crashed"
 
 
-def test_a_cancelled_ticket_is_not_sent_back(house: House) -> None:
+def test_a_cancelled_job_is_not_sent_back(house: House) -> None:
     id = house.admit()
     claim = house.run(id)
     house.ledger.cancel(id, "acme")
@@ -608,7 +606,7 @@ def test_who_waits_for_a_takeover_keeps_waiting_when_that_load_is_interrupted_to
     house.live(LEASE + 1)
     house.register("w2")
     house.register("w3")
-    change = house.fleet.load("alpha", Wish(2))
+    change = house.fleet.load("alpha", LoadRequest(2))
     left, right = change.assignments
     house.starting(left.replica, left.worker)
     house.starting(right.replica, right.worker)

@@ -1,4 +1,4 @@
-"""Priority picks the band, fairness picks the tenant, order picks the ticket, room picks the replica."""
+"""Priority picks the priority, fairness picks the tenant, order picks the job, room picks the replica."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from config.settings import Settings
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from scheduler.errors import QueueFull
 from scheduler.job import Status
 from tests.support.simulated_platform import House
@@ -29,7 +29,7 @@ def counter(client: redis.Redis, settings: Settings) -> House:
 
 
 def served(house: House, turns: int, **release: object) -> list[str]:
-    """The tickets of the next turns, in order."""
+    """The jobs of the next turns, in order."""
     ids = [house.serve(**release) for _ in range(turns)]
     return [id for id in ids if id is not None]
 
@@ -37,31 +37,31 @@ def served(house: House, turns: int, **release: object) -> list[str]:
 def keep_waiting(
     house: House, lines: dict[tuple[str, str], int], turns: int, tokens: int | None = None
 ) -> list[str]:
-    """Serve some turns while each (tenant, band) always has tickets in line; whose turn each was."""
+    """Serve some turns while each (tenant, priority) always has jobs in line; whose turn each was."""
     whose = {}
-    for (tenant, band), weight in lines.items():
+    for (tenant, priority), weight in lines.items():
         for _ in range(3):
-            whose[house.admit(tenant, band, weight=weight)] = (tenant, band)
+            whose[house.admit(tenant, priority, weight=weight)] = (tenant, priority)
     turned = []
     for _ in range(turns):
         id = house.serve(**({} if tokens is None else {"tokens": tokens}))
         assert id
         turned.append(whose[id])
-        tenant, band = whose[id]
-        whose[house.admit(tenant, band, weight=lines[tenant, band])] = (tenant, band)
+        tenant, priority = whose[id]
+        whose[house.admit(tenant, priority, weight=lines[tenant, priority])] = (tenant, priority)
     return turned
 
 
-# ---- bands
+# ---- priorities
 
 
 def test_high_goes_before_normal_and_normal_before_low(counter: House) -> None:
     counter.admit()  # takes the slot
-    low, normal, high = (counter.admit(band=band) for band in ("low", "normal", "high"))
+    low, normal, high = (counter.admit(priority=priority) for priority in ("low", "normal", "high"))
     assert served(counter, 4)[1:] == [high, normal, low]
 
 
-def test_a_band_goes_before_the_tenant_who_was_served_least(counter: House) -> None:
+def test_a_priority_goes_before_the_tenant_who_was_served_least(counter: House) -> None:
     counter.admit("quiet")
     first = counter.admit("busy", "high", cost=10_000)
     second = counter.admit("busy", "high", cost=10_000)
@@ -69,46 +69,46 @@ def test_a_band_goes_before_the_tenant_who_was_served_least(counter: House) -> N
     assert served(counter, 4)[1:] == [first, second, waiting]
 
 
-@pytest.mark.parametrize(("band", "patience"), PATIENCE.items())
-def test_a_band_that_was_passed_over_as_often_as_its_patience_has_the_next_turn(
-    counter: House, band: str, patience: int
+@pytest.mark.parametrize(("priority", "patience"), PATIENCE.items())
+def test_a_priority_that_was_passed_over_as_often_as_its_patience_has_the_next_turn(
+    counter: House, priority: str, patience: int
 ) -> None:
-    turns = keep_waiting(counter, {("a", "high"): 1, ("a", band): 1}, 3 * (patience + 1) + 1)[1:]
-    bands = [band for _, band in turns]
-    assert bands == (["high"] * patience + [band]) * 3
+    turns = keep_waiting(counter, {("a", "high"): 1, ("a", priority): 1}, 3 * (patience + 1) + 1)[1:]
+    priorities = [priority for _, priority in turns]
+    assert priorities == (["high"] * patience + [priority]) * 3
 
 
-def test_with_all_bands_waiting_none_starves(counter: House) -> None:
+def test_with_all_priorities_waiting_none_starves(counter: House) -> None:
     turns = keep_waiting(counter, {("a", "high"): 1, ("a", "normal"): 1, ("a", "low"): 1}, 172)
-    bands = [band for _, band in turns]
-    shares = Counter(bands)
+    priorities = [priority for _, priority in turns]
+    shares = Counter(priorities)
     # one turn in 17 is low's; of the others one in 5 is normal's, a turn later when low's falls on it
     assert shares["low"] == 10
     assert shares["high"] > 3 * shares["normal"]
-    for band, patience in PATIENCE.items():
-        gaps = [len(run) for run in "".join("x" if one == band else "." for one in bands).split("x")]
-        assert max(gaps) <= patience + 1, band
+    for priority, patience in PATIENCE.items():
+        gaps = [len(run) for run in "".join("x" if one == priority else "." for one in priorities).split("x")]
+        assert max(gaps) <= patience + 1, priority
 
 
-def test_a_band_that_is_alone_loses_its_impatience(counter: House) -> None:
+def test_a_priority_that_is_alone_loses_its_impatience(counter: House) -> None:
     counter.admit()
-    low = counter.admit(band="low")
-    highs = [counter.admit(band="high") for _ in range(20)]
+    low = counter.admit(priority="low")
+    highs = [counter.admit(priority="high") for _ in range(20)]
     assert served(counter, 22)[1:] == [*highs[:16], low, *highs[16:]]
-    # that low turn is over: the next low ticket is as patient as the first
+    # that low turn is over: the next low job is as patient as the first
     counter.admit()
-    low = counter.admit(band="low")
-    highs = [counter.admit(band="high") for _ in range(17)]
+    low = counter.admit(priority="low")
+    highs = [counter.admit(priority="high") for _ in range(17)]
     assert served(counter, 19)[1:] == [*highs[:16], low, *highs[16:]]
 
 
-def test_a_band_that_left_the_line_unserved_takes_no_impatience_along(counter: House) -> None:
+def test_a_priority_that_left_the_line_unserved_takes_no_impatience_along(counter: House) -> None:
     counter.admit()
-    low = counter.admit(band="low")
-    highs = [counter.admit(band="high") for _ in range(40)]
+    low = counter.admit(priority="low")
+    highs = [counter.admit(priority="high") for _ in range(40)]
     assert served(counter, 16)[1:] == highs[:15]
     counter.ledger.cancel(low, "acme")  # one turn before it would have been served
-    late = counter.admit(band="low")
+    late = counter.admit(priority="low")
     turns = served(counter, 18)
     assert turns.index(late) == 17, "passed over 16 times of its own, and served in the next turn"
 
@@ -149,7 +149,7 @@ def test_shares_are_even_at_equal_weights(counter: House) -> None:
     assert max(shares) - min(shares) <= 2
 
 
-def test_shares_follow_weights_within_every_band(counter: House) -> None:
+def test_shares_follow_weights_within_every_priority(counter: House) -> None:
     lines = {("one", "high"): 1, ("three", "high"): 3, ("one", "low"): 1, ("three", "low"): 3}
     turns = keep_waiting(counter, lines, 400)
     shares = Counter(tenant for tenant, _ in turns)
@@ -208,7 +208,7 @@ def test_an_unknown_true_usage_leaves_the_estimate(counter: House) -> None:
     assert Counter(tenant for tenant, _ in turns) == {"a": 20, "b": 20}
 
 
-def test_a_ticket_that_never_ran_is_not_charged(counter: House) -> None:
+def test_a_job_that_never_ran_is_not_charged(counter: House) -> None:
     counter.admit("other")
     first = counter.admit("shy", cost=10_000)
     assert served(counter, 1)
@@ -232,8 +232,8 @@ def test_who_was_idle_saves_no_credit(counter: House) -> None:
     assert 4 <= share <= 6, "from now on every other turn, and not the forty that it did not ask for"
 
 
-def test_a_second_ticket_does_not_send_the_first_one_back(counter: House) -> None:
-    """While the high band runs, the tenants of the low one keep their places among themselves."""
+def test_a_second_job_does_not_send_the_first_one_back(counter: House) -> None:
+    """While the high priority runs, the tenants of the low one keep their places among themselves."""
     counter.admit("x", "high")
     first = counter.admit("a", "low")
     second = counter.admit("b", "low")
@@ -241,19 +241,19 @@ def test_a_second_ticket_does_not_send_the_first_one_back(counter: House) -> Non
         counter.admit("x", "high")
     served(counter, 4)
     third = counter.admit("a", "low")
-    lows = [id for id in served(counter, 6) if counter.field(id, "band") == "low"]
+    lows = [id for id in served(counter, 6) if counter.field(id, "priority") == "low"]
     assert lows == [first, second, third]
 
 
 # ---- order
 
 
-def test_a_tenants_tickets_are_served_in_the_order_they_came(counter: House) -> None:
+def test_a_tenants_jobs_are_served_in_the_order_they_came(counter: House) -> None:
     ids = [counter.admit() for _ in range(30)]
     assert served(counter, 30) == ids
 
 
-def test_a_ticket_that_comes_back_is_in_front_again(counter: House) -> None:
+def test_a_job_that_comes_back_is_in_front_again(counter: House) -> None:
     first, second, third = (counter.admit() for _ in range(3))
     claim = counter.run(counter.hear() or "")
     counter.release(claim, Status.FAILED, code="engine_crashed", retry=True)
@@ -324,7 +324,7 @@ def test_load_is_measured_by_the_share_of_taken_slots(client: redis.Redis, setti
     house = House(client, settings)
     house.register("w1")
     house.register("w2")
-    change = house.fleet.load("alpha", Wish(2))
+    change = house.fleet.load("alpha", LoadRequest(2))
     for item, slots in zip(change.assignments, (1, 4), strict=True):
         house.starting(item.replica, item.worker)
         house.up(item.replica, item.worker, slots)

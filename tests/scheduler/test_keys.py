@@ -129,12 +129,12 @@ def test_a_script_takes_in_what_it_calls_and_in_the_right_order(path: Path) -> N
 @pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
 def test_only_what_takes_new_work_in_is_refused_when_memory_is_full(path: Path) -> None:
     """Ends must be possible even then, or nothing would ever be freed."""
-    refused = {"admit", "append", "attach", "claim"}
+    refused = {"admit", "append", "subscribe", "claim"}
     refused |= {
         "artifacts",
         "begin_load",
-        "go_on",
-        "mend",
+        "resume_pending",
+        "replace_lost",
         "replica_progress",
         "replica_starting",
     }

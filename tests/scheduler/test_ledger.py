@@ -32,7 +32,7 @@ def test_a_request_goes_from_admission_to_its_end(house: House) -> None:
     assert house.taken() == 0
 
 
-def test_a_ticket_waits_without_a_bell_while_all_slots_are_taken(house: House) -> None:
+def test_a_job_waits_without_a_bell_while_all_slots_are_taken(house: House) -> None:
     first, second, third = house.admit(), house.admit(), house.admit()
     assert house.bells() == [first, second]
     assert house.status(third) == "queued"
@@ -92,7 +92,7 @@ def test_a_refused_request_leaves_nothing_behind(house: House) -> None:
     assert set(house.client.keys(f"{house.prefix}*")) == before
 
 
-def test_the_same_admission_twice_is_one_ticket(house: House) -> None:
+def test_the_same_admission_twice_is_one_job(house: House) -> None:
     id = house.admit()
     again = house.admit(id=id)
     assert again == id
@@ -107,14 +107,14 @@ def test_an_idempotency_key_brings_back_the_first_response(house: House) -> None
     assert house.admit(tenant="other", idempotency_key="k", body_hash="b") != first
 
 
-def test_cancel_takes_a_waiting_ticket_out_of_line(house: House) -> None:
+def test_cancel_takes_a_waiting_job_out_of_line(house: House) -> None:
     ids = [house.admit() for _ in range(3)]
     assert house.ledger.cancel(ids[2], "acme") is Status.CANCELLED
     assert house.end(ids[2]).status == "cancelled"
     assert house.client.zcard(f"{house.prefix}waiting:alpha") == 0
 
 
-def test_cancel_frees_the_slot_of_a_ticket_whose_bell_was_not_heard_yet(house: House) -> None:
+def test_cancel_frees_the_slot_of_a_job_whose_bell_was_not_heard_yet(house: House) -> None:
     ids = [house.admit() for _ in range(3)]
     house.bells()
     assert house.ledger.cancel(ids[0], "acme") is Status.CANCELLED
@@ -122,13 +122,13 @@ def test_cancel_frees_the_slot_of_a_ticket_whose_bell_was_not_heard_yet(house: H
     assert house.claim(ids[0]) is None
 
 
-def test_cancel_of_a_running_ticket_is_heard_at_the_next_append(house: House) -> None:
+def test_cancel_of_a_running_job_is_heard_at_the_next_append(house: House) -> None:
     id = house.admit()
     claim = house.claim(id)
     assert claim
-    ear = house.listen("bell:w1")
+    ear = house.listen("notify:w1")
     assert house.ledger.cancel(id, "acme") is Status.RUNNING
-    assert ear.heard() == [("bell:w1", f"cancel {id}")]
+    assert ear.heard() == [("notify:w1", f"cancel {id}")]
     assert house.say(claim, 1, "more") == {id: "cancel"}
     house.release(claim, Status.CANCELLED, code="cancelled")
     assert house.end(id).status == "cancelled"
@@ -143,7 +143,7 @@ def test_cancel_after_the_end_changes_nothing(house: House) -> None:
     assert house.end(id).status == "completed"
 
 
-def test_another_tenant_can_neither_see_nor_cancel_a_ticket(house: House) -> None:
+def test_another_tenant_can_neither_see_nor_cancel_a_job(house: House) -> None:
     id = house.admit()
     assert house.ledger.lookup(id, "other") is None
     assert house.ledger.cancel(id, "other") is None
@@ -193,8 +193,8 @@ def test_a_response_that_is_not_stored_forgets_its_prompt_at_its_end(house: Hous
     assert claim
     assert claim.generation == b'{"secret":1}'
     house.release(claim)
-    assert house.client.hget(f"{house.prefix}ticket:{id}", "generation") is None
-    assert 0 < house.client.ttl(f"{house.prefix}ticket:{id}") <= 60
+    assert house.client.hget(f"{house.prefix}job:{id}", "generation") is None
+    assert 0 < house.client.ttl(f"{house.prefix}job:{id}") <= 60
 
 
 def test_delete_forgets_an_ended_response_and_cancels_a_live_one(house: House) -> None:
@@ -213,7 +213,7 @@ def test_a_worker_whose_name_was_taken_is_fenced(house: House) -> None:
     old = house.incarnations["w1"]
     house.register("w1")
     with pytest.raises(Fenced):
-        house.ledger.beat("w1", old)
+        house.ledger.heartbeat("w1", old)
     with pytest.raises(Fenced):
         house.ledger.claim("w1", old, "resp_x")
 
@@ -230,36 +230,36 @@ def test_the_scripts_come_back_after_redis_lost_them(house: House) -> None:
 
 
 def test_what_is_said_and_how_it_ends_is_told_to_everybody_who_listens(house: House) -> None:
-    ear = house.listen("inbox:here", "inbox:there", "inbox:gone")
-    id = house.admit(inbox="here")
+    ear = house.listen("subscriber:here", "subscriber:there", "subscriber:gone")
+    id = house.admit(subscriber="here")
     claim = house.run(id)
     house.say(claim, 1, "a", "b")
-    house.ledger.attach(id, "there")
-    house.ledger.attach(id, "gone")
-    house.ledger.detach(id, "gone")
+    house.ledger.subscribe(id, "there")
+    house.ledger.subscribe(id, "gone")
+    house.ledger.unsubscribe(id, "gone")
     house.say(claim, 3, "c")
     house.release(claim)
     heard: dict[str, list[str]] = {}
     for channel, copy in ear.heard():
         heard.setdefault(channel, []).extend(copy.split("\n"))
     log = [fields[b"e"].decode() for _, fields in house.client.xrange(f"{house.prefix}log:{id}")]
-    assert heard["inbox:here"] == [f"{id} {number} {event}" for number, event in enumerate(log, 1)]
-    assert heard["inbox:there"] == heard["inbox:here"][2:]
-    assert "inbox:gone" not in heard
-    assert house.ledger.attach(id, "late") is Status.COMPLETED
-    assert house.ledger.attach("resp_unknown", "late") is None
+    assert heard["subscriber:here"] == [f"{id} {number} {event}" for number, event in enumerate(log, 1)]
+    assert heard["subscriber:there"] == heard["subscriber:here"][2:]
+    assert "subscriber:gone" not in heard
+    assert house.ledger.subscribe(id, "late") is Status.COMPLETED
+    assert house.ledger.subscribe("resp_unknown", "late") is None
 
 
-def test_one_step_of_many_requests_is_told_in_one_copy_for_each_inbox(house: House) -> None:
-    ear = house.listen("inbox:here")
-    claims = [house.run(house.admit(inbox="here")) for _ in range(2)]
+def test_one_step_of_many_requests_is_told_in_one_copy_for_each_subscriber(house: House) -> None:
+    ear = house.listen("subscriber:here")
+    claims = [house.run(house.admit(subscriber="here")) for _ in range(2)]
     entries = [Entry(claim.id, claim.fence, 1, (TextDelta("x").encode(),)) for claim in claims]
     assert house.ledger.write(entries, []) == {}
     ((_, copy),) = ear.heard()
     assert [line.split(" ")[:2] for line in copy.split("\n")] == [[claim.id, "1"] for claim in claims]
 
 
-def test_delete_hands_the_slot_of_a_dispatched_ticket_over(house: House) -> None:
+def test_delete_hands_the_slot_of_a_dispatched_job_over(house: House) -> None:
     ids = [house.admit() for _ in range(3)]
     house.bells()
     assert house.ledger.delete(ids[0], "acme")
@@ -270,13 +270,13 @@ def test_delete_hands_the_slot_of_a_dispatched_ticket_over(house: House) -> None
 def test_delete_of_a_running_response_asks_its_worker_to_stop(house: House) -> None:
     id = house.admit()
     claim = house.run(id)
-    ear = house.listen("bell:w1")
+    ear = house.listen("notify:w1")
     assert house.ledger.delete(id, "acme")
-    assert ear.heard() == [("bell:w1", f"cancel {id}")]
+    assert ear.heard() == [("notify:w1", f"cancel {id}")]
     assert house.say(claim, 1, "more") == {id: "cancel"}
     house.release(claim, Status.CANCELLED, code="cancelled")
     assert house.end(id).status == "cancelled"
-    assert 0 < house.client.ttl(f"{house.prefix}ticket:{id}") <= 60
+    assert 0 < house.client.ttl(f"{house.prefix}job:{id}") <= 60
     assert house.ledger.delete(id, "acme") is False, "it is not stored any more"
 
 
@@ -290,7 +290,7 @@ def test_a_stored_response_keeps_its_prompt_and_goes_when_its_retention_ends(hou
     id = house.admit(generation=b'{"kept":1}')
     house.release(house.run(id))
     assert house.field(id, "generation") == '{"kept":1}'
-    for key in ("ticket", "log"):
+    for key in ("job", "log"):
         left = house.client.ttl(f"{house.prefix}{key}:{id}")
         assert 0 < left <= house.settings.responses.retention_s
 
@@ -324,7 +324,7 @@ def test_a_write_that_is_repeated_as_a_whole_changes_nothing(house: House) -> No
 
 
 def test_lookup_tells_what_the_ledger_has(house: House) -> None:
-    id = house.admit(echo=b'{"user":"x"}', band="high")
+    id = house.admit(echo=b'{"user":"x"}', priority="high")
     row = house.ledger.lookup(id, "acme")
     assert row
     assert (row.model, row.dialect, row.status, row.echo) == (

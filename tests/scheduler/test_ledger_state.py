@@ -31,13 +31,13 @@ from hypothesis.stateful import (
 
 from config.settings import LeaseSettings, LimitSettings, QueueSettings, Settings
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory
 from scheduler.errors import Fenced, Rejected
 from scheduler.job import Claim, Entry, Release, Status
 from streams.events import TextDelta
 from tests.scheduler.mutants import VARIABLE
-from tests.support.promises import BANDS, check, check_that_nothing_is_left
+from tests.support.promises import PRIORITIES, check, check_that_nothing_is_left
 from tests.support.redis_snapshot import Memory, Snapshot, take
 from tests.support.simulated_platform import House
 
@@ -46,9 +46,9 @@ WORKERS = ("w1", "w2", "w3")
 TENANTS = ("acme", "umbrella", "wayne")
 ENDS = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 REPEATED = {  # what must change nothing when it is said again, since an answer may be lost
-    *("admit", "claim", "cancel", "attach", "begin_load", "begin_unload"),
+    *("admit", "claim", "cancel", "subscribe", "begin_load", "begin_unload"),
     *("replica_starting", "replica_up", "replica_down", "deregister"),
-    *("go_on", "give_up", "mend", "worker_memory", "artifacts"),
+    *("resume_pending", "abort_load", "replace_lost", "worker_memory", "artifacts"),
 }
 REFUSALS = (InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict)
 OTHER = {"alpha": "beta", "beta": "alpha"}
@@ -172,8 +172,8 @@ class Ledger(RuleBasedStateMachine):
 
     # ---- what there is to choose from
 
-    def tickets(self, *statuses: str) -> list[str]:
-        return sorted(self.now.with_status(*statuses) if statuses else self.now.tickets)
+    def jobs(self, *statuses: str) -> list[str]:
+        return sorted(self.now.with_status(*statuses) if statuses else self.now.jobs)
 
     def replicas(self, *states: str) -> list[str]:
         return sorted(name for name, row in self.now.all("replica").items() if row["state"] in states)
@@ -187,7 +187,7 @@ class Ledger(RuleBasedStateMachine):
 
     def runs(self) -> list[Holder]:
         """The claims that are good."""
-        rows = self.now.tickets
+        rows = self.now.jobs
         return [one for one in self.holders if rows.get(one.claim.id, {}).get("fence") == one.claim.fence]
 
     def zombies(self) -> list[tuple[str, str]]:
@@ -197,31 +197,33 @@ class Ledger(RuleBasedStateMachine):
 
     @event(8)
     def requests_come(self, draw: Draw) -> None:
-        model, tenant, band = draw(MODELS), draw(TENANTS), draw(BANDS)
+        model, tenant, priority = draw(MODELS), draw(TENANTS), draw(PRIORITIES)
         for _ in range(draw([1, 1, 2, 4])):
             id = f"r{next(self.numbers):03}"
             with contextlib.suppress(Rejected):
-                self.house.admit(tenant, band, model, id=id, weight=draw([1, 3]), store=draw([True, False]))
+                self.house.admit(
+                    tenant, priority, model, id=id, weight=draw([1, 3]), store=draw([True, False])
+                )
                 self.memory.admitted[id] = tenant
 
-    @event(2, lambda self: self.now.tickets)
+    @event(2, lambda self: self.now.jobs)
     def a_request_is_cancelled(self, draw: Draw) -> None:
-        id, right = draw(self.tickets()), draw([True, True, False])
+        id, right = draw(self.jobs()), draw([True, True, False])
         status = self.ledger.cancel(id, self.memory.admitted[id] if right else "stranger")
         assert (status is None) == (not right)
 
-    @event(1, lambda self: self.now.tickets)
+    @event(1, lambda self: self.now.jobs)
     def a_response_is_deleted(self, draw: Draw) -> None:
-        id = draw(self.tickets())
+        id = draw(self.jobs())
         if self.ledger.delete(id, self.memory.admitted[id]) and id in self.memory.ended:
             self.memory.deleted.add(id)
 
     # ---- workers do their work
 
-    @event(14, lambda self: self.tickets("dispatched"))
+    @event(14, lambda self: self.jobs("dispatched"))
     def a_bell_is_heard(self, draw: Draw) -> None:
-        id = draw(self.tickets("dispatched"))
-        worker = self.now.tickets[id]["worker"]
+        id = draw(self.jobs("dispatched"))
+        worker = self.now.jobs[id]["worker"]
         claim = self.house.claim(id, worker)
         assert claim, f"{id} was dispatched to {worker}"
         self.holds(claim, worker)
@@ -278,12 +280,12 @@ class Ledger(RuleBasedStateMachine):
         self.memory.draining.discard(worker)
 
     @event(3, lambda self: self.alive())
-    def a_worker_beats(self, draw: Draw) -> None:
+    def a_worker_heartbeats(self, draw: Draw) -> None:
         worker = draw(self.alive())
-        pulse = self.ledger.beat(worker, self.house.incarnations[worker])
-        mine = {id for id in self.tickets("running") if self.now.tickets[id]["worker"] == worker}
+        pulse = self.ledger.heartbeat(worker, self.house.incarnations[worker])
+        mine = {id for id in self.jobs("running") if self.now.jobs[id]["worker"] == worker}
         assert pulse.running == mine
-        assert set(pulse.cancelled) == {id for id in mine if self.now.tickets[id].get("cancel") == "1"}
+        assert set(pulse.cancelled) == {id for id in mine if self.now.jobs[id].get("cancel") == "1"}
         rows = self.now.all("replica").items()
         assert pulse.replicas == {name: row["state"] for name, row in rows if row["worker"] == worker}
 
@@ -319,13 +321,13 @@ class Ledger(RuleBasedStateMachine):
     @event(1)
     def a_load_begins(self, draw: Draw) -> None:
         with contextlib.suppress(*REFUSALS):
-            self.fleet.load(draw(MODELS), Wish(draw([1, 2]), draw([{}, {"gguf_n_ctx": 8192}])))
+            self.fleet.load(draw(MODELS), LoadRequest(draw([1, 2]), draw([{}, {"gguf_n_ctx": 8192}])))
 
     @event(3)
     def a_load_evicts_the_other_model(self, draw: Draw) -> None:
         model = draw(MODELS)
         with contextlib.suppress(*REFUSALS):
-            self.fleet.load(model, Wish(draw([1, 2]), evict=OTHER[model]))
+            self.fleet.load(model, LoadRequest(draw([1, 2]), evict=OTHER[model]))
 
     @event(2)
     def a_load_waits_for_the_other_model_and_who_began_it_dies(self, draw: Draw) -> None:
@@ -345,7 +347,7 @@ class Ledger(RuleBasedStateMachine):
 
     @event(9, lambda self: self.now.one("evicting"))
     def somebody_goes_on_with_what_waits(self, _: Draw) -> None:
-        self.house.rescue.go_on()
+        self.house.rescue.resume_pending()
 
     def latest_operations(self) -> list[str]:
         return sorted(row["operation"] for row in self.now.all("model").values() if "operation" in row)
@@ -356,21 +358,21 @@ class Ledger(RuleBasedStateMachine):
         arguments = (model, draw(self.latest_operations()), 5_000_000 * THOUSAND, SIZES_MIB[model])
         wanted = int(self.now.all("model")[model].get("wanted", 1)) or 1
         places = [(f"{model}#{number}.{index}", draw(WORKERS)) for index in range(wanted)]
-        self.fleet.scripts.run("go_on", *arguments, *itertools.chain(*places))
+        self.fleet.scripts.run("resume_pending", *arguments, *itertools.chain(*places))
 
     @event(1, lambda self: self.now.all("operation"))
     def a_load_that_waits_is_given_up(self, draw: Draw) -> None:
         model, operation = draw(MODELS), draw(self.latest_operations())
-        self.fleet.scripts.run("give_up", model, operation, "insufficient_memory", "no room")
+        self.fleet.scripts.run("abort_load", model, operation, "insufficient_memory", "no room")
 
     @event(4, lambda self: any(int(row.get("lost", 0)) for row in self.now.all("model").values()))
     def somebody_mends_what_was_lost(self, _: Draw) -> None:
-        self.house.rescue.mend()
+        self.house.rescue.replace_lost()
 
     @event(2, lambda self: self.now.all("model").get("alpha", {}).get("state") == "loaded")
     def somebody_mends_with_an_old_picture(self, draw: Draw) -> None:
         place = (f"alpha#{next(self.numbers)}.0", draw(WORKERS))
-        self.fleet.scripts.run("mend", "alpha", 5_000_000 * THOUSAND, SIZES_MIB["alpha"], *place)
+        self.fleet.scripts.run("replace_lost", "alpha", 5_000_000 * THOUSAND, SIZES_MIB["alpha"], *place)
 
     @event(3, lambda self: self.alive())
     def a_worker_tells_how_much_memory_is_left(self, draw: Draw) -> None:
@@ -430,9 +432,9 @@ class Ledger(RuleBasedStateMachine):
     def the_reaper_looks(self, _: Draw) -> None:
         self.ledger.expire()
 
-    @event(2, lambda self: self.tickets("dispatched", "running"))
+    @event(2, lambda self: self.jobs("dispatched", "running"))
     def a_lease_is_lost(self, draw: Draw) -> None:
-        self.house.client.zadd(f"{self.house.prefix}leases", {draw(self.tickets("dispatched", "running")): 1})
+        self.house.client.zadd(f"{self.house.prefix}leases", {draw(self.jobs("dispatched", "running")): 1})
         self.ledger.expire()
 
     # ---- an answer was lost: whoever called calls once more
@@ -467,17 +469,17 @@ class Ledger(RuleBasedStateMachine):
         self.speak(claim, 1)
         self.end(claim, Status.COMPLETED, None, retry=False)
 
-    @event(2, lambda self: self.zombies() and self.now.tickets)
+    @event(2, lambda self: self.zombies() and self.now.jobs)
     def a_zombie_claims(self, draw: Draw) -> None:
         worker, incarnation = draw(self.zombies())
-        for id in self.tickets():
+        for id in self.jobs():
             with pytest.raises(Fenced):
                 self.ledger.claim(worker, incarnation, id)
 
-    @event(3, lambda self: self.now.tickets and self.alive())
+    @event(3, lambda self: self.now.jobs and self.alive())
     def a_bell_rings_at_the_wrong_time_or_place(self, draw: Draw) -> None:
-        id, worker = draw(self.tickets()), draw(self.alive())
-        row = self.now.tickets[id]
+        id, worker = draw(self.jobs()), draw(self.alive())
+        row = self.now.jobs[id]
         claim = self.house.claim(id, worker)
         assert (claim is not None) == (row["status"] == "dispatched" and row["worker"] == worker)
         if claim:
@@ -488,10 +490,10 @@ class Ledger(RuleBasedStateMachine):
         worker, incarnation = draw(self.zombies())
         replica = draw(sorted(self.now.all("replica")) or ["alpha#gone"])
         before = without_clock(self.look())
-        verb = draw(["beat", "drain", "leave", "up", "down", "starting", "memory"])
-        if verb == "beat":
+        verb = draw(["heartbeat", "drain", "leave", "up", "down", "starting", "memory"])
+        if verb == "heartbeat":
             with pytest.raises(Fenced):
-                self.ledger.beat(worker, incarnation)
+                self.ledger.heartbeat(worker, incarnation)
         elif verb == "drain":
             self.ledger.drain(worker, incarnation)
         elif verb == "leave":

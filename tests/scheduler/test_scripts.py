@@ -13,7 +13,7 @@ import redis
 from config.settings import LeaseSettings, Settings
 from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.reaper import Reaper
-from scheduler.redis_connections import Wires
+from scheduler.redis_connections import RedisConnections
 from scheduler.scripts import call_id, translate
 from tests.support.simulated_platform import House
 
@@ -21,8 +21,8 @@ from tests.support.simulated_platform import House
 class LosesAnswers:
     """Does what it is told and then loses the connection, every other time."""
 
-    def __init__(self, wires: Wires) -> None:
-        self._wires = wires
+    def __init__(self, redis_connections: RedisConnections) -> None:
+        self._wires = redis_connections
         self._lose = False
         self.lost = 0
 

@@ -34,12 +34,12 @@ def calls(house: House) -> dict[str, Callable[[], object]]:
         "cancel": lambda: house.ledger.cancel("resp_x", "acme"),
         "delete": lambda: house.ledger.delete("resp_x", "acme"),
         "lookup": lambda: house.ledger.lookup("resp_x", "acme"),
-        "attach": lambda: house.ledger.attach("resp_x", "here"),
+        "subscribe": lambda: house.ledger.subscribe("resp_x", "here"),
         "register": lambda: house.register("w9"),
         "drain": lambda: house.ledger.drain("w1", life),
         "deregister": lambda: house.ledger.deregister("w1", life, "bye"),
         "claim": lambda: house.claim("resp_x"),
-        "beat": lambda: house.ledger.beat("w1", life),
+        "heartbeat": lambda: house.ledger.heartbeat("w1", life),
         "write": lambda: house.say(Claim("resp_x", "1", "alpha#0", b""), 1, "a"),
         "held": lambda: house.ledger.held("alpha#0"),
         "ping": house.ledger.ping,
@@ -51,10 +51,10 @@ def calls(house: House) -> dict[str, Callable[[], object]]:
         "workers": house.fleet.workers,
         "operation": lambda: house.fleet.operation("load_x"),
         "missing": house.rescue.missing,
-        "go_on": house.rescue.go_on,
-        "mend": house.rescue.mend,
-        "bring": lambda: house.rescue.bring("alpha"),
-        "start_over": house.fleet.start_over,
+        "resume_pending": house.rescue.resume_pending,
+        "replace_lost": house.rescue.replace_lost,
+        "reload": lambda: house.rescue.reload("alpha"),
+        "restart_load": house.fleet.restart_load,
         "starting": lambda: house.starting("alpha#0"),
         "progress": lambda: house.fleet.replica_progress("alpha#0", 0.5, "reading"),
         "up": lambda: house.up("alpha#0"),
@@ -109,7 +109,7 @@ def test_when_memory_is_full_nothing_is_admitted_and_everything_can_end(
         house.ledger.ping()
     assert set(house.client.keys("*")) == keys, "a refusal leaves nothing behind"
     assert house.log(running) == house.log(running)[:1]
-    assert house.ledger.beat("w1", house.incarnations["w1"]).running == {running}
+    assert house.ledger.heartbeat("w1", house.incarnations["w1"]).running == {running}
     house.release(claim, Status.FAILED, code="storage_full")
     assert house.end(running).code == "storage_full"
     assert house.ledger.cancel(waiting, "acme") is Status.CANCELLED

@@ -16,7 +16,7 @@ HEIR = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from stoker.lock import Lock
+from stoker.data_folder_lock import Lock
 lock = Lock(Path(sys.argv[2]))
 if os.fork() == 0:
     time.sleep(0.5)

@@ -11,7 +11,18 @@ import pytest
 
 from config.settings import ROOT
 
-ROOMS = ("api", "config", "fleet", "governance", "scheduler", "streams", "tasks", "workers")
+ROOMS = (
+    "api",
+    "backends",
+    "config",
+    "fleet",
+    "governance",
+    "scheduler",
+    "streams",
+    "tasks",
+    "telemetry",
+    "workers",
+)
 PROGRAM = Path(sys.executable).with_name("stoker")
 SPY = """
 import atexit, sys

@@ -70,7 +70,7 @@ def test_a_name_that_nobody_has_is_told_with_those_that_exist(stoker):
         assert refused.exit_code == 1
         assert refused.output == (
             "Error: there is no runtime tgi to install; "
-            "there are llama_cpp, llama_server, vllm, ct2, exllamav3\n"
+            "there are ct2, exllamav3, llama_cpp, llama_server, vllm\n"
         )
 
 

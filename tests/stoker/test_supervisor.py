@@ -145,7 +145,7 @@ def test_no_part_outlives_a_supervisor_that_is_killed():
         f"""
         import sys
         sys.path.insert(0, {str(ROOT)!r})
-        from stoker.part import Plan
+        from stoker.managed_process import Plan
         from stoker.supervisor import Supervisor
         supervisor = Supervisor(print)
         deaf = [sys.executable, "-S", "-c", {STUBBORN!r}]

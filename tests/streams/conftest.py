@@ -7,10 +7,10 @@ import redis
 
 from config.settings import Settings
 from streams.events import Event
-from streams.subscriber import Inbox, Tail
+from streams.subscriber import EventSubscriber, LogCursor
 from tests.support.simulated_platform import House
 
-MakeInbox = Callable[[], Inbox]
+MakeSubscriber = Callable[[], EventSubscriber]
 
 
 @pytest.fixture
@@ -23,32 +23,34 @@ def house(client: redis.Redis, settings: Settings) -> House:
 
 
 @pytest.fixture
-def make_inbox(client: redis.Redis, settings: Settings) -> Iterator[MakeInbox]:
-    """Starts inboxes, one for each process there would be."""
-    made: list[Inbox] = []
+def make_subscriber(client: redis.Redis, settings: Settings) -> Iterator[MakeSubscriber]:
+    """Starts subscribers, one for each process there would be."""
+    made: list[EventSubscriber] = []
 
-    def make() -> Inbox:
-        inbox = Inbox(client, redis.Redis.from_url(settings.redis.url, protocol=2), settings.redis.prefix)
-        inbox.start()
-        made.append(inbox)
-        return inbox
+    def make() -> EventSubscriber:
+        subscriber = EventSubscriber(
+            client, redis.Redis.from_url(settings.redis.url, protocol=2), settings.redis.prefix
+        )
+        subscriber.start()
+        made.append(subscriber)
+        return subscriber
 
     yield make
-    for inbox in made:
-        inbox.stop()
+    for subscriber in made:
+        subscriber.stop()
     client.client_kill_filter(_type="pubsub")
 
 
 @pytest.fixture
-def inbox(make_inbox: MakeInbox) -> Inbox:
-    return make_inbox()
+def subscriber(make_subscriber: MakeSubscriber) -> EventSubscriber:
+    return make_subscriber()
 
 
-def events_of(tail: Tail, count: int, timeout_s: float = 10) -> list[Event]:
+def events_of(cursor: LogCursor, count: int, timeout_s: float = 10) -> list[Event]:
     """The next events; waits for them as a client would, through wakes and silence."""
     events: list[Event] = []
     for _ in range(count + 200):
-        event = tail.next(timeout_s / 200)
+        event = cursor.next(timeout_s / 200)
         events += [event] if event is not None else []
         if len(events) == count:
             return events

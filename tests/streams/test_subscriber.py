@@ -14,52 +14,52 @@ from scheduler.job import Claim, Entry
 from streams import subscriber as module
 from streams.errors import StreamLost
 from streams.events import End, Event, TextDelta
-from streams.subscriber import Inbox, Tail
+from streams.subscriber import EventSubscriber, LogCursor
 from tests.conftest import Server
 from tests.stoker.conftest import eventually
-from tests.streams.conftest import MakeInbox, events_of
+from tests.streams.conftest import MakeSubscriber, events_of
 from tests.support.simulated_platform import House
 
 
-def begin(house: House, inbox: Inbox, id: str) -> tuple[Tail, Claim]:
+def begin(house: House, subscriber: EventSubscriber, id: str) -> tuple[LogCursor, Claim]:
     """As the API does it: follow, then admit."""
-    tail = inbox.follow(id)
-    house.admit(id=id, inbox=inbox.name)
-    return tail, house.run(id)
+    cursor = subscriber.follow(id)
+    house.admit(id=id, subscriber=subscriber.name)
+    return cursor, house.run(id)
 
 
 def texts(*words: str) -> list[TextDelta]:
     return [TextDelta(word) for word in words]
 
 
-def test_what_is_said_arrives_in_order_and_the_end_is_last(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_what_is_said_arrives_in_order_and_the_end_is_last(house: House, subscriber: EventSubscriber) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, "a", "b")
     house.say(claim, 3, "c")
     house.release(claim, finish_reason="stop")
-    assert events_of(tail, 3) == texts("a", "b", "c")
-    (end,) = events_of(tail, 1)
+    assert events_of(cursor, 3) == texts("a", "b", "c")
+    (end,) = events_of(cursor, 1)
     assert isinstance(end, End)
     assert (end.status, end.finish_reason) == ("completed", "stop")
-    assert tail.number == 4
-    tail.close()
+    assert cursor.number == 4
+    cursor.close()
 
 
 def test_nothing_is_read_from_the_log_while_all_copies_arrive(
-    house: House, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+    house: House, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "read", lambda *_: pytest.fail("the log was asked"))
-    tail, claim = begin(house, inbox, "r1")
+    cursor, claim = begin(house, subscriber, "r1")
     for number in range(1, 50):
         house.say(claim, number, f"{number}")
-    assert events_of(tail, 49) == texts(*map(str, range(1, 50)))
+    assert events_of(cursor, 49) == texts(*map(str, range(1, 50)))
 
 
-def test_any_text_arrives_as_it_was_said(house: House, inbox: Inbox) -> None:
+def test_any_text_arrives_as_it_was_said(house: House, subscriber: EventSubscriber) -> None:
     words = ["", " ", "two\nlines", "r1 7 {}", "\u2028", '{"t":"end"}', "\U0001f525", "\x00"]
-    tail, claim = begin(house, inbox, "r1")
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, *words)
-    assert events_of(tail, len(words)) == texts(*words)
+    assert events_of(cursor, len(words)) == texts(*words)
 
 
 def recite(house: House, claims: list[Claim]) -> None:
@@ -80,96 +80,98 @@ def recited(id: str) -> list[TextDelta]:
 # ---- copies that are lost, late or double
 
 
-def test_a_gap_sends_the_reader_to_the_log(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
-    house.ledger.detach("r1", inbox.name)
+def test_a_gap_sends_the_reader_to_the_log(house: House, subscriber: EventSubscriber) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
+    house.ledger.unsubscribe("r1", subscriber.name)
     house.say(claim, 1, "a", "b")
-    house.ledger.attach("r1", inbox.name)
+    house.ledger.subscribe("r1", subscriber.name)
     house.say(claim, 3, "c")
-    assert events_of(tail, 3) == texts("a", "b", "c")
+    assert events_of(cursor, 3) == texts("a", "b", "c")
 
 
-def test_copies_that_come_twice_or_late_are_passed_over(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_copies_that_come_twice_or_late_are_passed_over(house: House, subscriber: EventSubscriber) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, "a", "b", "c")
-    assert events_of(tail, 3) == texts("a", "b", "c")
+    assert events_of(cursor, 3) == texts("a", "b", "c")
     for number in (1, 3, 2, 3):
-        tail.hear(number, TextDelta("again").encode())
+        cursor.hear(number, TextDelta("again").encode())
     house.say(claim, 4, "d")
-    assert events_of(tail, 1) == texts("d")
+    assert events_of(cursor, 1) == texts("d")
 
 
-def test_thousands_of_late_copies_are_passed_over(house: House, inbox: Inbox) -> None:
+def test_thousands_of_late_copies_are_passed_over(house: House, subscriber: EventSubscriber) -> None:
     words = [str(number) for number in range(3000)]
-    tail, claim = begin(house, inbox, "r1")
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, *words)
-    tail.catch_up()  # all of it comes from the log first, and then again as copies
-    assert events_of(tail, 3000) == texts(*words)
+    cursor.catch_up()  # all of it comes from the log first, and then again as copies
+    assert events_of(cursor, 3000) == texts(*words)
     house.say(claim, 3001, "new")
-    assert events_of(tail, 1) == texts("new")
+    assert events_of(cursor, 1) == texts("new")
 
 
 def test_silence_sends_the_reader_to_the_log(
-    house: House, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+    house: House, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SILENCE_S", 0.05)
-    tail, claim = begin(house, inbox, "r1")
-    house.ledger.detach("r1", inbox.name)
+    cursor, claim = begin(house, subscriber, "r1")
+    house.ledger.unsubscribe("r1", subscriber.name)
     house.say(claim, 1, "nobody told me")
-    assert events_of(tail, 1) == texts("nobody told me")
+    assert events_of(cursor, 1) == texts("nobody told me")
 
 
-def test_a_reader_that_comes_late_begins_at_the_first_event(house: House, inbox: Inbox) -> None:
+def test_a_reader_that_comes_late_begins_at_the_first_event(
+    house: House, subscriber: EventSubscriber
+) -> None:
     id = house.admit()
     claim = house.run(id)
     house.say(claim, 1, "a", "b")
-    tail = inbox.follow(id)
-    house.ledger.attach(id, inbox.name)
-    tail.catch_up()
+    cursor = subscriber.follow(id)
+    house.ledger.subscribe(id, subscriber.name)
+    cursor.catch_up()
     house.say(claim, 3, "c")
     house.release(claim)
-    events = events_of(tail, 4)
+    events = events_of(cursor, 4)
     assert events[:3] == texts("a", "b", "c")
     assert isinstance(events[3], End)
 
 
-def test_an_ended_response_is_read_from_its_log(house: House, inbox: Inbox) -> None:
+def test_an_ended_response_is_read_from_its_log(house: House, subscriber: EventSubscriber) -> None:
     id = house.admit()
     claim = house.run(id)
     house.say(claim, 1, "a")
     house.release(claim)
-    tail = inbox.follow(id)
-    tail.catch_up()
-    assert tail.next(0) == TextDelta("a")
-    assert isinstance(tail.next(0), End)
+    cursor = subscriber.follow(id)
+    cursor.catch_up()
+    assert cursor.next(0) == TextDelta("a")
+    assert isinstance(cursor.next(0), End)
 
 
 # ---- waiting
 
 
-def test_next_gives_up_after_its_time(house: House, inbox: Inbox) -> None:
-    tail, _ = begin(house, inbox, "r1")
+def test_next_gives_up_after_its_time(house: House, subscriber: EventSubscriber) -> None:
+    cursor, _ = begin(house, subscriber, "r1")
     before = time.monotonic()
-    assert tail.next(0) is None
-    assert tail.next(0.05) is None
+    assert cursor.next(0) is None
+    assert cursor.next(0.05) is None
     assert time.monotonic() - before < 1
 
 
-def test_wake_returns_a_waiting_reader_at_once(house: House, inbox: Inbox) -> None:
-    tail, _ = begin(house, inbox, "r1")
-    threading.Timer(0.02, tail.wake).start()
+def test_wake_returns_a_waiting_reader_at_once(house: House, subscriber: EventSubscriber) -> None:
+    cursor, _ = begin(house, subscriber, "r1")
+    threading.Timer(0.02, cursor.wake).start()
     before = time.monotonic()
-    assert tail.next(30) is None
+    assert cursor.next(30) is None
     assert time.monotonic() - before < 1.5
 
 
-def test_a_waiting_reader_hears_the_next_event_at_once(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_a_waiting_reader_hears_the_next_event_at_once(house: House, subscriber: EventSubscriber) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     threading.Timer(0.02, lambda: house.say(claim, 1, "a")).start()
-    assert tail.next(1.9) == TextDelta("a")
+    assert cursor.next(1.9) == TextDelta("a")
 
 
-# ---- the inbox's thread passes on what comes
+# ---- the subscriber's thread passes on what comes
 
 
 class Taker:
@@ -190,113 +192,127 @@ class Taker:
         return True
 
 
-def passing(tail: Tail, taker: Taker, timeout_s: float = 10) -> threading.Thread:
-    """A reader that waits in `pass_on`; returns when the inbox's thread may take."""
-    reader = threading.Thread(target=tail.pass_on, args=(taker, timeout_s), name="reader")
+def passing(cursor: LogCursor, taker: Taker, timeout_s: float = 10) -> threading.Thread:
+    """A reader that waits in `pass_on`; returns when the subscriber's thread may take."""
+    reader = threading.Thread(target=cursor.pass_on, args=(taker, timeout_s), name="reader")
     reader.start()
-    assert eventually(lambda: tail._take_next)
+    assert eventually(lambda: cursor._take_next)
     return reader
 
 
-def test_the_inbox_passes_on_what_comes_and_leaves_the_end_to_next(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_the_subscriber_passes_on_what_comes_and_leaves_the_end_to_next(
+    house: House, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     taker = Taker()
-    reader = passing(tail, taker)
+    reader = passing(cursor, taker)
     house.say(claim, 1, "a", "b")
     house.say(claim, 3, "c")
     house.release(claim, finish_reason="stop")
     reader.join(5)
     assert taker.taken == texts("a", "b", "c")
-    assert taker.threads == {"inbox"}
-    assert tail.number == 3
-    assert isinstance(tail.next(0), End)
+    assert taker.threads == {"subscriber"}
+    assert cursor.number == 3
+    assert isinstance(cursor.next(0), End)
 
 
-def test_an_event_that_is_not_taken_and_all_behind_it_are_left_in_order(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_an_event_that_is_not_taken_and_all_behind_it_are_left_in_order(
+    house: House, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     taker = Taker(refuses="not this")
-    reader = passing(tail, taker)
+    reader = passing(cursor, taker)
     house.say(claim, 1, "a", "not this", "c")
     reader.join(5)
     house.say(claim, 4, "d")
     assert taker.taken == texts("a")
-    assert events_of(tail, 3) == texts("not this", "c", "d")
-    reader = passing(tail, taker)
+    assert events_of(cursor, 3) == texts("not this", "c", "d")
+    reader = passing(cursor, taker)
     house.say(claim, 5, "e")
     house.release(claim)
     reader.join(5)
     assert taker.taken == texts("a", "e")
-    assert isinstance(tail.next(0), End)
+    assert isinstance(cursor.next(0), End)
 
 
-def test_nothing_is_passed_on_while_something_waits_for_next(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_nothing_is_passed_on_while_something_waits_for_next(
+    house: House, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, "a")
-    assert tail.next(1.9) == TextDelta("a")
+    assert cursor.next(1.9) == TextDelta("a")
     house.say(claim, 2, "b")
-    assert eventually(lambda: not tail._copies.empty())
+    assert eventually(lambda: not cursor._copies.empty())
     taker = Taker()
-    tail.pass_on(taker, 10)
-    tail.pass_on(taker, 10)
-    assert tail.next(0) == TextDelta("b")
-    tail.catch_up()
-    tail.pass_on(taker, 10)  # the log is to be looked at first
+    cursor.pass_on(taker, 10)
+    cursor.pass_on(taker, 10)
+    assert cursor.next(0) == TextDelta("b")
+    cursor.catch_up()
+    cursor.pass_on(taker, 10)  # the log is to be looked at first
     assert taker.taken == []
 
 
-def test_old_copies_are_not_passed_on_and_a_gap_is_left_to_the_log(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_old_copies_are_not_passed_on_and_a_gap_is_left_to_the_log(
+    house: House, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     taker = Taker()
-    reader = passing(tail, taker)
+    reader = passing(cursor, taker)
     house.say(claim, 1, "a")
-    house.ledger.detach("r1", inbox.name)
+    house.ledger.unsubscribe("r1", subscriber.name)
     house.say(claim, 2, "b")
-    house.ledger.attach("r1", inbox.name)
-    tail.hear(1, TextDelta("again").encode())
+    house.ledger.subscribe("r1", subscriber.name)
+    cursor.hear(1, TextDelta("again").encode())
     house.say(claim, 3, "c")
     reader.join(5)
     assert taker.taken == texts("a")
-    assert events_of(tail, 2) == texts("b", "c")
+    assert events_of(cursor, 2) == texts("b", "c")
 
 
-@pytest.mark.parametrize("wake", [Tail.wake, Tail.catch_up])
+@pytest.mark.parametrize("wake", [LogCursor.wake, LogCursor.catch_up])
 def test_a_reader_that_passes_on_is_woken_at_once(
-    house: House, inbox: Inbox, wake: Callable[[Tail], None]
+    house: House, subscriber: EventSubscriber, wake: Callable[[LogCursor], None]
 ) -> None:
-    tail, claim = begin(house, inbox, "r1")
+    cursor, claim = begin(house, subscriber, "r1")
     taker = Taker()
-    reader = passing(tail, taker)
-    wake(tail)
+    reader = passing(cursor, taker)
+    wake(cursor)
     reader.join(1.5)
     assert not reader.is_alive()
     house.say(claim, 1, "a")
-    assert events_of(tail, 1) == texts("a")
+    assert events_of(cursor, 1) == texts("a")
     assert taker.taken == []
 
 
-def test_passing_on_ends_with_its_time_and_nothing_is_taken_afterwards(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_passing_on_ends_with_its_time_and_nothing_is_taken_afterwards(
+    house: House, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     taker = Taker()
-    tail.pass_on(taker, 0.01)
+    cursor.pass_on(taker, 0.01)
     house.say(claim, 1, "a")
-    assert events_of(tail, 1) == texts("a")
+    assert events_of(cursor, 1) == texts("a")
     assert taker.taken == []
 
 
-def test_a_silence_counts_from_the_last_event_and_not_from_the_wait(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
-    house.ledger.detach("r1", inbox.name)
+def test_a_silence_counts_from_the_last_event_and_not_from_the_wait(
+    house: House, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
+    house.ledger.unsubscribe("r1", subscriber.name)
     house.say(claim, 1, "a")
-    tail._asked_at -= module.SILENCE_S
+    cursor._asked_at -= module.SILENCE_S
     began = time.monotonic()
-    tail.pass_on(Taker(), 10)
+    cursor.pass_on(Taker(), 10)
     assert time.monotonic() - began < module.SILENCE_S / 2
-    assert tail.next(0) == TextDelta("a")
+    assert cursor.next(0) == TextDelta("a")
 
 
-def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(house: House, inbox: Inbox) -> None:
-    broken, claim = begin(house, inbox, "r1")
-    well, other = begin(house, inbox, "r2")
+def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(
+    house: House, subscriber: EventSubscriber
+) -> None:
+    broken, claim = begin(house, subscriber, "r1")
+    well, other = begin(house, subscriber, "r2")
     raised: list[Exception] = []
 
     def read() -> None:
@@ -315,105 +331,111 @@ def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(house: H
     assert events_of(well, 1) == texts("a")
 
 
-def test_two_hundred_responses_at_once_are_passed_on_in_order(house: House, inbox: Inbox) -> None:
-    pairs = [begin(house, inbox, f"r{number}") for number in range(200)]
-    takers = {tail.id: Taker() for tail, _ in pairs}
+def test_two_hundred_responses_at_once_are_passed_on_in_order(
+    house: House, subscriber: EventSubscriber
+) -> None:
+    pairs = [begin(house, subscriber, f"r{number}") for number in range(200)]
+    takers = {cursor.id: Taker() for cursor, _ in pairs}
     ends: dict[str, Event | None] = {}
 
-    def read(tail: Tail) -> None:
-        while not isinstance(ends.get(tail.id), End):
-            tail.pass_on(takers[tail.id], 1)
-            if (event := tail.next(0)) is not None and not takers[tail.id](event):
-                ends[tail.id] = event
+    def read(cursor: LogCursor) -> None:
+        while not isinstance(ends.get(cursor.id), End):
+            cursor.pass_on(takers[cursor.id], 1)
+            if (event := cursor.next(0)) is not None and not takers[cursor.id](event):
+                ends[cursor.id] = event
 
-    readers = [threading.Thread(target=read, args=(tail,)) for tail, _ in pairs]
+    readers = [threading.Thread(target=read, args=(cursor,)) for cursor, _ in pairs]
     for reader in readers:
         reader.start()
     recite(house, [claim for _, claim in pairs])
     for reader in readers:
         reader.join(20)
-    for tail, _ in pairs:
-        assert takers[tail.id].taken == recited(tail.id)
-        assert isinstance(ends[tail.id], End)
+    for cursor, _ in pairs:
+        assert takers[cursor.id].taken == recited(cursor.id)
+        assert isinstance(ends[cursor.id], End)
 
 
 # ---- several readers
 
 
-def test_two_readers_of_one_response_hear_the_same(house: House, inbox: Inbox, make_inbox: MakeInbox) -> None:
-    first, claim = begin(house, inbox, "r1")
-    second = inbox.follow("r1")
-    elsewhere = make_inbox()
+def test_two_readers_of_one_response_hear_the_same(
+    house: House, subscriber: EventSubscriber, make_subscriber: MakeSubscriber
+) -> None:
+    first, claim = begin(house, subscriber, "r1")
+    second = subscriber.follow("r1")
+    elsewhere = make_subscriber()
     third = elsewhere.follow("r1")
-    house.ledger.attach("r1", elsewhere.name)
+    house.ledger.subscribe("r1", elsewhere.name)
     house.say(claim, 1, "a", "b")
     first_two = events_of(first, 2)
     first.close()
-    assert inbox.followers() == 1
+    assert subscriber.followers() == 1
     house.say(claim, 3, "c")
     house.release(claim)
     assert first_two == texts("a", "b")
-    for tail in (second, third):
-        assert events_of(tail, 4)[:3] == texts("a", "b", "c")
-        tail.close()
-    assert inbox.followers() == elsewhere.followers() == 0
+    for cursor in (second, third):
+        assert events_of(cursor, 4)[:3] == texts("a", "b", "c")
+        cursor.close()
+    assert subscriber.followers() == elsewhere.followers() == 0
 
 
-def test_a_reader_closes_at_the_end_of_its_block(inbox: Inbox) -> None:
-    with inbox.follow("r1"), inbox.follow("r2"):
-        assert inbox.followers() == 2
-    assert inbox.followers() == 0
+def test_a_reader_closes_at_the_end_of_its_block(subscriber: EventSubscriber) -> None:
+    with subscriber.follow("r1"), subscriber.follow("r2"):
+        assert subscriber.followers() == 2
+    assert subscriber.followers() == 0
 
 
-def test_copies_for_nobody_are_ignored(house: House, inbox: Inbox) -> None:
-    house.admit(id="r1", inbox=inbox.name)
+def test_copies_for_nobody_are_ignored(house: House, subscriber: EventSubscriber) -> None:
+    house.admit(id="r1", subscriber=subscriber.name)
     claim = house.run("r1")
     house.say(claim, 1, "nobody listens")
-    tail, claim = begin(house, inbox, "r2")
+    cursor, claim = begin(house, subscriber, "r2")
     house.say(claim, 1, "a")
-    assert events_of(tail, 1) == texts("a")
+    assert events_of(cursor, 1) == texts("a")
 
 
-def test_two_hundred_responses_at_once_reach_their_readers(house: House, inbox: Inbox) -> None:
-    pairs = [begin(house, inbox, f"r{number}") for number in range(200)]
+def test_two_hundred_responses_at_once_reach_their_readers(house: House, subscriber: EventSubscriber) -> None:
+    pairs = [begin(house, subscriber, f"r{number}") for number in range(200)]
     heard: dict[str, list[object]] = {}
 
-    def read(tail: Tail) -> None:
-        heard[tail.id] = list(events_of(tail, 21))
+    def read(cursor: LogCursor) -> None:
+        heard[cursor.id] = list(events_of(cursor, 21))
 
-    readers = [threading.Thread(target=read, args=(tail,)) for tail, _ in pairs]
+    readers = [threading.Thread(target=read, args=(cursor,)) for cursor, _ in pairs]
     for reader in readers:
         reader.start()
     recite(house, [claim for _, claim in pairs])
     for reader in readers:
         reader.join()
-    for tail, _ in pairs:
-        assert heard[tail.id][:20] == recited(tail.id)
-        assert isinstance(heard[tail.id][20], End)
+    for cursor, _ in pairs:
+        assert heard[cursor.id][:20] == recited(cursor.id)
+        assert isinstance(heard[cursor.id][20], End)
 
 
 # ---- Redis goes and comes back
 
 
-def test_a_broken_connection_loses_nothing(house: House, inbox: Inbox, client: redis.Redis) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_a_broken_connection_loses_nothing(
+    house: House, subscriber: EventSubscriber, client: redis.Redis
+) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, "before")
-    assert events_of(tail, 1) == texts("before")
+    assert events_of(cursor, 1) == texts("before")
     for round_ in range(3):
         assert client.client_kill_filter(_type="pubsub") >= 1
         house.say(claim, 2 + 2 * round_, "while deaf", "and more")
-        assert events_of(tail, 2) == texts("while deaf", "and more")
+        assert events_of(cursor, 2) == texts("while deaf", "and more")
     house.release(claim)
-    assert isinstance(events_of(tail, 1)[0], End)
+    assert isinstance(events_of(cursor, 1)[0], End)
 
 
 def test_nonsense_on_the_channel_does_not_make_it_deaf(
-    house: House, inbox: Inbox, client: redis.Redis
+    house: House, subscriber: EventSubscriber, client: redis.Redis
 ) -> None:
-    tail, claim = begin(house, inbox, "r1")
-    client.publish(f"{house.prefix}inbox:{inbox.name}", b"\xff")
+    cursor, claim = begin(house, subscriber, "r1")
+    client.publish(f"{house.prefix}subscriber:{subscriber.name}", b"\xff")
     house.say(claim, 1, "a")
-    assert events_of(tail, 1) == texts("a")
+    assert events_of(cursor, 1) == texts("a")
 
 
 def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings) -> None:
@@ -421,59 +443,63 @@ def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings
     house = House(client, settings)
     house.register()
     house.load()
-    inbox = Inbox(client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix)
-    inbox.start()
-    tail, claim = begin(house, inbox, "r1")
+    subscriber = EventSubscriber(
+        client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix
+    )
+    subscriber.start()
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, "before")
-    assert events_of(tail, 1) == texts("before")
+    assert events_of(cursor, 1) == texts("before")
     house.say(claim, 2, "unread")
     own_server.kill()
-    tail.catch_up()
+    cursor.catch_up()
     for _ in range(4):
-        event = tail.next(0.05)
+        event = cursor.next(0.05)
         assert event in {None, TextDelta("unread")}
         if event:
             break
     own_server.start()
     house.say(claim, 3, "after")
     rest = ["after"] if event else ["unread", "after"]
-    assert events_of(tail, len(rest)) == texts(*rest)
-    inbox.stop()
+    assert events_of(cursor, len(rest)) == texts(*rest)
+    subscriber.stop()
     client.client_kill_filter(_type="pubsub")
 
 
-def test_an_inbox_starts_while_redis_is_away(own_server: Server, settings: Settings) -> None:
+def test_an_subscriber_starts_while_redis_is_away(own_server: Server, settings: Settings) -> None:
     client = redis.Redis.from_url(own_server.url)
     own_server.kill()
-    inbox = Inbox(client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix)
-    starter = threading.Thread(target=inbox.start)
+    subscriber = EventSubscriber(
+        client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix
+    )
+    starter = threading.Thread(target=subscriber.start)
     starter.start()
     own_server.start()
     starter.join()
     house = House(client, settings)
     house.register()
     house.load()
-    tail, claim = begin(house, inbox, "r1")
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, "a")
-    assert events_of(tail, 1) == texts("a")
-    inbox.stop()
+    assert events_of(cursor, 1) == texts("a")
+    subscriber.stop()
     client.client_kill_filter(_type="pubsub")
 
 
 # ---- what is gone is said to be gone
 
 
-def test_a_response_whose_log_is_gone_is_lost(house: House, inbox: Inbox) -> None:
-    tail, claim = begin(house, inbox, "r1")
+def test_a_response_whose_log_is_gone_is_lost(house: House, subscriber: EventSubscriber) -> None:
+    cursor, claim = begin(house, subscriber, "r1")
     house.say(claim, 1, "a")
-    assert events_of(tail, 1) == texts("a")
-    house.client.delete(f"{house.prefix}ticket:r1", f"{house.prefix}log:r1")
-    tail.catch_up()
+    assert events_of(cursor, 1) == texts("a")
+    house.client.delete(f"{house.prefix}job:r1", f"{house.prefix}log:r1")
+    cursor.catch_up()
     with pytest.raises(StreamLost):
-        tail.next(0)
+        cursor.next(0)
 
 
-def test_a_response_that_says_nothing_yet_is_not_lost(house: House, inbox: Inbox) -> None:
-    tail, _ = begin(house, inbox, "r1")
-    tail.catch_up()
-    assert [tail.next(0) for _ in range(3)] == [None] * 3
+def test_a_response_that_says_nothing_yet_is_not_lost(house: House, subscriber: EventSubscriber) -> None:
+    cursor, _ = begin(house, subscriber, "r1")
+    cursor.catch_up()
+    assert [cursor.next(0) for _ in range(3)] == [None] * 3

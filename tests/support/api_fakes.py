@@ -1,6 +1,6 @@
 """The rooms below the API, in memory: a ledger that a test speaks for, and a fleet that it sets.
 
-Inbox and tails are the real ones; only what they read comes from here.
+EventSubscriber and cursors are the real ones; only what they read comes from here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from config.settings import ModelDefinition, Settings
-from fleet.load_request import Assignment, Change, Wish
+from fleet.load_request import Assignment, LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
@@ -21,9 +21,9 @@ from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
 from fleet.worker_row import WorkerRow
 from scheduler.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
-from scheduler.job import Admission, Status, Ticket, TicketRow
+from scheduler.job import Admission, Job, JobRow, Status
 from streams.events import End, Event, TextDelta, Usage
-from streams.subscriber import Inbox
+from streams.subscriber import EventSubscriber
 
 PREFIX = "fake"
 HELLO: list[Event] = [
@@ -34,7 +34,7 @@ HELLO: list[Event] = [
 
 
 class FakeStore:
-    """As much of Redis as a tail reads."""
+    """As much of Redis as a cursor reads."""
 
     def __init__(self) -> None:
         self.logs: dict[str, list[bytes]] = {}
@@ -50,8 +50,8 @@ class FakeStore:
         return int(key.rsplit(":", 1)[1] in self.logs)
 
 
-class FakeInbox(Inbox):
-    """The real inbox, without a connection: the ledger delivers."""
+class FakeSubscriber(EventSubscriber):
+    """The real subscriber, without a connection: the ledger delivers."""
 
     def __init__(self, store: FakeStore) -> None:
         super().__init__(store, None, PREFIX)  # type: ignore[arg-type]
@@ -66,10 +66,10 @@ class FakeInbox(Inbox):
 class FakeLedger:
     """Lets everything in and says `script` at once; with `script = None` the test speaks itself."""
 
-    def __init__(self, store: FakeStore, inbox: FakeInbox) -> None:
-        self.store, self.inbox = store, inbox
-        self.tickets: dict[str, Ticket] = {}
-        self.rows: dict[str, TicketRow] = {}
+    def __init__(self, store: FakeStore, subscriber: FakeSubscriber) -> None:
+        self.store, self.subscriber = store, subscriber
+        self.jobs: dict[str, Job] = {}
+        self.rows: dict[str, JobRow] = {}
         self.keys: dict[tuple[str, str], str] = {}
         self.cancelled: list[str] = []
         self.script: list[Event] | None = HELLO
@@ -78,31 +78,31 @@ class FakeLedger:
         self.admitted = threading.Event()
         self._lock = threading.RLock()
 
-    def admit(self, ticket: Ticket) -> Admission:
+    def admit(self, job: Job) -> Admission:
         if self.rejection is not None:
             raise self.rejection
-        if ticket.idempotency_key:
-            earlier = self.keys.setdefault((ticket.tenant, ticket.idempotency_key), ticket.id)
-            if earlier != ticket.id:
-                if self.tickets[earlier].body_hash != ticket.body_hash:
+        if job.idempotency_key:
+            earlier = self.keys.setdefault((job.tenant, job.idempotency_key), job.id)
+            if earlier != job.id:
+                if self.jobs[earlier].body_hash != job.body_hash:
                     raise IdempotencyConflict("this Idempotency-Key was used with another body")
                 return Admission(earlier, replayed=True)
-        self.tickets[ticket.id] = ticket
-        self.store.logs[ticket.id] = []
-        self.rows[ticket.id] = TicketRow(
-            ticket.id,
-            ticket.tenant,
-            ticket.model,
-            ticket.dialect,
+        self.jobs[job.id] = job
+        self.store.logs[job.id] = []
+        self.rows[job.id] = JobRow(
+            job.id,
+            job.tenant,
+            job.model,
+            job.dialect,
             Status.QUEUED,
-            ticket.echo,
-            ticket.store,
+            job.echo,
+            job.store,
             created_at=1_700_000_000.0,
         )
         self.admitted.set()
         if self.script is not None:
-            self.say(ticket.id, *self.script)
-        return Admission(ticket.id)
+            self.say(job.id, *self.script)
+        return Admission(job.id)
 
     def say(self, id: str, *events: Event) -> None:
         with self._lock:
@@ -114,7 +114,7 @@ class FakeLedger:
         self.store.logs[id].append(data)
         status = Status(event.status) if isinstance(event, End) else Status.RUNNING
         self.rows[id] = replace(self.rows[id], status=status)
-        self.inbox._deliver(b"%s %d %s" % (id.encode(), len(self.store.logs[id]), data))
+        self.subscriber._deliver(b"%s %d %s" % (id.encode(), len(self.store.logs[id]), data))
 
     def cancel(self, id: str, tenant: str) -> Status | None:
         self.on_cancel()
@@ -126,7 +126,7 @@ class FakeLedger:
             self.say(id, End("cancelled", code="cancelled", message="cancelled by its client"))
         return self.rows[id].status
 
-    def lookup(self, id: str, tenant: str) -> TicketRow | None:
+    def lookup(self, id: str, tenant: str) -> JobRow | None:
         if self.store.away:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         row = self.rows.get(id)
@@ -135,13 +135,13 @@ class FakeLedger:
     def delete(self, id: str, _tenant: str) -> bool:
         return self.rows.pop(id, None) is not None
 
-    def attach(self, id: str, _inbox: str) -> Status | None:
+    def subscribe(self, id: str, _subscriber: str) -> Status | None:
         row = self.rows.get(id)
         return row.status if row else None
 
-    def only(self) -> Ticket:
-        (ticket,) = self.tickets.values()
-        return ticket
+    def only(self) -> Job:
+        (job,) = self.jobs.values()
+        return job
 
 
 def encode(event: Event) -> bytes:
@@ -159,7 +159,7 @@ class FakeFleet:
         self.states = dict.fromkeys(settings.models, ModelState.LOADED)
         self.operations: dict[str, Operation] = {}
         self.away = False
-        self.wish = Wish()
+        self.request = LoadRequest()
         self.operation_ids: dict[str, str] = {}
         self.stumbles = 0  # how often Redis is away in the middle of a look
         self.ends_after = -1  # looks at an operation after which it has completed; negative: never
@@ -198,22 +198,22 @@ class FakeFleet:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [WorkerRow("w", "cpu", 1, 0.0, memory=DeviceMemory("host:here", 1000, 400, (), "no driver"))]
 
-    def load(self, name: str, wish: Wish) -> Change:
-        self.wish = wish
+    def load(self, name: str, request: LoadRequest) -> LoadOutcome:
+        self.request = request
         return self._change("load", name, ModelState.LOADING, (ModelState.LOADED, ModelState.LOADING))
 
-    def unload(self, name: str) -> Change:
+    def unload(self, name: str) -> LoadOutcome:
         return self._change("unload", name, ModelState.UNLOADING, (ModelState.UNLOADED, ModelState.UNLOADING))
 
-    def _change(self, kind: str, name: str, state: ModelState, done: tuple[ModelState, ...]) -> Change:
+    def _change(self, kind: str, name: str, state: ModelState, done: tuple[ModelState, ...]) -> LoadOutcome:
         self.row(name)
         if self.states[name] in done:
-            return Change(kind, None)
+            return LoadOutcome(kind, None)
         self.states[name] = state
         id = f"{kind}_{len(self.operations)}"
         operation = Operation(id, kind, name, OperationStatus.PENDING, "waiting", 0.0, None, 1.5, None)
         self.operations[id] = operation
-        return Change(kind, operation, (Assignment("a", "w"),), begun=True)
+        return LoadOutcome(kind, operation, (Assignment("a", "w"),), begun=True)
 
     def operation(self, id: str) -> Operation | None:
         self.ends_after -= 1
@@ -265,8 +265,8 @@ class FakeAudit:
     def __init__(self) -> None:
         self.recorded: list[tuple[str, ...]] = []
 
-    def record(self, *said: str) -> None:
-        self.recorded.append(said)
+    def record(self, *read_events: str) -> None:
+        self.recorded.append(read_events)
 
 
 @dataclass
@@ -274,7 +274,7 @@ class Below:
     """All of it, as a test holds it."""
 
     store: FakeStore
-    inbox: FakeInbox
+    subscriber: FakeSubscriber
     ledger: FakeLedger
     fleet: FakeFleet
     changes: FakeChanges
@@ -282,6 +282,6 @@ class Below:
 
 def below(settings: Settings) -> Below:
     store = FakeStore()
-    inbox = FakeInbox(store)
+    subscriber = FakeSubscriber(store)
     fleet = FakeFleet(settings)
-    return Below(store, inbox, FakeLedger(store, inbox), fleet, FakeChanges(fleet))
+    return Below(store, subscriber, FakeLedger(store, subscriber), fleet, FakeChanges(fleet))

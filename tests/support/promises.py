@@ -10,19 +10,19 @@ from tests.support.redis_snapshot import Snapshot
 
 TERMINAL = {str(status) for status in Status if status.is_terminal}
 HOLDING = ("dispatched", "running")
-BANDS = ("high", "normal", "low")
+PRIORITIES = ("high", "normal", "low")
 RECOVERABLE = ("worker_lost", "load_interrupted")
 
 
 def nobody_is_forgotten(now: Snapshot) -> None:
-    missing = set(now.memory.admitted) - set(now.tickets) - now.memory.deleted
+    missing = set(now.memory.admitted) - set(now.jobs) - now.memory.deleted
     assert not missing, f"admitted and gone: {missing}"
-    unknown = set(now.tickets) - set(now.memory.admitted)
+    unknown = set(now.jobs) - set(now.memory.admitted)
     assert not unknown, f"nobody admitted {unknown}"
 
 
-def a_ticket_has_at_most_one_terminal_event_and_it_is_the_last_entry(now: Snapshot) -> None:
-    for id, row in now.tickets.items():
+def a_job_has_at_most_one_terminal_event_and_it_is_the_last_entry(now: Snapshot) -> None:
+    for id, row in now.jobs.items():
         events = [event for _, event in now.log(id)]
         ends = [event for event in events if event["t"] == "end"]
         if row["status"] in TERMINAL:
@@ -34,24 +34,24 @@ def a_ticket_has_at_most_one_terminal_event_and_it_is_the_last_entry(now: Snapsh
 
 
 def what_has_ended_never_changes(now: Snapshot) -> None:
-    for id, row in now.tickets.items():
+    for id, row in now.jobs.items():
         if row["status"] in TERMINAL:
             length = len(now.log(id))
             assert now.memory.ended.setdefault(id, (row["status"], length)) == (row["status"], length)
         else:
             assert id not in now.memory.ended, f"{id} ended and lives again"
-    assert not set(now.all("log")) - set(now.tickets), "a log without a ticket"
+    assert not set(now.all("log")) - set(now.jobs), "a log without a job"
 
 
 def log_entries_are_numbered_without_gaps(now: Snapshot) -> None:
-    for id, row in now.tickets.items():
+    for id, row in now.jobs.items():
         numbers = [number for number, _ in now.log(id)]
         assert numbers == list(range(1, len(numbers) + 1)), id
         assert int(row["last"]) == len(numbers), id
 
 
 def everything_said_is_from_one_claim_and_all_that_was_accepted_is_there(now: Snapshot) -> None:
-    for id in now.tickets:
+    for id in now.jobs:
         said = [event["d"] for _, event in now.log(id) if event["t"] != "end"]
         accepted = now.memory.accepted.get(id, [])
         assert said == [text for _, text in accepted], id
@@ -65,7 +65,7 @@ def every_slot_is_held_by_one_that_needs_it(now: Snapshot) -> None:
     assert dict(held) == dict.fromkeys(needing, 1), f"slots {dict(held)}, needed by {needing}"
     for replica, ids in now.all("slots").items():
         for id in ids:
-            row = now.tickets[id]
+            row = now.jobs[id]
             assert row["replica"] == replica, id
             assert now.all("replica")[replica]["model"] == row["model"], id
             assert now.all("replica")[replica]["worker"] == row["worker"], id
@@ -79,15 +79,15 @@ def no_replica_holds_more_than_its_slots(now: Snapshot) -> None:
 def the_line_is_those_who_are_queued(now: Snapshot) -> None:
     queued: dict[str, set[str]] = {}
     for id in now.with_status("queued"):
-        queued.setdefault(now.tickets[id]["model"], set()).add(id)
+        queued.setdefault(now.jobs[id]["model"], set()).add(id)
     assert {model: set(ids) for model, ids in now.all("waiting").items()} == queued
     lines: dict[str, set[str]] = {}
     for name, ids in now.all("line").items():
-        model, band, tenant = name.split(":")
+        model, priority, tenant = name.split(":")
         lines.setdefault(model, set()).update(ids)
         for id, score in ids.items():
-            row = now.tickets[id]
-            assert (row["model"], row["band"], row["tenant"]) == (model, band, tenant), id
+            row = now.jobs[id]
+            assert (row["model"], row["priority"], row["tenant"]) == (model, priority, tenant), id
             assert score == float(row["admitted_us"]) == now.all("waiting")[model][id], id
     assert lines == queued
     assert sum(len(ids) for ids in now.all("line").values()) == sum(map(len, queued.values()))
@@ -98,9 +98,9 @@ def a_tenant_has_a_turn_where_it_has_a_line(now: Snapshot) -> None:
     assert turns == set(now.all("line"))
 
 
-def only_bands_that_wait_are_impatient(now: Snapshot) -> None:
+def only_priorities_that_wait_are_impatient(now: Snapshot) -> None:
     for model, counts in now.all("passed").items():
-        assert all(f"{model}:{band}" in now.all("turn") for band in counts), counts
+        assert all(f"{model}:{priority}" in now.all("turn") for priority in counts), counts
 
 
 def what_holds_a_slot_has_a_lease(now: Snapshot) -> None:
@@ -113,8 +113,8 @@ def what_lives_has_a_deadline(now: Snapshot) -> None:
 
 def no_run_goes_beyond_the_time_of_the_first(now: Snapshot) -> None:
     for id in now.with_status("running"):
-        assert int(now.one("deadlines")[id]) == int(now.tickets[id]["run_by_us"]), id
-        assert now.memory.run_by.setdefault(id, now.tickets[id]["run_by_us"]) == now.tickets[id]["run_by_us"]
+        assert int(now.one("deadlines")[id]) == int(now.jobs[id]["run_by_us"]), id
+        assert now.memory.run_by.setdefault(id, now.jobs[id]["run_by_us"]) == now.jobs[id]["run_by_us"]
 
 
 def no_slot_is_free_while_somebody_waits(now: Snapshot) -> None:
@@ -125,34 +125,34 @@ def no_slot_is_free_while_somebody_waits(now: Snapshot) -> None:
 
 
 def nobody_is_claimed_a_third_time(now: Snapshot) -> None:
-    for id, row in now.tickets.items():
+    for id, row in now.jobs.items():
         assert int(row["attempts"]) <= 2, id
         assert len(now.memory.attempts.get(id, ())) == int(row["attempts"]), id
 
 
 def what_was_spoken_is_never_tried_again(now: Snapshot) -> None:
     for id in now.with_status("queued", "dispatched"):
-        assert now.tickets[id]["last"] == "0", id
+        assert now.jobs[id]["last"] == "0", id
 
 
 def ended_rows_go_away_and_living_ones_stay(now: Snapshot) -> None:
-    for id, row in now.tickets.items():
+    for id, row in now.jobs.items():
         if row["status"] in TERMINAL:
-            assert 0 < now.ttls[f"ticket:{id}"] <= int(row["keep_s"]), id
+            assert 0 < now.ttls[f"job:{id}"] <= int(row["keep_s"]), id
             assert 0 < now.ttls[f"log:{id}"] <= int(row["keep_s"]), id
         else:
-            assert now.ttls[f"ticket:{id}"] == -1, id
+            assert now.ttls[f"job:{id}"] == -1, id
             assert now.ttls.get(f"log:{id}", -1) == -1, id
 
 
 def what_is_not_stored_keeps_no_prompt(now: Snapshot) -> None:
-    for id, row in now.tickets.items():
+    for id, row in now.jobs.items():
         if row["status"] in TERMINAL and row["store"] != "1":
             assert "generation" not in row, id
             assert "echo" not in row, id
 
 
-def only_a_loaded_model_has_replicas_that_take_tickets(now: Snapshot) -> None:
+def only_a_loaded_model_has_replicas_that_take_jobs(now: Snapshot) -> None:
     for model, ready in now.all("ready").items():
         assert now.all("model")[model]["state"] == "loaded", model
         for replica in ready:
@@ -174,7 +174,7 @@ def what_a_worker_holds_goes_with_it(now: Snapshot) -> None:
     alive = {name for name, row in now.all("worker").items() if "incarnation" in row}
     assert alive == set(now.one("workers"))
     assert {row["worker"] for row in now.all("replica").values()} <= alive
-    assert {now.tickets[id]["worker"] for id in now.with_status(*HOLDING)} <= alive
+    assert {now.jobs[id]["worker"] for id in now.with_status(*HOLDING)} <= alive
 
 
 def a_model_under_way_has_somebody_who_brings_it_to_an_end(now: Snapshot) -> None:
@@ -259,7 +259,7 @@ def nobody_waits_for_a_model_that_nobody_brings_back(now: Snapshot) -> None:
 
 def who_is_dispatched_was_rung_for(now: Snapshot) -> None:
     for id in now.with_status("dispatched"):
-        assert f"ring {id}" in now.one(f"bells:{now.tickets[id]['worker']}"), id
+        assert f"ring {id}" in now.one(f"bells:{now.jobs[id]['worker']}"), id
 
 
 def every_key_is_one_of_the_table(now: Snapshot) -> None:
@@ -273,7 +273,7 @@ def every_key_is_one_of_the_table(now: Snapshot) -> None:
 
 PROMISES = (
     nobody_is_forgotten,
-    a_ticket_has_at_most_one_terminal_event_and_it_is_the_last_entry,
+    a_job_has_at_most_one_terminal_event_and_it_is_the_last_entry,
     what_has_ended_never_changes,
     log_entries_are_numbered_without_gaps,
     everything_said_is_from_one_claim_and_all_that_was_accepted_is_there,
@@ -281,7 +281,7 @@ PROMISES = (
     no_replica_holds_more_than_its_slots,
     the_line_is_those_who_are_queued,
     a_tenant_has_a_turn_where_it_has_a_line,
-    only_bands_that_wait_are_impatient,
+    only_priorities_that_wait_are_impatient,
     what_holds_a_slot_has_a_lease,
     what_lives_has_a_deadline,
     no_run_goes_beyond_the_time_of_the_first,
@@ -290,7 +290,7 @@ PROMISES = (
     what_was_spoken_is_never_tried_again,
     ended_rows_go_away_and_living_ones_stay,
     what_is_not_stored_keeps_no_prompt,
-    only_a_loaded_model_has_replicas_that_take_tickets,
+    only_a_loaded_model_has_replicas_that_take_jobs,
     models_replicas_and_workers_agree,
     what_a_worker_holds_goes_with_it,
     a_model_under_way_has_somebody_who_brings_it_to_an_end,

@@ -34,7 +34,7 @@ return out
 class Memory:
     """What somebody outside remembers: who was admitted, which words the ledger accepted, how it ended.
 
-    `accepted` has (fence, text) by ticket, `attempts` the fences of its claims, `run_by` the time by which it
+    `accepted` has (fence, text) by job, `attempts` the fences of its claims, `run_by` the time by which it
     has to have run, from its first claim on. `pending` are the replicas that were not up yet when it was
     looked at last.
     """
@@ -51,7 +51,7 @@ class Memory:
 
 @dataclass
 class Snapshot:
-    """Tickets, models and so on by name; `kinds` and `ttls` by key behind the prefix."""
+    """Jobs, models and so on by name; `kinds` and `ttls` by key behind the prefix."""
 
     memory: Memory = field(default_factory=Memory)
     kinds: dict[str, str] = field(default_factory=dict)
@@ -68,11 +68,11 @@ class Snapshot:
         return self.values.get(name, {})
 
     @property
-    def tickets(self) -> Mapping[str, dict[str, str]]:
-        return self.all("ticket")
+    def jobs(self) -> Mapping[str, dict[str, str]]:
+        return self.all("job")
 
     def with_status(self, *statuses: str) -> set[str]:
-        return {id for id, row in self.tickets.items() if row["status"] in statuses}
+        return {id for id, row in self.jobs.items() if row["status"] in statuses}
 
     def log(self, id: str) -> list[tuple[int, dict[str, Any]]]:
         """(number, event) of every entry."""

@@ -9,10 +9,10 @@ import redis
 
 from config.settings import Settings
 from fleet.fleet import Fleet
-from fleet.load_request import Change, Wish
+from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.recovery import Rescue
-from scheduler.job import Claim, Entry, Release, Status, Ticket
+from scheduler.job import Claim, Entry, Job, Release, Status
 from scheduler.ledger import Ledger
 from streams.events import End, TextDelta, decode
 
@@ -67,7 +67,7 @@ class House:
         self.fleet.scripts.offset_us = self.ledger.scripts.offset_us
 
     def live(self, seconds: float, *beating: str, every: float = 1.0) -> int:
-        """Let time pass as in a running house: the reaper looks, and these workers beat, every second.
+        """Let time pass as in a running house: the reaper looks, and these workers heartbeat, every second.
 
         Returns how many the reaper closed.
         """
@@ -77,15 +77,15 @@ class House:
             self.pass_time(step)
             seconds -= step
             for worker in beating:
-                self.ledger.beat(worker, self.incarnations[worker])
+                self.ledger.heartbeat(worker, self.incarnations[worker])
             closed += self.ledger.expire()
         return closed
 
     # ---- workers and models
 
     def register(self, worker: str = "w1") -> str:
-        bell_key = f"{self.prefix}bells:{worker}"
-        self.incarnations[worker] = self.ledger.register(worker, bell_key, "ring @ID@", "cpu")
+        wake_up_list = f"{self.prefix}bells:{worker}"
+        self.incarnations[worker] = self.ledger.register(worker, wake_up_list, "ring @ID@", "cpu")
         return self.incarnations[worker]
 
     def tell_memory(
@@ -95,17 +95,17 @@ class House:
         self.fleet.report_memory(worker, self.incarnations[worker], memory)
 
     def load(self, model: str = "alpha", slots: int = 2, replicas: int = 1) -> list[str]:
-        change = self.fleet.load(model, Wish(replicas))
+        change = self.fleet.load(model, LoadRequest(replicas))
         self.bring_up(change, slots)
         return [item.replica for item in change.assignments]
 
-    def bring_up(self, change: Change, slots: int = 2, memory_mib: int | None = None) -> None:
+    def bring_up(self, change: LoadOutcome, slots: int = 2, memory_mib: int | None = None) -> None:
         for item in change.assignments:
             self.starting(item.replica, item.worker)
             life = self.incarnations[item.worker]
             self.fleet.replica_up(item.replica, item.worker, life, slots, 4242, memory_mib=memory_mib)
 
-    def bring_down(self, change: Change) -> None:
+    def bring_down(self, change: LoadOutcome) -> None:
         for item in change.assignments:
             self.stopped(item.replica, item.worker)
 
@@ -131,15 +131,17 @@ class House:
 
     # ---- requests
 
-    def admit(self, tenant: str = "acme", band: str = "normal", model: str = "alpha", **more: object) -> str:
-        ticket = Ticket(f"resp_{next(COUNTER):06d}", tenant, model, "test", b"{}", b"{}", band=band)
-        return self.ledger.admit(replace(ticket, **more)).id  # type: ignore[arg-type]
+    def admit(
+        self, tenant: str = "acme", priority: str = "normal", model: str = "alpha", **more: object
+    ) -> str:
+        job = Job(f"resp_{next(COUNTER):06d}", tenant, model, "test", b"{}", b"{}", priority=priority)
+        return self.ledger.admit(replace(job, **more)).id  # type: ignore[arg-type]
 
     def claim(self, id: str, worker: str = "w1") -> Claim | None:
         return self.ledger.claim(worker, self.incarnations[worker], id)
 
     def run(self, id: str, worker: str = "w1") -> Claim:
-        """Claim a ticket that is there to be claimed."""
+        """Claim a job that is there to be claimed."""
         claim = self.claim(id, worker)
         assert claim, f"{id} is {self.status(id)}"
         return claim
@@ -164,11 +166,11 @@ class House:
         return Ear(self.client, self.prefix, *channels)
 
     def status(self, id: str) -> str:
-        value = self.client.hget(f"{self.prefix}ticket:{id}", "status")
+        value = self.client.hget(f"{self.prefix}job:{id}", "status")
         return value.decode() if value else "gone"
 
     def field(self, id: str, name: str) -> str:
-        return (self.client.hget(f"{self.prefix}ticket:{id}", name) or b"").decode()
+        return (self.client.hget(f"{self.prefix}job:{id}", name) or b"").decode()
 
     def log(self, id: str) -> list[object]:
         return [decode(fields[b"e"]) for _, fields in self.client.xrange(f"{self.prefix}log:{id}")]
@@ -180,8 +182,8 @@ class House:
 
     def hear(self, worker: str = "w1") -> str | None:
         """The id rung for the earliest."""
-        bell = self.client.rpop(f"{self.prefix}bells:{worker}")
-        return bell.decode().removeprefix("ring ") if bell else None
+        wake_up_message = self.client.rpop(f"{self.prefix}bells:{worker}")
+        return wake_up_message.decode().removeprefix("ring ") if wake_up_message else None
 
     def bells(self, worker: str = "w1") -> list[str]:
         """The ids rung for, the earliest first; hearing them empties the list."""

@@ -12,9 +12,9 @@ import redis
 
 from config.settings import Settings
 from fleet.fleet import Fleet
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from scheduler.errors import StokerError
-from scheduler.job import Ticket
+from scheduler.job import Job
 from scheduler.ledger import Ledger
 from streams.events import End
 from streams.log import read
@@ -46,26 +46,26 @@ class Seat:
         self.threads.append(thread)
         thread.start()
 
-    def beat(self) -> None:
+    def heartbeat(self) -> None:
         self.host.check_stalls()
-        self.host.follow(self.ledger.beat(self.host.worker, self.host.incarnation), self.spawn)
+        self.host.follow(self.ledger.heartbeat(self.host.worker, self.host.incarnation), self.spawn)
 
     def until(self, true: Callable[[], Any], seconds: float = 10) -> Any:
         deadline = time.monotonic() + seconds
         while not (answer := true()):
             assert time.monotonic() < deadline, "it did not come true"
-            self.beat()
+            self.heartbeat()
             time.sleep(0.01)
         return answer
 
     def load(self, name: str = "alpha", replicas: int = 1) -> None:
-        self.fleet.load(name, Wish(replicas))
+        self.fleet.load(name, LoadRequest(replicas))
         self.until(lambda: self.fleet.row(name).state == "loaded")
 
     def admit(self, text: str, model: str = "alpha") -> str:
         generation = Generation(model, (Message("user", text),), allow_remote=True)
         id = f"resp_{os.urandom(6).hex()}"
-        return self.ledger.admit(Ticket(id, "acme", model, "test", generation.to_json(), b"{}")).id
+        return self.ledger.admit(Job(id, "acme", model, "test", generation.to_json(), b"{}")).id
 
     def said(self, id: str) -> list[Any]:
         return [event for _, event in read(self.client, self.settings.redis.prefix, id)]

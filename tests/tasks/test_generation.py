@@ -129,7 +129,7 @@ def test_a_sample_is_read_back(generation: Generation) -> None:
 
 
 def test_what_was_written_before_there_were_images_is_still_read() -> None:
-    """Tickets in line outlive a renewal of the platform."""
+    """Jobs in line outlive a renewal of the platform."""
     old = (SAMPLES / "generation_before_images.json").read_bytes()
     assert b"images" not in old
     messages = tuple(replace(message, images=()) for message in LARGEST.messages)

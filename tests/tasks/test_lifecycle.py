@@ -12,7 +12,7 @@ import redis
 from kombu.exceptions import OperationalError
 
 from config.settings import Settings
-from fleet.load_request import Change, Wish
+from fleet.load_request import LoadOutcome, LoadRequest
 from tasks.app import control_queue, key_prefix
 from tasks.lifecycle import load, ring, unload
 from tests.support.simulated_platform import House
@@ -39,7 +39,7 @@ def arguments(message: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.usefixtures("platform_app")
 def test_each_worker_hears_of_its_replica(house: House, client: redis.Redis, settings: Settings) -> None:
-    change = house.fleet.load("alpha", Wish(2))
+    change = house.fleet.load("alpha", LoadRequest(2))
     assert change.operation
     ring(change)
     for index, item in enumerate(change.assignments):
@@ -78,7 +78,7 @@ def test_where_nothing_had_to_be_done_nobody_is_rung(
 ) -> None:
     house.load()
     ring(house.fleet.load("alpha"))
-    ring(Change("load", None))
+    ring(LoadOutcome("load", None))
     assert messages(client, settings, "w1") == messages(client, settings, "w2") == []
 
 
@@ -90,7 +90,7 @@ def test_a_broker_that_is_away_stops_no_load(
 
     monkeypatch.setattr(load, "apply_async", away)
     with caplog.at_level(logging.WARNING, "tasks"):
-        ring(house.fleet.load("alpha", Wish(2)))
+        ring(house.fleet.load("alpha", LoadRequest(2)))
     assert caplog.text.count("will find it") == 2
 
 

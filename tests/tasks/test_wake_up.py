@@ -15,7 +15,7 @@ from config.settings import Settings
 from tasks import worker_interface as host
 from tasks.app import key_prefix, queues
 from tasks.generate import GENERATE
-from tasks.wake_up import PLACEHOLDER, bell
+from tasks.wake_up import PLACEHOLDER, wake_up_message
 from tests.support.simulated_platform import House
 from tests.tasks.sample import assert_is_the_sample
 
@@ -24,7 +24,7 @@ from tests.tasks.sample import assert_is_the_sample
 def house(client: redis.Redis, settings: Settings, app: Celery) -> House:
     """One worker whose bell is the real one, and model alpha with two slots."""
     house = House(client, settings)
-    ring = bell(app, settings, GENERATE, "w1")
+    ring = wake_up_message(app, settings, GENERATE, "w1")
     house.incarnations["w1"] = house.ledger.register("w1", ring.key, ring.message, "cpu")
     house.load()
     return house
@@ -57,7 +57,7 @@ def test_the_bell_is_what_celery_itself_sends(
 
 
 def test_the_bell_is_the_one_in_the_samples(settings: Settings, app: Celery) -> None:
-    ring = bell(app, settings, GENERATE, "w1")
+    ring = wake_up_message(app, settings, GENERATE, "w1")
     assert ring.message.count(PLACEHOLDER) == 4, "id, root_id, correlation_id, delivery_tag"
     form = json.dumps(only_what_matters(json.loads(ring.message)), indent=2) + "\n"
     assert_is_the_sample("bell.json", form.encode())
@@ -119,7 +119,7 @@ def test_a_worker_of_celery_runs_the_bells_that_redis_rings(
     assert [house.status(id) for id in ids] == ["completed"] * 6
 
 
-def test_the_task_asks_its_host_to_run_the_ticket_of_its_own_id(fake_host: Any) -> None:
+def test_the_task_asks_its_host_to_run_the_job_of_its_own_id(fake_host: Any) -> None:
     from tasks.generate import generate
 
     assert generate.name == GENERATE

@@ -13,27 +13,27 @@ import redis
 
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from tests.workers.test_executor import Seat
-from workers.agent import Heart
+from workers.agent import WorkerAgent
 
 
 def test_a_model_that_fits_no_worker_is_named_once_and_keeps_no_other_from_loading(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.agent.ring", lambda _change: None)  # the beat hears it as well
+    monkeypatch.setattr("workers.agent.ring", lambda _change: None)  # the heartbeat hears it as well
     monkeypatch.setattr("workers.agent.LOOK_EVERY_S", 0.02)
     models = {
         "big": ModelDefinition("big", "stub", device="cuda", enabled=True),
         "small": ModelDefinition("small", "stub", enabled=True),
     }
     seat = Seat(replace(settings, models=models))
-    heart = Heart(seat.host, seat.ledger, seat.fleet, redis.Redis.from_url(settings.redis.url))
+    agent = WorkerAgent(seat.host, seat.ledger, seat.fleet, redis.Redis.from_url(settings.redis.url))
     with caplog.at_level(logging.WARNING, "workers"):
-        heart.start()
+        agent.start()
         seat.until(lambda: seat.fleet.row("small").state == "loaded")
         time.sleep(0.2)  # many looks later
-        heart.stop()
+        agent.stop()
     row = seat.fleet.row("big")
     assert row.state == "unloaded"
     assert "no worker with a cuda device" in (row.last_error or ""), "operators see it too"
@@ -41,7 +41,7 @@ def test_a_model_that_fits_no_worker_is_named_once_and_keeps_no_other_from_loadi
     assert len(told) == 1
     assert told[0].startswith("big should be loaded and is not: no worker with a cuda device is running")
     seat.host.kill()
-    heart.end()
+    agent.end()
 
 
 # ---- a look
@@ -49,7 +49,7 @@ def test_a_model_that_fits_no_worker_is_named_once_and_keeps_no_other_from_loadi
 
 @pytest.fixture
 def look(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Seat]]:
-    """Begins a seat whose heart looks so often, and hears no bells but the beat's."""
+    """Begins a seat whose heart looks so often, and hears no bells but the heartbeat's."""
     monkeypatch.setattr("workers.agent.ring", lambda _change: None)
     monkeypatch.setattr("workers.agent.EAR_S", 0.02)
     begun = []
@@ -57,21 +57,21 @@ def look(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     def begin(every_s: float = 0.02, models: Mapping[str, ModelDefinition] | None = None) -> Seat:
         monkeypatch.setattr("workers.agent.LOOK_EVERY_S", every_s)
         seat = Seat(replace(settings, models=models or settings.models))
-        heart = Heart(seat.host, seat.ledger, seat.fleet, redis.Redis.from_url(settings.redis.url))
-        heart.start()
-        begun.append((seat, heart))
+        agent = WorkerAgent(seat.host, seat.ledger, seat.fleet, redis.Redis.from_url(settings.redis.url))
+        agent.start()
+        begun.append((seat, agent))
         return seat
 
     yield begin
-    for seat, heart in begun:
+    for seat, agent in begun:
         seat.host.kill()
-        heart.end()
+        agent.end()
 
 
 def test_a_load_that_waits_goes_on_as_soon_as_the_other_engine_has_ended(look: Callable[..., Seat]) -> None:
     seat = look(every_s=3600)
     seat.load("beta")
-    seat.fleet.load("alpha", Wish(evict="beta"))
+    seat.fleet.load("alpha", LoadRequest(evict="beta"))
     seat.until(lambda: seat.fleet.row("alpha").state == "loaded")
     assert seat.fleet.row("beta").state == "unloaded"
 
@@ -88,7 +88,9 @@ def test_what_a_dead_process_left_waiting_is_gone_on_with(look: Callable[..., Se
 def test_a_replica_that_another_worker_took_with_it_is_replaced_here(look: Callable[..., Seat]) -> None:
     seat = look()
     other = seat.ledger.register("w2", f"{seat.ledger.scripts.prefix}bells", "@ID@", "cpu")
-    (elsewhere,) = (item for item in seat.fleet.load("alpha", Wish(2)).assignments if item.worker == "w2")
+    (elsewhere,) = (
+        item for item in seat.fleet.load("alpha", LoadRequest(2)).assignments if item.worker == "w2"
+    )
     seat.fleet.replica_starting(elsewhere.replica, "w2", other)
     seat.fleet.replica_up(elsewhere.replica, "w2", other, 2, 1)
     seat.until(lambda: seat.fleet.row("alpha").state == "loaded")

@@ -19,7 +19,7 @@ from config.settings import ROOT
 from fleet.memory import DeviceMemory, Gpu
 from tests.support import nvml
 from workers import device_memory as module
-from workers.device_memory import Gauge, machine
+from workers.device_memory import DeviceMemoryReader, machine
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 MIB = 1024 * 1024
@@ -27,25 +27,25 @@ UUIDS = [f"GPU-{0xA0000000 + 0x01000000 * index:08x}-5a1d-4c0e-9b7f-000000000000
 SLACK_MIB = 4  # an engine does not hold still between two readings
 NOTHING = "nothing"  # the environment's variable is not set
 
-READ = "tell(gauge.read().to_json())"
+READ = "tell(reader.read().to_json())"
 ENGINE = """
 from pathlib import Path
 from config.settings import ModelDefinition
-from workers.runtimes.base import Launch
-from workers.runtimes.registry import runtime
+from backends.base import Launch
+from backends.registry import adapter
 model = ModelDefinition("model", "stub", options={"stub_memory_mib": 96})
 def load():
     engine, environments = Path("engine"), Path("runtimes")
     launch = Launch(model, "model-0", 1, engine, environments, lambda *_: None, lambda _: None)
-    return runtime("stub").start(launch)
+    return adapter("stub").start(launch)
 """
 FREE_AND_HELD = f"""
 {ENGINE}
 import subprocess
 other = subprocess.Popen(["sleep", "60"], process_group=0)
 def look():
-    tell(json.dumps([gauge.read().free_mib, gauge.held_by(engine.pid), gauge.held_by(other.pid)]))
-free = gauge.read().free_mib
+    tell(json.dumps([reader.read().free_mib, reader.held_by(engine.pid), reader.held_by(other.pid)]))
+free = reader.read().free_mib
 engine = load()
 look()
 engine.stop(2.0)
@@ -64,11 +64,12 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Asked:
-    """Runs some code beside a `gauge` in a process with this CUDA_VISIBLE_DEVICES; what it told, as JSON."""
+    """Runs some code beside a `reader` in a process with this CUDA_VISIBLE_DEVICES; what it told, as JSON."""
 
     def asked(code: str, visible: str, **environment: str) -> list[Any]:
         before = (
-            "import json, os, pynvml\nfrom workers.device_memory import Gauge\ngauge = Gauge()\n"
+            "import json, os, pynvml\nfrom workers.device_memory import DeviceMemoryReader\n"
+            "reader = DeviceMemoryReader()\n"
             "def tell(text): print(text if isinstance(text, str) else text.decode())\n"
         )
         given = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": visible, **environment}
@@ -115,7 +116,7 @@ def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("on_the_cpu")
 def test_on_the_cpu_it_is_the_machines_memory() -> None:
-    memory = Gauge().read()
+    memory = DeviceMemoryReader().read()
     assert memory.id == f"host:{platform.node()}"
     assert memory.gpus == ()
     most_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MIB
@@ -138,7 +139,7 @@ def test_what_an_engines_children_hold_counts_even_when_they_left_its_group() ->
     assert process.stdout
     child_pid = int(process.stdout.readline())
     try:
-        assert 48 <= (Gauge().held_by(process.pid) or 0) < 48 + 48
+        assert 48 <= (DeviceMemoryReader().held_by(process.pid) or 0) < 48 + 48
     finally:
         os.kill(child_pid, signal.SIGKILL)
         process.communicate()
@@ -209,7 +210,7 @@ def test_a_process_that_does_not_show_its_pages_counts_with_all_of_them(
     write(tmp_path / "77" / "stat", "77 (a ) b) S 1 77 77 0")
     write(tmp_path / "77" / "statm", "900 300 100 1 0 1 0")
     held = 300 * os.sysconf("SC_PAGE_SIZE")
-    assert Gauge().held_by(77) == -(-held // MIB)
+    assert DeviceMemoryReader().held_by(77) == -(-held // MIB)
 
 
 # ---- why there is no GPU
@@ -224,7 +225,7 @@ def test_a_worker_on_a_machine_without_a_driver_says_what_to_do(ask: Asked) -> N
     assert on_the_cpu.total_mib > 0
     on_a_gpu = read(ask, "0")
     assert on_a_gpu == DeviceMemory(f"gpu:{platform.node()}:0", 0, 0, error=f"no GPU can be read: {why}")
-    assert ask("tell(json.dumps(gauge.held_by(os.getpgrp())))", "0") == [None]
+    assert ask("tell(json.dumps(reader.held_by(os.getpgrp())))", "0") == [None]
 
 
 @pytest.mark.parametrize(
@@ -297,7 +298,7 @@ def test_a_gpu_fills_when_an_engine_loads_and_empties_when_it_ends(gpus: Asked) 
 @LINUX
 def test_another_gpus_engine_takes_nothing_of_this_one(gpus: Asked) -> None:
     code = f"{ENGINE}\nengine = load()\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n{READ}\n"
-    here = "tell(Gauge().read().to_json())\nengine.stop(2.0)"
+    here = "tell(DeviceMemoryReader().read().to_json())\nengine.stop(2.0)"
     on_one, on_zero = gpus(code + here, "1")
     assert (on_one["gpus"][0]["index"], on_zero["gpus"][0]["index"]) == (1, 0)
     assert on_one["free_mib"] <= 900 - 96
@@ -341,11 +342,11 @@ opened = []
 init = pynvml.nvmlInit
 pynvml.nvmlInit = lambda: opened.append(init())
 for _ in range(3):
-    gauge.read()
-    gauge.held_by(1)
+    reader.read()
+    reader.held_by(1)
 tell(json.dumps(len(opened)))
 os.environ["FAKE_NVML_ERROR"] = "999"
-tell(json.dumps(gauge.read().error))
+tell(json.dumps(reader.read().error))
 tell(json.dumps(len(opened)))
 """
     assert gpus(code, "0") == [1, "no GPU can be read: Unknown Error; see what nvidia-smi says here", 1]

@@ -12,7 +12,7 @@ import pytest
 
 from backends.base import Engine, Launch
 from config.settings import LimitSettings, ModelDefinition, Settings
-from fleet.load_request import Wish
+from fleet.load_request import LoadRequest
 from streams.events import TextDelta
 from tests.conftest import Server
 from tests.support.worker_fixture import Seat
@@ -25,15 +25,15 @@ def seat(settings: Settings) -> Iterator[Seat]:
     made.host.kill()
 
 
-def test_a_ticket_whose_bell_was_lost_is_taken_at_a_beat(seat: Seat) -> None:
+def test_a_job_whose_bell_was_lost_is_taken_at_a_heartbeat(seat: Seat) -> None:
     seat.load()
     id = seat.admit("/stub tokens=3")
-    seat.ledger.scripts.offset_us = 2_000_000  # longer ago than a beat
+    seat.ledger.scripts.offset_us = 2_000_000  # longer ago than a heartbeat
     assert seat.end(id).status == "completed"
     assert "".join(event.text for event in seat.said(id) if isinstance(event, TextDelta)) == "tok0 tok1 tok2"
 
 
-def test_a_cancelled_request_stops_at_the_next_beat_at_the_latest(seat: Seat) -> None:
+def test_a_cancelled_request_stops_at_the_next_heartbeat_at_the_latest(seat: Seat) -> None:
     seat.load()
     id = seat.admit("/stub tokens=1000 tokens_per_s=20")
     seat.spawn(lambda: seat.host.generate(id))
@@ -99,7 +99,7 @@ def test_what_is_said_while_redis_is_away_is_said_when_it_is_back(
 def test_a_load_that_fails_names_its_reason_and_frees_the_replica(settings: Settings) -> None:
     models = {"bad": ModelDefinition("bad", "stub", options={"stub_load_fail": "no such weights"})}
     seat = Seat(replace(settings, models=models))
-    seat.fleet.load("bad", Wish(1))
+    seat.fleet.load("bad", LoadRequest(1))
     seat.until(lambda: seat.fleet.row("bad").state == "failed")
     assert "no such weights" in (seat.fleet.row("bad").last_error or "")
     assert seat.host.replicas.table == {}
@@ -112,7 +112,7 @@ def test_one_failed_replica_tears_down_the_others(settings: Settings) -> None:
         "alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_s": 0.3}),
     }
     seat = Seat(replace(settings, models=models))
-    change = seat.fleet.load("alpha", Wish(2))
+    change = seat.fleet.load("alpha", LoadRequest(2))
     seat.spawn(lambda: seat.host.load(change.assignments[0].replica))
     seat.fleet.replica_starting(change.assignments[1].replica, "w1", seat.host.incarnation)
     seat.fleet.replica_down(
@@ -150,7 +150,7 @@ def test_a_shut_down_that_may_not_wait_says_so_to_the_client(seat: Seat) -> None
 
 
 def test_an_engine_is_started_with_what_the_load_overrides(seat: Seat) -> None:
-    seat.fleet.begin("alpha", Wish(override={"stub_tokens": 3}))
+    seat.fleet.begin("alpha", LoadRequest(override={"stub_tokens": 3}))
     seat.until(lambda: seat.fleet.row("alpha").state == "loaded")
     id = seat.admit("hello")
     seat.ledger.scripts.offset_us = 2_000_000
@@ -242,7 +242,7 @@ class Odd:
 def test_a_start_that_fails_in_an_unforeseen_way_is_reported_too(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.replicas.runtime", lambda _name: Odd())
+    monkeypatch.setattr("workers.replicas.adapter", lambda _name: Odd())
     seat = Seat(settings)
     change = seat.fleet.load("alpha")
     seat.until(lambda: seat.fleet.row("alpha").state == "failed")
@@ -259,9 +259,9 @@ def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settin
     models = {"alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_hang": True})}
     seat = Seat(replace(settings, models=models))
     other = seat.ledger.register("w2", f"{seat.ledger.scripts.prefix}bells", "@ID@", "cpu")
-    seat.fleet.load("alpha", Wish(2))
+    seat.fleet.load("alpha", LoadRequest(2))
     (here,) = seat.until(lambda: list(seat.host.replicas.table))
-    (there,) = (name for name in seat.ledger.beat("w2", other).replicas)
+    (there,) = (name for name in seat.ledger.heartbeat("w2", other).replicas)
     seat.fleet.replica_starting(there, "w2", other)
     seat.fleet.replica_down(there, "w2", other, code="load_failed", message="no")  # the sister is to stop
     assert seat.host.unload(here) == "given up"
@@ -271,7 +271,7 @@ def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settin
     seat.host.kill()
 
 
-def test_a_replica_that_is_being_taken_up_is_not_taken_up_again_by_each_beat(
+def test_a_replica_that_is_being_taken_up_is_not_taken_up_again_by_each_heartbeat(
     seat: Seat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = threading.Event()

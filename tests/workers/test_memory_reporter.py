@@ -1,4 +1,4 @@
-"""What a load takes of a device, and what the fleet is told is left of it; the gauge is moved by hand."""
+"""What a load takes of a device, and what the fleet is told is left of it; the reader is moved by hand."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fleet.worker_row import WorkerRow
 from scheduler.errors import StorageUnavailable
 from tests.conftest import Server
 from tests.support.simulated_platform import House
-from workers.memory_reporter import Scale
+from workers.memory_reporter import MemoryReporter
 
 
-class Gauge:
+class DeviceMemoryReader:
     """A device of 100 MiB."""
 
     def __init__(self) -> None:
@@ -45,10 +45,10 @@ class Told:
 
 
 @pytest.fixture
-def gauge(monkeypatch: pytest.MonkeyPatch) -> Gauge:
-    gauge = Gauge()
-    monkeypatch.setattr("workers.memory_reporter.Gauge", lambda: gauge)
-    return gauge
+def reader(monkeypatch: pytest.MonkeyPatch) -> DeviceMemoryReader:
+    reader = DeviceMemoryReader()
+    monkeypatch.setattr("workers.memory_reporter.DeviceMemoryReader", lambda: reader)
+    return reader
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ def house(client: redis.Redis, settings: Settings) -> House:
     return house
 
 
-def scale_of(house: House) -> Scale:
-    scale = Scale("w1", house.fleet)
-    scale.incarnation = house.incarnations["w1"]
-    return scale
+def scale_of(house: House) -> MemoryReporter:
+    memory_reporter = MemoryReporter("w1", house.fleet)
+    memory_reporter.incarnation = house.incarnations["w1"]
+    return memory_reporter
 
 
 def w1(house: House) -> WorkerRow:
@@ -71,53 +71,55 @@ def w1(house: House) -> WorkerRow:
 # ---- what is left
 
 
-def test_the_fleet_is_told_what_the_device_has(gauge: Gauge, house: House) -> None:
+def test_the_fleet_is_told_what_the_device_has(reader: DeviceMemoryReader, house: House) -> None:
     assert (w1(house).memory, w1(house).memory_id) == (None, "")
     scale_of(house).tell()
-    assert (w1(house).memory, w1(house).memory_id) == (gauge.memory, "GPU-0")
+    assert (w1(house).memory, w1(house).memory_id) == (reader.memory, "GPU-0")
 
 
-def test_a_device_that_cannot_be_read_tells_why_and_has_no_name(gauge: Gauge, house: House) -> None:
-    gauge.memory = DeviceMemory("gpu:node:0", 0, 0, error="no GPU can be read: start its driver")
+def test_a_device_that_cannot_be_read_tells_why_and_has_no_name(
+    reader: DeviceMemoryReader, house: House
+) -> None:
+    reader.memory = DeviceMemory("gpu:node:0", 0, 0, error="no GPU can be read: start its driver")
     scale_of(house).tell()
-    assert (w1(house).memory, w1(house).memory_id) == (gauge.memory, "")
+    assert (w1(house).memory, w1(house).memory_id) == (reader.memory, "")
 
 
-def test_what_is_as_it_was_is_told_once(gauge: Gauge) -> None:
+def test_what_is_as_it_was_is_told_once(reader: DeviceMemoryReader) -> None:
     fleet = Told()
-    scale = Scale("w1", fleet)  # type: ignore[arg-type]
+    memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
     for takes in (0, 0, 30, 0, -30, 0):
-        gauge.takes(takes)
-        scale.tell()
+        reader.takes(takes)
+        memory_reporter.tell()
     assert fleet.free == [90, 60, 90]
 
 
-@pytest.mark.usefixtures("gauge")
+@pytest.mark.usefixtures("reader")
 def test_a_life_that_is_over_tells_nothing(house: House) -> None:
-    scale = scale_of(house)
+    memory_reporter = scale_of(house)
     house.register()
-    scale.tell()
+    memory_reporter.tell()
     assert w1(house).memory is None
 
 
 def test_while_redis_is_away_nobody_is_told_and_nothing_breaks(
-    gauge: Gauge, own_server: Server, settings: Settings
+    reader: DeviceMemoryReader, own_server: Server, settings: Settings
 ) -> None:
     here = replace(settings, redis=replace(settings.redis, url=own_server.url))
     house = House(redis.Redis.from_url(own_server.url), here)
     house.register()
-    scale = scale_of(house)
-    scale.tell()
+    memory_reporter = scale_of(house)
+    memory_reporter.tell()
     own_server.kill()
-    gauge.takes(30)
-    scale.tell()
+    reader.takes(30)
+    memory_reporter.tell()
     own_server.start()
-    with scale.moving():
-        gauge.takes(20)
-    assert (w1(house).memory or gauge.memory).free_mib == 40
+    with memory_reporter.moving():
+        reader.takes(20)
+    assert (w1(house).memory or reader.memory).free_mib == 40
 
 
-def test_what_may_not_have_been_heard_is_no_news_that_was_told(gauge: Gauge) -> None:
+def test_what_may_not_have_been_heard_is_no_news_that_was_told(reader: DeviceMemoryReader) -> None:
     class Deaf(Told):
         def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
             super().report_memory(worker, incarnation, memory)
@@ -125,14 +127,14 @@ def test_what_may_not_have_been_heard_is_no_news_that_was_told(gauge: Gauge) -> 
                 raise StorageUnavailable("the answer was lost")
 
     fleet = Deaf()
-    scale = Scale("w1", fleet)  # type: ignore[arg-type]
+    memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
     for takes in (0, 30, -30):  # back to what was told before
-        gauge.takes(takes)
-        scale.tell()
+        reader.takes(takes)
+        memory_reporter.tell()
     assert fleet.free == [90, 60, 90]
 
 
-def test_what_was_read_first_is_told_first(gauge: Gauge) -> None:
+def test_what_was_read_first_is_told_first(reader: DeviceMemoryReader) -> None:
     slow, going_on = threading.Event(), threading.Event()
 
     class Slow(Told):
@@ -143,12 +145,12 @@ def test_what_was_read_first_is_told_first(gauge: Gauge) -> None:
             super().report_memory(worker, incarnation, memory)
 
     fleet = Slow()
-    scale = Scale("w1", fleet)  # type: ignore[arg-type]
-    first = threading.Thread(target=scale.tell)
+    memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
+    first = threading.Thread(target=memory_reporter.tell)
     first.start()
     assert slow.wait(10)
-    gauge.takes(30)
-    second = threading.Thread(target=scale.tell)
+    reader.takes(30)
+    second = threading.Thread(target=memory_reporter.tell)
     second.start()
     second.join(0.1)
     going_on.set()
@@ -160,64 +162,68 @@ def test_what_was_read_first_is_told_first(gauge: Gauge) -> None:
 # ---- what a load took
 
 
-def test_what_runs_elsewhere_takes_nothing_and_spoils_no_weighing(gauge: Gauge, house: House) -> None:
-    scale = scale_of(house)
-    with scale.moving() as weighing:
-        with scale.moving(here=False) as far:
-            assert scale.taken(far, None) == 0
-        gauge.takes(40)
-        with scale.moving(here=False):
+def test_what_runs_elsewhere_takes_nothing_and_spoils_no_weighing(
+    reader: DeviceMemoryReader, house: House
+) -> None:
+    memory_reporter = scale_of(house)
+    with memory_reporter.moving() as measurement:
+        with memory_reporter.moving(here=False) as far:
+            assert memory_reporter.taken(far, None) == 0
+        reader.takes(40)
+        with memory_reporter.moving(here=False):
             pass
-        assert scale.taken(weighing, 4242) == 40
+        assert memory_reporter.taken(measurement, 4242) == 40
 
 
-def test_what_the_driver_says_of_an_engine_counts(gauge: Gauge, house: House) -> None:
-    scale = scale_of(house)
-    with scale.moving() as weighing:
-        gauge.takes(40)
-        gauge.held[4242] = 35
-        assert scale.taken(weighing, 4242) == 35
+def test_what_the_driver_says_of_an_engine_counts(reader: DeviceMemoryReader, house: House) -> None:
+    memory_reporter = scale_of(house)
+    with memory_reporter.moving() as measurement:
+        reader.takes(40)
+        reader.held[4242] = 35
+        assert memory_reporter.taken(measurement, 4242) == 35
 
 
-def test_else_what_is_free_less_than_before(gauge: Gauge, house: House) -> None:
-    scale = scale_of(house)
-    with scale.moving() as weighing:
-        gauge.takes(40)
-        assert scale.taken(weighing, 4242) == 40
-    assert (w1(house).memory or gauge.memory).free_mib == 50
+def test_else_what_is_free_less_than_before(reader: DeviceMemoryReader, house: House) -> None:
+    memory_reporter = scale_of(house)
+    with memory_reporter.moving() as measurement:
+        reader.takes(40)
+        assert memory_reporter.taken(measurement, 4242) == 40
+    assert (w1(house).memory or reader.memory).free_mib == 50
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
 def test_two_engines_on_the_scale_at_once_cannot_be_told_apart(
-    gauge: Gauge, house: House, first_ends_first: bool
+    reader: DeviceMemoryReader, house: House, first_ends_first: bool
 ) -> None:
-    scale = scale_of(house)
-    loads = [scale.moving(), scale.moving()]
+    memory_reporter = scale_of(house)
+    loads = [memory_reporter.moving(), memory_reporter.moving()]
     first, second = (load.__enter__() for load in loads)
-    gauge.takes(40)
+    reader.takes(40)
     order = zip(loads, (first, second), strict=True)
-    for load, weighing in order if first_ends_first else reversed(list(order)):
-        assert scale.taken(weighing, 4242) is None
+    for load, measurement in order if first_ends_first else reversed(list(order)):
+        assert memory_reporter.taken(measurement, 4242) is None
         load.__exit__(None, None, None)
-    with scale.moving() as alone:
-        gauge.takes(10)
-        assert scale.taken(alone, 4242) == 10
+    with memory_reporter.moving() as alone:
+        reader.takes(10)
+        assert memory_reporter.taken(alone, 4242) == 10
 
 
-def test_an_engine_that_stops_meanwhile_spoils_the_weighing(gauge: Gauge, house: House) -> None:
-    scale = scale_of(house)
-    with scale.moving() as weighing:
-        gauge.takes(40)
-        with scale.moving():
-            gauge.takes(-20)
-        assert scale.taken(weighing, 4242) is None
+def test_an_engine_that_stops_meanwhile_spoils_the_weighing(reader: DeviceMemoryReader, house: House) -> None:
+    memory_reporter = scale_of(house)
+    with memory_reporter.moving() as measurement:
+        reader.takes(40)
+        with memory_reporter.moving():
+            reader.takes(-20)
+        assert memory_reporter.taken(measurement, 4242) is None
 
 
-def test_who_gave_memory_back_meanwhile_makes_no_load_free_of_cost(gauge: Gauge, house: House) -> None:
-    scale = scale_of(house)
-    with scale.moving() as weighing:
-        gauge.takes(-5)
-        assert scale.taken(weighing, 4242) is None
+def test_who_gave_memory_back_meanwhile_makes_no_load_free_of_cost(
+    reader: DeviceMemoryReader, house: House
+) -> None:
+    memory_reporter = scale_of(house)
+    with memory_reporter.moving() as measurement:
+        reader.takes(-5)
+        assert memory_reporter.taken(measurement, 4242) is None
 
 
 @pytest.mark.parametrize(
@@ -226,39 +232,41 @@ def test_who_gave_memory_back_meanwhile_makes_no_load_free_of_cost(gauge: Gauge,
     ids=["it cannot be read", "it is another one"],
 )
 def test_a_device_that_is_not_what_it_was_tells_nothing_of_a_load(
-    gauge: Gauge, house: House, after: DeviceMemory
+    reader: DeviceMemoryReader, house: House, after: DeviceMemory
 ) -> None:
-    scale = scale_of(house)
-    with scale.moving() as weighing:
-        gauge.memory = after
-        assert scale.taken(weighing, 4242) is None
+    memory_reporter = scale_of(house)
+    with memory_reporter.moving() as measurement:
+        reader.memory = after
+        assert memory_reporter.taken(measurement, 4242) is None
 
 
-def fails(gauge: Gauge) -> DeviceMemory:
-    gauge.takes(40)
+def fails(reader: DeviceMemoryReader) -> DeviceMemory:
+    reader.takes(40)
     raise RuntimeError("no such weights")
 
 
-def test_a_load_that_fails_is_off_the_scale(gauge: Gauge, house: House) -> None:
-    scale = scale_of(house)
-    with pytest.raises(RuntimeError), scale.moving():
-        gauge.memory = fails(gauge)
-    assert (w1(house).memory or gauge.memory).free_mib == 50
-    with scale.moving() as weighing:
-        gauge.takes(10)
-        assert scale.taken(weighing, 4242) == 10
+def test_a_load_that_fails_is_off_the_scale(reader: DeviceMemoryReader, house: House) -> None:
+    memory_reporter = scale_of(house)
+    with pytest.raises(RuntimeError), memory_reporter.moving():
+        reader.memory = fails(reader)
+    assert (w1(house).memory or reader.memory).free_mib == 50
+    with memory_reporter.moving() as measurement:
+        reader.takes(10)
+        assert memory_reporter.taken(measurement, 4242) == 10
 
 
-def test_what_a_loading_engine_holds_is_free_still_since_all_of_it_is_promised(gauge: Gauge) -> None:
+def test_what_a_loading_engine_holds_is_free_still_since_all_of_it_is_promised(
+    reader: DeviceMemoryReader,
+) -> None:
     fleet = Told()
-    scale = Scale("w1", fleet)  # type: ignore[arg-type]
-    with scale.moving() as weighing:
-        scale.tell()
-        weighing.belongs_to(7)
-        gauge.takes(55)
-        gauge.held[7] = 55
-        scale.tell()
+    memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
+    with memory_reporter.moving() as measurement:
+        memory_reporter.tell()
+        measurement.belongs_to(7)
+        reader.takes(55)
+        reader.held[7] = 55
+        memory_reporter.tell()
         assert fleet.free == [90], "nothing is less than it was"
-        gauge.takes(5)  # somebody else
-        scale.tell()
+        reader.takes(5)  # somebody else
+        memory_reporter.tell()
     assert fleet.free == [90, 85, 30]

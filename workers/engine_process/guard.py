@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> None:
     os.set_inheritable(status_fd, False)
     prctl = _prctl()
     prctl(PR_SET_CHILD_SUBREAPER, 1)  # whoever the engine orphans becomes our child, not init's
-    bell = _bell()
+    wake_up_message = _bell()
     try:
         engine = _start(arguments[2:], kept, prctl)
     except OSError as error:
@@ -52,12 +52,12 @@ def main(arguments: list[str]) -> None:
 
         _report(status_fd, f'{{"error": {json.dumps(str(error))}}}')
         return
-    watch = Watch(engine, bell)
+    watch = Watch(engine, wake_up_message)
     _report(status_fd, f'{{"pid": {engine}}}')
     code, asked = watch.until_the_end()
     ended = f'"exit": {code}, "signal": null' if code >= 0 else f'"exit": null, "signal": {-code}'
     _report(status_fd, f'{{{ended}, "asked": {"true" if asked else "false"}}}')
-    _clear(engine, bell)
+    _clear(engine, wake_up_message)
 
 
 def _prctl() -> Callable[[int, int], int]:
@@ -112,12 +112,12 @@ def _start(command: list[str], kept: list[int], prctl: Callable[[int, int], int]
 class Watch:
     """The time while the engine runs."""
 
-    def __init__(self, engine: int, bell: int) -> None:
+    def __init__(self, engine: int, wake_up_message: int) -> None:
         self.engine = engine
-        self.bell = bell
+        self.wake_up_message = wake_up_message
         self.asked = False
         self.deadline: float | None = None  # when SIGTERM has had its time, by time.monotonic()
-        self.sources = [LIFELINE, bell]
+        self.sources = [LIFELINE, wake_up_message]
         self.buffer = b""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._signal(signal.SIGKILL))
@@ -127,7 +127,7 @@ class Watch:
         while True:
             timeout = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
             readable, _, _ = select.select(self.sources, [], [], timeout)
-            _silence(self.bell)
+            _silence(self.wake_up_message)
             code = _reap(self.engine)  # first: a request to end does not excuse an end that came before it
             if code is not None:
                 return code, self.asked
@@ -176,7 +176,7 @@ def _reap(engine: int) -> int | None:
     return code
 
 
-def _clear(engine: int, bell: int) -> None:
+def _clear(engine: int, wake_up_message: int) -> None:
     """Kill and bury the rest: the engine's group, and (Linux) those that left the group and came to us."""
     began = time.monotonic()
     while (took_s := time.monotonic() - began) < CLEARING_S:
@@ -192,8 +192,8 @@ def _clear(engine: int, bell: int) -> None:
                 return
         except PermissionError:
             return  # what macOS says of a group of zombies
-        select.select([bell], [], [], 0.02)
-        _silence(bell)
+        select.select([wake_up_message], [], [], 0.02)
+        _silence(wake_up_message)
         _reap(engine)
 
 
@@ -237,9 +237,9 @@ def _children() -> list[int]:
         return []
 
 
-def _silence(bell: int) -> None:
+def _silence(wake_up_message: int) -> None:
     with contextlib.suppress(BlockingIOError):
-        os.read(bell, 512)
+        os.read(wake_up_message, 512)
 
 
 def _report(status_fd: int, line: str) -> None:

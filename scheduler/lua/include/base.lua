@@ -7,16 +7,16 @@ local NOW = clock[1] * 1000000 + clock[2] + tonumber(ARGV[1])
 
 local function text(number) return string.format('%.0f', number) end
 
-local function ticket_key(id) return P .. 'ticket:' .. id end
+local function job_key(id) return P .. 'job:' .. id end
 local function log_key(id) return P .. 'log:' .. id end
-local function line_key(model, band, tenant) return P .. 'line:' .. model .. ':' .. band .. ':' .. tenant end
-local function turn_key(model, band) return P .. 'turn:' .. model .. ':' .. band end
+local function queue_key(model, priority, tenant) return P .. 'line:' .. model .. ':' .. priority .. ':' .. tenant end
+local function turn_key(model, priority) return P .. 'turn:' .. model .. ':' .. priority end
 local function slots_key(replica) return P .. 'slots:' .. replica end
 local function model_key(model) return P .. 'model:' .. model end
 local function replica_key(replica) return P .. 'replica:' .. replica end
 local function worker_key(worker) return P .. 'worker:' .. worker end
 
-local BANDS = { 'high', 'normal', 'low' }
+local PRIORITIES = { 'high', 'normal', 'low' }
 local TERMINAL = { completed = true, incomplete = true, failed = true, cancelled = true }
 
 -- A fence is larger than every earlier one, even when the key is rolled back by a lost write:

@@ -1,4 +1,4 @@
--- Reserve slots for the tickets whose turn it is, and ring their workers' bells.
+-- Reserve slots for the jobs whose turn it is, and ring their workers' bells.
 -- A slot is membership in `slots:<replica>`, never a counter: giving it back twice is harmless.
 
 -- The ready replica with the most room, in turn among equals; nil when all slots are taken.
@@ -20,22 +20,22 @@ local function roomy_replica(model)
   return best
 end
 
--- The bell is a message the worker gave us when it registered; all that varies is the ticket's id.
+-- The bell is a message the worker gave us when it registered; all that varies is the job's id.
 local function ring(worker, id)
-  local bell = redis.call('HMGET', worker_key(worker), 'bell_key', 'bell')
+  local bell = redis.call('HMGET', worker_key(worker), 'wake_up_list', 'wake_up_message')
   if bell[1] then redis.call('LPUSH', bell[1], (string.gsub(bell[2], '@ID@', id))) end
 end
 
 local function dispatch(model)
   while redis.call('EXISTS', P .. 'waiting:' .. model) == 1 do
     local replica = roomy_replica(model)
-    local id = replica and next_ticket(model)
+    local id = replica and next_job(model)
     if not id then return end
     local place = redis.call('HMGET', replica_key(replica), 'worker', 'lease_us')
     redis.call('HINCRBY', model_key(model), 'rotation', 1)
     redis.call('SADD', slots_key(replica), id)
     redis.call('ZADD', P .. 'leases', text(NOW + tonumber(place[2])), id)
-    redis.call('HSET', ticket_key(id), 'status', 'dispatched', 'replica', replica, 'worker', place[1],
+    redis.call('HSET', job_key(id), 'status', 'dispatched', 'replica', replica, 'worker', place[1],
       'dispatched_us', text(NOW))
     ring(place[1], id)
   end

@@ -1,4 +1,4 @@
--- What becomes of a ticket whose replica or worker is gone: back into line once when nothing was said yet,
+-- What becomes of a job whose replica or worker is gone: back into line once when nothing was said yet,
 -- else it fails. Nothing that a client may have read is ever said twice.
 local MOST_ATTEMPTS = 2
 
@@ -14,21 +14,21 @@ local function may_hope(model)
 end
 
 local function requeue(id)
-  local row = redis.call('HMGET', ticket_key(id), 'model', 'band', 'tenant', 'admitted_us', 'replica',
+  local row = redis.call('HMGET', job_key(id), 'model', 'priority', 'tenant', 'admitted_us', 'replica',
     'weight', 'cost', 'wait_us')
   redis.call('SREM', slots_key(row[5]), id)
   redis.call('ZREM', P .. 'leases', id)
-  redis.call('HDEL', ticket_key(id), 'replica', 'worker', 'fence', 'claimed_us')
-  redis.call('HSET', ticket_key(id), 'status', 'queued')
+  redis.call('HDEL', job_key(id), 'replica', 'worker', 'fence', 'claimed_us')
+  redis.call('HSET', job_key(id), 'status', 'queued')
   settle(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
   -- it waits no longer than any other, and no longer than it might have run
   redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(row[8])), id)
-  join_line(id, row[1], row[2], row[3], tonumber(row[4]))
+  join_queue(id, row[1], row[2], row[3], tonumber(row[4]))
 end
 
 -- Returns the model whose line changed, or nil.
 local function lose(id, code, message)
-  local row = redis.call('HMGET', ticket_key(id), 'status', 'last', 'attempts', 'cancel', 'model')
+  local row = redis.call('HMGET', job_key(id), 'status', 'last', 'attempts', 'cancel', 'model')
   if not row[1] or TERMINAL[row[1]] or row[1] == 'queued' then return nil end
   if row[4] == '1' then return finish(id, 'cancelled', { code = 'cancelled' }) end
   if row[2] == '0' and tonumber(row[3]) < MOST_ATTEMPTS and may_hope(row[5]) then

@@ -46,11 +46,11 @@ local function rest_model(model, message)
   become(model, 'unloaded')
 end
 
--- ticket_code and ticket_message tell the tenants (engine_crashed, worker_lost), code and message the operators
+-- job_code and job_message tell the tenants (engine_crashed, worker_lost), code and message the operators
 -- (also load_failed, load_interrupted, ...), who may see more than a tenant.
 -- Those who wait stay in line when a worker was lost: another one takes over in seconds, and the wait is
 -- bounded. When an engine crashed nobody comes by itself, so they are told at once.
-local function replica_down(replica, ticket_code, ticket_message, code, message, gracefully)
+local function replica_down(replica, job_code, job_message, code, message, gracefully)
   local held = redis.call('SMEMBERS', slots_key(replica))
   local model = forget_replica(replica)
   if model then
@@ -70,7 +70,7 @@ local function replica_down(replica, ticket_code, ticket_message, code, message,
       if RECOVERABLE[code] then redis.call('HINCRBY', model_key(model), 'lost', 1) end
     end
   end
-  for _, id in ipairs(held) do lose(id, ticket_code, ticket_message) end
+  for _, id in ipairs(held) do lose(id, job_code, job_message) end
   redis.call('DEL', slots_key(replica))
   if model and not may_hope(model) then
     evict(model, 'model_failed', 'the model failed while this request waited')

@@ -1,13 +1,13 @@
--- The one way a ticket ends: out of line, slot back, lease gone, the End written and told, in one step.
+-- The one way a job ends: out of line, slot back, lease gone, the End written and told, in one step.
 -- why: { code, message, finish_reason, usage } (all optional; usage is JSON text, tokens its sum).
--- Returns the model to dispatch for, or nil when the ticket had ended already.
+-- Returns the model to dispatch for, or nil when the job had ended already.
 local function finish(id, status, why)
-  local key = ticket_key(id)
-  local row = redis.call('HMGET', key, 'status', 'model', 'tenant', 'band', 'replica', 'last', 'inboxes',
+  local key = job_key(id)
+  local row = redis.call('HMGET', key, 'status', 'model', 'tenant', 'priority', 'replica', 'last', 'subscribers',
     'admitted_us', 'claimed_us', 'keep_s', 'store', 'weight', 'cost')
   local was, model, tenant = row[1], row[2], row[3]
   if not was or TERMINAL[was] then return nil end
-  if was == 'queued' then leave_line(id, model, row[4], tenant) end
+  if was == 'queued' then leave_queue(id, model, row[4], tenant) end
   if row[5] then redis.call('SREM', slots_key(row[5]), id) end
   redis.call('ZREM', P .. 'leases', id)
   redis.call('ZREM', P .. 'deadlines', id)

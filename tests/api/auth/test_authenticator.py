@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.auth.access import access_of
-from api.auth.authenticator import band_of, is_loopback
+from api.auth.authenticator import is_loopback, priority_of
 from api.errors import InvalidRequest
 from config.errors import ConfigError
 from config.settings import ApiSettings, Settings, Tenant
@@ -87,7 +87,7 @@ def test_an_open_platform_takes_the_named_tenant_or_default(open_app: Flask, roo
     for claimed in ("two", "invented", None):
         headers = {"X-Tenant-ID": claimed} if claimed else {}
         assert client.post("/v1/responses", json=ASK, headers=headers).status_code == 200
-    tenants = [ticket.tenant for ticket in rooms_below.ledger.tickets.values()]
+    tenants = [job.tenant for job in rooms_below.ledger.jobs.values()]
     assert tenants == ["two", "default", "default"]
     assert client.get("/v1/admin/models").status_code == 200
 
@@ -116,16 +116,16 @@ def test_loopback_is_known_by_its_address(host: str, loopback: bool) -> None:
 
 def test_priority_is_normal_unless_asked_for_and_capped_by_the_tenant() -> None:
     free, bound = Tenant("a"), Tenant("b", max_priority="normal")
-    assert [band_of(asked, free) for asked in (None, "HIGH", "low")] == ["normal", "high", "low"]
-    assert [band_of(asked, bound) for asked in (None, "high", "low")] == ["normal", "normal", "low"]
-    assert band_of(None, Tenant("c", max_priority="low")) == "low"
+    assert [priority_of(asked, free) for asked in (None, "HIGH", "low")] == ["normal", "high", "low"]
+    assert [priority_of(asked, bound) for asked in (None, "high", "low")] == ["normal", "normal", "low"]
+    assert priority_of(None, Tenant("c", max_priority="low")) == "low"
     with pytest.raises(InvalidRequest):
-        band_of("urgent", free)
+        priority_of("urgent", free)
 
 
-def test_the_band_reaches_the_ticket(app: Flask, rooms_below: Below) -> None:
+def test_the_priority_reaches_the_job(app: Flask, rooms_below: Below) -> None:
     headers = {"x-api-key": OTHER_KEY, "X-Priority": "low"}
     assert app.test_client().post("/v1/responses", json=ASK, headers=headers).status_code == 200
-    assert rooms_below.ledger.only().band == "low"
+    assert rooms_below.ledger.only().priority == "low"
     answer = app.test_client().post("/v1/responses", json=ASK, headers={**headers, "X-Priority": "urgent"})
     assert (answer.status_code, answer.json["error"]["param"]) == (400, "X-Priority")

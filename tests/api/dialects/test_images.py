@@ -187,11 +187,11 @@ def test_the_images_of_a_request_are_bounded_together() -> None:
 def test_an_image_costs_as_much_whatever_its_bytes(http: FlaskClient, rooms_below: Below) -> None:
     for url in (DOT, DOT + "A" * 400_000):
         http.post("/v1/responses", json={"model": "seer", "input": user(TEXT, {**IMAGE, "image_url": url})})
-    small, large = rooms_below.ledger.tickets.values()
+    small, large = rooms_below.ledger.jobs.values()
     assert len(large.generation) > 400_000
     assert small.cost == large.cost
     http.post("/v1/responses", json={"model": "seer", "input": user(TEXT)})
-    plain = list(rooms_below.ledger.tickets.values())[-1]
+    plain = list(rooms_below.ledger.jobs.values())[-1]
     assert IMAGE_TOKENS < small.cost - plain.cost < IMAGE_TOKENS + 20
 
 
@@ -208,7 +208,7 @@ def test_a_model_that_reads_text_only_is_shown_no_image(
         assert (answer.status_code, answer.json["error"]["code"]) == (400, "image_unsupported")
         assert answer.json["error"]["param"] == param
         assert answer.json["error"]["message"] == f"model {model} takes no images, only text"
-    assert not rooms_below.ledger.tickets
+    assert not rooms_below.ledger.jobs
 
 
 def test_images_of_the_sdk_reach_the_ledger(sdk: openai.OpenAI, rooms_below: Below) -> None:
@@ -237,8 +237,8 @@ def test_images_of_the_sdk_reach_the_ledger(sdk: openai.OpenAI, rooms_below: Bel
             }
         ],
     )
-    for ticket in rooms_below.ledger.tickets.values():
-        (message,) = Generation.from_json(ticket.generation).messages
+    for job in rooms_below.ledger.jobs.values():
+        (message,) = Generation.from_json(job.generation).messages
         assert message == Message("user", "What is ", images=(Image(DOT, 8, "high"),))
 
 

@@ -59,19 +59,19 @@ def test_the_last_frame_holds_the_response_that_is_not_streamed(
 
 @given(logs())
 def test_the_deltas_add_up_to_the_items_of_the_response(log: list[Event]) -> None:
-    said: dict[str, str] = {}
+    read_events: dict[str, str] = {}
     done: list[dict[str, Any]] = []
     frames = frames_of(log)
     for frame in frames:
         if frame["type"] == "response.output_item.added":
-            said[frame["item"]["id"]] = ""
+            read_events[frame["item"]["id"]] = ""
         elif frame["type"].endswith(".delta"):
-            said[frame["item_id"]] += frame["delta"]
+            read_events[frame["item_id"]] += frame["delta"]
         elif frame["type"] == "response.output_item.done":
             done.append(frame["item"])
     output = frames[-1]["response"]["output"]
     whole = {i["id"]: i["arguments"] if "arguments" in i else i["content"][0]["text"] for i in output}
-    assert said == whole
+    assert read_events == whole
     assert sorted(done, key=lambda item: item["id"]) == sorted(output, key=lambda item: item["id"])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from api.streaming.chunked_writer import Outlet
+from api.streaming.chunked_writer import ChunkedWriter
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -41,10 +41,10 @@ def read_all(theirs: socket.socket) -> bytes:
 
 def test_each_write_is_a_chunk(pair: Pair) -> None:
     ours, theirs = pair
-    outlet = Outlet(ours, chunked=True)
+    writer = ChunkedWriter(ours, chunked=True)
     for data in (b"data: a\n\n", b"", b"x" * 300):
-        outlet.write(data)
-        assert outlet.free
+        writer.write(data)
+        assert writer.free
     ours.close()
     received = read_all(theirs)
     assert received.startswith(b"9\r\ndata: a\n\n\r\n12C\r\n")
@@ -53,9 +53,9 @@ def test_each_write_is_a_chunk(pair: Pair) -> None:
 
 def test_before_http_1_1_nothing_is_framed(pair: Pair) -> None:
     ours, theirs = pair
-    outlet = Outlet(ours, chunked=False)
-    outlet.write(b"data: a\n\n")
-    outlet.write(b"data: b\n\n")
+    writer = ChunkedWriter(ours, chunked=False)
+    writer.write(b"data: a\n\n")
+    writer.write(b"data: b\n\n")
     ours.close()
     assert read_all(theirs) == b"data: a\n\ndata: b\n\n"
 
@@ -63,19 +63,19 @@ def test_before_http_1_1_nothing_is_framed(pair: Pair) -> None:
 @pytest.mark.parametrize("chunked", [True, False])
 def test_what_a_slow_client_does_not_take_is_kept_and_sent_by_settle(pair: Pair, chunked: bool) -> None:
     ours, theirs = pair
-    outlet = Outlet(ours, chunked=chunked)
+    writer = ChunkedWriter(ours, chunked=chunked)
     words: list[bytes] = []
-    while outlet.free:
+    while writer.free:
         words.append(b"%d " % len(words) * 100)
-        outlet.write(words[-1])
+        writer.write(words[-1])
     words.append(b"and this as well")
-    outlet.write(words[-1])
+    writer.write(words[-1])
     received: list[bytes] = []
     reader = threading.Thread(target=lambda: received.append(read_all(theirs)))
     reader.start()
-    outlet.settle()
-    assert outlet.free
-    outlet.settle()  # there is nothing left to send
+    writer.settle()
+    assert writer.free
+    writer.settle()  # there is nothing left to send
     ours.close()
     reader.join(5)
     assert (b"".join(unframed(received[0])) if chunked else received[0]) == b"".join(words)
@@ -83,28 +83,28 @@ def test_what_a_slow_client_does_not_take_is_kept_and_sent_by_settle(pair: Pair,
 
 def test_a_client_that_is_gone_is_an_os_error(pair: Pair) -> None:
     ours, theirs = pair
-    outlet = Outlet(ours, chunked=True)
+    writer = ChunkedWriter(ours, chunked=True)
     theirs.close()
     with pytest.raises(OSError, match="Broken pipe"):
-        outlet.write(b"data: a\n\n")
+        writer.write(b"data: a\n\n")
     with pytest.raises(OSError, match="Broken pipe"):
-        outlet.settle()
+        writer.settle()
 
 
 def test_only_a_plain_connection_of_gunicorn_has_an_outlet(pair: Pair) -> None:
     ours, _ = pair
-    assert Outlet.of({"SERVER_PROTOCOL": "HTTP/1.1"}) is None
-    assert Outlet.of({"SERVER_PROTOCOL": "HTTP/1.1", "gunicorn.socket": None}) is None
+    assert ChunkedWriter.of({"SERVER_PROTOCOL": "HTTP/1.1"}) is None
+    assert ChunkedWriter.of({"SERVER_PROTOCOL": "HTTP/1.1", "gunicorn.socket": None}) is None
     secret = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     secret.check_hostname = False
     with secret.wrap_socket(ours.dup(), do_handshake_on_connect=False, suppress_ragged_eofs=True) as wrapped:
-        assert Outlet.of({"SERVER_PROTOCOL": "HTTP/1.1", "gunicorn.socket": wrapped}) is None
+        assert ChunkedWriter.of({"SERVER_PROTOCOL": "HTTP/1.1", "gunicorn.socket": wrapped}) is None
 
 
 @pytest.mark.parametrize(("protocol", "framed"), [("HTTP/1.1", True), ("HTTP/1.0", False)])
 def test_the_protocol_of_the_request_decides_the_framing(pair: Pair, protocol: str, framed: bool) -> None:
     ours, theirs = pair
-    outlet = Outlet.of({"SERVER_PROTOCOL": protocol, "gunicorn.socket": ours})
-    assert outlet is not None
-    outlet.write(b"data")
+    writer = ChunkedWriter.of({"SERVER_PROTOCOL": protocol, "gunicorn.socket": ours})
+    assert writer is not None
+    writer.write(b"data")
     assert theirs.recv(100) == (b"4\r\ndata\r\n" if framed else b"data")

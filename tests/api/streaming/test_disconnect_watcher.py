@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import orjson
 import pytest
 
-from api.services import Rooms
-from api.streaming.disconnect_watcher import Hangups
+from api.services import AppServices
+from api.streaming.disconnect_watcher import DisconnectWatcher
 from streams.events import TextDelta
 from tests.api.conftest import KEY
 from tests.support.api_fakes import Below
@@ -54,55 +54,59 @@ def ask(port: int, **body: object) -> socket.socket:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_hangs_up_cancels_its_generation(
-    port: int, rooms: Rooms, rooms_below: Below, stream: bool
+    port: int, services: AppServices, rooms_below: Below, stream: bool
 ) -> None:
     ledger = rooms_below.ledger
     ledger.script = [TextDelta("a")]
     client = ask(port, stream=stream)
-    eventually(rooms.hangups.watched)
+    eventually(services.disconnects.watched)
     if stream:
         client.recv(100)
     client.close()
     assert eventually(lambda: ledger.cancelled) < SOON_S
     assert ledger.cancelled == [ledger.only().id]
-    eventually(lambda: not rooms.hangups.watched() and not rooms_below.inbox.followers())
+    eventually(lambda: not services.disconnects.watched() and not rooms_below.subscriber.followers())
 
 
-def test_a_reset_connection_is_noticed_too(port: int, rooms: Rooms, rooms_below: Below) -> None:
+def test_a_reset_connection_is_noticed_too(port: int, services: AppServices, rooms_below: Below) -> None:
     rooms_below.ledger.script = []
     client = ask(port)
-    eventually(rooms.hangups.watched)
+    eventually(services.disconnects.watched)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     client.close()
     assert eventually(lambda: rooms_below.ledger.cancelled) < SOON_S
 
 
-def test_a_background_stream_goes_on_without_its_client(port: int, rooms: Rooms, rooms_below: Below) -> None:
+def test_a_background_stream_goes_on_without_its_client(
+    port: int, services: AppServices, rooms_below: Below
+) -> None:
     rooms_below.ledger.script = []
     client = ask(port, stream=True, background=True)
-    eventually(rooms.hangups.watched)
+    eventually(services.disconnects.watched)
     client.close()
-    eventually(lambda: not rooms.hangups.watched())
+    eventually(lambda: not services.disconnects.watched())
     assert rooms_below.ledger.cancelled == []
 
 
-def test_who_only_reads_along_cancels_nothing(port: int, rooms: Rooms, rooms_below: Below) -> None:
+def test_who_only_reads_along_cancels_nothing(port: int, services: AppServices, rooms_below: Below) -> None:
     ledger = rooms_below.ledger
     ledger.script = [TextDelta("a")]
     first = ask(port, stream=True)
-    eventually(lambda: ledger.tickets and rooms.hangups.watched() == 1)
+    eventually(lambda: ledger.jobs and services.disconnects.watched() == 1)
     reader = socket.create_connection(("127.0.0.1", port))
     path = f"/v1/responses/{ledger.only().id}?stream=true"
     reader.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode())
-    eventually(lambda: rooms.hangups.watched() == 2)
+    eventually(lambda: services.disconnects.watched() == 2)
     reader.close()
-    eventually(lambda: rooms.hangups.watched() == 1)
+    eventually(lambda: services.disconnects.watched() == 1)
     assert ledger.cancelled == []
     first.close()
     eventually(lambda: ledger.cancelled)
 
 
-def test_a_cancel_that_fails_costs_nobody_else_anything(port: int, rooms: Rooms, rooms_below: Below) -> None:
+def test_a_cancel_that_fails_costs_nobody_else_anything(
+    port: int, services: AppServices, rooms_below: Below
+) -> None:
     ledger = rooms_below.ledger
     ledger.script = []
 
@@ -113,64 +117,64 @@ def test_a_cancel_that_fails_costs_nobody_else_anything(port: int, rooms: Rooms,
     ledger.on_cancel = refuse
     for tries in (1, 2):
         client = ask(port)
-        eventually(rooms.hangups.watched)
+        eventually(services.disconnects.watched)
         client.close()
         assert eventually(lambda: len(ledger.cancelled) == tries) < SOON_S  # noqa: B023 - called at once
-        eventually(lambda: not rooms.hangups.watched())
+        eventually(lambda: not services.disconnects.watched())
 
 
 def test_what_a_client_sends_while_it_waits_is_no_hang_up() -> None:
-    hangups, gone = Hangups(), threading.Event()
+    disconnects, gone = DisconnectWatcher(), threading.Event()
     with pair() as (server, client):
-        watch = hangups.watch(server, gone.set)
+        watch = disconnects.watch(server, gone.set)
         client.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert not gone.wait(0.1)
         client.shutdown(socket.SHUT_WR)
         assert gone.wait(SOON_S)
-        hangups.forget(watch)
-    assert hangups.watched() == 0
+        disconnects.forget(watch)
+    assert disconnects.watched() == 0
 
 
 def test_a_watch_that_was_ended_is_not_called() -> None:
-    hangups, gone = Hangups(), threading.Event()
+    disconnects, gone = DisconnectWatcher(), threading.Event()
     with pair() as (server, client):
-        watch = hangups.watch(server, gone.set)
-        hangups.forget(watch)
-        hangups.forget(watch)
+        watch = disconnects.watch(server, gone.set)
+        disconnects.forget(watch)
+        disconnects.forget(watch)
         client.close()
         assert not gone.wait(0.1)
 
 
 def test_a_number_that_is_used_again_is_another_connection() -> None:
-    hangups, first_gone, second_gone = Hangups(), threading.Event(), threading.Event()
+    disconnects, first_gone, second_gone = DisconnectWatcher(), threading.Event(), threading.Event()
     with pair() as (server, client), pair() as (other, _):
         number = server.fileno()
-        first = hangups.watch(server, first_gone.set)
+        first = disconnects.watch(server, first_gone.set)
         os.dup2(other.fileno(), number)  # closes the first and takes its number
-        second = hangups.watch(server, second_gone.set)
-        hangups.forget(first)  # late, and no business of the second
+        second = disconnects.watch(server, second_gone.set)
+        disconnects.forget(first)  # late, and no business of the second
         client.close()
         assert not second_gone.wait(0.1)
-        assert hangups.watched() == 1
-        hangups.forget(second)
+        assert disconnects.watched() == 1
+        disconnects.forget(second)
     assert not first_gone.is_set()
 
 
 def test_news_of_an_earlier_connection_is_checked_before_it_is_believed() -> None:
-    hangups, gone = Hangups(), threading.Event()
+    disconnects, gone = DisconnectWatcher(), threading.Event()
     with pair() as (server, client):
-        watch = hangups.watch(server, gone.set)
-        hangups._report(hangups._started(), server.fileno())  # stale
+        watch = disconnects.watch(server, gone.set)
+        disconnects._report(disconnects._started(), server.fileno())  # stale
         assert not gone.is_set()
         client.close()
         assert gone.wait(SOON_S)
-        hangups.forget(watch)
+        disconnects.forget(watch)
 
 
 def test_without_a_socket_nothing_is_watched() -> None:
-    hangups = Hangups()
-    assert hangups.watch(None, lambda: None) is None
+    disconnects = DisconnectWatcher()
+    assert disconnects.watch(None, lambda: None) is None
     closed = socket.socket()
     closed.close()
-    assert hangups.watch(closed, lambda: None) is None
-    hangups.forget(None)
+    assert disconnects.watch(closed, lambda: None) is None
+    disconnects.forget(None)

@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.services import Rooms
+from api.services import AppServices
 from api.streaming.model_events import Feed
 from fleet.operation import Operation
 from fleet.state_changes import StateChange
@@ -96,12 +96,12 @@ def test_it_begins_only_when_redis_is_there(admin: FlaskClient, rooms_below: Bel
     assert admin.get(URL).status_code == 503
 
 
-def test_it_takes_a_seat_and_gives_it_back(admin: FlaskClient, rooms: Rooms) -> None:
+def test_it_takes_a_seat_and_gives_it_back(admin: FlaskClient, services: AppServices) -> None:
     admin.get(f"{URL}?follow=false").get_data()
     taken = 0
-    while rooms.seats.take():
+    while services.permits.take():
         taken += 1
-    assert taken == rooms.seats.count
+    assert taken == services.permits.count
     assert admin.get(URL).status_code == 503
 
 
@@ -130,8 +130,8 @@ class Follower(threading.Thread):
 
 
 @pytest.fixture
-def following(rooms: Rooms) -> Iterator[Follower]:
-    follower = Follower(Feed(rooms, None))
+def following(services: AppServices) -> Iterator[Follower]:
+    follower = Follower(Feed(services, None))
     follower.wait_for("gpu_memory")
     yield follower
     follower.feed.hang_up()
@@ -196,12 +196,12 @@ def test_all_that_was_missed_is_told_however_much(admin: FlaskClient, rooms_belo
     assert names(parsed(answer.data)).count("state") == 249
 
 
-def test_it_is_kept_alive_by_comments(rooms: Rooms) -> None:
-    pieces = Feed(rooms, None).stream(lambda: None)
+def test_it_is_kept_alive_by_comments(services: AppServices) -> None:
+    pieces = Feed(services, None).stream(lambda: None)
     next(pieces)
     assert next(pieces) == b": ka\n\n"
 
 
-def test_it_ends_with_its_process(rooms: Rooms) -> None:
-    rooms.life.goes_on = lambda: False
-    assert list(Feed(rooms, None).stream(lambda: None)) == []
+def test_it_ends_with_its_process(services: AppServices) -> None:
+    services.life.goes_on = lambda: False
+    assert list(Feed(services, None).stream(lambda: None)) == []

@@ -15,28 +15,28 @@ from gunicorn import util
 from api.dialects import responses
 from api.dialects.base import Head
 from api.streaming import sse
-from api.streaming.chunked_writer import Outlet
-from api.streaming.response_stream import ClientGone, Relay
+from api.streaming.chunked_writer import ChunkedWriter
+from api.streaming.response_stream import ClientDisconnected, ResponseStream
 from config.settings import ApiSettings, Settings
 from streams.events import End, Event, TextDelta
 from streams.subscriber import SILENCE_S
 from tests.stoker.conftest import eventually
-from tests.support.api_fakes import FakeInbox, FakeStore, encode
+from tests.support.api_fakes import FakeStore, FakeSubscriber, encode
 
 SOON_S = 5.0
 
 
 class Client:
-    """A client of one response, at the other end of a connection; the test is the worker and the inbox."""
+    """A client of one response, at the other end of a connection; the test is the worker and the subscriber."""
 
     def __init__(self, *, keep_alive_s: float = 15.0, after: int = -1) -> None:
         self.store = FakeStore()
         self.store.logs["r1"] = []
-        self.inbox = FakeInbox(self.store)
-        self.tail = self.inbox.follow("r1")
+        self.subscriber = FakeSubscriber(self.store)
+        self.cursor = self.subscriber.follow("r1")
         self.abandoned = threading.Event()
         settings = replace(Settings(), api=ApiSettings(keep_alive_s=keep_alive_s))
-        self.relay = Relay(self.tail, settings, on_abandon=self.abandoned.set)
+        self.response_stream = ResponseStream(self.cursor, settings, on_abandon=self.abandoned.set)
         self.ours, self.theirs = socket.socketpair()
         self.theirs.settimeout(SOON_S)
         self.received = b""
@@ -46,7 +46,9 @@ class Client:
     def _answer(self) -> None:
         """As gunicorn does it, with the thread of the request."""
         rendering = responses.rendering(Head("resp_1", 1, "m", {}))
-        for chunk in self.relay.stream(rendering, self._after, Outlet(self.ours, chunked=True)):
+        for chunk in self.response_stream.stream(
+            rendering, self._after, ChunkedWriter(self.ours, chunked=True)
+        ):
             util.write_chunk(self.ours, chunk)
         with suppress(OSError):
             util.write_chunk(self.ours, b"")
@@ -56,7 +58,7 @@ class Client:
         log = self.store.logs["r1"]
         log.append(encode(event))
         if not lost:
-            self.inbox._deliver(b"r1 %d %s" % (len(log), log[-1]))
+            self.subscriber._deliver(b"r1 %d %s" % (len(log), log[-1]))
 
     def read_until(self, word: bytes) -> None:
         while word not in self.received:
@@ -87,17 +89,17 @@ def _client(**named: float) -> Iterator[Client]:
     made.read_until(b"\n" if named else b"response.in_progress")
     yield made
     made.theirs.close()
-    made.relay._hang_up()
+    made.response_stream._hang_up()
     made.thread.join(SOON_S)
     assert not made.thread.is_alive()
 
 
 def test_an_event_reaches_the_client_while_its_thread_sleeps(client: Client) -> None:
-    assert eventually(lambda: client.tail._take_next)
+    assert eventually(lambda: client.cursor._take_next)
     for word in ("Hel", "lo."):
         client.say(TextDelta(word))
         client.read_until(f'"delta":"{word}"'.encode())
-        assert client.tail._take_next is not None, "its thread was woken"
+        assert client.cursor._take_next is not None, "its thread was woken"
     client.say(End("completed", "stop"))
     assert client.read_all().endswith(sse.DONE + b"\r\n0\r\n\r\n")
     assert not client.abandoned.is_set()
@@ -126,24 +128,24 @@ def test_a_hang_up_that_comes_while_a_burst_is_gathered_is_not_missed(
     client = Client()
     for word in ("a", "b"):
         client.say(TextDelta(word))
-    take = client.tail._take
+    take = client.cursor._take
 
     def hang_up_at_the_second(number: int, event: Event) -> Event:
         if number == 2:
-            client.relay._hang_up()  # what it wakes with is taken by the burst
+            client.response_stream._hang_up()  # what it wakes with is taken by the burst
         return take(number, event)
 
-    monkeypatch.setattr(client.tail, "_take", hang_up_at_the_second)
+    monkeypatch.setattr(client.cursor, "_take", hang_up_at_the_second)
     began = time.monotonic()
-    with pytest.raises(ClientGone):
-        client.relay.collect()
+    with pytest.raises(ClientDisconnected):
+        client.response_stream.collect()
     assert time.monotonic() - began < SILENCE_S / 2
-    client.relay.close()
+    client.response_stream.close()
     assert client.abandoned.is_set()
 
 
 def test_a_client_that_is_gone_ends_the_stream_quietly(client: Client) -> None:
-    assert eventually(lambda: client.tail._take_next)
+    assert eventually(lambda: client.cursor._take_next)
     client.theirs.close()
     client.say(TextDelta("x"))
     assert client.abandoned.wait(SOON_S)
@@ -154,9 +156,9 @@ def test_what_cannot_be_rendered_ends_its_own_stream_only(
 ) -> None:
     caught: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", caught.append)
-    assert eventually(lambda: client.tail._take_next)
+    assert eventually(lambda: client.cursor._take_next)
     client.store.logs["r1"].append(b'{"t":"unheard of"}')
-    client.inbox._deliver(b'r1 1 {"t":"unheard of"}')
+    client.subscriber._deliver(b'r1 1 {"t":"unheard of"}')
     client.thread.join(SOON_S)
     assert not client.thread.is_alive()
     assert len(caught) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from backends.base import LoadError
 from backends.openai_remote import refusal as remote_refusal
-from backends.registry import runtime
+from backends.registry import adapter
 from backends.shared.call import Call
 from config.settings import ModelDefinition
 from tests.backends.conftest import Start, ask
@@ -250,7 +250,7 @@ def test_a_load_can_be_cancelled(start: Start, moment: str) -> None:
         assert not silent or server.silent.wait(5)
         while not server.asked:
             cancelled.wait(0.01)
-        runtime("openai_remote").cancel_start("cancelled")
+        adapter("openai_remote").cancel_start("cancelled")
 
     with scripted(list_models=models) as server:
         thread = threading.Thread(target=cancel, args=(server,))

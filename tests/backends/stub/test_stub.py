@@ -224,10 +224,10 @@ def test_a_load_that_fails_says_why(start: Start, options: dict[str, Any], code:
 
 
 def test_a_load_that_hangs_can_be_cancelled(start: Start) -> None:
-    from backends.registry import runtime
+    from backends.registry import adapter
 
     hung = threading.Event()
-    threading.Thread(target=lambda: hung.wait(5) and runtime("stub").cancel_start("hung")).start()
+    threading.Thread(target=lambda: hung.wait(5) and adapter("stub").cancel_start("hung")).start()
     with pytest.raises(LoadError) as caught:
         start(stub(load_hang=True), replica="hung", progress=lambda _done, _stage: hung.set())
     assert caught.value.code == "load_cancelled"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backends.vllm_serve.engine.stoker_key import Key
 
 from backends.base import LoadError
 from backends.vllm.arguments import VllmOptions
 from backends.vllm_serve.arguments import IMPORTED, VllmServeOptions
+from backends.vllm_serve.engine.stoker_key import Key
 from config.settings import ModelDefinition
 
 

@@ -1,6 +1,6 @@
 /* A simulated GPU driver: the part of NVML that nvidia-ml-py and Stoker use.
  *
- * The memory of its GPUs is the memory of the stub's engines: of each process that runs "engines/start.py stub" (and not
+ * The memory of its GPUs is the memory of the stub's engines: of each process that runs "engine/start.py stub" (and not
  * the guard around it) with this GPU in its CUDA_VISIBLE_DEVICES, by index, UUID or how that begins, what it has
  * resident beyond BARE_MIB. One with several GPUs has an equal share on each. Only engines count that find their
  * libraries where we do (LD_LIBRARY_PATH). The environment sets the rest and is read at each call:
@@ -75,7 +75,7 @@ static int is_engine(const char *pid) {
     size_t length = slurp(pid, "cmdline", line, sizeof line);
     for (size_t i = 0; i < length; i++) /* its arguments have zeros between them */
         if (!line[i]) line[i] = ' ';
-    return strstr(line, "engines/start.py stub") && !strstr(line, "guard.py");
+    return strstr(line, "engine/start.py stub") && !strstr(line, "guard.py");
 }
 
 /* Whether a process with this environment has this driver, and not that of tests that run beside these. */

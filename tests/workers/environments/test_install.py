@@ -213,9 +213,9 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {root!r})
 from pathlib import Path
-from tests.environments.conftest import Heard
+from tests.workers.environments.conftest import Heard
 from workers.environments.install import install
-from workers.environments.order import Order
+from workers.environments.request import Order
 from backends.environment import Environment, Variant
 variant = Variant("cpu", {lock!r}, "tiny", space_mib=50)
 tiny = Environment("tiny", ("tiny",), "tinylib", ("tinylib",), "tinylib", (variant,))

@@ -88,7 +88,7 @@ def test_what_was_not_made_to_its_end_is_missing(rows, made):
 
 
 def test_what_no_build_is_for_cannot_run_and_says_why(rows, monkeypatch):
-    impossible = Variant("cuda", "ct2.txt", "ct2", space_mib=1, driver=(999, 0))
+    impossible = Variant("cuda", "ct2/locks/cpu.txt", "ct2", space_mib=1, driver=(999, 0))
     monkeypatch.setitem(ENVIRONMENTS, "ct2", replace(ENVIRONMENTS["ct2"], variants=(impossible,)))
     row = rows()["ct2"]
 
@@ -116,7 +116,7 @@ def test_what_is_compiled_and_installed_needs_no_compiler_any_more(rows, made, m
 
 
 def test_the_build_is_the_one_that_is_there_else_the_first_that_can_run(tmp_path, made):
-    impossible = Variant("cuda", "vllm-cuda.txt", "vllm", space_mib=1, driver=(999, 0))
+    impossible = Variant("cuda", "vllm/locks/cuda.txt", "vllm", space_mib=1, driver=(999, 0))
     cpu = ENVIRONMENTS["vllm"].variant("cpu")
     vllm = replace(ENVIRONMENTS["vllm"], variants=(impossible, cpu))
 
