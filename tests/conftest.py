@@ -29,6 +29,19 @@ hypothesis_settings.register_profile(
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rule", help="run only the tests that hold this rule of docs/runtime-admin-api.md")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    rule = config.getoption("--rule")
+    if rule is None:
+        return
+    held = [item for item in items if any(rule in mark.args for mark in item.iter_markers("rule"))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in held])
+    items[:] = held
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

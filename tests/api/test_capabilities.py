@@ -97,6 +97,7 @@ def refused(http: FlaskClient, path: str, **body: Any) -> tuple[str, str]:
 # ---- what is computed
 
 
+@pytest.mark.rule("models/capabilities")
 @pytest.mark.parametrize(("backend", "prompt_format", "options", "reads", "turns", "modes"), TABLE)
 def test_capabilities_follow_from_the_definition(
     *,
@@ -112,6 +113,7 @@ def test_capabilities_follow_from_the_definition(
     assert (modalities(model), multi_turn(model), thinking_modes(model)) == (reads, turns, modes)
 
 
+@pytest.mark.rule("models/capabilities")
 def test_the_table_knows_every_backend() -> None:
     assert {row[0] for row in TABLE} == set(BACKENDS)
 
@@ -129,6 +131,7 @@ def test_every_combination_has_capabilities(backend: str, prompt_format: str) ->
 # ---- thinking
 
 
+@pytest.mark.rule("state/request-behavior-2")
 @pytest.mark.parametrize("mode", THINKING_MODES)
 @pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
 def test_thinking_is_passed_on_where_it_is_advertised(
@@ -139,6 +142,7 @@ def test_thinking_is_passed_on_where_it_is_advertised(
     assert asked(rooms_below).thinking == mode
 
 
+@pytest.mark.rule("state/request-behavior-2")
 @pytest.mark.parametrize(
     ("model", "mode"), [("doer", "enabled"), ("doer", "disabled"), ("quiet", "enabled"), ("nllb", "disabled")]
 )
@@ -177,6 +181,7 @@ def test_a_model_of_one_turn_takes_one_user_message(
         assert Generation.from_json(job.generation).messages == (Message("user", "Hallo"),)
 
 
+@pytest.mark.rule("state/translategemma")
 @pytest.mark.parametrize("model", ["gemma", "nllb"])
 @pytest.mark.parametrize(
     ("path", "body", "param"),
@@ -213,6 +218,7 @@ def test_other_models_take_all_of_it(http: FlaskClient) -> None:
 # ---- TranslateGemma
 
 
+@pytest.mark.rule("state/translategemma-2")
 def test_a_known_source_goes_with_the_target(http: FlaskClient, rooms_below: Below) -> None:
     codes = {"source_lang_code": "de", "target_lang_code": "pt-BR"}
     http.post("/v1/responses", json={"model": "gemma", "input": "Hallo", **codes})
@@ -220,6 +226,7 @@ def test_a_known_source_goes_with_the_target(http: FlaskClient, rooms_below: Bel
     assert (generation.source_lang_code, generation.target_lang_code) == ("de", "pt-BR")
 
 
+@pytest.mark.rule("state/translategemma-3")
 @pytest.mark.parametrize("source", [{}, {"source_lang_code": "auto"}, {"source_lang_code": "mixed"}])
 def test_a_source_may_be_left_open(http: FlaskClient, rooms_below: Below, source: dict[str, str]) -> None:
     body = {"model": "gemma", "messages": TURNS[:1], "target_lang_code": "en", **source}
@@ -229,6 +236,7 @@ def test_a_source_may_be_left_open(http: FlaskClient, rooms_below: Below, source
     assert generation.target_lang_code == "en"
 
 
+@pytest.mark.rule("state/translategemma-2")
 @pytest.mark.parametrize("source", [{}, {"source_lang_code": "de"}, {"source_lang_code": "mixed"}])
 @pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
 def test_a_translation_names_its_target(

@@ -25,6 +25,7 @@ def test_every_error_of_the_rooms_below_is_in_the_table(error: type[StokerError]
     assert error.default_code in CODES
 
 
+@pytest.mark.rule("state/request-behavior")
 @pytest.mark.parametrize(
     ("code", "status"),
     [

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.services import AppServices
-from api.streaming import response_stream as response_stream
+from api.streaming import response_stream
 from api.streaming.response_stream import LOST
 from streams.events import End, TextDelta
 from tasks.generation import Generation, Message

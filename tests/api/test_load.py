@@ -128,6 +128,14 @@ def fleet_is_as_it_was(house: House) -> bool:
     return all(row.state == "unloaded" and row.operation_id is None for row in house.fleet.rows())
 
 
+@pytest.mark.rule(
+    "field/load-constraints",
+    "field/llama-cpp",
+    "field/exllama-cache-k-bits-exllama",
+    "field/llama-server-2",
+    "load/validation-422",
+    "load/validation-400-invalid-load-request",
+)
 @pytest.mark.parametrize(
     ("backend", "body", "status", "param"), EXAMPLES, ids=[f"{b}-{body}" for b, body, _, _ in EXAMPLES]
 )
@@ -143,6 +151,14 @@ def test_a_wrong_load_is_refused_by_its_kind_and_changes_nothing(
     assert fleet_is_as_it_was(house)
 
 
+@pytest.mark.rule(
+    "state/core-concepts",
+    "models/replicas-replica-max",
+    "field/effective-loaded-values",
+    "field/vllm-kv-cache-dtype",
+    "load/example-load-bodies",
+    "load/runtime-only",
+)
 @pytest.mark.parametrize(("backend", "body"), TAKEN, ids=[f"{b}-{body}" for b, body in TAKEN])
 def test_a_right_load_begins_and_its_override_is_shown_by_key(
     loadable: tuple[FlaskClient, House], backend: str, body: dict[str, Any]
@@ -181,6 +197,7 @@ def test_an_override_shows_what_it_excludes_so_that_it_can_be_laid_over(
         assert shown["definition"]["exllama_cache_quant"] == "8,8"
 
 
+@pytest.mark.rule("load/rules-2", "load/rules-4", "load/validation-400")
 def test_overrides_on_a_loaded_model_are_400(loadable: tuple[FlaskClient, House]) -> None:
     http, house = loadable
     house.load("m-llama_cpp")
@@ -196,6 +213,7 @@ def test_overrides_on_a_loaded_model_are_400(loadable: tuple[FlaskClient, House]
     assert (again.status_code, again.json["load_override"]) == (200, {})
 
 
+@pytest.mark.rule("state/loading", "load/rules-2", "load/rules-4")
 def test_a_load_of_a_loading_model_is_200_if_it_asks_for_the_same(
     loadable: tuple[FlaskClient, House],
 ) -> None:
@@ -208,6 +226,7 @@ def test_a_load_of_a_loading_model_is_200_if_it_asks_for_the_same(
     assert http.post(url, json={"gguf_n_ctx": 4096}).status_code == 400
 
 
+@pytest.mark.rule("load/validation-409")
 def test_a_load_while_unloading_is_409(loadable: tuple[FlaskClient, House]) -> None:
     http, house = loadable
     house.load("m-stub")
@@ -217,6 +236,7 @@ def test_a_load_while_unloading_is_409(loadable: tuple[FlaskClient, House]) -> N
         assert (answer.status_code, answer.json["error"]["code"]) == (409, "model_unloading")
 
 
+@pytest.mark.rule("beyond/memory")
 def test_a_load_without_room_is_409_with_the_numbers(loadable: tuple[FlaskClient, House]) -> None:
     http, house = loadable
     house.fleet.report_artifacts({"m-stub": 9000})
@@ -229,6 +249,7 @@ def test_a_load_without_room_is_409_with_the_numbers(loadable: tuple[FlaskClient
     assert fleet_is_as_it_was(house)
 
 
+@pytest.mark.rule("docs/documentation-2")
 def test_the_document_describes_every_field_of_a_load(loadable: tuple[FlaskClient, House]) -> None:
     http, _ = loadable
     properties = http.get("/openapi.json").json["components"]["schemas"]["LoadRequest"]["properties"]

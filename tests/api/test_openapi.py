@@ -33,6 +33,7 @@ def test_the_document_is_openapi_3_1_and_keeps_its_order(document: dict[str, Any
     assert next(iter(document["components"]["schemas"]["ResponseObject"]["properties"])) == "id"
 
 
+@pytest.mark.rule("docs/documentation-2")
 def test_every_operation_has_summary_description_and_errors(document: dict[str, Any]) -> None:
     for path, method, operation in operations(document):
         assert operation["summary"], (path, method)
@@ -54,6 +55,7 @@ def test_every_route_is_documented(app: Flask, document: dict[str, Any]) -> None
     assert set(document["paths"]) == routes
 
 
+@pytest.mark.rule("docs/documentation-3")
 def test_a_generation_documents_all_its_errors(document: dict[str, Any]) -> None:
     answers = document["paths"]["/v1/responses"]["post"]["responses"]
     assert {str(CODES[code].status) for code in GENERATION} <= set(answers)

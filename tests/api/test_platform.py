@@ -63,6 +63,7 @@ def test_health_is_503_when_all_models_failed(http: FlaskClient, rooms_below: Be
     assert Health().validate(answer.json) == {}
 
 
+@pytest.mark.rule("models/models")
 def test_an_administrator_sees_the_live_state(admin: FlaskClient) -> None:
     listed = admin.get("/v1/admin/models").json
     assert AdminModelList().validate(listed) == {}
@@ -85,6 +86,7 @@ def test_a_load_is_an_operation_to_poll(admin: FlaskClient, rooms_below: Below) 
     assert admin.post("/v1/admin/models/org/deaf/load", json={}).status_code == 200
 
 
+@pytest.mark.rule("unload/rules")
 def test_an_unload_is_one_too_and_twice_is_no_error(admin: FlaskClient) -> None:
     assert admin.post("/v1/admin/models/demo/unload").status_code == 202
     again = admin.post("/v1/admin/models/demo/unload", data=b"", content_type="application/json")
@@ -97,6 +99,7 @@ def test_a_load_of_another_shape_is_422(admin: FlaskClient) -> None:
         assert (answer.status_code, answer.json["error"]["param"]) == (422, "replicas")
 
 
+@pytest.mark.rule("load/rules", "unload/rules")
 def test_what_an_administrator_names_has_to_exist(admin: FlaskClient) -> None:
     assert admin.post("/v1/admin/models/nobody/load", json={}).status_code == 404
     assert admin.post("/v1/admin/models/nobody/unload").status_code == 404

@@ -16,6 +16,8 @@ from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Below
 
+pytestmark = pytest.mark.rule("beyond/prefer-wait-n")
+
 LOAD = "/v1/admin/models/demo/load"
 
 

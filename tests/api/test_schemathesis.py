@@ -24,6 +24,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.rule("docs/documentation")
 def test_nothing_is_answered_that_is_not_declared(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)

@@ -42,6 +42,9 @@ def as_in_the_example(**changed: Any) -> ModelRow:
     return replace(row, **changed)
 
 
+@pytest.mark.rule(
+    "models/models", "models/name-resolved-backend", "models/configured-enabled", "docs/documentation"
+)
 def test_a_row_is_the_example_field_by_field() -> None:
     shown = show_model(as_in_the_example(artifact_mib=57201 // 3), Settings())
     assert AdminModel().validate(shown) == {}
@@ -58,6 +61,7 @@ def test_a_row_is_the_example_field_by_field() -> None:
     assert shown["capabilities"] == {**EXAMPLE["capabilities"], "thinking_modes": modes}
 
 
+@pytest.mark.rule("load/response", "unload/response")
 def test_the_answers_of_load_and_unload_have_the_fields_of_their_examples() -> None:
     shown = show_model(as_in_the_example(), Settings())
     for example in (RUNTIME_ADMIN_API["load_answer"], RUNTIME_ADMIN_API["unload_answer"]):
@@ -65,6 +69,7 @@ def test_the_answers_of_load_and_unload_have_the_fields_of_their_examples() -> N
         assert set(example["definition"]) <= set(shown["definition"])
 
 
+@pytest.mark.rule("models/definition")
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_definition_has_the_common_fields_and_those_of_its_backend_only(name: str) -> None:
     backend = BACKENDS[name]
@@ -85,6 +90,7 @@ def test_what_is_secret_is_hidden() -> None:
                 assert show_model(row, Settings())["definition"][option.name] == HIDDEN
 
 
+@pytest.mark.rule("models/runtime-state-is-loaded", "models/load-constraints", "models/load-override")
 @pytest.mark.parametrize("state", ModelState)
 def test_an_override_is_shown_while_it_is_in_force(state: ModelState) -> None:
     override = {"gguf_n_ctx": 32768, "gguf_type_k": None}
@@ -96,6 +102,7 @@ def test_an_override_is_shown_while_it_is_in_force(state: ModelState) -> None:
     assert shown["load_constraints"] == BACKENDS["llama_cpp"].load_constraints, "whatever the state"
 
 
+@pytest.mark.rule("models/configured-target-inflight-effective-target")
 def test_the_effective_target_is_what_the_engines_take_or_a_worker_has_threads_for() -> None:
     few = replace(Settings(), worker=WorkerSettings(threads=4))
     wished = replace(as_in_the_example().definition, target_inflight=16)
@@ -107,6 +114,7 @@ def test_the_effective_target_is_what_the_engines_take_or_a_worker_has_threads_f
     assert show_model(unloaded, Settings())["effective_target_inflight"] == 16
 
 
+@pytest.mark.rule("memory/gpus", "memory/models")
 def test_gpu_memory_is_the_example_field_by_field() -> None:
     example = RUNTIME_ADMIN_API["gpu_memory"]
     worker = WorkerRow("gpu0", "cuda", 1, 0.0, memory=DeviceMemory("GPU-a", 97887, 22284, (GPU,)))
@@ -125,6 +133,7 @@ def test_a_gpu_of_two_workers_is_shown_once() -> None:
     assert [gpu["workers"] for gpu in shown["gpus"]] == [["gpu0", "spare"]]
 
 
+@pytest.mark.rule("memory/error")
 def test_missing_gpus_have_a_reason() -> None:
     def why(*workers: WorkerRow) -> str:
         return str(show_memory([], workers, Settings())["error"])
@@ -145,6 +154,7 @@ def operation(status: OperationStatus, **more: Any) -> dict[str, Any]:
     return shown
 
 
+@pytest.mark.rule("beyond/operations")
 def test_an_operation_has_a_result_or_an_error_at_its_end_only() -> None:
     running = operation(OperationStatus.RUNNING, eta_s=2.345)
     assert (running["result"], running["error"], running["eta_s"]) == (None, None, 2.3)

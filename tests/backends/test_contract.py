@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched
 from tests.backends.contract import RuntimeContract
 from tests.backends.openai_remote.voices import GrammarVoice, StubVoice
+
+pytestmark = pytest.mark.rule("field/llama-server-vllm-serve", "unload/resource-release")
 
 
 class TestStub(StubVoice, RuntimeContract):

@@ -15,6 +15,8 @@ from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
 from tests.backends.llama_server import tiny_mmproj
 from tests.support.pictures import data_url, png
 
+pytestmark = pytest.mark.rule("models/modalities")
+
 DIM = 128  # of the demo model
 TEXT = "What is Stoker?"
 SMALL, LARGE = data_url(png(64, 32)), data_url(png(256, 256))

@@ -53,6 +53,14 @@ def test_the_bounds_of_an_option_are_inclusive(_backend, option):
                     field.deserialize(bound - beyond // step)
 
 
+@pytest.mark.rule(
+    "models/load-constraints",
+    "field/llama-cpp",
+    "field/exllamav3",
+    "field/vllm-vllm-serve",
+    "field/llama-server",
+    "field/ct2-openai-remote-stub",
+)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_load_constraints_are_those_of_the_admin_api(name):
     constraints = BACKENDS[name].load_constraints
@@ -60,6 +68,7 @@ def test_load_constraints_are_those_of_the_admin_api(name):
     assert constraints == RUNTIME_ADMIN_API["load_constraints"][name]
 
 
+@pytest.mark.rule("models/load-recommendations")
 @pytest.mark.parametrize("name", BACKENDS)
 def test_load_recommendations_are_those_of_the_admin_api(name):
     recommended = {
@@ -69,11 +78,13 @@ def test_load_recommendations_are_those_of_the_admin_api(name):
     assert recommended == RUNTIME_ADMIN_API["load_recommendations"].get(name, {})
 
 
+@pytest.mark.rule("models/load-recommendations")
 def test_the_notes_of_a_recommendation_are_those_of_the_example():
     (example,) = RUNTIME_ADMIN_API["models"]["models"]
     assert BACKENDS["llama_cpp"].recommendations == example["load_recommendations"]
 
 
+@pytest.mark.rule("models/load-recommendations")
 def test_every_recommended_pair_is_a_load_that_is_taken():
     for backend in BACKENDS.values():
         for preset in backend.recommendations.values():
@@ -86,6 +97,7 @@ def test_every_recommended_pair_is_a_load_that_is_taken():
                 )
 
 
+@pytest.mark.rule("field/load-constraints-2")
 @pytest.mark.parametrize("option", LIVE)
 def test_what_a_load_is_shown_it_may_also_send(option):
     shown = option.live.shown
@@ -140,12 +152,14 @@ def test_an_address_of_a_server_is_taken(url):
     assert option_field(BACKENDS["openai_remote"].option("openai_remote_url")).deserialize(url) == url
 
 
+@pytest.mark.rule("field/vllm-vllm-serve")
 def test_what_two_backends_share_is_one_field():
     assert owners("vllm_max_model_len") == ["vllm", "vllm_serve"]
     assert owners("nobody_has_this") == []
     assert live_fields()["vllm_max_model_len"] is BACKENDS["vllm_serve"].live["vllm_max_model_len"]
 
 
+@pytest.mark.rule("field/effective-loaded-values")
 def test_an_override_is_laid_over_by_key_null_included():
     """Runtime Admin API, "Effective Loaded Values"."""
     example = RUNTIME_ADMIN_API["merge"]
@@ -155,6 +169,7 @@ def test_an_override_is_laid_over_by_key_null_included():
     assert backend.merged({"exllama_cache_quant": "8,8"}, {})["exllama_cache_quant"] == "8,8"
 
 
+@pytest.mark.rule("field/exllamav3")
 def test_an_override_of_one_group_takes_the_configured_values_of_the_other_with_it():
     merged = BACKENDS["exllamav3"].merged(
         {"exllama_cache_quant": "8,8", "exllama_cache_size": 512},
@@ -168,6 +183,7 @@ def test_an_override_of_one_group_takes_the_configured_values_of_the_other_with_
     }
 
 
+@pytest.mark.rule("field/exllama-cache-k-bits-exllama")
 def test_what_excludes_each_other_cannot_be_configured_together_either():
     model = {"backend": "exllamav3", "model_path": "x", "exllama_cache_quant": "8"}
     assert model_schema("exllamav3").load(model)

@@ -37,11 +37,13 @@ def unload(house: House) -> None:
     house.bring_down(house.fleet.unload("alpha"))
 
 
+@pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
 def test_nothing_is_known_of_a_model_that_nobody_saw(house: House) -> None:
     assert estimate(alpha(house)) == Estimate(None, 1, "unavailable")
     assert need_mib(alpha(house), {}) is None
 
 
+@pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
 def test_the_files_count_once_for_each_replica(house: House) -> None:
     house.fleet.report_artifacts({"alpha": 700, "beta": 300})
     assert estimate(alpha(house)) == Estimate(700, 1, "model_artifact_size")
@@ -51,6 +53,7 @@ def test_the_files_count_once_for_each_replica(house: House) -> None:
     assert estimate(house.fleet.row("beta")) == Estimate(300, 1, "model_artifact_size")
 
 
+@pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
 def test_what_was_seen_counts_more_than_the_files(house: House) -> None:
     house.fleet.report_artifacts({"alpha": 700})
     house.bring_up(house.fleet.load("alpha", LoadRequest(2)), memory_mib=901)
@@ -83,6 +86,7 @@ def test_a_load_that_could_not_be_measured_leaves_what_was_known(house: House) -
     assert estimate(alpha(house)) == Estimate(900, 1, "observed_load_delta")
 
 
+@pytest.mark.rule("load/notes")
 def test_what_was_seen_counts_only_for_the_same_options(house: House) -> None:
     house.fleet.report_artifacts({"alpha": 700})
     house.bring_up(house.fleet.load("alpha", LoadRequest(override={"gguf_n_ctx": 32768})), memory_mib=2000)

@@ -15,6 +15,8 @@ from scheduler.errors import UnknownModel
 from tests.fleet.races import at_once
 from tests.support.simulated_platform import House
 
+pytestmark = pytest.mark.rule("beyond/evictmodel")
+
 EVICT = LoadRequest(evict="beta")
 TAKES = 60
 

@@ -9,6 +9,8 @@ from fleet.operation import Operation
 from tests.fleet.races import at_once
 from tests.support.simulated_platform import House
 
+pytestmark = pytest.mark.rule("beyond/operations")
+
 
 def operation(house: House, change: LoadOutcome) -> Operation:
     assert change.operation
@@ -179,6 +181,7 @@ def test_what_becomes_of_a_model_later_does_not_change_how_its_load_ended(house:
 # ---- at the same time
 
 
+@pytest.mark.rule("state/loading")
 def test_of_two_loads_at_once_one_begins_and_both_have_the_same_operation(house: House) -> None:
     changes, problems = at_once(*[lambda: House(house.client, house.settings).fleet.load("alpha")] * 4)
     assert problems == []
@@ -195,6 +198,7 @@ def test_of_two_unloads_at_once_one_begins_and_both_have_the_same_operation(hous
     assert len({operation(house, change).id for change in changes}) == 1
 
 
+@pytest.mark.rule("load/validation-409")
 def test_a_load_and_an_unload_at_once_leave_one_of_them_under_way(house: House) -> None:
     house.load()
     house.fleet.unload("alpha")

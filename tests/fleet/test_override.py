@@ -171,6 +171,7 @@ def test_one_way_to_say_the_bits_replaces_the_other() -> None:
     assert options["exllama_cache_quant"] is None
 
 
+@pytest.mark.rule("load/validation-400")
 @pytest.mark.parametrize(
     "load_request",
     [
@@ -207,6 +208,7 @@ def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: House)
             backends.fleet.load("llama_cpp", other)
 
 
+@pytest.mark.rule("models/load-override")
 def test_an_override_is_in_force_until_the_model_is_gone(backends: House) -> None:
     override = {"gguf_n_ctx": 2048}
     seen = []
@@ -228,6 +230,7 @@ def test_an_override_is_in_force_until_the_model_is_gone(backends: House) -> Non
     assert backends.fleet.row("llama_cpp").active_override == {}, "the next load begins with none"
 
 
+@pytest.mark.rule("models/load-override")
 def test_a_load_that_failed_leaves_no_override_in_force(backends: House) -> None:
     item = backends.fleet.load("llama_cpp", LoadRequest(override={"gguf_n_ctx": 2048})).assignments[0]
     backends.starting(item.replica)

@@ -18,6 +18,8 @@ from fleet.worker_row import WorkerRow
 from tests.fleet.races import at_once
 from tests.support.simulated_platform import House
 
+pytestmark = pytest.mark.rule("beyond/memory")
+
 ANY = ModelDefinition("alpha", "stub")
 
 

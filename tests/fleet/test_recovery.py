@@ -99,6 +99,7 @@ MOMENTS: list[tuple[Callable[[House], Assignment], tuple[str, str, str], bool]] 
 ]
 
 
+@pytest.mark.rule("beyond/a-worker-dies-in-the")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize(("moment", "after", "returns"), MOMENTS, ids=[case[0].__name__ for case in MOMENTS])
 def test_a_worker_that_goes_leaves_nothing_under_way(
@@ -201,6 +202,7 @@ def test_what_an_operator_unloaded_before_it_was_ever_loaded_stays_unloaded(enab
     assert enabled.rescue.missing() == ["alpha"], "it was loaded by hand since"
 
 
+@pytest.mark.rule("state/runtime-state-2")
 def test_what_an_operator_loaded_is_wanted_though_it_is_not_enabled(enabled: House) -> None:
     enabled.load("beta")
     enabled.register()
@@ -213,6 +215,7 @@ def test_a_crashed_engine_waits_for_an_operator(enabled: House) -> None:
     assert enabled.rescue.missing() == []
 
 
+@pytest.mark.rule("docs/out-of-scope")
 def test_a_load_that_failed_waits_for_an_operator(enabled: House) -> None:
     change = enabled.fleet.load("alpha")
     enabled.starting(change.assignments[0].replica)

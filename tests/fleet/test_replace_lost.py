@@ -10,6 +10,8 @@ from fleet.load_request import LoadOutcome, LoadRequest
 from tests.fleet.races import at_once
 from tests.support.simulated_platform import House
 
+pytestmark = pytest.mark.rule("beyond/a-replica-lost")
+
 LEASE = 5.0
 
 

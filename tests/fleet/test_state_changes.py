@@ -180,6 +180,7 @@ LIVES = [
 ]
 
 
+@pytest.mark.rule("beyond/events")
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: life.__name__)
 def test_a_change_of_a_state_is_told_once(house: House, life: Callable[[House], list[Told]]) -> None:
     expected = life(house)

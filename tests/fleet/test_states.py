@@ -89,6 +89,7 @@ def named(value: object) -> str:
     return getattr(value, "__name__", str(value))
 
 
+@pytest.mark.rule("state/runtime-state", "state/unloaded", "models/runtime-state-is-loaded", "load/rules-3")
 @pytest.mark.parametrize(("arrange", "outcome", "after"), LOADS, ids=named)
 def test_a_load_in_every_state(
     house: House, arrange: Callable[[House], None], outcome: Check | str, after: str
@@ -98,6 +99,7 @@ def test_a_load_in_every_state(
     assert house.model() == after
 
 
+@pytest.mark.rule("state/runtime-state", "state/loaded", "docs/out-of-scope")
 @pytest.mark.parametrize(("arrange", "outcome", "after"), UNLOADS, ids=named)
 def test_an_unload_in_every_state(
     house: House, arrange: Callable[[House], None], outcome: Check | str, after: str
@@ -116,6 +118,7 @@ def attempt(house: House, change: Callable[[str], LoadOutcome], outcome: Check |
         outcome(house, change("alpha"), kind)
 
 
+@pytest.mark.rule("state/runtime-state")
 def test_only_some_states_are_at_rest() -> None:
     assert {state for state in ModelState if state.is_terminal} == {"unloaded", "loaded", "failed"}
     assert {state for state in OperationStatus if state.is_terminal} == {"completed", "failed"}
@@ -131,6 +134,7 @@ def test_a_model_that_is_not_configured_is_unknown(house: House) -> None:
             call("gamma")
 
 
+@pytest.mark.rule("models/replicas-replica-max")
 @pytest.mark.parametrize("count", [0, -1, 5])
 def test_the_number_of_replicas_is_bounded(house: House, count: int) -> None:
     with pytest.raises(InvalidLoadRequest) as refusal:
@@ -142,6 +146,7 @@ def test_the_number_of_replicas_is_bounded(house: House, count: int) -> None:
 # ---- all or nothing
 
 
+@pytest.mark.rule("models/loaded-replicas")
 def test_a_model_is_loaded_when_the_last_of_its_replicas_is_up(house: House) -> None:
     change = house.fleet.load("alpha", LoadRequest(2))
     first, second = change.assignments
@@ -157,6 +162,7 @@ def test_a_model_is_loaded_when_the_last_of_its_replicas_is_up(house: House) -> 
     assert len({house.admit() for _ in range(4)}) == house.taken() == 4
 
 
+@pytest.mark.rule("state/failed", "load/notes-2")
 @pytest.mark.parametrize("other", ["assigned", "starting", "up"])
 def test_one_replica_fails_and_the_others_are_told_to_stop(house: House, other: str) -> None:
     change = house.fleet.load("alpha", LoadRequest(2))
@@ -180,6 +186,7 @@ def test_one_replica_fails_and_the_others_are_told_to_stop(house: House, other: 
     assert house.load(replicas=2)
 
 
+@pytest.mark.rule("models/last-error", "load/rules-3")
 def test_a_failed_load_says_why_in_its_operation(house: House) -> None:
     change = house.fleet.load("alpha")
     item = change.assignments[0]
@@ -192,6 +199,7 @@ def test_a_failed_load_says_why_in_its_operation(house: House) -> None:
     assert operation.finished_at
 
 
+@pytest.mark.rule("state/failed")
 def test_a_new_load_forgets_why_the_last_one_failed(house: House) -> None:
     failed(house)
     house.load()
@@ -199,6 +207,7 @@ def test_a_new_load_forgets_why_the_last_one_failed(house: House) -> None:
     assert (row.state, row.code, row.last_error) == ("loaded", None, None)
 
 
+@pytest.mark.rule("models/loaded-replicas")
 def test_a_model_that_loses_one_of_two_stays_loaded(house: House) -> None:
     first, second = house.load(replicas=2)
     house.crash(first, "w1")
@@ -211,6 +220,7 @@ def test_a_model_that_loses_one_of_two_stays_loaded(house: House) -> None:
 # ---- unloading
 
 
+@pytest.mark.rule("state/unloading", "unload/in-flight-requests")
 def test_an_unload_stops_admissions_tells_who_waits_and_lets_what_runs_finish(house: House) -> None:
     from scheduler.errors import ModelUnloading
 
@@ -235,6 +245,7 @@ def test_an_unload_stops_admissions_tells_who_waits_and_lets_what_runs_finish(ho
     assert (operation.status, operation.progress) == ("completed", 1.0)
 
 
+@pytest.mark.rule("unload/scheduler-alignment")
 def test_what_was_dispatched_before_the_unload_may_still_be_claimed(house: House) -> None:
     house.load()
     id = house.admit()
@@ -253,6 +264,7 @@ def test_what_still_holds_a_slot_when_the_engine_stops_fails(house: House) -> No
     assert house.model() == "unloaded"
 
 
+@pytest.mark.rule("unload/rules-2")
 def test_a_model_is_unloaded_when_its_last_replica_is_down(house: House) -> None:
     first, second = house.load(replicas=2)
     house.fleet.unload("alpha")
@@ -298,6 +310,7 @@ def test_another_worker_cannot_take_up_a_replica(house: House) -> None:
 # ---- operations
 
 
+@pytest.mark.rule("beyond/operations")
 def test_an_operation_shows_the_mean_of_its_replicas(house: House) -> None:
     change = house.fleet.load("alpha", LoadRequest(2))
     assert change.operation
@@ -328,6 +341,7 @@ def test_an_operation_that_nobody_knows_is_none(house: House) -> None:
     assert house.fleet.operation("load_unheard_of") is None
 
 
+@pytest.mark.rule("models/inflight-requests-queue-depth", "models/runtime-inflight")
 def test_a_row_tells_what_runs_and_what_waits(house: House) -> None:
     house.load(slots=2)
     for _ in range(5):

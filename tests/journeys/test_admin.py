@@ -51,6 +51,7 @@ def code(answer: tuple[int, Any]) -> tuple[int, str | None]:
 # the real engine
 
 
+@pytest.mark.rule("models/vram-estimate-mib-vram-estimate", "load/notes")
 def test_a_load_that_waits_answers_with_the_loaded_model_and_what_it_weighs(demo: Platform) -> None:
     status, row, headers = demo.answer(
         "POST", f"/v1/admin/models/{DEMO}/load", {}, demo.keys["admin_key"], Prefer="wait=30"
@@ -72,6 +73,7 @@ def test_a_load_that_waits_answers_with_the_loaded_model_and_what_it_weighs(demo
     assert set(SEED["load_answer"]) <= set(row)
 
 
+@pytest.mark.rule("field/llama-server")
 def test_an_override_counts_for_one_load_and_reaches_the_engine(demo: Platform) -> None:
     configured = demo.model(DEMO)["definition"]
     row = demo.change("load", DEMO, llama_server_n_ctx=256)
@@ -87,6 +89,7 @@ def test_an_override_counts_for_one_load_and_reaches_the_engine(demo: Platform) 
     assert body["usage"]["input_tokens"] > 256
 
 
+@pytest.mark.rule("load/validation-400")
 def test_what_is_loaded_takes_no_overrides(shared: Platform) -> None:
     before = shared.model(DEMO)
     for body in ({"llama_server_n_ctx": 512}, {"llama_server_spec_type": None}, {"replicas": 1}):
@@ -94,6 +97,7 @@ def test_what_is_loaded_takes_no_overrides(shared: Platform) -> None:
     assert shared.model(DEMO) == before
 
 
+@pytest.mark.rule("unload/resource-release")
 def test_an_unload_that_waits_leaves_no_engine_and_keeps_what_was_measured(demo: Platform) -> None:
     loaded = demo.change("load", DEMO)
     engine = Path(f"/proc/{demo.engine_pid(DEMO)}")
@@ -110,6 +114,7 @@ def test_an_unload_that_waits_leaves_no_engine_and_keeps_what_was_measured(demo:
 # what is shown
 
 
+@pytest.mark.rule("memory/error")
 def test_without_a_driver_the_gpus_are_missing_and_why_is_said(shared: Platform) -> None:
     status, memory = shared.admin("GET", "/v1/admin/gpu-memory")
     assert status == 200
@@ -142,6 +147,7 @@ def test_every_row_is_the_same_alone_and_has_the_fields_of_the_specification(sha
 # states and races
 
 
+@pytest.mark.rule("state/request-behavior")
 def test_requests_hear_which_of_the_five_states_the_model_is_in(later: Platform) -> None:
     assert code(later.respond("later", "x")) == (409, "model_not_loaded")
     assert begin(later, "load", "later")[0] == 202
@@ -182,6 +188,7 @@ def test_a_load_under_way_takes_no_second_one_no_override_and_no_unload(later: P
 # changes as they happen
 
 
+@pytest.mark.rule("beyond/events")
 def test_a_follower_hears_rows_first_and_then_how_a_load_gets_on(later: Platform) -> None:
     later.change("load", "later")
     later.change("unload", "later")  # how long it takes is known now
@@ -212,6 +219,7 @@ def test_a_follower_hears_rows_first_and_then_how_a_load_gets_on(later: Platform
         assert (shown[0], shown[-1]) == ("unloaded", "loaded")
 
 
+@pytest.mark.rule("beyond/events")
 def test_who_comes_back_hears_exactly_what_was_missed(later: Platform) -> None:
     with following(later) as follower:
         later.change("load", "later")

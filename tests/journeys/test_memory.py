@@ -89,6 +89,7 @@ def begin(running: Platform, name: str, **body: object) -> tuple[int, Any]:
     return running.admin("POST", f"/v1/admin/models/{name}/load", body)
 
 
+@pytest.mark.rule("memory/gpus", "unload/resource-release")
 def test_replicas_are_spread_over_the_gpus_and_weighed_there(empty: Platform) -> None:
     before = empty.model("pair")
     assert (before["vram_estimate_mib"], before["vram_estimate_source"]) == (200, "model_artifact_size")
@@ -114,6 +115,7 @@ def test_replicas_are_spread_over_the_gpus_and_weighed_there(empty: Platform) ->
     holds(empty, BASE_MIB, BASE_MIB)
 
 
+@pytest.mark.rule("beyond/memory")
 def test_what_cannot_fit_is_refused_with_the_numbers_and_nothing_happens(empty: Platform) -> None:
     before = empty.model("giant")
     status, body = begin(empty, "giant")
@@ -126,6 +128,7 @@ def test_what_cannot_fit_is_refused_with_the_numbers_and_nothing_happens(empty: 
     assert empty.engines("giant") == []
 
 
+@pytest.mark.rule("beyond/memory")
 def test_of_two_loads_at_once_that_fit_only_one_begins(empty: Platform) -> None:
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda name: begin(empty, name), ("left", "right")))
@@ -138,6 +141,7 @@ def test_of_two_loads_at_once_that_fit_only_one_begins(empty: Platform) -> None:
     assert {empty.model(name)["runtime_state"] for name in ("left", "right")} == {"loaded", "unloaded"}
 
 
+@pytest.mark.rule("beyond/evictmodel")
 def test_a_load_may_name_a_model_that_is_unloaded_first(empty: Platform) -> None:
     empty.change("load", "left")
     status, body = begin(empty, "right", evictModel="nobody")
@@ -159,6 +163,7 @@ def test_a_load_may_name_a_model_that_is_unloaded_first(empty: Platform) -> None
     holds(empty, BASE_MIB + 500, BASE_MIB)
 
 
+@pytest.mark.rule("load/notes-2")
 def test_when_one_replica_dies_while_it_loads_none_stays(empty: Platform) -> None:
     status, begun = begin(empty, "pair", replicas=2)
     assert status == 202
@@ -178,6 +183,7 @@ def test_when_one_replica_dies_while_it_loads_none_stays(empty: Platform) -> Non
     assert empty.change("load", "pair")["runtime_state"] == "loaded"
 
 
+@pytest.mark.rule("beyond/an-unload-that-does-not")
 def test_an_unload_ends_what_runs_at_its_deadline(empty: Platform) -> None:
     empty.change("load", "pair")
     status, endless = empty.respond("pair", "/stub tokens=100000 tokens_per_s=20", background=True)

@@ -51,6 +51,7 @@ def test_what_was_changed_stands_in_the_audit_chain(shared: Platform) -> None:
     assert audit.broken_at() is None
 
 
+@pytest.mark.rule("state/unloading", "unload/scheduler-alignment")
 def test_an_unload_lets_the_running_request_finish_and_cancels_what_waits(shared: Platform) -> None:
     running = [Stream(shared, "/stub tokens=40") for _ in range(2)]
     for stream in running:

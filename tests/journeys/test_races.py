@@ -15,7 +15,7 @@ from tests.support import nvml
 from tests.support.event_follower import Follower, following
 from tests.support.platform import Platform, platform
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.rule("beyond/a-worker-dies-in-the")]
 LEASE = {"lease_ms": 2500, "beat_ms": 500, "reap_ms": 250}
 PROMISE_S = 2.5 + 0.25 + 1
 MENDED_S = 20  # a worker that died several times in a row waits for seconds before it starts again
@@ -104,6 +104,7 @@ def is_interrupted_and_loads_again(
     assert running.respond("one", "/stub tokens=2")[0] == 200
 
 
+@pytest.mark.rule("beyond/a-replica-lost")
 def test_a_model_that_loses_one_of_two_workers_goes_on_and_is_made_whole_again(calm: Platform) -> None:
     row = calm.change("load", "twins")
     assert (row["runtime_state"], row["loaded_replicas"]) == ("loaded", 2)
@@ -183,6 +184,7 @@ def test_a_worker_lost_while_it_unloads_leaves_the_model_unloaded(
     assert calm.engines("fixed") == []
 
 
+@pytest.mark.rule("beyond/evictmodel")
 def test_a_load_goes_on_when_the_worker_dies_that_should_make_room_for_it(calm: Platform) -> None:
     calm.change("load", "fixed")
     status, _ = calm.respond("fixed", "/stub tokens=1000 tokens_per_s=20", background=True)

@@ -342,6 +342,7 @@ def test_lookup_tells_what_the_ledger_has(house: House) -> None:
     assert house.ledger.lookup("resp_unknown", "acme") is None
 
 
+@pytest.mark.rule("state/unloaded", "state/request-behavior")
 @pytest.mark.parametrize(
     ("state", "error"),
     [

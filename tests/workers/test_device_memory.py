@@ -21,6 +21,8 @@ from tests.support import nvml
 from workers import device_memory as module
 from workers.device_memory import DeviceMemoryReader, machine
 
+pytestmark = pytest.mark.rule("memory/gpus")
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 MIB = 1024 * 1024
 UUIDS = [f"GPU-{0xA0000000 + 0x01000000 * index:08x}-5a1d-4c0e-9b7f-000000000000" for index in range(3)]

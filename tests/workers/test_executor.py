@@ -157,6 +157,7 @@ def test_an_engine_is_started_with_what_the_load_overrides(seat: Seat) -> None:
     assert seat.end(id).usage.output_tokens == 3
 
 
+@pytest.mark.rule("load/notes")
 def test_a_load_is_weighed_and_known_for_the_next_one(settings: Settings) -> None:
     models = {"big": ModelDefinition("big", "stub", options={"stub_memory_mib": 64})}
     seat = Seat(replace(settings, models=models))

@@ -21,6 +21,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing is bound, it is refused
 ASK = {"model": "demo", "input": "x"}
 
 
+@pytest.mark.rule("beyond/access")
 def test_every_route_declares_who_may_use_it(app: Flask) -> None:
     undeclared = [
         rule.rule for rule in app.url_map.iter_rules() if access_of(app.view_functions[rule.endpoint]) is None
@@ -28,6 +29,7 @@ def test_every_route_declares_who_may_use_it(app: Flask) -> None:
     assert undeclared == []
 
 
+@pytest.mark.rule("beyond/access")
 def test_a_route_that_declares_nothing_is_closed(app: Flask) -> None:
     app.add_url_rule("/forgotten", view_func=lambda: "secret", endpoint="forgotten")
     answer = app.test_client().get("/forgotten", headers={"Authorization": f"Bearer {ADMIN_KEY}"})
@@ -70,6 +72,7 @@ def test_claiming_to_be_another_tenant_is_refused(http: FlaskClient) -> None:
     assert (answer.status_code, answer.json["error"]["code"]) == (403, "tenant_mismatch")
 
 
+@pytest.mark.rule("beyond/access")
 def test_admin_routes_need_an_administrators_key(http: FlaskClient, app: Flask) -> None:
     answer = http.get("/v1/admin/models")
     assert (answer.status_code, answer.json["error"]["code"]) == (403, "admin_required")

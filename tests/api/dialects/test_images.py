@@ -195,6 +195,7 @@ def test_an_image_costs_as_much_whatever_its_bytes(http: FlaskClient, rooms_belo
     assert IMAGE_TOKENS < small.cost - plain.cost < IMAGE_TOKENS + 20
 
 
+@pytest.mark.rule("models/modalities")
 @pytest.mark.parametrize("model", ["demo", "org/deaf"])
 def test_a_model_that_reads_text_only_is_shown_no_image(
     http: FlaskClient, rooms_below: Below, model: str

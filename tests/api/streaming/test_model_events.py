@@ -20,6 +20,8 @@ from fleet.states import ModelState, OperationStatus
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Below
 
+pytestmark = pytest.mark.rule("beyond/events")
+
 URL = "/v1/admin/events"
 
 

@@ -62,6 +62,7 @@ def test_a_native_server_is_told_only_what_differs_from_its_own_choice(binary: P
     ]
 
 
+@pytest.mark.rule("field/llama-server")
 def test_each_option_reaches_a_native_server(binary: Path) -> None:
     model = llama(
         binary=str(binary),

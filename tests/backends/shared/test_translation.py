@@ -41,12 +41,14 @@ def test_without_a_target_nothing_is_added() -> None:
     assert len(chat_body(ask("Hallo", source_lang_code="de"), "generic")["messages"]) == 1
 
 
+@pytest.mark.rule("state/translategemma")
 def test_a_translation_model_gets_its_structured_form() -> None:
     request = ask("Hallo", source_lang_code="de", target_lang_code="fr-CA")
     part = {"type": "text", "source_lang_code": "de", "target_lang_code": "fr-CA", "text": "Hallo"}
     assert chat_body(request, "translategemma_template")["messages"] == [{"role": "user", "content": [part]}]
 
 
+@pytest.mark.rule("state/translategemma-3")
 @pytest.mark.parametrize("source", [None, "auto", "mixed"])
 def test_the_structured_form_names_a_source_even_when_none_is_known(source: str | None) -> None:
     request = ask("Hallo", source_lang_code=source, target_lang_code="fr")

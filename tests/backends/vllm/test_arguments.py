@@ -61,6 +61,7 @@ def test_vllm_is_told_only_what_differs_from_its_own_choice(folder: Path) -> Non
     }
 
 
+@pytest.mark.rule("field/vllm-max-pixels-vllm-speculative")
 def test_each_option_reaches_the_engine(folder: Path) -> None:
     told = engine(
         folder,
@@ -222,6 +223,7 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.rule("field/vllm-max-pixels-vllm-speculative")
 def test_a_server_is_told_the_same_by_flags(folder: Path, program: Path) -> None:
     model = vllm(
         folder,

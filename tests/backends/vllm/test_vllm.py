@@ -23,7 +23,11 @@ from tests.backends.openai_remote.voices import GrammarVoice
 from tests.support.process_groups import core_of, group_is_gone, members
 from workers.engine_process.errors import EngineLost
 
-pytestmark = [pytest.mark.engines, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.timeout(400),
+    pytest.mark.rule("field/llama-server-vllm-serve"),
+]
 
 NORWAY = (
     Message("user", "What is the capital of Norway?"),
