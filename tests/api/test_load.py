@@ -23,7 +23,7 @@ from fleet.memory import DeviceMemory
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import Server
 from tests.seeds import RUNTIME_ADMIN_API
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 # every example of that section: body, status, the field it is about
 EXAMPLES: list[tuple[str, dict[str, Any], int, str]] = [
@@ -91,7 +91,7 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.fixture
-def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient, House]]:
+def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient, SimulatedPlatform]]:
     """The API over a real fleet: a model of each backend, and a worker that takes none up."""
     models = {
         f"m-{name}": ModelDefinition(
@@ -110,12 +110,12 @@ def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient
         tenants=tenants(),
     )
     client = redis.Redis.from_url(settings.redis.url)
-    house = House(client, settings)
-    house.register("w1")
+    platform = SimulatedPlatform(client, settings)
+    platform.register("w1")
     app: Flask = create_app(settings, open_services(settings))
     http = app.test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
-    yield http, house
+    yield http, platform
     client.close()
 
 
@@ -124,8 +124,8 @@ def _no_bells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
 
 
-def fleet_is_as_it_was(house: House) -> bool:
-    return all(row.state == "unloaded" and row.operation_id is None for row in house.fleet.rows())
+def fleet_is_as_it_was(platform: SimulatedPlatform) -> bool:
+    return all(row.state == "unloaded" and row.operation_id is None for row in platform.fleet.rows())
 
 
 @pytest.mark.rule(
@@ -140,15 +140,19 @@ def fleet_is_as_it_was(house: House) -> bool:
     ("backend", "body", "status", "param"), EXAMPLES, ids=[f"{b}-{body}" for b, body, _, _ in EXAMPLES]
 )
 def test_a_wrong_load_is_refused_by_its_kind_and_changes_nothing(
-    loadable: tuple[FlaskClient, House], backend: str, body: dict[str, Any], status: int, param: str
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+    backend: str,
+    body: dict[str, Any],
+    status: int,
+    param: str,
 ) -> None:
-    http, house = loadable
+    http, platform = loadable
     answer = http.post(f"/v1/admin/models/m-{backend}/load", json=body)
     codes = {422: "unprocessable_request", 400: "invalid_load_request", 404: "unknown_model"}
     error = answer.json["error"]
     assert (answer.status_code, error["code"], error["param"]) == (status, codes[status], param)
     assert param in error["message"] or status == 404
-    assert fleet_is_as_it_was(house)
+    assert fleet_is_as_it_was(platform)
 
 
 @pytest.mark.rule(
@@ -161,9 +165,9 @@ def test_a_wrong_load_is_refused_by_its_kind_and_changes_nothing(
 )
 @pytest.mark.parametrize(("backend", "body"), TAKEN, ids=[f"{b}-{body}" for b, body in TAKEN])
 def test_a_right_load_begins_and_its_override_is_shown_by_key(
-    loadable: tuple[FlaskClient, House], backend: str, body: dict[str, Any]
+    loadable: tuple[FlaskClient, SimulatedPlatform], backend: str, body: dict[str, Any]
 ) -> None:
-    http, house = loadable
+    http, platform = loadable
     answer = http.post(f"/v1/admin/models/m-{backend}/load", json=body)
     assert (answer.status_code, answer.json["runtime_state"]) == (202, "loading")
     override = {key: value for key, value in body.items() if key != "replicas"}
@@ -174,22 +178,22 @@ def test_a_right_load_begins_and_its_override_is_shown_by_key(
         key: BACKENDS[backend].option(key).default  # type: ignore[union-attr]
         for key in override
     }, "an override changes no definition"
-    change = house.fleet.operation(answer.json["operation"]["id"])
+    change = platform.fleet.operation(answer.json["operation"]["id"])
     assert change
-    replica = next(iter(house.client.smembers(f"{house.prefix}hosts:w1"))).decode()
-    start = house.fleet.replica_starting(replica, "w1", house.incarnations["w1"])
+    replica = next(iter(platform.client.smembers(f"{platform.prefix}hosts:w1"))).decode()
+    start = platform.fleet.replica_starting(replica, "w1", platform.incarnations["w1"])
     assert start
     assert (start.model, start.override) == (f"m-{backend}", override)
 
 
 def test_an_override_shows_what_it_excludes_so_that_it_can_be_laid_over(
-    loadable: tuple[FlaskClient, House], monkeypatch: pytest.MonkeyPatch
+    loadable: tuple[FlaskClient, SimulatedPlatform], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    http, house = loadable
-    model = house.settings.models["m-exllamav3"]
+    http, platform = loadable
+    model = platform.settings.models["m-exllamav3"]
     quantised = replace(model, options={**model.options, "exllama_cache_quant": "8,8"})
     fleet: Fleet = http.application.extensions["stoker"].fleet
-    monkeypatch.setattr(fleet, "settings", replace(house.settings, models={"m-exllamav3": quantised}))
+    monkeypatch.setattr(fleet, "settings", replace(platform.settings, models={"m-exllamav3": quantised}))
     body = {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4}
     for _ in range(2):  # the same again is the same
         shown = http.post("/v1/admin/models/m-exllamav3/load", json=body).json
@@ -198,9 +202,9 @@ def test_an_override_shows_what_it_excludes_so_that_it_can_be_laid_over(
 
 
 @pytest.mark.rule("load/rules-2", "load/rules-4", "load/validation-400")
-def test_overrides_on_a_loaded_model_are_400(loadable: tuple[FlaskClient, House]) -> None:
-    http, house = loadable
-    house.load("m-llama_cpp")
+def test_overrides_on_a_loaded_model_are_400(loadable: tuple[FlaskClient, SimulatedPlatform]) -> None:
+    http, platform = loadable
+    platform.load("m-llama_cpp")
     for body in ({"gguf_n_ctx": 8192}, {"replicas": 1}):
         answer = http.post("/v1/admin/models/m-llama_cpp/load", json=body)
         error = answer.json["error"]
@@ -215,7 +219,7 @@ def test_overrides_on_a_loaded_model_are_400(loadable: tuple[FlaskClient, House]
 
 @pytest.mark.rule("state/loading", "load/rules-2", "load/rules-4")
 def test_a_load_of_a_loading_model_is_200_if_it_asks_for_the_same(
-    loadable: tuple[FlaskClient, House],
+    loadable: tuple[FlaskClient, SimulatedPlatform],
 ) -> None:
     http, _ = loadable
     url = "/v1/admin/models/m-llama_cpp/load"
@@ -227,30 +231,32 @@ def test_a_load_of_a_loading_model_is_200_if_it_asks_for_the_same(
 
 
 @pytest.mark.rule("load/validation-409")
-def test_a_load_while_unloading_is_409(loadable: tuple[FlaskClient, House]) -> None:
-    http, house = loadable
-    house.load("m-stub")
-    house.fleet.unload("m-stub")
+def test_a_load_while_unloading_is_409(loadable: tuple[FlaskClient, SimulatedPlatform]) -> None:
+    http, platform = loadable
+    platform.load("m-stub")
+    platform.fleet.unload("m-stub")
     for body in ({}, {"replicas": 2}):
         answer = http.post("/v1/admin/models/m-stub/load", json=body)
         assert (answer.status_code, answer.json["error"]["code"]) == (409, "model_unloading")
 
 
 @pytest.mark.rule("beyond/memory")
-def test_a_load_without_room_is_409_with_the_numbers(loadable: tuple[FlaskClient, House]) -> None:
-    http, house = loadable
-    house.fleet.report_artifacts({"m-stub": 9000})
-    house.fleet.report_memory("w1", house.incarnations["w1"], DeviceMemory("gpu", 24000, 8000))
+def test_a_load_without_room_is_409_with_the_numbers(loadable: tuple[FlaskClient, SimulatedPlatform]) -> None:
+    http, platform = loadable
+    platform.fleet.report_artifacts({"m-stub": 9000})
+    platform.fleet.report_memory("w1", platform.incarnations["w1"], DeviceMemory("gpu", 24000, 8000))
     answer = http.post("/v1/admin/models/m-stub/load", json={})
     error = answer.json["error"]
     assert (answer.status_code, error["code"]) == (409, "insufficient_memory")
     assert "9000 MiB" in error["message"]
     assert "8000 of 24000 MiB" in error["message"]
-    assert fleet_is_as_it_was(house)
+    assert fleet_is_as_it_was(platform)
 
 
 @pytest.mark.rule("docs/documentation-2")
-def test_the_document_describes_every_field_of_a_load(loadable: tuple[FlaskClient, House]) -> None:
+def test_the_document_describes_every_field_of_a_load(
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+) -> None:
     http, _ = loadable
     properties = http.get("/openapi.json").json["components"]["schemas"]["LoadRequest"]["properties"]
     live = {name for backend in BACKENDS.values() for name in backend.live}
@@ -261,13 +267,13 @@ def test_the_document_describes_every_field_of_a_load(loadable: tuple[FlaskClien
 
 
 def test_a_definition_hides_secrets_and_shows_all_else(
-    loadable: tuple[FlaskClient, House], monkeypatch: pytest.MonkeyPatch
+    loadable: tuple[FlaskClient, SimulatedPlatform], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    http, house = loadable
-    model = house.settings.models["m-vllm_serve"]
+    http, platform = loadable
+    model = platform.settings.models["m-vllm_serve"]
     secret = replace(model, options={**model.options, "vllm_serve_environment": {"HF_TOKEN": "hf_secret"}})
     fleet: Fleet = http.application.extensions["stoker"].fleet
-    monkeypatch.setattr(fleet, "settings", replace(house.settings, models={"m-vllm_serve": secret}))
+    monkeypatch.setattr(fleet, "settings", replace(platform.settings, models={"m-vllm_serve": secret}))
     answer = http.get("/v1/admin/models/m-vllm_serve")
     assert "hf_secret" not in answer.text
     assert answer.json["definition"]["vllm_serve_environment"] == "***"

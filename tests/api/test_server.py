@@ -26,7 +26,7 @@ from config.load import load_settings
 from config.settings import ROOT, ApiSettings, Settings
 from scheduler.job import Claim
 from tests.conftest import Server, free_port
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 KEY = "sk-served"
 
@@ -34,8 +34,8 @@ KEY = "sk-served"
 class Served:
     """A running API, and the one worker behind it, which answers as `play` says."""
 
-    def __init__(self, house: House, port: int) -> None:
-        self.house = house
+    def __init__(self, platform: SimulatedPlatform, port: int) -> None:
+        self.platform = platform
         self.url = f"http://127.0.0.1:{port}"
         self.play: Callable[[Claim], None] = self.hello
         self.claims: list[Claim] = []
@@ -44,17 +44,17 @@ class Served:
         self._thread.start()
 
     def hello(self, claim: Claim) -> None:
-        self.house.say(claim, 1, "Hel", "lo.")
-        self.house.release(claim, finish_reason="stop")
+        self.platform.append_text(claim, 1, "Hel", "lo.")
+        self.platform.release(claim, finish_reason="stop")
 
     def _work(self) -> None:
         beaten = 0.0
         while not self._stopping.wait(0.002):
             if time.monotonic() - beaten > 1:
-                self.house.ledger.heartbeat("w1", self.house.incarnations["w1"])
+                self.platform.ledger.heartbeat("w1", self.platform.incarnations["w1"])
                 beaten = time.monotonic()
-            if id := self.house.hear():
-                self.claims.append(self.house.run(id))
+            if id := self.platform.next_wake_up():
+                self.claims.append(self.platform.run(id))
                 self.play(self.claims[-1])
 
     def stop(self) -> None:
@@ -82,11 +82,11 @@ def served(shared_server: Server, tmp_path_factory: pytest.TempPathFactory) -> I
     }
     settings = load_settings(ROOT, environ)
     client = redis.Redis.from_url(shared_server.url)
-    house = House(client, settings)
-    house.register()
-    house.load()
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load()
     process = start(environ, folder / "api.log")
-    served = Served(house, port)
+    served = Served(platform, port)
     try:
         wait_for(served.url, process, folder / "api.log")
         yield served
@@ -159,8 +159,8 @@ def test_a_client_that_hangs_up_while_it_is_told_much_is_told_to_the_worker(serv
 
     def chatter(claim: Claim) -> None:
         number = 1
-        while served.house.field(claim.id, "cancel") != "1" and number < 10_000:
-            served.house.say(claim, number, "word ")
+        while served.platform.field(claim.id, "cancel") != "1" and number < 10_000:
+            served.platform.append_text(claim, number, "word ")
             number += 1
             read_events.set()
 
@@ -178,8 +178,8 @@ def test_a_client_that_reads_slowly_is_told_all_of_it_in_order(served: Served, s
 
     def recite(claim: Claim) -> None:
         for first in range(0, len(words), 40):
-            served.house.say(claim, first + 1, *words[first : first + 40])
-        served.house.release(claim, finish_reason="stop")
+            served.platform.append_text(claim, first + 1, *words[first : first + 40])
+        served.platform.release(claim, finish_reason="stop")
         read_events.set()
 
     served.play = recite
@@ -239,10 +239,10 @@ def read_until(client: socket.socket, word: bytes | None = None) -> bytes:
 
 def told_within_a_second(served: Served) -> None:
     claim, began = served.claims[-1], time.monotonic()
-    while served.house.field(claim.id, "cancel") != "1":
+    while served.platform.field(claim.id, "cancel") != "1":
         assert time.monotonic() - began < 1
         time.sleep(0.01)
-    served.house.release(claim)
+    served.platform.release(claim)
 
 
 def test_many_clients_at_once_are_all_answered(sdk: openai.OpenAI) -> None:

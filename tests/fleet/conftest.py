@@ -4,13 +4,13 @@ import pytest
 import redis
 
 from config.settings import Settings
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 
 @pytest.fixture
-def house(client: redis.Redis, settings: Settings) -> House:
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     """Two workers, w1 and w2, and nothing loaded."""
-    house = House(client, settings)
-    house.register("w1")
-    house.register("w2")
-    return house
+    platform = SimulatedPlatform(client, settings)
+    platform.register("w1")
+    platform.register("w2")
+    return platform

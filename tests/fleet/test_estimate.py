@@ -12,61 +12,61 @@ from fleet.estimate import Estimate, estimate, need_mib
 from fleet.load_request import LoadRequest
 from fleet.model_row import ModelRow, fingerprint
 from fleet.states import ModelState
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 
 @pytest.fixture
-def house(client: redis.Redis, settings: Settings) -> House:
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     """Alpha has an option that loads may change; two workers."""
     options = {"gguf_n_ctx": 4096}
     models = {
         **settings.models,
         "alpha": replace(settings.models["alpha"], backend="llama_cpp", options=options),
     }
-    house = House(client, replace(settings, models=models))
-    house.register("w1")
-    house.register("w2")
-    return house
+    platform = SimulatedPlatform(client, replace(settings, models=models))
+    platform.register("w1")
+    platform.register("w2")
+    return platform
 
 
-def alpha(house: House) -> ModelRow:
-    return house.fleet.row("alpha")
+def alpha(platform: SimulatedPlatform) -> ModelRow:
+    return platform.fleet.row("alpha")
 
 
-def unload(house: House) -> None:
-    house.bring_down(house.fleet.unload("alpha"))
-
-
-@pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
-def test_nothing_is_known_of_a_model_that_nobody_saw(house: House) -> None:
-    assert estimate(alpha(house)) == Estimate(None, 1, "unavailable")
-    assert need_mib(alpha(house), {}) is None
+def unload(platform: SimulatedPlatform) -> None:
+    platform.finish_unload(platform.fleet.unload("alpha"))
 
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
-def test_the_files_count_once_for_each_replica(house: House) -> None:
-    house.fleet.report_artifacts({"alpha": 700, "beta": 300})
-    assert estimate(alpha(house)) == Estimate(700, 1, "model_artifact_size")
-    house.fleet.load("alpha", LoadRequest(3))
-    assert estimate(alpha(house)) == Estimate(2100, 3, "model_artifact_size")
-    assert need_mib(alpha(house), {}) == 700
-    assert estimate(house.fleet.row("beta")) == Estimate(300, 1, "model_artifact_size")
+def test_nothing_is_known_of_a_model_that_nobody_saw(platform: SimulatedPlatform) -> None:
+    assert estimate(alpha(platform)) == Estimate(None, 1, "unavailable")
+    assert need_mib(alpha(platform), {}) is None
 
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
-def test_what_was_seen_counts_more_than_the_files(house: House) -> None:
-    house.fleet.report_artifacts({"alpha": 700})
-    house.bring_up(house.fleet.load("alpha", LoadRequest(2)), memory_mib=901)
-    assert estimate(alpha(house)) == Estimate(1802, 2, "observed_load_delta")
-    assert need_mib(alpha(house), {}) == 901
+def test_the_files_count_once_for_each_replica(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 700, "beta": 300})
+    assert estimate(alpha(platform)) == Estimate(700, 1, "model_artifact_size")
+    platform.fleet.load("alpha", LoadRequest(3))
+    assert estimate(alpha(platform)) == Estimate(2100, 3, "model_artifact_size")
+    assert need_mib(alpha(platform), {}) == 700
+    assert estimate(platform.fleet.row("beta")) == Estimate(300, 1, "model_artifact_size")
 
 
-def test_what_was_seen_stays_known_when_the_model_is_gone(house: House) -> None:
-    house.bring_up(house.fleet.load("alpha", LoadRequest(2)), memory_mib=900)
-    unload(house)
-    assert estimate(alpha(house)) == Estimate(1800, 2, "observed_load_delta")
-    house.fleet.restart_load()
-    assert estimate(alpha(house)) == Estimate(1800, 2, "observed_load_delta")
+@pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
+def test_what_was_seen_counts_more_than_the_files(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 700})
+    platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=901)
+    assert estimate(alpha(platform)) == Estimate(1802, 2, "observed_load_delta")
+    assert need_mib(alpha(platform), {}) == 901
+
+
+def test_what_was_seen_stays_known_when_the_model_is_gone(platform: SimulatedPlatform) -> None:
+    platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=900)
+    unload(platform)
+    assert estimate(alpha(platform)) == Estimate(1800, 2, "observed_load_delta")
+    platform.fleet.restart_load()
+    assert estimate(alpha(platform)) == Estimate(1800, 2, "observed_load_delta")
 
 
 def test_half_a_mebibyte_is_a_whole_one() -> None:
@@ -75,33 +75,35 @@ def test_half_a_mebibyte_is_a_whole_one() -> None:
     assert need_mib(replace(row, observed_variant=fingerprint(model, {})), {}) == 13
 
 
-def test_a_load_that_could_not_be_measured_leaves_what_was_known(house: House) -> None:
-    house.bring_up(house.fleet.load("alpha"), memory_mib=900)
-    unload(house)
-    first, second = house.fleet.load("alpha", LoadRequest(2)).assignments
+def test_a_load_that_could_not_be_measured_leaves_what_was_known(platform: SimulatedPlatform) -> None:
+    platform.finish_load(platform.fleet.load("alpha"), memory_mib=900)
+    unload(platform)
+    first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
     for item, memory in ((first, 800), (second, None)):
-        house.starting(item.replica, item.worker)
-        life = house.incarnations[item.worker]
-        house.fleet.replica_up(item.replica, item.worker, life, 2, 1, memory_mib=memory)
-    assert estimate(alpha(house)) == Estimate(900, 1, "observed_load_delta")
+        platform.starting(item.replica, item.worker)
+        life = platform.incarnations[item.worker]
+        platform.fleet.replica_up(item.replica, item.worker, life, 2, 1, memory_mib=memory)
+    assert estimate(alpha(platform)) == Estimate(900, 1, "observed_load_delta")
 
 
 @pytest.mark.rule("load/notes")
-def test_what_was_seen_counts_only_for_the_same_options(house: House) -> None:
-    house.fleet.report_artifacts({"alpha": 700})
-    house.bring_up(house.fleet.load("alpha", LoadRequest(override={"gguf_n_ctx": 32768})), memory_mib=2000)
-    row = alpha(house)
+def test_what_was_seen_counts_only_for_the_same_options(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 700})
+    platform.finish_load(
+        platform.fleet.load("alpha", LoadRequest(override={"gguf_n_ctx": 32768})), memory_mib=2000
+    )
+    row = alpha(platform)
     assert estimate(row) == Estimate(2000, 1, "observed_load_delta")
     assert need_mib(row, {"gguf_n_ctx": 32768}) == 2000
     assert need_mib(row, {}) == 700
     assert need_mib(row, {"gguf_n_ctx": 4096}) == 700
-    unload(house)
-    house.fleet.load("alpha")
-    assert estimate(alpha(house)) == Estimate(700, 1, "model_artifact_size")
+    unload(platform)
+    platform.fleet.load("alpha")
+    assert estimate(alpha(platform)) == Estimate(700, 1, "model_artifact_size")
 
 
-def test_an_override_to_the_configured_value_changes_nothing(house: House) -> None:
-    model = house.settings.models["alpha"]
+def test_an_override_to_the_configured_value_changes_nothing(platform: SimulatedPlatform) -> None:
+    model = platform.settings.models["alpha"]
     assert fingerprint(model, {"gguf_n_ctx": 4096}) == fingerprint(model, {})
     others = [
         fingerprint(model, {"gguf_n_ctx": 8192}),
@@ -116,28 +118,28 @@ def test_a_model_on_somebody_elses_machine_takes_nothing_and_needs_no_room(
     client: redis.Redis, settings: Settings
 ) -> None:
     far = replace(settings.models["alpha"], backend="openai_remote")
-    house = House(client, replace(settings, models={**settings.models, "alpha": far}))
-    house.register("w1")
-    house.fleet.report_artifacts({"alpha": 700, "beta": 60})  # of what had that name before
-    house.tell_memory("w1", 50)
-    assert estimate(alpha(house)) == Estimate(None, 1, "unavailable")
-    load = house.fleet.load("alpha", LoadRequest(2))
-    assert [worker.promised_mib for worker in house.fleet.workers()] == [0]
+    platform = SimulatedPlatform(client, replace(settings, models={**settings.models, "alpha": far}))
+    platform.register("w1")
+    platform.fleet.report_artifacts({"alpha": 700, "beta": 60})  # of what had that name before
+    platform.report_memory("w1", 50)
+    assert estimate(alpha(platform)) == Estimate(None, 1, "unavailable")
+    load = platform.fleet.load("alpha", LoadRequest(2))
+    assert [worker.promised_mib for worker in platform.fleet.workers()] == [0]
     for item in load.assignments:
-        house.starting(item.replica, item.worker)
-        life = house.incarnations[item.worker]
-        assert house.fleet.replica_up(item.replica, item.worker, life, 2, None, memory_mib=0)
-        assert client.hget(f"{house.fleet.scripts.prefix}replica:{item.replica}", "pid") == b""
-    assert alpha(house).state is ModelState.LOADED
-    assert estimate(alpha(house)) == Estimate(0, 2, "observed_load_delta")
-    assert need_mib(alpha(house), {}) is None
+        platform.starting(item.replica, item.worker)
+        life = platform.incarnations[item.worker]
+        assert platform.fleet.replica_up(item.replica, item.worker, life, 2, None, memory_mib=0)
+        assert client.hget(f"{platform.fleet.scripts.prefix}replica:{item.replica}", "pid") == b""
+    assert alpha(platform).state is ModelState.LOADED
+    assert estimate(alpha(platform)) == Estimate(0, 2, "observed_load_delta")
+    assert need_mib(alpha(platform), {}) is None
 
 
-def test_a_load_reserves_what_was_seen_and_not_what_the_files_weigh(house: House) -> None:
-    house.fleet.report_artifacts({"alpha": 10})
-    house.bring_up(house.fleet.load("alpha"), memory_mib=60)
-    unload(house)
-    house.tell_memory("w1", 100)
-    house.tell_memory("w2", 0)
-    house.fleet.load("alpha")
-    assert [worker.promised_mib for worker in house.fleet.workers()] == [60, 0]
+def test_a_load_reserves_what_was_seen_and_not_what_the_files_weigh(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 10})
+    platform.finish_load(platform.fleet.load("alpha"), memory_mib=60)
+    unload(platform)
+    platform.report_memory("w1", 100)
+    platform.report_memory("w2", 0)
+    platform.fleet.load("alpha")
+    assert [worker.promised_mib for worker in platform.fleet.workers()] == [60, 0]

@@ -13,7 +13,7 @@ from fleet.operation import Operation
 from fleet.worker_row import WorkerRow
 from scheduler.errors import UnknownModel
 from tests.fleet.races import at_once
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/evictmodel")
 
@@ -22,40 +22,40 @@ TAKES = 60
 
 
 @pytest.fixture
-def full(house: House) -> House:
+def full(platform: SimulatedPlatform) -> SimulatedPlatform:
     """Beta fills the only worker; alpha has no room beside it."""
-    house.ledger.deregister("w2", house.incarnations["w2"], "shut down")
-    house.fleet.report_artifacts({"alpha": TAKES, "beta": TAKES})
-    house.tell_memory("w1", 100)
-    house.load("beta")
-    house.tell_memory("w1", 100 - TAKES)
-    return house
+    platform.ledger.deregister("w2", platform.incarnations["w2"], "shut down")
+    platform.fleet.report_artifacts({"alpha": TAKES, "beta": TAKES})
+    platform.report_memory("w1", 100)
+    platform.load("beta")
+    platform.report_memory("w1", 100 - TAKES)
+    return platform
 
 
-def operation(house: House, change: LoadOutcome) -> Operation:
+def operation(platform: SimulatedPlatform, change: LoadOutcome) -> Operation:
     assert change.operation
-    found = house.fleet.operation(change.operation.id)
+    found = platform.fleet.operation(change.operation.id)
     assert found
     return found
 
 
-def begin_and_die(house: House, replicas: int = 1) -> str:
+def begin_and_die(platform: SimulatedPlatform, replicas: int = 1) -> str:
     """What is left of a process that died between the load and the unload: its operation."""
     patience_us = 1_220_000_000
     arguments = ("alpha", "load_left", replicas, 5_000_000, "{}", TAKES, "", "beta", patience_us, "", 0)
-    house.fleet.scripts.run("begin_load", *arguments)
+    platform.fleet.scripts.run("begin_load", *arguments)
     return "load_left"
 
 
-def beta_goes(house: House, change: LoadOutcome) -> None:
-    house.bring_down(change)
-    house.tell_memory("w1", 100)
+def beta_goes(platform: SimulatedPlatform, change: LoadOutcome) -> None:
+    platform.finish_unload(change)
+    platform.report_memory("w1", 100)
 
 
 # ---- as it should be
 
 
-def test_a_load_unloads_the_other_model_first_and_then_goes_on(full: House) -> None:
+def test_a_load_unloads_the_other_model_first_and_then_goes_on(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     first = change.first
     assert first
@@ -71,12 +71,12 @@ def test_a_load_unloads_the_other_model_first_and_then_goes_on(full: House) -> N
     assert going.operation
     assert going.operation.id == waiting.id
     assert operation(full, change).stage == "waiting for a worker"
-    full.bring_up(going)
+    full.finish_load(going)
     assert (full.model("alpha"), full.model("beta")) == ("loaded", "unloaded")
     assert (operation(full, change).status, full.rescue.resume_pending()) == ("completed", [])
 
 
-def test_what_runs_on_the_evicted_model_may_finish_and_who_waits_is_told(full: House) -> None:
+def test_what_runs_on_the_evicted_model_may_finish_and_who_waits_is_told(full: SimulatedPlatform) -> None:
     running, _, waiting = (full.admit(model="beta") for _ in range(3))
     claim = full.run(running)
     full.fleet.load("alpha", EVICT)
@@ -85,7 +85,7 @@ def test_what_runs_on_the_evicted_model_may_finish_and_who_waits_is_told(full: H
     assert full.end(running).status == "completed"
 
 
-def test_what_a_load_asks_for_waits_with_it(full: House) -> None:
+def test_what_a_load_asks_for_waits_with_it(full: SimulatedPlatform) -> None:
     full.fleet.report_artifacts({"alpha": 30})
     change = full.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048}, "beta"))
     assert change.first
@@ -98,7 +98,7 @@ def test_what_a_load_asks_for_waits_with_it(full: House) -> None:
     assert len(going.assignments) == 2
 
 
-def test_the_same_load_again_changes_nothing_while_it_waits(full: House) -> None:
+def test_the_same_load_again_changes_nothing_while_it_waits(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     again = full.fleet.load("alpha", EVICT)
     assert (again.begun, again.first, again.operation) == (False, None, operation(full, change))
@@ -107,22 +107,22 @@ def test_the_same_load_again_changes_nothing_while_it_waits(full: House) -> None
 # ---- what stands in its way
 
 
-def test_an_evicted_model_that_is_unloaded_already_is_not_waited_for(house: House) -> None:
-    change = house.fleet.load("alpha", EVICT)
+def test_an_evicted_model_that_is_unloaded_already_is_not_waited_for(platform: SimulatedPlatform) -> None:
+    change = platform.fleet.load("alpha", EVICT)
     assert (change.first, len(change.assignments)) == (None, 1)
-    house.bring_up(change)
-    assert house.model("alpha") == "loaded"
+    platform.finish_load(change)
+    assert platform.model("alpha") == "loaded"
 
 
-def test_an_evicted_model_that_was_lost_is_not_brought_back(full: House) -> None:
+def test_an_evicted_model_that_was_lost_is_not_brought_back(full: SimulatedPlatform) -> None:
     full.register("w1")
-    full.tell_memory("w1", 100)
+    full.report_memory("w1", 100)
     assert full.rescue.missing() == ["beta"]
     assert full.fleet.load("alpha", EVICT).assignments
     assert (full.rescue.missing(), full.model("beta")) == ([], "unloaded")
 
 
-def test_an_evicted_model_that_unloads_already_is_waited_for(full: House) -> None:
+def test_an_evicted_model_that_unloads_already_is_waited_for(full: SimulatedPlatform) -> None:
     unload = full.fleet.unload("beta")
     change = full.fleet.load("alpha", EVICT)
     assert change.first
@@ -131,40 +131,40 @@ def test_an_evicted_model_that_unloads_already_is_waited_for(full: House) -> Non
     assert len(full.rescue.resume_pending()) == 1
 
 
-def test_what_is_left_of_a_failed_model_is_waited_for(house: House) -> None:
-    first, second = house.fleet.load("beta", LoadRequest(2)).assignments
+def test_what_is_left_of_a_failed_model_is_waited_for(platform: SimulatedPlatform) -> None:
+    first, second = platform.fleet.load("beta", LoadRequest(2)).assignments
     for item in (first, second):
-        house.starting(item.replica, item.worker)
-    house.crash(first.replica, first.worker, code="load_failed")
-    change = house.fleet.load("alpha", EVICT)
-    assert (change.assignments, house.model("beta")) == ((), "unloading")
-    house.stopped(second.replica, second.worker)
-    assert len(house.rescue.resume_pending()) == 1
+        platform.starting(item.replica, item.worker)
+    platform.crash(first.replica, first.worker, code="load_failed")
+    change = platform.fleet.load("alpha", EVICT)
+    assert (change.assignments, platform.model("beta")) == ((), "unloading")
+    platform.stopped(second.replica, second.worker)
+    assert len(platform.rescue.resume_pending()) == 1
 
 
-def test_an_evicted_model_that_is_being_loaded_is_a_conflict(house: House) -> None:
-    house.fleet.load("beta")
+def test_an_evicted_model_that_is_being_loaded_is_a_conflict(platform: SimulatedPlatform) -> None:
+    platform.fleet.load("beta")
     with pytest.raises(StateConflict) as refusal:
-        house.fleet.load("alpha", EVICT)
+        platform.fleet.load("alpha", EVICT)
     assert (refusal.value.code, refusal.value.param) == ("model_loading", "evictModel")
-    assert (house.model("alpha"), house.model("beta")) == ("unloaded", "loading")
+    assert (platform.model("alpha"), platform.model("beta")) == ("unloaded", "loading")
 
 
-def test_an_evicted_model_that_is_not_configured_is_unknown(house: House) -> None:
+def test_an_evicted_model_that_is_not_configured_is_unknown(platform: SimulatedPlatform) -> None:
     with pytest.raises(UnknownModel) as refusal:
-        house.fleet.load("alpha", LoadRequest(evict="gamma"))
+        platform.fleet.load("alpha", LoadRequest(evict="gamma"))
     assert refusal.value.param == "evictModel"
-    assert house.model() == "unloaded"
+    assert platform.model() == "unloaded"
 
 
-def test_a_model_does_not_evict_itself(full: House) -> None:
+def test_a_model_does_not_evict_itself(full: SimulatedPlatform) -> None:
     with pytest.raises(InvalidLoadRequest) as refusal:
         full.fleet.load("beta", EVICT)
     assert refusal.value.param == "evictModel"
     assert full.model("beta") == "loaded"
 
 
-def test_two_models_do_not_evict_each_other(full: House) -> None:
+def test_two_models_do_not_evict_each_other(full: SimulatedPlatform) -> None:
     full.fleet.load("alpha", EVICT)
     with pytest.raises(StateConflict) as refusal:
         full.fleet.load("beta", LoadRequest(evict="alpha"))
@@ -174,13 +174,13 @@ def test_two_models_do_not_evict_each_other(full: House) -> None:
 # ---- room
 
 
-def test_what_the_evicted_model_gives_back_counts(full: House) -> None:
+def test_what_the_evicted_model_gives_back_counts(full: SimulatedPlatform) -> None:
     with pytest.raises(InsufficientMemory):
         full.fleet.load("alpha")
     assert full.fleet.load("alpha", EVICT).begun
 
 
-def test_a_load_that_would_not_fit_even_then_unloads_nothing(full: House) -> None:
+def test_a_load_that_would_not_fit_even_then_unloads_nothing(full: SimulatedPlatform) -> None:
     full.fleet.report_artifacts({"alpha": 101})
     with pytest.raises(InsufficientMemory) as refusal:
         full.fleet.load("alpha", EVICT)
@@ -189,34 +189,34 @@ def test_a_load_that_would_not_fit_even_then_unloads_nothing(full: House) -> Non
     assert (full.model("alpha"), full.model("beta")) == ("unloaded", "loaded")
 
 
-def test_when_nobody_knows_what_comes_back_it_is_tried(house: House) -> None:
-    house.fleet.report_artifacts({"alpha": TAKES})
-    house.load("beta")
+def test_when_nobody_knows_what_comes_back_it_is_tried(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": TAKES})
+    platform.load("beta")
     for worker in ("w1", "w2"):
-        house.tell_memory(worker, 10)
-    assert house.fleet.load("alpha", EVICT).first
+        platform.report_memory(worker, 10)
+    assert platform.fleet.load("alpha", EVICT).first
 
 
-def test_a_load_waits_until_the_driver_shows_what_came_back(full: House) -> None:
+def test_a_load_waits_until_the_driver_shows_what_came_back(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
-    full.bring_down(change.first)  # and its memory does not show yet
-    full.pass_time(SETTLING_S - 1)
+    full.finish_unload(change.first)  # and its memory does not show yet
+    full.advance_time(SETTLING_S - 1)
     assert full.rescue.resume_pending() == []
     assert full.model("alpha") == "loading"
-    full.tell_memory("w1", 100)
+    full.report_memory("w1", 100)
     assert len(full.rescue.resume_pending()) == 1
 
 
-def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: House) -> None:
+def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
-    full.pass_time(100)  # beta took its time
-    full.bring_down(change.first)
-    full.tell_memory("w1", 59)
+    full.advance_time(100)  # beta took its time
+    full.finish_unload(change.first)
+    full.report_memory("w1", 59)
     assert full.rescue.resume_pending() == []
     assert full.model("alpha") == "loading", "a driver may need a moment"
-    full.pass_time(SETTLING_S + 1)
+    full.advance_time(SETTLING_S + 1)
     full.rescue.resume_pending()
     row = full.fleet.row("alpha")
     numbers = "alpha needs about 60 MiB, and w1 has 59 of 100 MiB free"
@@ -229,26 +229,26 @@ def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: 
     assert full.rescue.missing() == [], "nobody tries again by himself"
 
 
-def test_a_load_whose_workers_all_left_is_given_up(full: House) -> None:
+def test_a_load_whose_workers_all_left_is_given_up(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     full.ledger.deregister("w1", full.incarnations["w1"], "shut down")
-    full.pass_time(SETTLING_S + 1)
+    full.advance_time(SETTLING_S + 1)
     full.rescue.resume_pending()
     assert (full.fleet.row("alpha").code, operation(full, change).code) == ("no_worker", "no_worker")
 
 
-def test_who_waits_for_a_load_that_is_given_up_is_told(full: House) -> None:
+def test_who_waits_for_a_load_that_is_given_up_is_told(full: SimulatedPlatform) -> None:
     waiting = lost_with_a_line(full)
     change = full.fleet.load("alpha", EVICT)
     assert change.first
-    full.bring_down(change.first)
-    full.tell_memory("w1", 0)
-    full.pass_time(SETTLING_S + 1)
+    full.finish_unload(change.first)
+    full.report_memory("w1", 0)
+    full.advance_time(SETTLING_S + 1)
     full.rescue.resume_pending()
     assert full.end(waiting).code == "model_failed"
 
 
-def lost_with_a_line(full: House) -> str:
+def lost_with_a_line(full: SimulatedPlatform) -> str:
     """Alpha was lost with its worker while somebody waited for it; returns who."""
     full.register("w2")
     full.load("alpha", slots=1)
@@ -262,7 +262,7 @@ def lost_with_a_line(full: House) -> str:
 # ---- somebody dies, or is slow
 
 
-def test_when_its_process_dies_before_the_unload_somebody_else_begins_that(full: House) -> None:
+def test_when_its_process_dies_before_the_unload_somebody_else_begins_that(full: SimulatedPlatform) -> None:
     id = begin_and_die(full)
     (change,) = full.rescue.resume_pending()
     assert (change.kind, change.begun, full.model("beta")) == ("unload", True, "unloading")
@@ -273,16 +273,16 @@ def test_when_its_process_dies_before_the_unload_somebody_else_begins_that(full:
     assert (going.kind, going.operation.id) == ("load", id)
 
 
-def test_an_evicted_model_that_is_lost_before_its_unload_does_not_come_back(full: House) -> None:
+def test_an_evicted_model_that_is_lost_before_its_unload_does_not_come_back(full: SimulatedPlatform) -> None:
     begin_and_die(full)
     full.register("w1")
-    full.tell_memory("w1", 100)
+    full.report_memory("w1", 100)
     assert full.rescue.missing() == ["beta"]
     assert [change.kind for change in full.rescue.resume_pending()] == ["load"]
     assert full.rescue.missing() == []
 
 
-def test_a_load_that_waits_can_be_taken_back(full: House) -> None:
+def test_a_load_that_waits_can_be_taken_back(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
     back = full.fleet.unload("alpha")
@@ -298,7 +298,7 @@ def test_a_load_that_waits_can_be_taken_back(full: House) -> None:
     assert full.fleet.load("beta").begun, "nothing is kept any more"
 
 
-def test_what_was_given_back_is_kept_for_the_load_that_waits(full: House) -> None:
+def test_what_was_given_back_is_kept_for_the_load_that_waits(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
     beta_goes(full, change.first)
@@ -307,7 +307,7 @@ def test_what_was_given_back_is_kept_for_the_load_that_waits(full: House) -> Non
     assert [again.kind for again in full.rescue.resume_pending()] == ["load"]
 
 
-def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: House) -> None:
+def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
     beta_goes(full, change.first)
@@ -320,14 +320,14 @@ def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: Hous
     assert [again.kind for again in full.rescue.resume_pending()] == ["unload"]
 
 
-def test_an_unload_that_never_ends_ends_the_load_at_its_deadline(full: House) -> None:
+def test_an_unload_that_never_ends_ends_the_load_at_its_deadline(full: SimulatedPlatform) -> None:
     waiting = lost_with_a_line(full)
     change = full.fleet.load("alpha", EVICT)
     patience = 2 * (full.settings.limits.unload_timeout_s + SETTLING_S)
     full.client.zadd(f"{full.prefix}deadlines", {waiting: 1e18})
-    full.live(patience - 1, "w1", every=1.9)
+    full.run_for(patience - 1, "w1", every=1.9)
     assert full.model("alpha") == "loading"
-    full.live(3, "w1")
+    full.run_for(3, "w1")
     row = full.fleet.row("alpha")
     assert (row.state, row.code) == ("failed", "load_timeout")
     ended = operation(full, change)
@@ -336,13 +336,13 @@ def test_an_unload_that_never_ends_ends_the_load_at_its_deadline(full: House) ->
     assert full.model("beta") == "unloading"
 
 
-def test_two_that_go_on_at_once_assign_once(full: House) -> None:
+def test_two_that_go_on_at_once_assign_once(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
     beta_goes(full, change.first)
 
     def resume_pending() -> LoadOutcome:
-        changes = House(full.client, full.settings).rescue.resume_pending()
+        changes = SimulatedPlatform(full.client, full.settings).rescue.resume_pending()
         return changes[0] if changes else LoadOutcome("load", None)
 
     changes, problems = at_once(resume_pending, resume_pending, resume_pending)
@@ -352,19 +352,19 @@ def test_two_that_go_on_at_once_assign_once(full: House) -> None:
 
 
 def test_who_looked_before_the_others_went_on_changes_nothing(
-    full: House, monkeypatch: pytest.MonkeyPatch
+    full: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change = full.fleet.load("alpha", EVICT)
     assert change.first
-    full.bring_down(change.first)
-    full.pass_time(SETTLING_S + 1)
-    other = House(full.client, full.settings)
-    other.pass_time(SETTLING_S + 1)
+    full.finish_unload(change.first)
+    full.advance_time(SETTLING_S + 1)
+    other = SimulatedPlatform(full.client, full.settings)
+    other.advance_time(SETTLING_S + 1)
     look = full.fleet.workers
 
     def meanwhile(_asker: str) -> list[WorkerRow]:
         seen = look()
-        full.tell_memory("w1", 100)
+        full.report_memory("w1", 100)
         assert len(other.rescue.resume_pending()) == 1
         return seen
 
@@ -373,7 +373,9 @@ def test_who_looked_before_the_others_went_on_changes_nothing(
     assert (full.model("alpha"), len(full.fleet.row("alpha").workers)) == ("loading", 1)
 
 
-def test_a_load_that_waits_survives_every_worker_but_not_a_new_start_of_the_platform(full: House) -> None:
+def test_a_load_that_waits_survives_every_worker_but_not_a_new_start_of_the_platform(
+    full: SimulatedPlatform,
+) -> None:
     change = full.fleet.load("alpha", EVICT)
     full.register("w1")
     assert full.model("alpha") == "loading"
@@ -382,14 +384,16 @@ def test_a_load_that_waits_survives_every_worker_but_not_a_new_start_of_the_plat
     assert full.client.exists(f"{full.prefix}evicting") == 0
 
 
-def test_a_worker_that_knows_neither_model_leaves_the_load_to_others(full: House) -> None:
+def test_a_worker_that_knows_neither_model_leaves_the_load_to_others(full: SimulatedPlatform) -> None:
     begin_and_die(full)
     for known in ({}, {"alpha": full.settings.models["alpha"]}):
-        assert House(full.client, replace(full.settings, models=known)).rescue.resume_pending() == []
+        assert (
+            SimulatedPlatform(full.client, replace(full.settings, models=known)).rescue.resume_pending() == []
+        )
     assert full.model("alpha") == "loading"
 
 
-def test_who_goes_on_with_a_load_that_ended_changes_nothing_in_the_next(full: House) -> None:
+def test_who_goes_on_with_a_load_that_ended_changes_nothing_in_the_next(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     run = full.fleet.scripts.run
     for _ in range(2):

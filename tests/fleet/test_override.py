@@ -14,19 +14,19 @@ from fleet.errors import InvalidLoadRequest
 from fleet.load_request import LoadRequest
 from fleet.model_row import overridden
 from fleet.override import check_override
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 GGUF = {"gguf_n_ctx": 4096, "gguf_type_k": "q8_0"}
 
 
 @pytest.fixture
-def backends(client: redis.Redis, settings: Settings) -> House:
+def backends(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     """A model of each backend, named like it, and a worker."""
     models = {name: ModelDefinition(name, name, replica_max=4) for name in BACKENDS}
     models["llama_cpp"] = replace(models["llama_cpp"], options=GGUF)
-    house = House(client, replace(settings, models=models))
-    house.register()
-    return house
+    platform = SimulatedPlatform(client, replace(settings, models=models))
+    platform.register()
+    return platform
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -121,7 +121,7 @@ def named(value: object) -> str:
 
 @pytest.mark.parametrize(("backend", "override", "param"), REFUSED, ids=named)
 def test_values_that_are_wrong_for_the_backend_are_refused_by_name_and_nothing_begins(
-    backends: House, backend: str, override: dict[str, Any], param: str
+    backends: SimulatedPlatform, backend: str, override: dict[str, Any], param: str
 ) -> None:
     with pytest.raises(InvalidLoadRequest) as refusal:
         backends.fleet.load(backend, LoadRequest(override=override))
@@ -131,7 +131,9 @@ def test_values_that_are_wrong_for_the_backend_are_refused_by_name_and_nothing_b
 
 
 @pytest.mark.parametrize(("backend", "override"), ALLOWED, ids=named)
-def test_a_load_takes_what_the_backend_knows(backends: House, backend: str, override: dict[str, Any]) -> None:
+def test_a_load_takes_what_the_backend_knows(
+    backends: SimulatedPlatform, backend: str, override: dict[str, Any]
+) -> None:
     assert backends.fleet.load(backend, LoadRequest(override=override)).begun
     assert backends.fleet.row(backend).active_override == override
 
@@ -152,7 +154,7 @@ def test_a_field_of_another_backend_is_named_with_its_owner() -> None:
 # ---- what becomes of it
 
 
-def test_an_override_counts_by_key_and_null_is_a_value(backends: House) -> None:
+def test_an_override_counts_by_key_and_null_is_a_value(backends: SimulatedPlatform) -> None:
     override = {"gguf_type_k": None, "gguf_n_ctx": 8192}
     item = backends.fleet.load("llama_cpp", LoadRequest(override=override)).assignments[0]
     life = backends.incarnations[item.worker]
@@ -184,9 +186,9 @@ def test_one_way_to_say_the_bits_replaces_the_other() -> None:
     ids=["another value", "null", "the same", "replicas", "the same replicas"],
 )
 def test_a_loaded_model_is_unloaded_before_anything_of_it_changes(
-    backends: House, load_request: LoadRequest
+    backends: SimulatedPlatform, load_request: LoadRequest
 ) -> None:
-    backends.bring_up(backends.fleet.load("llama_cpp", LoadRequest(override={"gguf_n_ctx": 2048})))
+    backends.finish_load(backends.fleet.load("llama_cpp", LoadRequest(override={"gguf_n_ctx": 2048})))
     with pytest.raises(InvalidLoadRequest) as refusal:
         backends.fleet.load("llama_cpp", load_request)
     assert refusal.value.param == next(iter(load_request.override), "replicas")
@@ -194,7 +196,7 @@ def test_a_loaded_model_is_unloaded_before_anything_of_it_changes(
     assert (row.state, row.active_override, row.replicas) == ("loaded", {"gguf_n_ctx": 2048}, 1)
 
 
-def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: House) -> None:
+def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: SimulatedPlatform) -> None:
     load_request = LoadRequest(2, {"gguf_n_ctx": 2048})
     first = backends.fleet.load("llama_cpp", load_request)
     for same in (load_request, LoadRequest(), LoadRequest(override={"gguf_n_ctx": 2048})):
@@ -209,16 +211,16 @@ def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: House)
 
 
 @pytest.mark.rule("models/load-override")
-def test_an_override_is_in_force_until_the_model_is_gone(backends: House) -> None:
+def test_an_override_is_in_force_until_the_model_is_gone(backends: SimulatedPlatform) -> None:
     override = {"gguf_n_ctx": 2048}
     seen = []
     load = backends.fleet.load("llama_cpp", LoadRequest(override=override))
     seen.append(backends.fleet.row("llama_cpp"))
-    backends.bring_up(load)
+    backends.finish_load(load)
     seen.append(backends.fleet.row("llama_cpp"))
     unload = backends.fleet.unload("llama_cpp")
     seen.append(backends.fleet.row("llama_cpp"))
-    backends.bring_down(unload)
+    backends.finish_unload(unload)
     seen.append(backends.fleet.row("llama_cpp"))
     assert [(str(row.state), dict(row.active_override)) for row in seen] == [
         ("loading", override),
@@ -231,7 +233,7 @@ def test_an_override_is_in_force_until_the_model_is_gone(backends: House) -> Non
 
 
 @pytest.mark.rule("models/load-override")
-def test_a_load_that_failed_leaves_no_override_in_force(backends: House) -> None:
+def test_a_load_that_failed_leaves_no_override_in_force(backends: SimulatedPlatform) -> None:
     item = backends.fleet.load("llama_cpp", LoadRequest(override={"gguf_n_ctx": 2048})).assignments[0]
     backends.starting(item.replica)
     backends.crash(item.replica, code="load_failed")
@@ -239,23 +241,23 @@ def test_a_load_that_failed_leaves_no_override_in_force(backends: House) -> None
     assert (row.state, row.last_error, row.active_override) == ("failed", "killed by SIGSEGV", {})
 
 
-def test_replicas_of_one_load_do_not_change_the_configured_number(backends: House) -> None:
+def test_replicas_of_one_load_do_not_change_the_configured_number(backends: SimulatedPlatform) -> None:
     change = backends.fleet.load("llama_cpp", LoadRequest(3))
     row = backends.fleet.row("llama_cpp")
     assert (row.replicas, row.definition.replicas, len(change.assignments)) == (3, 1, 3)
 
 
-def test_a_model_that_was_lost_comes_back_as_the_operator_loaded_it(backends: House) -> None:
+def test_a_model_that_was_lost_comes_back_as_the_operator_loaded_it(backends: SimulatedPlatform) -> None:
     request = LoadRequest(2, {"gguf_n_ctx": 2048})
-    backends.bring_up(backends.fleet.load("llama_cpp", request))
+    backends.finish_load(backends.fleet.load("llama_cpp", request))
     backends.register()
     assert backends.rescue.missing() == ["llama_cpp"]
     assert len(backends.rescue.reload("llama_cpp").assignments) == 2
     assert backends.fleet.row("llama_cpp").active_override == {"gguf_n_ctx": 2048}
 
 
-def test_an_override_does_not_survive_a_new_start_of_the_platform(backends: House) -> None:
-    backends.bring_up(backends.fleet.load("llama_cpp", LoadRequest(2, {"gguf_n_ctx": 2048})))
+def test_an_override_does_not_survive_a_new_start_of_the_platform(backends: SimulatedPlatform) -> None:
+    backends.finish_load(backends.fleet.load("llama_cpp", LoadRequest(2, {"gguf_n_ctx": 2048})))
     backends.fleet.restart_load()
     row = backends.fleet.row("llama_cpp")
     assert (row.override, row.replicas, row.wanted) == ({}, 1, None)

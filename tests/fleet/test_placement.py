@@ -16,7 +16,7 @@ from fleet.memory import DeviceMemory, Gpu
 from fleet.placement import place
 from fleet.worker_row import WorkerRow
 from tests.fleet.races import at_once
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/memory")
 
@@ -105,35 +105,35 @@ def test_without_a_fitting_worker_the_load_is_refused(
 def test_a_house_without_workers_loads_nothing_and_remembers_nothing(
     client: redis.Redis, settings: Settings
 ) -> None:
-    house = House(client, settings)
+    platform = SimulatedPlatform(client, settings)
     with pytest.raises(NoWorker):
-        house.fleet.load("alpha")
-    assert house.model() == "unloaded"
-    assert client.keys(f"{house.prefix}*") == []
+        platform.fleet.load("alpha")
+    assert platform.model() == "unloaded"
+    assert client.keys(f"{platform.prefix}*") == []
 
 
 def test_a_worker_that_went_after_it_was_chosen_leaves_no_model_loading(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = house.fleet.workers()
-    monkeypatch.setattr(house.fleet, "workers", lambda _asker: seen)
-    house.ledger.deregister("w1", house.incarnations["w1"], "shut down")
+    seen = platform.fleet.workers()
+    monkeypatch.setattr(platform.fleet, "workers", lambda _asker: seen)
+    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
     with pytest.raises(NoWorker):
-        house.fleet.load("alpha")
-    assert house.model() == "unloaded"
-    assert house.client.keys(f"{house.prefix}hosts:*") == []
+        platform.fleet.load("alpha")
+    assert platform.model() == "unloaded"
+    assert platform.client.keys(f"{platform.prefix}hosts:*") == []
 
 
-def test_what_a_worker_hosts_counts_whatever_its_state(house: House) -> None:
-    house.fleet.load("alpha")
-    assert house.fleet.load("beta").assignments[0].worker == "w2"
-    assert [(worker.name, worker.replicas, worker.device) for worker in house.fleet.workers()] == [
+def test_what_a_worker_hosts_counts_whatever_its_state(platform: SimulatedPlatform) -> None:
+    platform.fleet.load("alpha")
+    assert platform.fleet.load("beta").assignments[0].worker == "w2"
+    assert [(worker.name, worker.replicas, worker.device) for worker in platform.fleet.workers()] == [
         ("w1", 1, "cpu"),
         ("w2", 1, "cpu"),
     ]
-    assert not any(worker.draining for worker in house.fleet.workers())
-    house.ledger.drain("w1", house.incarnations["w1"])
-    assert [worker.draining for worker in house.fleet.workers()] == [True, False]
+    assert not any(worker.draining for worker in platform.fleet.workers())
+    platform.ledger.drain("w1", platform.incarnations["w1"])
+    assert [worker.draining for worker in platform.fleet.workers()] == [True, False]
 
 
 # ---- without
@@ -183,34 +183,34 @@ def test_what_nobody_knows_the_size_of_is_not_refused() -> None:
 
 
 @pytest.fixture
-def tight(house: House) -> House:
+def tight(platform: SimulatedPlatform) -> SimulatedPlatform:
     """Room for one of two models on w1, and for none on w2."""
-    house.fleet.report_artifacts({"alpha": 60, "beta": 60})
-    house.tell_memory("w1", 100)
-    house.tell_memory("w2", 10)
-    return house
+    platform.fleet.report_artifacts({"alpha": 60, "beta": 60})
+    platform.report_memory("w1", 100)
+    platform.report_memory("w2", 10)
+    return platform
 
 
-def test_a_load_is_promised_its_memory_until_it_is_up(tight: House) -> None:
+def test_a_load_is_promised_its_memory_until_it_is_up(tight: SimulatedPlatform) -> None:
     change = tight.fleet.load("alpha")
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [60, 0]
     with pytest.raises(InsufficientMemory, match="60 of them promised to loads under way"):
         tight.fleet.load("beta")
-    tight.bring_up(change)  # and its worker would tell that it is taken
+    tight.finish_load(change)  # and its worker would tell that it is taken
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [0, 0]
 
 
-def test_workers_that_share_a_device_share_what_is_promised(house: House) -> None:
-    house.fleet.report_artifacts({"alpha": 60, "beta": 60})
+def test_workers_that_share_a_device_share_what_is_promised(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 60, "beta": 60})
     for worker in ("w1", "w2"):
-        house.tell_memory(worker, 100, id="GPU-0")
-    house.fleet.load("alpha")
-    assert [worker.promised_mib for worker in house.fleet.workers()] == [60, 60]
+        platform.report_memory(worker, 100, id="GPU-0")
+    platform.fleet.load("alpha")
+    assert [worker.promised_mib for worker in platform.fleet.workers()] == [60, 60]
     with pytest.raises(InsufficientMemory):
-        house.fleet.load("beta")
+        platform.fleet.load("beta")
 
 
-def test_a_load_that_fails_gives_back_what_it_was_promised(tight: House) -> None:
+def test_a_load_that_fails_gives_back_what_it_was_promised(tight: SimulatedPlatform) -> None:
     item = tight.fleet.load("alpha").assignments[0]
     tight.starting(item.replica, item.worker)
     tight.crash(item.replica, item.worker, code="load_failed")
@@ -218,19 +218,21 @@ def test_a_load_that_fails_gives_back_what_it_was_promised(tight: House) -> None
     assert tight.fleet.load("beta").assignments[0].worker == "w1"
 
 
-def test_a_device_that_cannot_be_read_is_promised_to_everybody(house: House) -> None:
-    house.fleet.report_artifacts({"alpha": 60, "beta": 60})
+def test_a_device_that_cannot_be_read_is_promised_to_everybody(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 60, "beta": 60})
     for worker in ("w1", "w2"):
-        house.tell_memory(worker, 0, 0, id="gpu:0")
-    house.fleet.load("alpha", LoadRequest(4))
-    house.fleet.load("beta", LoadRequest(4))
-    assert [worker.promised_mib for worker in house.fleet.workers()] == [0, 0]
+        platform.report_memory(worker, 0, 0, id="gpu:0")
+    platform.fleet.load("alpha", LoadRequest(4))
+    platform.fleet.load("beta", LoadRequest(4))
+    assert [worker.promised_mib for worker in platform.fleet.workers()] == [0, 0]
 
 
-def stale(house: House, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> list[str]:
+def stale(
+    platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]
+) -> list[str]:
     """The first look at the workers is older than what happens then. Returns who looked."""
     looks: list[str] = []
-    look = house.fleet.workers
+    look = platform.fleet.workers
 
     def workers(_asker: str) -> list[WorkerRow]:
         seen = look()
@@ -239,24 +241,24 @@ def stale(house: House, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[],
             meanwhile()
         return seen
 
-    monkeypatch.setattr(house.fleet, "workers", workers)
+    monkeypatch.setattr(platform.fleet, "workers", workers)
     return looks
 
 
 def test_a_load_looks_again_when_somebody_else_was_promised_the_memory(
-    tight: House, monkeypatch: pytest.MonkeyPatch
+    tight: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tight.tell_memory("w2", 80)
-    other = House(tight.client, tight.settings)
+    tight.report_memory("w2", 80)
+    other = SimulatedPlatform(tight.client, tight.settings)
     looks = stale(tight, monkeypatch, lambda: other.fleet.load("beta"))
     assert tight.fleet.load("alpha").assignments[0].worker == "w2"
     assert len(looks) == 2
 
 
 def test_a_load_is_refused_when_the_last_room_was_promised_to_somebody_else(
-    tight: House, monkeypatch: pytest.MonkeyPatch
+    tight: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = House(tight.client, tight.settings)
+    other = SimulatedPlatform(tight.client, tight.settings)
     stale(tight, monkeypatch, lambda: other.fleet.load("beta"))
     with pytest.raises(InsufficientMemory):
         tight.fleet.load("alpha")
@@ -265,7 +267,7 @@ def test_a_load_is_refused_when_the_last_room_was_promised_to_somebody_else(
 
 
 def test_a_load_that_always_comes_too_late_is_to_be_tried_again(
-    tight: House, monkeypatch: pytest.MonkeyPatch
+    tight: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = tight.fleet.workers()
     tight.fleet.load("beta")
@@ -277,11 +279,11 @@ def test_a_load_that_always_comes_too_late_is_to_be_tried_again(
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_of_two_loads_at_once_one_gets_the_last_room(tight: House, replicas: int) -> None:
-    tight.tell_memory("w2", 100 * (replicas - 1))
+def test_of_two_loads_at_once_one_gets_the_last_room(tight: SimulatedPlatform, replicas: int) -> None:
+    tight.report_memory("w2", 100 * (replicas - 1))
     begun, refused = at_once(
-        lambda: House(tight.client, tight.settings).fleet.load("alpha", LoadRequest(replicas)),
-        lambda: House(tight.client, tight.settings).fleet.load("beta", LoadRequest(replicas)),
+        lambda: SimulatedPlatform(tight.client, tight.settings).fleet.load("alpha", LoadRequest(replicas)),
+        lambda: SimulatedPlatform(tight.client, tight.settings).fleet.load("beta", LoadRequest(replicas)),
     )
     assert (len(begun), [type(problem) for problem in refused]) == (1, [InsufficientMemory])
     assert sorted([tight.model("alpha"), tight.model("beta")]) == ["loading", "unloaded"]
@@ -290,47 +292,49 @@ def test_of_two_loads_at_once_one_gets_the_last_room(tight: House, replicas: int
 # ---- the ledger looks once more
 
 
-def begin(house: House, model: str, *workers: str, need: int = 30) -> str:
+def begin(platform: SimulatedPlatform, model: str, *workers: str, need: int = 30) -> str:
     """Begin a load on workers that were chosen before; 'ok', or what is in its way and where."""
     pairs = [item for index, worker in enumerate(workers) for item in (f"{model}#{index}", worker)]
     arguments = (model, f"load_{model}", len(workers), 5_000_000, "{}", need, "", "", 0, "", 0)
-    answer = house.fleet.scripts.run("begin_load", *arguments, *pairs)
+    answer = platform.fleet.scripts.run("begin_load", *arguments, *pairs)
     return " ".join(item.decode() for item in answer)
 
 
-def test_the_last_mebibyte_may_be_taken_and_no_more(house: House) -> None:
-    house.tell_memory("w1", 30)
-    assert begin(house, "alpha", "w1", need=31) == "short w1"
-    assert begin(house, "alpha", "w1", need=30) == "ok"
-    assert begin(house, "beta", "w1", need=1) == "short w1"
+def test_the_last_mebibyte_may_be_taken_and_no_more(platform: SimulatedPlatform) -> None:
+    platform.report_memory("w1", 30)
+    assert begin(platform, "alpha", "w1", need=31) == "short w1"
+    assert begin(platform, "alpha", "w1", need=30) == "ok"
+    assert begin(platform, "beta", "w1", need=1) == "short w1"
 
 
-def test_the_replicas_of_one_load_need_their_memory_together(house: House) -> None:
+def test_the_replicas_of_one_load_need_their_memory_together(platform: SimulatedPlatform) -> None:
     for worker in ("w1", "w2"):
-        house.tell_memory(worker, 59, id="GPU-0")
-    assert begin(house, "alpha", "w1", "w1") == "short w1"
-    assert begin(house, "alpha", "w1", "w2") == "short w2"
-    assert house.model() == "unloaded"
+        platform.report_memory(worker, 59, id="GPU-0")
+    assert begin(platform, "alpha", "w1", "w1") == "short w1"
+    assert begin(platform, "alpha", "w1", "w2") == "short w2"
+    assert platform.model() == "unloaded"
 
 
 @pytest.mark.parametrize("starts", [False, True], ids=["assigned", "starting"])
-def test_all_that_is_promised_on_a_device_counts(house: House, starts: bool) -> None:
+def test_all_that_is_promised_on_a_device_counts(platform: SimulatedPlatform, starts: bool) -> None:
     for worker in ("w1", "w2"):
-        house.tell_memory(worker, 89, id="GPU-0")
-    assert begin(house, "alpha", "w1", "w2") == "ok"
+        platform.report_memory(worker, 89, id="GPU-0")
+    assert begin(platform, "alpha", "w1", "w2") == "ok"
     if starts:
-        house.starting("alpha#0", "w1")
-        house.starting("alpha#1", "w2")
-    assert begin(house, "beta", "w2") == "short w2"
+        platform.starting("alpha#0", "w1")
+        platform.starting("alpha#1", "w2")
+    assert begin(platform, "beta", "w2") == "short w2"
     for worker in ("w1", "w2"):
-        house.tell_memory(worker, 90, id="GPU-0")
-    assert begin(house, "beta", "w2") == "ok"
+        platform.report_memory(worker, 90, id="GPU-0")
+    assert begin(platform, "beta", "w2") == "ok"
 
 
-def test_a_worker_that_drains_or_is_gone_takes_nothing_though_it_was_chosen(house: House) -> None:
-    house.ledger.drain("w1", house.incarnations["w1"])
-    house.ledger.deregister("w2", house.incarnations["w2"], "shut down")
-    assert [begin(house, "alpha", worker) for worker in ("w1", "w2", "w3")] == [
+def test_a_worker_that_drains_or_is_gone_takes_nothing_though_it_was_chosen(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.ledger.deregister("w2", platform.incarnations["w2"], "shut down")
+    assert [begin(platform, "alpha", worker) for worker in ("w1", "w2", "w3")] == [
         "gone w1",
         "gone w2",
         "gone w3",

@@ -11,82 +11,82 @@ import redis
 from config.settings import Settings
 from fleet.load_request import Assignment, LoadRequest
 from fleet.worker_row import WorkerRow
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 LEASE = 5.0
 
 
-def assigned(house: House) -> Assignment:
-    return house.fleet.load("alpha").assignments[0]
+def assigned(platform: SimulatedPlatform) -> Assignment:
+    return platform.fleet.load("alpha").assignments[0]
 
 
-def starting(house: House) -> Assignment:
-    item = assigned(house)
-    house.starting(item.replica, item.worker)
+def starting(platform: SimulatedPlatform) -> Assignment:
+    item = assigned(platform)
+    platform.starting(item.replica, item.worker)
     return item
 
 
-def up_before_the_other(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", LoadRequest(2)).assignments
-    house.starting(first.replica, first.worker)
-    house.up(first.replica, first.worker)
-    house.starting(second.replica, second.worker)
+def up_before_the_other(platform: SimulatedPlatform) -> Assignment:
+    first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
+    platform.starting(first.replica, first.worker)
+    platform.up(first.replica, first.worker)
+    platform.starting(second.replica, second.worker)
     return first
 
 
-def assigned_beside_the_other(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", LoadRequest(2)).assignments
-    house.starting(second.replica, second.worker)
-    house.up(second.replica, second.worker)
+def assigned_beside_the_other(platform: SimulatedPlatform) -> Assignment:
+    first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
+    platform.starting(second.replica, second.worker)
+    platform.up(second.replica, second.worker)
     return first
 
 
-def loaded(house: House) -> Assignment:
-    item = starting(house)
-    house.up(item.replica, item.worker)
+def loaded(platform: SimulatedPlatform) -> Assignment:
+    item = starting(platform)
+    platform.up(item.replica, item.worker)
     return item
 
 
-def loaded_beside_another(house: House) -> Assignment:
-    house.load(replicas=2)
+def loaded_beside_another(platform: SimulatedPlatform) -> Assignment:
+    platform.load(replicas=2)
     return Assignment("", "w1")
 
 
-def loaded_twice_on_one_worker(house: House) -> Assignment:
-    house.ledger.deregister("w2", house.incarnations["w2"], "shut down")
-    house.load(replicas=2)
+def loaded_twice_on_one_worker(platform: SimulatedPlatform) -> Assignment:
+    platform.ledger.deregister("w2", platform.incarnations["w2"], "shut down")
+    platform.load(replicas=2)
     return Assignment("", "w1")
 
 
-def unloading(house: House) -> Assignment:
-    item = loaded(house)
-    house.fleet.unload("alpha")
+def unloading(platform: SimulatedPlatform) -> Assignment:
+    item = loaded(platform)
+    platform.fleet.unload("alpha")
     return item
 
 
-def stopping_beside_a_failure(house: House) -> Assignment:
-    first, second = house.fleet.load("alpha", LoadRequest(2)).assignments
-    house.starting(first.replica, first.worker)
-    house.starting(second.replica, second.worker)
-    house.crash(second.replica, second.worker, code="load_failed")
+def stopping_beside_a_failure(platform: SimulatedPlatform) -> Assignment:
+    first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
+    platform.starting(first.replica, first.worker)
+    platform.starting(second.replica, second.worker)
+    platform.crash(second.replica, second.worker, code="load_failed")
     return first
 
 
-def falls_silent(house: House, worker: str) -> None:
-    house.live(LEASE + 1, *({"w1", "w2"} - {worker} & {row.name for row in house.fleet.workers()}))
+def falls_silent(platform: SimulatedPlatform, worker: str) -> None:
+    platform.run_for(LEASE + 1, *({"w1", "w2"} - {worker} & {row.name for row in platform.fleet.workers()}))
 
 
-def is_restarted(house: House, worker: str) -> None:
-    house.register(worker)
+def is_restarted(platform: SimulatedPlatform, worker: str) -> None:
+    platform.register(worker)
 
 
-def says_goodbye(house: House, worker: str) -> None:
-    house.ledger.deregister(worker, house.incarnations[worker], f"worker {worker} was shut down")
+def says_goodbye(platform: SimulatedPlatform, worker: str) -> None:
+    platform.ledger.deregister(worker, platform.incarnations[worker], f"worker {worker} was shut down")
 
 
 FAULTS = (falls_silent, is_restarted, says_goodbye)
 #                                        what it comes to, by fault            brought back?
-MOMENTS: list[tuple[Callable[[House], Assignment], tuple[str, str, str], bool]] = [
+MOMENTS: list[tuple[Callable[[SimulatedPlatform], Assignment], tuple[str, str, str], bool]] = [
     (assigned, ("failed", "failed", "unloaded"), True),
     (starting, ("failed", "failed", "unloaded"), True),
     (up_before_the_other, ("failed", "failed", "failed"), True),
@@ -103,79 +103,83 @@ MOMENTS: list[tuple[Callable[[House], Assignment], tuple[str, str, str], bool]] 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize(("moment", "after", "returns"), MOMENTS, ids=[case[0].__name__ for case in MOMENTS])
 def test_a_worker_that_goes_leaves_nothing_under_way(
-    house: House,
-    moment: Callable[[House], Assignment],
+    platform: SimulatedPlatform,
+    moment: Callable[[SimulatedPlatform], Assignment],
     after: tuple[str, str, str],
     returns: bool,
-    fault: Callable[[House, str], None],
+    fault: Callable[[SimulatedPlatform, str], None],
 ) -> None:
-    gone = moment(house).worker
-    operation = house.fleet.row("alpha").operation_id
+    gone = moment(platform).worker
+    operation = platform.fleet.row("alpha").operation_id
     assert operation
-    fault(house, gone)
-    row = house.fleet.row("alpha")
+    fault(platform, gone)
+    row = platform.fleet.row("alpha")
     assert row.state == after[FAULTS.index(fault)]
     assert row.state.is_terminal
-    assert ("alpha" in house.rescue.missing()) == returns
-    ended = house.fleet.operation(operation)
+    assert ("alpha" in platform.rescue.missing()) == returns
+    ended = platform.fleet.operation(operation)
     assert ended
     assert ended.status.is_terminal
     assert ended.finished_at
-    assert house.client.smembers(f"{house.prefix}hosts:{gone}") == set()
+    assert platform.client.smembers(f"{platform.prefix}hosts:{gone}") == set()
 
 
-def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_again(house: House) -> None:
-    gone = up_before_the_other(house).worker
-    house.register(gone)
+def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_again(
+    platform: SimulatedPlatform,
+) -> None:
+    gone = up_before_the_other(platform).worker
+    platform.register(gone)
     other = {"w1": "w2", "w2": "w1"}[gone]
-    pulse = house.ledger.heartbeat(other, house.incarnations[other])
+    pulse = platform.ledger.heartbeat(other, platform.incarnations[other])
     (replica,) = pulse.replicas
     assert pulse.replicas[replica] == "stopping"
-    house.stopped(replica, other)
-    assert house.rescue.missing() == ["alpha"]
-    assert house.load(replicas=2)
-    assert house.model() == "loaded"
+    platform.stopped(replica, other)
+    assert platform.rescue.missing() == ["alpha"]
+    assert platform.load(replicas=2)
+    assert platform.model() == "loaded"
 
 
-def test_a_restarted_worker_does_not_take_up_what_it_was_assigned_in_its_former_life(house: House) -> None:
-    item = assigned(house)
-    house.register(item.worker)
-    assert house.starting(item.replica, item.worker) is None
-    assert house.ledger.heartbeat(item.worker, house.incarnations[item.worker]).replicas == {}
+def test_a_restarted_worker_does_not_take_up_what_it_was_assigned_in_its_former_life(
+    platform: SimulatedPlatform,
+) -> None:
+    item = assigned(platform)
+    platform.register(item.worker)
+    assert platform.starting(item.replica, item.worker) is None
+    assert platform.ledger.heartbeat(item.worker, platform.incarnations[item.worker]).replicas == {}
 
 
-def test_a_former_life_can_report_nothing_about_the_replicas_of_the_next(house: House) -> None:
-    former = house.incarnations["w1"]
-    house.register("w1")
-    item = house.fleet.load("alpha").assignments[0]
+def test_a_former_life_can_report_nothing_about_the_replicas_of_the_next(platform: SimulatedPlatform) -> None:
+    former = platform.incarnations["w1"]
+    platform.register("w1")
+    item = platform.fleet.load("alpha").assignments[0]
     assert item.worker == "w1"
-    assert house.fleet.replica_starting(item.replica, "w1", former) is None
-    house.starting(item.replica)
-    assert not house.fleet.replica_up(item.replica, "w1", former, 2, 1)
-    house.fleet.replica_down(item.replica, "w1", former, code="load_failed", message="killed")
-    assert house.model() == "loading"
-    assert house.up(item.replica)
-    house.fleet.replica_down(item.replica, "w1", former, code="engine_crashed", message="killed")
-    assert house.model() == "loaded"
+    assert platform.fleet.replica_starting(item.replica, "w1", former) is None
+    platform.starting(item.replica)
+    assert not platform.fleet.replica_up(item.replica, "w1", former, 2, 1)
+    platform.fleet.replica_down(item.replica, "w1", former, code="load_failed", message="killed")
+    assert platform.model() == "loading"
+    assert platform.up(item.replica)
+    platform.fleet.replica_down(item.replica, "w1", former, code="engine_crashed", message="killed")
+    assert platform.model() == "loaded"
 
 
 # ---- what should be loaded and is not
 
 
 @pytest.fixture
-def enabled(client: redis.Redis, settings: Settings) -> House:
+def enabled(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     """Alpha is enabled in the configuration, beta is not; one worker."""
     models = {**settings.models, "alpha": replace(settings.models["alpha"], enabled=True)}
-    house = House(client, replace(settings, models=models))
-    house.register()
-    return house
+    platform = SimulatedPlatform(client, replace(settings, models=models))
+    platform.register()
+    return platform
 
 
-def test_an_enabled_model_that_was_never_loaded_is_missing(enabled: House) -> None:
+def test_an_enabled_model_that_was_never_loaded_is_missing(enabled: SimulatedPlatform) -> None:
     assert enabled.rescue.missing() == ["alpha"]
 
 
-def test_nothing_is_missing_while_it_is_on_its_way(enabled: House) -> None:
+def test_nothing_is_missing_while_it_is_on_its_way(enabled: SimulatedPlatform) -> None:
     change = enabled.fleet.load("alpha")
     assert enabled.rescue.missing() == []
     enabled.starting(change.assignments[0].replica)
@@ -185,7 +189,7 @@ def test_nothing_is_missing_while_it_is_on_its_way(enabled: House) -> None:
     assert enabled.rescue.missing() == []
 
 
-def test_what_an_operator_unloaded_stays_unloaded(enabled: House) -> None:
+def test_what_an_operator_unloaded_stays_unloaded(enabled: SimulatedPlatform) -> None:
     (replica,) = enabled.load()
     enabled.fleet.unload("alpha")
     enabled.stopped(replica)
@@ -194,7 +198,9 @@ def test_what_an_operator_unloaded_stays_unloaded(enabled: House) -> None:
     assert enabled.rescue.missing() == []
 
 
-def test_what_an_operator_unloaded_before_it_was_ever_loaded_stays_unloaded(enabled: House) -> None:
+def test_what_an_operator_unloaded_before_it_was_ever_loaded_stays_unloaded(
+    enabled: SimulatedPlatform,
+) -> None:
     enabled.fleet.unload("alpha")
     assert enabled.rescue.missing() == []
     enabled.load()
@@ -203,36 +209,36 @@ def test_what_an_operator_unloaded_before_it_was_ever_loaded_stays_unloaded(enab
 
 
 @pytest.mark.rule("state/runtime-state-2")
-def test_what_an_operator_loaded_is_wanted_though_it_is_not_enabled(enabled: House) -> None:
+def test_what_an_operator_loaded_is_wanted_though_it_is_not_enabled(enabled: SimulatedPlatform) -> None:
     enabled.load("beta")
     enabled.register()
     assert enabled.rescue.missing() == ["alpha", "beta"]
 
 
-def test_a_crashed_engine_waits_for_an_operator(enabled: House) -> None:
+def test_a_crashed_engine_waits_for_an_operator(enabled: SimulatedPlatform) -> None:
     (replica,) = enabled.load()
     enabled.crash(replica)
     assert enabled.rescue.missing() == []
 
 
 @pytest.mark.rule("docs/out-of-scope")
-def test_a_load_that_failed_waits_for_an_operator(enabled: House) -> None:
+def test_a_load_that_failed_waits_for_an_operator(enabled: SimulatedPlatform) -> None:
     change = enabled.fleet.load("alpha")
     enabled.starting(change.assignments[0].replica)
     enabled.crash(change.assignments[0].replica, code="load_failed")
     assert enabled.rescue.missing() == []
 
 
-def test_a_lost_model_that_an_operator_unloads_is_not_brought_back(enabled: House) -> None:
+def test_a_lost_model_that_an_operator_unloads_is_not_brought_back(enabled: SimulatedPlatform) -> None:
     enabled.load()
-    enabled.live(LEASE + 1)
+    enabled.run_for(LEASE + 1)
     assert enabled.rescue.missing() == ["alpha"]
     enabled.fleet.unload("alpha")
     assert enabled.rescue.missing() == []
     assert enabled.model() == "unloaded"
 
 
-def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: House) -> None:
+def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: SimulatedPlatform) -> None:
     enabled.load("beta")
     (replica,) = enabled.load("alpha")
     enabled.crash(replica)
@@ -244,18 +250,18 @@ def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: Ho
         assert (row.state, row.last_error, row.code) == ("unloaded", None, None)
 
 
-def test_who_waits_through_a_new_start_is_served_when_the_model_is_back(enabled: House) -> None:
+def test_who_waits_through_a_new_start_is_served_when_the_model_is_back(enabled: SimulatedPlatform) -> None:
     enabled.load(slots=1)
     ids = [enabled.admit() for _ in range(3)]
     enabled.fleet.restart_load()
     assert enabled.waiting() == ids
     enabled.register("w2")
     enabled.load(slots=1)
-    assert [enabled.serve("w2") for _ in ids] == ids
+    assert [enabled.serve_next("w2") for _ in ids] == ids
 
 
 def test_a_takeover_gives_way_to_an_operator_who_unloads_meanwhile(
-    enabled: House, monkeypatch: pytest.MonkeyPatch
+    enabled: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     enabled.load()
     enabled.register()
@@ -270,7 +276,7 @@ def test_a_takeover_gives_way_to_an_operator_who_unloads_meanwhile(
     assert enabled.model() == "unloaded"
 
 
-def test_what_stands_in_the_way_of_a_model_is_told_while_it_is_unloaded(enabled: House) -> None:
+def test_what_stands_in_the_way_of_a_model_is_told_while_it_is_unloaded(enabled: SimulatedPlatform) -> None:
     enabled.fleet.report_obstacle("alpha", "no room")
     assert enabled.fleet.row("alpha").last_error == "no room"
     enabled.load()

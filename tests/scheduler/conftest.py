@@ -4,18 +4,18 @@ import pytest
 import redis
 
 from config.settings import Settings
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 
 @pytest.fixture
-def empty_house(client: redis.Redis, settings: Settings) -> House:
+def empty_platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     """Nothing registered, nothing loaded."""
-    return House(client, settings)
+    return SimulatedPlatform(client, settings)
 
 
 @pytest.fixture
-def house(empty_house: House) -> House:
+def platform(empty_platform: SimulatedPlatform) -> SimulatedPlatform:
     """One worker, model alpha loaded with two slots."""
-    empty_house.register()
-    empty_house.load()
-    return empty_house
+    empty_platform.register()
+    empty_platform.load()
+    return empty_platform

@@ -18,7 +18,7 @@ from config.settings import ModelDefinition, QueueSettings, RedisSettings, Setti
 from scheduler.job import Claim, Entry
 from streams.events import TextDelta
 from tests.conftest import start_server
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 ROUNDS, CALLS = 10, 200
 GENERATION = b'{"messages":[{"role":"user","content":"' + b"x" * 2000 + b'"}]}'
@@ -35,12 +35,12 @@ class Meter:
     def measure(
         self,
         what: str,
-        house: House,
+        platform: SimulatedPlatform,
         call: Callable[[], object],
         prepare: Callable[[], object] = lambda: None,
     ) -> None:
         script = what.split("`")[1]
-        digest = str(house.ledger.scripts.command(script, ())[1]).encode()
+        digest = str(platform.ledger.scripts.command(script, ())[1]).encode()
         rounds: list[list[int]] = []
         for _ in range(ROUNDS):
             self.client.slowlog_reset()
@@ -54,26 +54,26 @@ class Meter:
         print(f"| {what:52} | {quietest:8.0f} | {every:6.0f} |", flush=True)
 
 
-def house_on(client: redis.Redis, settings: Settings, name: str, slots: int) -> House:
-    house = House(client, replace(settings, redis=RedisSettings(settings.redis.url, name)))
-    house.register()
-    house.load(slots=slots)
-    return house
+def platform_on(client: redis.Redis, settings: Settings, name: str, slots: int) -> SimulatedPlatform:
+    platform = SimulatedPlatform(client, replace(settings, redis=RedisSettings(settings.redis.url, name)))
+    platform.register()
+    platform.load(slots=slots)
+    return platform
 
 
-def admit(house: House) -> str:
-    return house.admit(generation=GENERATION, subscriber="here")
+def admit(platform: SimulatedPlatform) -> str:
+    return platform.admit(generation=GENERATION, subscriber="here")
 
 
-def running(house: House, count: int) -> list[Claim]:
-    return [house.run(admit(house)) for _ in range(count)]
+def running(platform: SimulatedPlatform, count: int) -> list[Claim]:
+    return [platform.run(admit(platform)) for _ in range(count)]
 
 
-def say(house: House, claims: list[Claim], numbers: dict[str, int]) -> None:
+def say(platform: SimulatedPlatform, claims: list[Claim], numbers: dict[str, int]) -> None:
     event = (TextDelta(" token").encode(),)
     for claim in claims:
         numbers[claim.id] = numbers.get(claim.id, 0) + 1
-    house.ledger.write([Entry(claim.id, claim.fence, numbers[claim.id], event) for claim in claims], [])
+    platform.ledger.write([Entry(claim.id, claim.fence, numbers[claim.id], event) for claim in claims], [])
 
 
 def main() -> None:
@@ -86,47 +86,53 @@ def main() -> None:
     meter = Meter(client)
     print(f"| {'call':52} | quietest | median |\n|{'-' * 54}|---------:|-------:|")
 
-    house = house_on(client, settings, "free", 10**6)
-    meter.measure("`admit`, a slot is free: admitted and dispatched", house, lambda: admit(house))
-    house = house_on(client, settings, "line", 1)
-    meter.measure("`admit`, into line", house, lambda: admit(house))
-    house = house_on(client, settings, "claim", 10**6)
+    platform = platform_on(client, settings, "free", 10**6)
+    meter.measure("`admit`, a slot is free: admitted and dispatched", platform, lambda: admit(platform))
+    platform = platform_on(client, settings, "line", 1)
+    meter.measure("`admit`, into line", platform, lambda: admit(platform))
+    platform = platform_on(client, settings, "claim", 10**6)
     ids: list[str] = []
-    meter.measure("`claim`", house, lambda: house.run(ids[-1]), lambda: ids.append(admit(house)))
-    house, numbers = house_on(client, settings, "append", 64), {}
-    claims = running(house, 32)
-    meter.measure("`append`, one event of one request", house, lambda: say(house, claims[:1], numbers))
-    meter.measure("`append`, one event of each of 32 requests", house, lambda: say(house, claims, numbers))
-    house = house_on(client, settings, "release", 4)
+    meter.measure("`claim`", platform, lambda: platform.run(ids[-1]), lambda: ids.append(admit(platform)))
+    platform, numbers = platform_on(client, settings, "append", 64), {}
+    claims = running(platform, 32)
+    meter.measure("`append`, one event of one request", platform, lambda: say(platform, claims[:1], numbers))
+    meter.measure(
+        "`append`, one event of each of 32 requests", platform, lambda: say(platform, claims, numbers)
+    )
+    platform = platform_on(client, settings, "release", 4)
     held: list[Claim] = []
     meter.measure(
         "`release`, nobody waits",
-        house,
-        lambda: house.release(held[-1]),
-        lambda: held.extend(running(house, 1)),
+        platform,
+        lambda: platform.release(held[-1]),
+        lambda: held.extend(running(platform, 1)),
     )
-    house = house_on(client, settings, "over", 1)
+    platform = platform_on(client, settings, "over", 1)
     for _ in range(ROUNDS * CALLS + 1):
-        admit(house)
+        admit(platform)
 
     def claim_next() -> None:
-        held.append(house.run(house.hear() or ""))
+        held.append(platform.run(platform.next_wake_up() or ""))
 
-    meter.measure("`release`, and hand the slot over", house, lambda: house.release(held[-1]), claim_next)
-    house = house_on(client, settings, "cancel", 1)
-    admit(house)
+    meter.measure(
+        "`release`, and hand the slot over", platform, lambda: platform.release(held[-1]), claim_next
+    )
+    platform = platform_on(client, settings, "cancel", 1)
+    admit(platform)
     meter.measure(
         "`cancel`, of a waiting job",
-        house,
-        lambda: house.ledger.cancel(ids[-1], "acme"),
-        lambda: ids.append(admit(house)),
+        platform,
+        lambda: platform.ledger.cancel(ids[-1], "acme"),
+        lambda: ids.append(admit(platform)),
     )
-    house = house_on(client, settings, "heartbeat", 64)
-    running(house, 64)
+    platform = platform_on(client, settings, "heartbeat", 64)
+    running(platform, 64)
     meter.measure(
-        "`heartbeat`, with 64 running", house, lambda: house.ledger.heartbeat("w1", house.incarnations["w1"])
+        "`heartbeat`, with 64 running",
+        platform,
+        lambda: platform.ledger.heartbeat("w1", platform.incarnations["w1"]),
     )
-    meter.measure("`expire`, nothing is due", house, house.ledger.expire)
+    meter.measure("`expire`, nothing is due", platform, platform.ledger.expire)
     server.kill()
 
 

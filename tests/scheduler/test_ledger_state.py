@@ -39,7 +39,7 @@ from streams.events import TextDelta
 from tests.scheduler.mutants import VARIABLE
 from tests.support.promises import PRIORITIES, check, check_that_nothing_is_left
 from tests.support.redis_snapshot import Memory, Snapshot, take
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 MODELS = ("alpha", "alpha", "beta")
 WORKERS = ("w1", "w2", "w3")
@@ -108,8 +108,8 @@ class Ledger(RuleBasedStateMachine):
             for name, model in settings.models.items()
         }
         here = replace(settings, redis=replace(settings.redis, prefix=prefix), models=models, **SLOW)
-        self.house = House(client, here)
-        self.ledger, self.fleet = self.house.ledger, self.house.fleet
+        self.platform = SimulatedPlatform(client, here)
+        self.ledger, self.fleet = self.platform.ledger, self.platform.fleet
         self.memory = Memory()
         self.holders: list[Holder] = []
         self.former: list[tuple[str, str]] = []
@@ -127,21 +127,21 @@ class Ledger(RuleBasedStateMachine):
 
         return remember
 
-    def pass_time(self, seconds: float) -> None:
-        self.house.pass_time(seconds * THOUSAND)
+    def advance_time(self, seconds: float) -> None:
+        self.platform.advance_time(seconds * THOUSAND)
 
     def live(self, seconds: float, *beating: str, every: float = 1.0) -> None:
-        self.house.live(seconds * THOUSAND, *beating, every=every * THOUSAND)
+        self.platform.run_for(seconds * THOUSAND, *beating, every=every * THOUSAND)
 
     def look(self) -> Snapshot:
-        return take(self.house.client, self.house.prefix, self.memory)
+        return take(self.platform.client, self.platform.prefix, self.memory)
 
     @initialize(slots=strategies.sampled_from([1, 2]), workers=strategies.sampled_from([1, 2]))
     def a_model_is_loaded(self, slots: int, workers: int) -> None:
         for worker in WORKERS[:workers]:
             self.begins_a_life(worker)
         self.fleet.report_artifacts(SIZES_MIB)
-        self.house.load("alpha", slots=slots, replicas=workers)
+        self.platform.load("alpha", slots=slots, replicas=workers)
 
     @rule(data=strategies.data())
     def something_happens(self, data: strategies.DataObject) -> None:
@@ -161,14 +161,14 @@ class Ledger(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Everybody dies, time passes, and the reaper closes what is open."""
         try:
-            self.pass_time(1000)
+            self.advance_time(1000)
             self.ledger.expire()
             self.live(8)
             self.every_promise_holds()
             check_that_nothing_is_left(self.now)
         finally:
-            for key in self.house.client.scan_iter(f"{self.house.prefix}*", count=1000):
-                self.house.client.delete(key)
+            for key in self.platform.client.scan_iter(f"{self.platform.prefix}*", count=1000):
+                self.platform.client.delete(key)
 
     # ---- what there is to choose from
 
@@ -180,7 +180,7 @@ class Ledger(RuleBasedStateMachine):
 
     def host_of(self, replica: str) -> tuple[str, str]:
         worker = self.now.all("replica")[replica]["worker"]
-        return worker, self.house.incarnations[worker]
+        return worker, self.platform.incarnations[worker]
 
     def alive(self) -> list[str]:
         return sorted(self.now.one("workers"))
@@ -191,7 +191,7 @@ class Ledger(RuleBasedStateMachine):
         return [one for one in self.holders if rows.get(one.claim.id, {}).get("fence") == one.claim.fence]
 
     def zombies(self) -> list[tuple[str, str]]:
-        return [life for life in self.former if life != (life[0], self.house.incarnations[life[0]])]
+        return [life for life in self.former if life != (life[0], self.platform.incarnations[life[0]])]
 
     # ---- requests come, and clients change their minds
 
@@ -201,7 +201,7 @@ class Ledger(RuleBasedStateMachine):
         for _ in range(draw([1, 1, 2, 4])):
             id = f"r{next(self.numbers):03}"
             with contextlib.suppress(Rejected):
-                self.house.admit(
+                self.platform.admit(
                     tenant, priority, model, id=id, weight=draw([1, 3]), store=draw([True, False])
                 )
                 self.memory.admitted[id] = tenant
@@ -224,12 +224,12 @@ class Ledger(RuleBasedStateMachine):
     def a_bell_is_heard(self, draw: Draw) -> None:
         id = draw(self.jobs("dispatched"))
         worker = self.now.jobs[id]["worker"]
-        claim = self.house.claim(id, worker)
+        claim = self.platform.claim(id, worker)
         assert claim, f"{id} was dispatched to {worker}"
         self.holds(claim, worker)
 
     def holds(self, claim: Claim, worker: str) -> None:
-        self.holders.append(Holder(claim, worker, self.house.incarnations[worker]))
+        self.holders.append(Holder(claim, worker, self.platform.incarnations[worker]))
         self.memory.attempts.setdefault(claim.id, set()).add(claim.fence)
         self.given_out(claim.fence)
 
@@ -274,15 +274,15 @@ class Ledger(RuleBasedStateMachine):
         self.begins_a_life(draw(WORKERS))
 
     def begins_a_life(self, worker: str) -> None:
-        if worker in self.house.incarnations:
-            self.former.append((worker, self.house.incarnations[worker]))
-        self.given_out(self.house.register(worker))
+        if worker in self.platform.incarnations:
+            self.former.append((worker, self.platform.incarnations[worker]))
+        self.given_out(self.platform.register(worker))
         self.memory.draining.discard(worker)
 
     @event(3, lambda self: self.alive())
     def a_worker_heartbeats(self, draw: Draw) -> None:
         worker = draw(self.alive())
-        pulse = self.ledger.heartbeat(worker, self.house.incarnations[worker])
+        pulse = self.ledger.heartbeat(worker, self.platform.incarnations[worker])
         mine = {id for id in self.jobs("running") if self.now.jobs[id]["worker"] == worker}
         assert pulse.running == mine
         assert set(pulse.cancelled) == {id for id in mine if self.now.jobs[id].get("cancel") == "1"}
@@ -292,13 +292,13 @@ class Ledger(RuleBasedStateMachine):
     @event(1, lambda self: self.alive())
     def a_worker_drains(self, draw: Draw) -> None:
         worker = draw(self.alive())
-        self.ledger.drain(worker, self.house.incarnations[worker])
+        self.ledger.drain(worker, self.platform.incarnations[worker])
         self.memory.draining.add(worker)
 
     @event(1, lambda self: self.alive())
     def a_worker_leaves(self, draw: Draw) -> None:
         worker = draw(self.alive())
-        self.ledger.deregister(worker, self.house.incarnations[worker], "shut down")
+        self.ledger.deregister(worker, self.platform.incarnations[worker], "shut down")
         self.memory.draining.discard(worker)
 
     # ---- models come and go
@@ -306,7 +306,7 @@ class Ledger(RuleBasedStateMachine):
     @event(2)
     def a_model_is_loaded_at_once(self, draw: Draw) -> None:
         with contextlib.suppress(*REFUSALS):
-            self.house.load(draw(MODELS), slots=draw([1, 2]), replicas=draw([1, 2]))
+            self.platform.load(draw(MODELS), slots=draw([1, 2]), replicas=draw([1, 2]))
 
     @event(5, lambda self: "alpha" not in self.now.all("ready"))
     def the_house_is_put_right(self, draw: Draw) -> None:
@@ -316,7 +316,7 @@ class Ledger(RuleBasedStateMachine):
             if worker not in self.alive():
                 self.begins_a_life(worker)
         with contextlib.suppress(*REFUSALS):
-            self.house.load("alpha", slots=draw([1, 2]), replicas=draw([1, 2]))
+            self.platform.load("alpha", slots=draw([1, 2]), replicas=draw([1, 2]))
 
     @event(1)
     def a_load_begins(self, draw: Draw) -> None:
@@ -347,7 +347,7 @@ class Ledger(RuleBasedStateMachine):
 
     @event(9, lambda self: self.now.one("evicting"))
     def somebody_goes_on_with_what_waits(self, _: Draw) -> None:
-        self.house.rescue.resume_pending()
+        self.platform.rescue.resume_pending()
 
     def latest_operations(self) -> list[str]:
         return sorted(row["operation"] for row in self.now.all("model").values() if "operation" in row)
@@ -367,7 +367,7 @@ class Ledger(RuleBasedStateMachine):
 
     @event(4, lambda self: any(int(row.get("lost", 0)) for row in self.now.all("model").values()))
     def somebody_mends_what_was_lost(self, _: Draw) -> None:
-        self.house.rescue.replace_lost()
+        self.platform.rescue.replace_lost()
 
     @event(2, lambda self: self.now.all("model").get("alpha", {}).get("state") == "loaded")
     def somebody_mends_with_an_old_picture(self, draw: Draw) -> None:
@@ -379,7 +379,7 @@ class Ledger(RuleBasedStateMachine):
         worker = draw(self.alive())
         of, free, total = draw([worker, "shared"]), draw([0, 10, 20, 30, 100]), draw([100, 100, 100, 0])
         memory = DeviceMemory(f"host:{of}", total, min(free, total))
-        self.fleet.report_memory(worker, self.house.incarnations[worker], memory)
+        self.fleet.report_memory(worker, self.platform.incarnations[worker], memory)
 
     @event(4, lambda self: self.replicas("assigned"))
     def a_worker_takes_up_a_replica(self, draw: Draw) -> None:
@@ -413,11 +413,11 @@ class Ledger(RuleBasedStateMachine):
 
     @event(2)
     def time_passes(self, draw: Draw) -> None:
-        self.pass_time(draw([0.1, 0.5, 1.0, 1.9]))
+        self.advance_time(draw([0.1, 0.5, 1.0, 1.9]))
 
     @event(1)
     def much_time_passes(self, draw: Draw) -> None:
-        self.pass_time(draw([4.9, 30.0, 130.0, 650.0]))
+        self.advance_time(draw([4.9, 30.0, 130.0, 650.0]))
 
     @event(2)
     def time_passes_and_some_worker_is_silent(self, draw: Draw) -> None:
@@ -434,7 +434,9 @@ class Ledger(RuleBasedStateMachine):
 
     @event(2, lambda self: self.jobs("dispatched", "running"))
     def a_lease_is_lost(self, draw: Draw) -> None:
-        self.house.client.zadd(f"{self.house.prefix}leases", {draw(self.jobs("dispatched", "running")): 1})
+        self.platform.client.zadd(
+            f"{self.platform.prefix}leases", {draw(self.jobs("dispatched", "running")): 1}
+        )
         self.ledger.expire()
 
     # ---- an answer was lost: whoever called calls once more
@@ -446,8 +448,8 @@ class Ledger(RuleBasedStateMachine):
         answer = run(name, *arguments)
         if name == "register":
             worker = arguments[0]
-            self.former.append((worker, self.house.incarnations[worker]))
-            self.house.incarnations[worker] = answer.decode()
+            self.former.append((worker, self.platform.incarnations[worker]))
+            self.platform.incarnations[worker] = answer.decode()
             self.given_out(answer)
         elif name == "delete" and arguments[0] in self.memory.ended:
             self.memory.deleted.add(arguments[0])
@@ -480,7 +482,7 @@ class Ledger(RuleBasedStateMachine):
     def a_bell_rings_at_the_wrong_time_or_place(self, draw: Draw) -> None:
         id, worker = draw(self.jobs()), draw(self.alive())
         row = self.now.jobs[id]
-        claim = self.house.claim(id, worker)
+        claim = self.platform.claim(id, worker)
         assert (claim is not None) == (row["status"] == "dispatched" and row["worker"] == worker)
         if claim:
             self.holds(claim, worker)

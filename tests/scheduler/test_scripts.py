@@ -15,7 +15,7 @@ from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.reaper import Reaper
 from scheduler.redis_connections import RedisConnections
 from scheduler.scripts import call_id, translate
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 
 class LosesAnswers:
@@ -36,25 +36,25 @@ class LosesAnswers:
 
 
 @pytest.fixture
-def unlucky(house: House) -> House:
+def unlucky(platform: SimulatedPlatform) -> SimulatedPlatform:
     """The first answer to each call is lost from now on."""
-    for scripts in (house.ledger.scripts, house.fleet.scripts):
+    for scripts in (platform.ledger.scripts, platform.fleet.scripts):
         scripts.load()
         scripts._wires = LosesAnswers(scripts._wires)  # type: ignore[assignment]
-    return house
+    return platform
 
 
-def test_a_request_survives_the_loss_of_every_first_answer(unlucky: House) -> None:
+def test_a_request_survives_the_loss_of_every_first_answer(unlucky: SimulatedPlatform) -> None:
     id = unlucky.admit()
     claim = unlucky.run(id)
     unlucky.release(claim)
     assert unlucky.end(id).status == "completed"
     assert unlucky.field(id, "attempts") == "1"
-    assert unlucky.taken() == 0
+    assert unlucky.slots_taken() == 0
     assert unlucky.ledger.scripts._wires.lost == 3  # type: ignore[attr-defined]
 
 
-def test_a_load_survives_the_loss_of_every_first_answer(unlucky: House) -> None:
+def test_a_load_survives_the_loss_of_every_first_answer(unlucky: SimulatedPlatform) -> None:
     change = unlucky.fleet.load("beta")
     assert change.operation
     (replica,) = [name.decode() for name in unlucky.client.smembers(f"{unlucky.prefix}replicas:beta")]
@@ -66,11 +66,11 @@ def test_a_load_survives_the_loss_of_every_first_answer(unlucky: House) -> None:
     assert unlucky.model("beta") == "unloaded"
 
 
-def test_a_script_that_redis_forgot_is_brought_along(house: House) -> None:
-    house.client.script_flush()
-    id = house.admit()
-    house.client.script_flush()
-    assert house.claim(id)
+def test_a_script_that_redis_forgot_is_brought_along(platform: SimulatedPlatform) -> None:
+    platform.client.script_flush()
+    id = platform.admit()
+    platform.client.script_flush()
+    assert platform.claim(id)
 
 
 def test_every_call_has_a_name_of_its_own() -> None:

@@ -8,18 +8,18 @@ import redis
 from config.settings import Settings
 from streams.events import Event
 from streams.subscriber import EventSubscriber, LogCursor
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 MakeSubscriber = Callable[[], EventSubscriber]
 
 
 @pytest.fixture
-def house(client: redis.Redis, settings: Settings) -> House:
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     """One worker, and model alpha with many slots."""
-    house = House(client, settings)
-    house.register()
-    house.load(slots=256)
-    return house
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load(slots=256)
+    return platform
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from streams.events import (
     Usage,
     decode,
 )
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 words = strategies.text()
 DELTAS = strategies.one_of(
@@ -66,25 +66,27 @@ def test_the_log_and_the_ledger_agree_on_what_is_an_end() -> None:
     assert set(TERMINAL_STATUSES) == {str(status) for status in Status if status.is_terminal}
 
 
-def test_a_long_log_is_read_page_by_page(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_read_page_by_page(
+    platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(log, "PAGE", 3)
-    claim = house.run(house.admit())
-    house.say(claim, 1, *"abcdefg")
-    prefix = house.settings.redis.prefix
+    claim = platform.run(platform.admit())
+    platform.append_text(claim, 1, *"abcdefg")
+    prefix = platform.settings.redis.prefix
     everything = [(number, TextDelta(letter)) for number, letter in enumerate("abcdefg", 1)]
     for after in range(8):
-        assert list(log.read(house.client, prefix, claim.id, after)) == everything[after:]
+        assert list(log.read(platform.client, prefix, claim.id, after)) == everything[after:]
 
 
-def test_an_ended_response_is_read_as_a_whole(house: House) -> None:
-    claim = house.run(house.admit())
-    house.say(claim, 1, "a")
-    prefix = house.settings.redis.prefix
+def test_an_ended_response_is_read_as_a_whole(platform: SimulatedPlatform) -> None:
+    claim = platform.run(platform.admit())
+    platform.append_text(claim, 1, "a")
+    prefix = platform.settings.redis.prefix
     with pytest.raises(StreamLost):
-        log.read_ended(house.client, prefix, claim.id)
-    house.release(claim)
-    events = log.read_ended(house.client, prefix, claim.id)
+        log.read_ended(platform.client, prefix, claim.id)
+    platform.release(claim)
+    events = log.read_ended(platform.client, prefix, claim.id)
     assert events[0] == TextDelta("a")
     assert isinstance(events[1], End)
     with pytest.raises(StreamLost):
-        log.read_ended(house.client, prefix, "resp_unknown")
+        log.read_ended(platform.client, prefix, "resp_unknown")

@@ -18,25 +18,27 @@ from streams.subscriber import EventSubscriber, LogCursor
 from tests.conftest import Server
 from tests.stoker.conftest import eventually
 from tests.streams.conftest import MakeSubscriber, events_of
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 
 
-def begin(house: House, subscriber: EventSubscriber, id: str) -> tuple[LogCursor, Claim]:
+def begin(platform: SimulatedPlatform, subscriber: EventSubscriber, id: str) -> tuple[LogCursor, Claim]:
     """As the API does it: follow, then admit."""
     cursor = subscriber.follow(id)
-    house.admit(id=id, subscriber=subscriber.name)
-    return cursor, house.run(id)
+    platform.admit(id=id, subscriber=subscriber.name)
+    return cursor, platform.run(id)
 
 
 def texts(*words: str) -> list[TextDelta]:
     return [TextDelta(word) for word in words]
 
 
-def test_what_is_said_arrives_in_order_and_the_end_is_last(house: House, subscriber: EventSubscriber) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, "a", "b")
-    house.say(claim, 3, "c")
-    house.release(claim, finish_reason="stop")
+def test_what_is_said_arrives_in_order_and_the_end_is_last(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, "a", "b")
+    platform.append_text(claim, 3, "c")
+    platform.release(claim, finish_reason="stop")
     assert events_of(cursor, 3) == texts("a", "b", "c")
     (end,) = events_of(cursor, 1)
     assert isinstance(end, End)
@@ -46,31 +48,31 @@ def test_what_is_said_arrives_in_order_and_the_end_is_last(house: House, subscri
 
 
 def test_nothing_is_read_from_the_log_while_all_copies_arrive(
-    house: House, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
+    platform: SimulatedPlatform, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "read", lambda *_: pytest.fail("the log was asked"))
-    cursor, claim = begin(house, subscriber, "r1")
+    cursor, claim = begin(platform, subscriber, "r1")
     for number in range(1, 50):
-        house.say(claim, number, f"{number}")
+        platform.append_text(claim, number, f"{number}")
     assert events_of(cursor, 49) == texts(*map(str, range(1, 50)))
 
 
-def test_any_text_arrives_as_it_was_said(house: House, subscriber: EventSubscriber) -> None:
+def test_any_text_arrives_as_it_was_said(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
     words = ["", " ", "two\nlines", "r1 7 {}", "\u2028", '{"t":"end"}', "\U0001f525", "\x00"]
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, *words)
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, *words)
     assert events_of(cursor, len(words)) == texts(*words)
 
 
-def recite(house: House, claims: list[Claim]) -> None:
+def recite(platform: SimulatedPlatform, claims: list[Claim]) -> None:
     """Say twenty words in each response, all of them step by step, and end them."""
     for step in range(20):
         entries = [
             Entry(claim.id, claim.fence, step + 1, (recited(claim.id)[step].encode(),)) for claim in claims
         ]
-        assert house.ledger.write(entries, []) == {}
+        assert platform.ledger.write(entries, []) == {}
     for claim in claims:
-        house.release(claim)
+        platform.release(claim)
 
 
 def recited(id: str) -> list[TextDelta]:
@@ -80,66 +82,72 @@ def recited(id: str) -> list[TextDelta]:
 # ---- copies that are lost, late or double
 
 
-def test_a_gap_sends_the_reader_to_the_log(house: House, subscriber: EventSubscriber) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    house.ledger.unsubscribe("r1", subscriber.name)
-    house.say(claim, 1, "a", "b")
-    house.ledger.subscribe("r1", subscriber.name)
-    house.say(claim, 3, "c")
+def test_a_gap_sends_the_reader_to_the_log(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.ledger.unsubscribe("r1", subscriber.name)
+    platform.append_text(claim, 1, "a", "b")
+    platform.ledger.subscribe("r1", subscriber.name)
+    platform.append_text(claim, 3, "c")
     assert events_of(cursor, 3) == texts("a", "b", "c")
 
 
-def test_copies_that_come_twice_or_late_are_passed_over(house: House, subscriber: EventSubscriber) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, "a", "b", "c")
+def test_copies_that_come_twice_or_late_are_passed_over(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, "a", "b", "c")
     assert events_of(cursor, 3) == texts("a", "b", "c")
     for number in (1, 3, 2, 3):
         cursor.hear(number, TextDelta("again").encode())
-    house.say(claim, 4, "d")
+    platform.append_text(claim, 4, "d")
     assert events_of(cursor, 1) == texts("d")
 
 
-def test_thousands_of_late_copies_are_passed_over(house: House, subscriber: EventSubscriber) -> None:
+def test_thousands_of_late_copies_are_passed_over(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
     words = [str(number) for number in range(3000)]
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, *words)
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, *words)
     cursor.catch_up()  # all of it comes from the log first, and then again as copies
     assert events_of(cursor, 3000) == texts(*words)
-    house.say(claim, 3001, "new")
+    platform.append_text(claim, 3001, "new")
     assert events_of(cursor, 1) == texts("new")
 
 
 def test_silence_sends_the_reader_to_the_log(
-    house: House, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
+    platform: SimulatedPlatform, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SILENCE_S", 0.05)
-    cursor, claim = begin(house, subscriber, "r1")
-    house.ledger.unsubscribe("r1", subscriber.name)
-    house.say(claim, 1, "nobody told me")
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.ledger.unsubscribe("r1", subscriber.name)
+    platform.append_text(claim, 1, "nobody told me")
     assert events_of(cursor, 1) == texts("nobody told me")
 
 
 def test_a_reader_that_comes_late_begins_at_the_first_event(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    id = house.admit()
-    claim = house.run(id)
-    house.say(claim, 1, "a", "b")
+    id = platform.admit()
+    claim = platform.run(id)
+    platform.append_text(claim, 1, "a", "b")
     cursor = subscriber.follow(id)
-    house.ledger.subscribe(id, subscriber.name)
+    platform.ledger.subscribe(id, subscriber.name)
     cursor.catch_up()
-    house.say(claim, 3, "c")
-    house.release(claim)
+    platform.append_text(claim, 3, "c")
+    platform.release(claim)
     events = events_of(cursor, 4)
     assert events[:3] == texts("a", "b", "c")
     assert isinstance(events[3], End)
 
 
-def test_an_ended_response_is_read_from_its_log(house: House, subscriber: EventSubscriber) -> None:
-    id = house.admit()
-    claim = house.run(id)
-    house.say(claim, 1, "a")
-    house.release(claim)
+def test_an_ended_response_is_read_from_its_log(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
+    id = platform.admit()
+    claim = platform.run(id)
+    platform.append_text(claim, 1, "a")
+    platform.release(claim)
     cursor = subscriber.follow(id)
     cursor.catch_up()
     assert cursor.next(0) == TextDelta("a")
@@ -149,25 +157,29 @@ def test_an_ended_response_is_read_from_its_log(house: House, subscriber: EventS
 # ---- waiting
 
 
-def test_next_gives_up_after_its_time(house: House, subscriber: EventSubscriber) -> None:
-    cursor, _ = begin(house, subscriber, "r1")
+def test_next_gives_up_after_its_time(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
+    cursor, _ = begin(platform, subscriber, "r1")
     before = time.monotonic()
     assert cursor.next(0) is None
     assert cursor.next(0.05) is None
     assert time.monotonic() - before < 1
 
 
-def test_wake_returns_a_waiting_reader_at_once(house: House, subscriber: EventSubscriber) -> None:
-    cursor, _ = begin(house, subscriber, "r1")
+def test_wake_returns_a_waiting_reader_at_once(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
+    cursor, _ = begin(platform, subscriber, "r1")
     threading.Timer(0.02, cursor.wake).start()
     before = time.monotonic()
     assert cursor.next(30) is None
     assert time.monotonic() - before < 1.5
 
 
-def test_a_waiting_reader_hears_the_next_event_at_once(house: House, subscriber: EventSubscriber) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    threading.Timer(0.02, lambda: house.say(claim, 1, "a")).start()
+def test_a_waiting_reader_hears_the_next_event_at_once(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(platform, subscriber, "r1")
+    threading.Timer(0.02, lambda: platform.append_text(claim, 1, "a")).start()
     assert cursor.next(1.9) == TextDelta("a")
 
 
@@ -201,14 +213,14 @@ def passing(cursor: LogCursor, taker: Taker, timeout_s: float = 10) -> threading
 
 
 def test_the_subscriber_passes_on_what_comes_and_leaves_the_end_to_next(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
+    cursor, claim = begin(platform, subscriber, "r1")
     taker = Taker()
     reader = passing(cursor, taker)
-    house.say(claim, 1, "a", "b")
-    house.say(claim, 3, "c")
-    house.release(claim, finish_reason="stop")
+    platform.append_text(claim, 1, "a", "b")
+    platform.append_text(claim, 3, "c")
+    platform.release(claim, finish_reason="stop")
     reader.join(5)
     assert taker.taken == texts("a", "b", "c")
     assert taker.threads == {"subscriber"}
@@ -217,31 +229,31 @@ def test_the_subscriber_passes_on_what_comes_and_leaves_the_end_to_next(
 
 
 def test_an_event_that_is_not_taken_and_all_behind_it_are_left_in_order(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
+    cursor, claim = begin(platform, subscriber, "r1")
     taker = Taker(refuses="not this")
     reader = passing(cursor, taker)
-    house.say(claim, 1, "a", "not this", "c")
+    platform.append_text(claim, 1, "a", "not this", "c")
     reader.join(5)
-    house.say(claim, 4, "d")
+    platform.append_text(claim, 4, "d")
     assert taker.taken == texts("a")
     assert events_of(cursor, 3) == texts("not this", "c", "d")
     reader = passing(cursor, taker)
-    house.say(claim, 5, "e")
-    house.release(claim)
+    platform.append_text(claim, 5, "e")
+    platform.release(claim)
     reader.join(5)
     assert taker.taken == texts("a", "e")
     assert isinstance(cursor.next(0), End)
 
 
 def test_nothing_is_passed_on_while_something_waits_for_next(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, "a")
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, "a")
     assert cursor.next(1.9) == TextDelta("a")
-    house.say(claim, 2, "b")
+    platform.append_text(claim, 2, "b")
     assert eventually(lambda: not cursor._copies.empty())
     taker = Taker()
     cursor.pass_on(taker, 10)
@@ -253,17 +265,17 @@ def test_nothing_is_passed_on_while_something_waits_for_next(
 
 
 def test_old_copies_are_not_passed_on_and_a_gap_is_left_to_the_log(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
+    cursor, claim = begin(platform, subscriber, "r1")
     taker = Taker()
     reader = passing(cursor, taker)
-    house.say(claim, 1, "a")
-    house.ledger.unsubscribe("r1", subscriber.name)
-    house.say(claim, 2, "b")
-    house.ledger.subscribe("r1", subscriber.name)
+    platform.append_text(claim, 1, "a")
+    platform.ledger.unsubscribe("r1", subscriber.name)
+    platform.append_text(claim, 2, "b")
+    platform.ledger.subscribe("r1", subscriber.name)
     cursor.hear(1, TextDelta("again").encode())
-    house.say(claim, 3, "c")
+    platform.append_text(claim, 3, "c")
     reader.join(5)
     assert taker.taken == texts("a")
     assert events_of(cursor, 2) == texts("b", "c")
@@ -271,36 +283,36 @@ def test_old_copies_are_not_passed_on_and_a_gap_is_left_to_the_log(
 
 @pytest.mark.parametrize("wake", [LogCursor.wake, LogCursor.catch_up])
 def test_a_reader_that_passes_on_is_woken_at_once(
-    house: House, subscriber: EventSubscriber, wake: Callable[[LogCursor], None]
+    platform: SimulatedPlatform, subscriber: EventSubscriber, wake: Callable[[LogCursor], None]
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
+    cursor, claim = begin(platform, subscriber, "r1")
     taker = Taker()
     reader = passing(cursor, taker)
     wake(cursor)
     reader.join(1.5)
     assert not reader.is_alive()
-    house.say(claim, 1, "a")
+    platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
     assert taker.taken == []
 
 
 def test_passing_on_ends_with_its_time_and_nothing_is_taken_afterwards(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
+    cursor, claim = begin(platform, subscriber, "r1")
     taker = Taker()
     cursor.pass_on(taker, 0.01)
-    house.say(claim, 1, "a")
+    platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
     assert taker.taken == []
 
 
 def test_a_silence_counts_from_the_last_event_and_not_from_the_wait(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    house.ledger.unsubscribe("r1", subscriber.name)
-    house.say(claim, 1, "a")
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.ledger.unsubscribe("r1", subscriber.name)
+    platform.append_text(claim, 1, "a")
     cursor._asked_at -= module.SILENCE_S
     began = time.monotonic()
     cursor.pass_on(Taker(), 10)
@@ -309,10 +321,10 @@ def test_a_silence_counts_from_the_last_event_and_not_from_the_wait(
 
 
 def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    broken, claim = begin(house, subscriber, "r1")
-    well, other = begin(house, subscriber, "r2")
+    broken, claim = begin(platform, subscriber, "r1")
+    well, other = begin(platform, subscriber, "r2")
     raised: list[Exception] = []
 
     def read() -> None:
@@ -324,17 +336,17 @@ def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(
     reader = threading.Thread(target=read)
     reader.start()
     assert eventually(lambda: broken._take_next)
-    house.say(claim, 1, "a", "b")
+    platform.append_text(claim, 1, "a", "b")
     reader.join(5)
     assert len(raised) == 1
-    house.say(other, 1, "a")
+    platform.append_text(other, 1, "a")
     assert events_of(well, 1) == texts("a")
 
 
 def test_two_hundred_responses_at_once_are_passed_on_in_order(
-    house: House, subscriber: EventSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
-    pairs = [begin(house, subscriber, f"r{number}") for number in range(200)]
+    pairs = [begin(platform, subscriber, f"r{number}") for number in range(200)]
     takers = {cursor.id: Taker() for cursor, _ in pairs}
     ends: dict[str, Event | None] = {}
 
@@ -347,7 +359,7 @@ def test_two_hundred_responses_at_once_are_passed_on_in_order(
     readers = [threading.Thread(target=read, args=(cursor,)) for cursor, _ in pairs]
     for reader in readers:
         reader.start()
-    recite(house, [claim for _, claim in pairs])
+    recite(platform, [claim for _, claim in pairs])
     for reader in readers:
         reader.join(20)
     for cursor, _ in pairs:
@@ -359,19 +371,19 @@ def test_two_hundred_responses_at_once_are_passed_on_in_order(
 
 
 def test_two_readers_of_one_response_hear_the_same(
-    house: House, subscriber: EventSubscriber, make_subscriber: MakeSubscriber
+    platform: SimulatedPlatform, subscriber: EventSubscriber, make_subscriber: MakeSubscriber
 ) -> None:
-    first, claim = begin(house, subscriber, "r1")
+    first, claim = begin(platform, subscriber, "r1")
     second = subscriber.follow("r1")
     elsewhere = make_subscriber()
     third = elsewhere.follow("r1")
-    house.ledger.subscribe("r1", elsewhere.name)
-    house.say(claim, 1, "a", "b")
+    platform.ledger.subscribe("r1", elsewhere.name)
+    platform.append_text(claim, 1, "a", "b")
     first_two = events_of(first, 2)
     first.close()
     assert subscriber.followers() == 1
-    house.say(claim, 3, "c")
-    house.release(claim)
+    platform.append_text(claim, 3, "c")
+    platform.release(claim)
     assert first_two == texts("a", "b")
     for cursor in (second, third):
         assert events_of(cursor, 4)[:3] == texts("a", "b", "c")
@@ -385,17 +397,19 @@ def test_a_reader_closes_at_the_end_of_its_block(subscriber: EventSubscriber) ->
     assert subscriber.followers() == 0
 
 
-def test_copies_for_nobody_are_ignored(house: House, subscriber: EventSubscriber) -> None:
-    house.admit(id="r1", subscriber=subscriber.name)
-    claim = house.run("r1")
-    house.say(claim, 1, "nobody listens")
-    cursor, claim = begin(house, subscriber, "r2")
-    house.say(claim, 1, "a")
+def test_copies_for_nobody_are_ignored(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
+    platform.admit(id="r1", subscriber=subscriber.name)
+    claim = platform.run("r1")
+    platform.append_text(claim, 1, "nobody listens")
+    cursor, claim = begin(platform, subscriber, "r2")
+    platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
 
 
-def test_two_hundred_responses_at_once_reach_their_readers(house: House, subscriber: EventSubscriber) -> None:
-    pairs = [begin(house, subscriber, f"r{number}") for number in range(200)]
+def test_two_hundred_responses_at_once_reach_their_readers(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
+    pairs = [begin(platform, subscriber, f"r{number}") for number in range(200)]
     heard: dict[str, list[object]] = {}
 
     def read(cursor: LogCursor) -> None:
@@ -404,7 +418,7 @@ def test_two_hundred_responses_at_once_reach_their_readers(house: House, subscri
     readers = [threading.Thread(target=read, args=(cursor,)) for cursor, _ in pairs]
     for reader in readers:
         reader.start()
-    recite(house, [claim for _, claim in pairs])
+    recite(platform, [claim for _, claim in pairs])
     for reader in readers:
         reader.join()
     for cursor, _ in pairs:
@@ -416,41 +430,41 @@ def test_two_hundred_responses_at_once_reach_their_readers(house: House, subscri
 
 
 def test_a_broken_connection_loses_nothing(
-    house: House, subscriber: EventSubscriber, client: redis.Redis
+    platform: SimulatedPlatform, subscriber: EventSubscriber, client: redis.Redis
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, "before")
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, "before")
     assert events_of(cursor, 1) == texts("before")
     for round_ in range(3):
         assert client.client_kill_filter(_type="pubsub") >= 1
-        house.say(claim, 2 + 2 * round_, "while deaf", "and more")
+        platform.append_text(claim, 2 + 2 * round_, "while deaf", "and more")
         assert events_of(cursor, 2) == texts("while deaf", "and more")
-    house.release(claim)
+    platform.release(claim)
     assert isinstance(events_of(cursor, 1)[0], End)
 
 
 def test_nonsense_on_the_channel_does_not_make_it_deaf(
-    house: House, subscriber: EventSubscriber, client: redis.Redis
+    platform: SimulatedPlatform, subscriber: EventSubscriber, client: redis.Redis
 ) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    client.publish(f"{house.prefix}subscriber:{subscriber.name}", b"\xff")
-    house.say(claim, 1, "a")
+    cursor, claim = begin(platform, subscriber, "r1")
+    client.publish(f"{platform.prefix}subscriber:{subscriber.name}", b"\xff")
+    platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
 
 
 def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings) -> None:
     client = redis.Redis.from_url(own_server.url, retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0))
-    house = House(client, settings)
-    house.register()
-    house.load()
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load()
     subscriber = EventSubscriber(
         client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix
     )
     subscriber.start()
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, "before")
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, "before")
     assert events_of(cursor, 1) == texts("before")
-    house.say(claim, 2, "unread")
+    platform.append_text(claim, 2, "unread")
     own_server.kill()
     cursor.catch_up()
     for _ in range(4):
@@ -459,7 +473,7 @@ def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings
         if event:
             break
     own_server.start()
-    house.say(claim, 3, "after")
+    platform.append_text(claim, 3, "after")
     rest = ["after"] if event else ["unread", "after"]
     assert events_of(cursor, len(rest)) == texts(*rest)
     subscriber.stop()
@@ -476,11 +490,11 @@ def test_an_subscriber_starts_while_redis_is_away(own_server: Server, settings: 
     starter.start()
     own_server.start()
     starter.join()
-    house = House(client, settings)
-    house.register()
-    house.load()
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, "a")
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load()
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
     subscriber.stop()
     client.client_kill_filter(_type="pubsub")
@@ -489,17 +503,21 @@ def test_an_subscriber_starts_while_redis_is_away(own_server: Server, settings: 
 # ---- what is gone is said to be gone
 
 
-def test_a_response_whose_log_is_gone_is_lost(house: House, subscriber: EventSubscriber) -> None:
-    cursor, claim = begin(house, subscriber, "r1")
-    house.say(claim, 1, "a")
+def test_a_response_whose_log_is_gone_is_lost(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
+    cursor, claim = begin(platform, subscriber, "r1")
+    platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
-    house.client.delete(f"{house.prefix}job:r1", f"{house.prefix}log:r1")
+    platform.client.delete(f"{platform.prefix}job:r1", f"{platform.prefix}log:r1")
     cursor.catch_up()
     with pytest.raises(StreamLost):
         cursor.next(0)
 
 
-def test_a_response_that_says_nothing_yet_is_not_lost(house: House, subscriber: EventSubscriber) -> None:
-    cursor, _ = begin(house, subscriber, "r1")
+def test_a_response_that_says_nothing_yet_is_not_lost(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
+    cursor, _ = begin(platform, subscriber, "r1")
     cursor.catch_up()
     assert [cursor.next(0) for _ in range(3)] == [None] * 3

@@ -259,12 +259,12 @@ def nobody_waits_for_a_model_that_nobody_brings_back(now: Snapshot) -> None:
 
 def who_is_dispatched_was_rung_for(now: Snapshot) -> None:
     for id in now.with_status("dispatched"):
-        assert f"ring {id}" in now.one(f"bells:{now.jobs[id]['worker']}"), id
+        assert f"wake {id}" in now.one(f"wake_ups:{now.jobs[id]['worker']}"), id
 
 
 def every_key_is_one_of_the_table(now: Snapshot) -> None:
     for name, kind in now.kinds.items():
-        if name.startswith("bells:"):
+        if name.startswith("wake_ups:"):
             continue  # where the broker's queues would be
         key = find(name)
         assert key, f"{name} is not declared in scheduler/keys.py"

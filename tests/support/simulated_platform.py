@@ -19,7 +19,7 @@ from streams.events import End, TextDelta, decode
 COUNTER = itertools.count()
 
 
-class Ear:
+class ChannelRecorder:
     """Hears what is published on some channels, from now on."""
 
     def __init__(self, client: redis.Redis, prefix: str, *channels: str) -> None:
@@ -31,7 +31,7 @@ class Ear:
             assert self._pubsub.get_message(timeout=5)
         self._last = prefix + channels[-1]
 
-    def heard(self) -> list[tuple[str, str]]:
+    def messages(self) -> list[tuple[str, str]]:
         """(channel, message) of all that was published until this call."""
         self._client.publish(self._last, "(that was all)")
         messages = []
@@ -45,7 +45,7 @@ class Ear:
         raise AssertionError("nothing is heard any more")
 
 
-class House:
+class SimulatedPlatform:
     """What the API and a worker would do, one call at a time."""
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
@@ -62,11 +62,11 @@ class House:
 
     # ---- time
 
-    def pass_time(self, seconds: float) -> None:
+    def advance_time(self, seconds: float) -> None:
         self.ledger.scripts.offset_us += int(seconds * 1e6)
         self.fleet.scripts.offset_us = self.ledger.scripts.offset_us
 
-    def live(self, seconds: float, *beating: str, every: float = 1.0) -> int:
+    def run_for(self, seconds: float, *beating: str, every: float = 1.0) -> int:
         """Let time pass as in a running house: the reaper looks, and these workers heartbeat, every second.
 
         Returns how many the reaper closed.
@@ -74,7 +74,7 @@ class House:
         closed = 0
         while seconds > 0:
             step = min(seconds, every)
-            self.pass_time(step)
+            self.advance_time(step)
             seconds -= step
             for worker in beating:
                 self.ledger.heartbeat(worker, self.incarnations[worker])
@@ -84,11 +84,11 @@ class House:
     # ---- workers and models
 
     def register(self, worker: str = "w1") -> str:
-        wake_up_list = f"{self.prefix}bells:{worker}"
-        self.incarnations[worker] = self.ledger.register(worker, wake_up_list, "ring @ID@", "cpu")
+        wake_up_list = f"{self.prefix}wake_ups:{worker}"
+        self.incarnations[worker] = self.ledger.register(worker, wake_up_list, "wake @ID@", "cpu")
         return self.incarnations[worker]
 
-    def tell_memory(
+    def report_memory(
         self, worker: str = "w1", free_mib: int = 100, total_mib: int = 100, id: str | None = None
     ) -> None:
         memory = DeviceMemory(f"host:{worker}" if id is None else id, total_mib, free_mib)
@@ -96,16 +96,16 @@ class House:
 
     def load(self, model: str = "alpha", slots: int = 2, replicas: int = 1) -> list[str]:
         change = self.fleet.load(model, LoadRequest(replicas))
-        self.bring_up(change, slots)
+        self.finish_load(change, slots)
         return [item.replica for item in change.assignments]
 
-    def bring_up(self, change: LoadOutcome, slots: int = 2, memory_mib: int | None = None) -> None:
+    def finish_load(self, change: LoadOutcome, slots: int = 2, memory_mib: int | None = None) -> None:
         for item in change.assignments:
             self.starting(item.replica, item.worker)
             life = self.incarnations[item.worker]
             self.fleet.replica_up(item.replica, item.worker, life, slots, 4242, memory_mib=memory_mib)
 
-    def bring_down(self, change: LoadOutcome) -> None:
+    def finish_unload(self, change: LoadOutcome) -> None:
         for item in change.assignments:
             self.stopped(item.replica, item.worker)
 
@@ -146,24 +146,24 @@ class House:
         assert claim, f"{id} is {self.status(id)}"
         return claim
 
-    def say(self, claim: Claim, number: int, *texts: str) -> dict[str, str]:
+    def append_text(self, claim: Claim, number: int, *texts: str) -> dict[str, str]:
         events = tuple(TextDelta(text).encode() for text in texts)
         return self.ledger.write([Entry(claim.id, claim.fence, number, events)], [])
 
     def release(self, claim: Claim, status: Status = Status.COMPLETED, **more: object) -> None:
         self.ledger.write([], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
 
-    def serve(self, worker: str = "w1", **release: object) -> str | None:
+    def serve_next(self, worker: str = "w1", **release: object) -> str | None:
         """Answer one bell: claim, and release at once. Returns whose bell it was, None when none rang."""
-        id = self.hear(worker)
+        id = self.next_wake_up(worker)
         if id is not None:
             self.release(self.run(id, worker), **release)  # type: ignore[arg-type]
         return id
 
     # ---- looking
 
-    def listen(self, *channels: str) -> Ear:
-        return Ear(self.client, self.prefix, *channels)
+    def record(self, *channels: str) -> ChannelRecorder:
+        return ChannelRecorder(self.client, self.prefix, *channels)
 
     def status(self, id: str) -> str:
         value = self.client.hget(f"{self.prefix}job:{id}", "status")
@@ -180,18 +180,18 @@ class House:
         assert len(ends) == 1, f"{id} has {len(ends)} terminal events"
         return ends[0]
 
-    def hear(self, worker: str = "w1") -> str | None:
+    def next_wake_up(self, worker: str = "w1") -> str | None:
         """The id rung for the earliest."""
-        wake_up_message = self.client.rpop(f"{self.prefix}bells:{worker}")
-        return wake_up_message.decode().removeprefix("ring ") if wake_up_message else None
+        wake_up_message = self.client.rpop(f"{self.prefix}wake_ups:{worker}")
+        return wake_up_message.decode().removeprefix("wake ") if wake_up_message else None
 
-    def bells(self, worker: str = "w1") -> list[str]:
+    def wake_ups(self, worker: str = "w1") -> list[str]:
         """The ids rung for, the earliest first; hearing them empties the list."""
-        return list(iter(lambda: self.hear(worker), None))
+        return list(iter(lambda: self.next_wake_up(worker), None))
 
     def waiting(self, model: str = "alpha") -> list[str]:
         return [id.decode() for id in self.client.zrange(f"{self.prefix}waiting:{model}", 0, -1)]
 
-    def taken(self) -> int:
+    def slots_taken(self) -> int:
         keys = self.client.keys(f"{self.prefix}slots:*")
         return sum(self.client.scard(key) for key in keys)

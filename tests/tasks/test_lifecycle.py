@@ -15,17 +15,17 @@ from config.settings import Settings
 from fleet.load_request import LoadOutcome, LoadRequest
 from tasks.app import control_queue, key_prefix
 from tasks.lifecycle import load, ring, unload
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 from tests.tasks.sample import assert_is_the_sample
 from tests.tasks.test_wake_up import only_what_matters
 
 
 @pytest.fixture
-def house(client: redis.Redis, settings: Settings) -> House:
-    house = House(client, settings)
-    house.register("w1")
-    house.register("w2")
-    return house
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+    platform = SimulatedPlatform(client, settings)
+    platform.register("w1")
+    platform.register("w2")
+    return platform
 
 
 def messages(client: redis.Redis, settings: Settings, worker: str) -> list[dict[str, Any]]:
@@ -38,8 +38,10 @@ def arguments(message: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.usefixtures("platform_app")
-def test_each_worker_hears_of_its_replica(house: House, client: redis.Redis, settings: Settings) -> None:
-    change = house.fleet.load("alpha", LoadRequest(2))
+def test_each_worker_hears_of_its_replica(
+    platform: SimulatedPlatform, client: redis.Redis, settings: Settings
+) -> None:
+    change = platform.fleet.load("alpha", LoadRequest(2))
     assert change.operation
     ring(change)
     for index, item in enumerate(change.assignments):
@@ -50,9 +52,11 @@ def test_each_worker_hears_of_its_replica(house: House, client: redis.Redis, set
 
 
 @pytest.mark.usefixtures("platform_app")
-def test_an_unload_is_told_the_same_way(house: House, client: redis.Redis, settings: Settings) -> None:
-    (replica,) = house.load()
-    change = house.fleet.unload("alpha")
+def test_an_unload_is_told_the_same_way(
+    platform: SimulatedPlatform, client: redis.Redis, settings: Settings
+) -> None:
+    (replica,) = platform.load()
+    change = platform.fleet.unload("alpha")
     ring(change)
     (message,) = messages(client, settings, "w1")
     assert message["headers"]["task"] == "stoker.unload"
@@ -61,9 +65,9 @@ def test_an_unload_is_told_the_same_way(house: House, client: redis.Redis, setti
 
 @pytest.mark.usefixtures("platform_app")
 def test_the_message_of_a_load_is_the_one_in_the_samples(
-    house: House, client: redis.Redis, settings: Settings
+    platform: SimulatedPlatform, client: redis.Redis, settings: Settings
 ) -> None:
-    change = house.fleet.load("alpha")
+    change = platform.fleet.load("alpha")
     assert change.operation
     ring(change)
     (message,) = messages(client, settings, "w1")
@@ -74,23 +78,23 @@ def test_the_message_of_a_load_is_the_one_in_the_samples(
 
 @pytest.mark.usefixtures("platform_app")
 def test_where_nothing_had_to_be_done_nobody_is_rung(
-    house: House, client: redis.Redis, settings: Settings
+    platform: SimulatedPlatform, client: redis.Redis, settings: Settings
 ) -> None:
-    house.load()
-    ring(house.fleet.load("alpha"))
+    platform.load()
+    ring(platform.fleet.load("alpha"))
     ring(LoadOutcome("load", None))
     assert messages(client, settings, "w1") == messages(client, settings, "w2") == []
 
 
 def test_a_broker_that_is_away_stops_no_load(
-    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def away(*_: Any, **__: Any) -> None:
         raise OperationalError("connection refused")
 
     monkeypatch.setattr(load, "apply_async", away)
     with caplog.at_level(logging.WARNING, "tasks"):
-        ring(house.fleet.load("alpha", LoadRequest(2)))
+        ring(platform.fleet.load("alpha", LoadRequest(2)))
     assert caplog.text.count("will find it") == 2
 
 

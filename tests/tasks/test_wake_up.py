@@ -16,18 +16,18 @@ from tasks import worker_interface as host
 from tasks.app import key_prefix, queues
 from tasks.generate import GENERATE
 from tasks.wake_up import PLACEHOLDER, wake_up_message
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 from tests.tasks.sample import assert_is_the_sample
 
 
 @pytest.fixture
-def house(client: redis.Redis, settings: Settings, app: Celery) -> House:
+def platform(client: redis.Redis, settings: Settings, app: Celery) -> SimulatedPlatform:
     """One worker whose bell is the real one, and model alpha with two slots."""
-    house = House(client, settings)
+    platform = SimulatedPlatform(client, settings)
     ring = wake_up_message(app, settings, GENERATE, "w1")
-    house.incarnations["w1"] = house.ledger.register("w1", ring.key, ring.message, "cpu")
-    house.load()
-    return house
+    platform.incarnations["w1"] = platform.ledger.register("w1", ring.key, ring.message, "cpu")
+    platform.load()
+    return platform
 
 
 def sent(client: redis.Redis, key: str) -> dict[str, Any]:
@@ -42,10 +42,10 @@ def only_what_matters(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_bell_is_what_celery_itself_sends(
-    house: House, client: redis.Redis, settings: Settings, app: Celery
+    platform: SimulatedPlatform, client: redis.Redis, settings: Settings, app: Celery
 ) -> None:
     key = f"{key_prefix(settings)}w1"
-    id = house.admit()
+    id = platform.admit()
     rung = sent(client, key)
     client.delete(key)
     app.send_task(GENERATE, task_id=id, queue="w1", ignore_result=True)
@@ -64,19 +64,19 @@ def test_the_bell_is_the_one_in_the_samples(settings: Settings, app: Celery) -> 
 
 
 def test_a_bell_holds_an_id_and_nothing_of_the_request(
-    house: House, client: redis.Redis, settings: Settings
+    platform: SimulatedPlatform, client: redis.Redis, settings: Settings
 ) -> None:
-    house.admit(tenant="acme", generation=b'{"messages":"a secret"}', echo=b'{"user":"somebody"}')
+    platform.admit(tenant="acme", generation=b'{"messages":"a secret"}', echo=b'{"user":"somebody"}')
     (message,) = client.lrange(f"{key_prefix(settings)}w1", 0, -1)
     for word in (b"secret", b"somebody", b"acme", b"alpha"):
         assert word not in message
 
 
 def test_a_consumer_of_celery_reads_the_bell(
-    house: House, client: redis.Redis, settings: Settings, app: Celery
+    platform: SimulatedPlatform, client: redis.Redis, settings: Settings, app: Celery
 ) -> None:
     """Twice the same bell, too: they share a delivery tag, and both are acknowledged."""
-    id = house.admit()
+    id = platform.admit()
     key = f"{key_prefix(settings)}w1"
     client.lpush(key, client.lindex(key, 0))
     heard = []
@@ -95,14 +95,14 @@ def test_a_consumer_of_celery_reads_the_bell(
 
 
 def test_a_worker_of_celery_runs_the_bells_that_redis_rings(
-    house: House, app: Celery, fake_host: Any, monkeypatch: pytest.MonkeyPatch
+    platform: SimulatedPlatform, app: Celery, fake_host: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real worker with its threads pool; each end rings the next bell in the same call."""
     done = threading.Event()
     ran: list[str] = []
 
     def generate(id: str) -> str:
-        house.release(house.run(id))
+        platform.release(platform.run(id))
         ran.append(id)
         if len(ran) == 6:
             done.set()
@@ -110,13 +110,13 @@ def test_a_worker_of_celery_runs_the_bells_that_redis_rings(
 
     monkeypatch.setattr(fake_host, "generate", generate)
     app.conf.task_queues = queues("w1")
-    ids = [house.admit() for _ in range(4)]
+    ids = [platform.admit() for _ in range(4)]
     with start_worker(app, pool="threads", concurrency=2, perform_ping_check=False, loglevel="error"):
-        ids += [house.admit() for _ in range(2)]
+        ids += [platform.admit() for _ in range(2)]
         assert done.wait(20)
     assert sorted(ran) == ids
-    assert house.taken() == 0
-    assert [house.status(id) for id in ids] == ["completed"] * 6
+    assert platform.slots_taken() == 0
+    assert [platform.status(id) for id in ids] == ["completed"] * 6
 
 
 def test_the_task_asks_its_host_to_run_the_job_of_its_own_id(fake_host: Any) -> None:

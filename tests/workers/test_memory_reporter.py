@@ -13,7 +13,7 @@ from fleet.memory import DeviceMemory
 from fleet.worker_row import WorkerRow
 from scheduler.errors import StorageUnavailable
 from tests.conftest import Server
-from tests.support.simulated_platform import House
+from tests.support.simulated_platform import SimulatedPlatform
 from workers.memory_reporter import MemoryReporter
 
 
@@ -52,37 +52,39 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> DeviceMemoryReader:
 
 
 @pytest.fixture
-def house(client: redis.Redis, settings: Settings) -> House:
-    house = House(client, settings)
-    house.register()
-    return house
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    return platform
 
 
-def scale_of(house: House) -> MemoryReporter:
-    memory_reporter = MemoryReporter("w1", house.fleet)
-    memory_reporter.incarnation = house.incarnations["w1"]
+def scale_of(platform: SimulatedPlatform) -> MemoryReporter:
+    memory_reporter = MemoryReporter("w1", platform.fleet)
+    memory_reporter.incarnation = platform.incarnations["w1"]
     return memory_reporter
 
 
-def w1(house: House) -> WorkerRow:
-    return house.fleet.workers()[0]
+def w1(platform: SimulatedPlatform) -> WorkerRow:
+    return platform.fleet.workers()[0]
 
 
 # ---- what is left
 
 
-def test_the_fleet_is_told_what_the_device_has(reader: DeviceMemoryReader, house: House) -> None:
-    assert (w1(house).memory, w1(house).memory_id) == (None, "")
-    scale_of(house).tell()
-    assert (w1(house).memory, w1(house).memory_id) == (reader.memory, "GPU-0")
+def test_the_fleet_is_told_what_the_device_has(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    assert (w1(platform).memory, w1(platform).memory_id) == (None, "")
+    scale_of(platform).tell()
+    assert (w1(platform).memory, w1(platform).memory_id) == (reader.memory, "GPU-0")
 
 
 def test_a_device_that_cannot_be_read_tells_why_and_has_no_name(
-    reader: DeviceMemoryReader, house: House
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
     reader.memory = DeviceMemory("gpu:node:0", 0, 0, error="no GPU can be read: start its driver")
-    scale_of(house).tell()
-    assert (w1(house).memory, w1(house).memory_id) == (reader.memory, "")
+    scale_of(platform).tell()
+    assert (w1(platform).memory, w1(platform).memory_id) == (reader.memory, "")
 
 
 def test_what_is_as_it_was_is_told_once(reader: DeviceMemoryReader) -> None:
@@ -95,20 +97,20 @@ def test_what_is_as_it_was_is_told_once(reader: DeviceMemoryReader) -> None:
 
 
 @pytest.mark.usefixtures("reader")
-def test_a_life_that_is_over_tells_nothing(house: House) -> None:
-    memory_reporter = scale_of(house)
-    house.register()
+def test_a_life_that_is_over_tells_nothing(platform: SimulatedPlatform) -> None:
+    memory_reporter = scale_of(platform)
+    platform.register()
     memory_reporter.tell()
-    assert w1(house).memory is None
+    assert w1(platform).memory is None
 
 
 def test_while_redis_is_away_nobody_is_told_and_nothing_breaks(
     reader: DeviceMemoryReader, own_server: Server, settings: Settings
 ) -> None:
     here = replace(settings, redis=replace(settings.redis, url=own_server.url))
-    house = House(redis.Redis.from_url(own_server.url), here)
-    house.register()
-    memory_reporter = scale_of(house)
+    platform = SimulatedPlatform(redis.Redis.from_url(own_server.url), here)
+    platform.register()
+    memory_reporter = scale_of(platform)
     memory_reporter.tell()
     own_server.kill()
     reader.takes(30)
@@ -116,7 +118,7 @@ def test_while_redis_is_away_nobody_is_told_and_nothing_breaks(
     own_server.start()
     with memory_reporter.moving():
         reader.takes(20)
-    assert (w1(house).memory or reader.memory).free_mib == 40
+    assert (w1(platform).memory or reader.memory).free_mib == 40
 
 
 def test_what_may_not_have_been_heard_is_no_news_that_was_told(reader: DeviceMemoryReader) -> None:
@@ -163,9 +165,9 @@ def test_what_was_read_first_is_told_first(reader: DeviceMemoryReader) -> None:
 
 
 def test_what_runs_elsewhere_takes_nothing_and_spoils_no_weighing(
-    reader: DeviceMemoryReader, house: House
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
-    memory_reporter = scale_of(house)
+    memory_reporter = scale_of(platform)
     with memory_reporter.moving() as measurement:
         with memory_reporter.moving(here=False) as far:
             assert memory_reporter.taken(far, None) == 0
@@ -175,27 +177,29 @@ def test_what_runs_elsewhere_takes_nothing_and_spoils_no_weighing(
         assert memory_reporter.taken(measurement, 4242) == 40
 
 
-def test_what_the_driver_says_of_an_engine_counts(reader: DeviceMemoryReader, house: House) -> None:
-    memory_reporter = scale_of(house)
+def test_what_the_driver_says_of_an_engine_counts(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    memory_reporter = scale_of(platform)
     with memory_reporter.moving() as measurement:
         reader.takes(40)
         reader.held[4242] = 35
         assert memory_reporter.taken(measurement, 4242) == 35
 
 
-def test_else_what_is_free_less_than_before(reader: DeviceMemoryReader, house: House) -> None:
-    memory_reporter = scale_of(house)
+def test_else_what_is_free_less_than_before(reader: DeviceMemoryReader, platform: SimulatedPlatform) -> None:
+    memory_reporter = scale_of(platform)
     with memory_reporter.moving() as measurement:
         reader.takes(40)
         assert memory_reporter.taken(measurement, 4242) == 40
-    assert (w1(house).memory or reader.memory).free_mib == 50
+    assert (w1(platform).memory or reader.memory).free_mib == 50
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
 def test_two_engines_on_the_scale_at_once_cannot_be_told_apart(
-    reader: DeviceMemoryReader, house: House, first_ends_first: bool
+    reader: DeviceMemoryReader, platform: SimulatedPlatform, first_ends_first: bool
 ) -> None:
-    memory_reporter = scale_of(house)
+    memory_reporter = scale_of(platform)
     loads = [memory_reporter.moving(), memory_reporter.moving()]
     first, second = (load.__enter__() for load in loads)
     reader.takes(40)
@@ -208,8 +212,10 @@ def test_two_engines_on_the_scale_at_once_cannot_be_told_apart(
         assert memory_reporter.taken(alone, 4242) == 10
 
 
-def test_an_engine_that_stops_meanwhile_spoils_the_weighing(reader: DeviceMemoryReader, house: House) -> None:
-    memory_reporter = scale_of(house)
+def test_an_engine_that_stops_meanwhile_spoils_the_weighing(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    memory_reporter = scale_of(platform)
     with memory_reporter.moving() as measurement:
         reader.takes(40)
         with memory_reporter.moving():
@@ -218,9 +224,9 @@ def test_an_engine_that_stops_meanwhile_spoils_the_weighing(reader: DeviceMemory
 
 
 def test_who_gave_memory_back_meanwhile_makes_no_load_free_of_cost(
-    reader: DeviceMemoryReader, house: House
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
-    memory_reporter = scale_of(house)
+    memory_reporter = scale_of(platform)
     with memory_reporter.moving() as measurement:
         reader.takes(-5)
         assert memory_reporter.taken(measurement, 4242) is None
@@ -232,9 +238,9 @@ def test_who_gave_memory_back_meanwhile_makes_no_load_free_of_cost(
     ids=["it cannot be read", "it is another one"],
 )
 def test_a_device_that_is_not_what_it_was_tells_nothing_of_a_load(
-    reader: DeviceMemoryReader, house: House, after: DeviceMemory
+    reader: DeviceMemoryReader, platform: SimulatedPlatform, after: DeviceMemory
 ) -> None:
-    memory_reporter = scale_of(house)
+    memory_reporter = scale_of(platform)
     with memory_reporter.moving() as measurement:
         reader.memory = after
         assert memory_reporter.taken(measurement, 4242) is None
@@ -245,11 +251,11 @@ def fails(reader: DeviceMemoryReader) -> DeviceMemory:
     raise RuntimeError("no such weights")
 
 
-def test_a_load_that_fails_is_off_the_scale(reader: DeviceMemoryReader, house: House) -> None:
-    memory_reporter = scale_of(house)
+def test_a_load_that_fails_is_off_the_scale(reader: DeviceMemoryReader, platform: SimulatedPlatform) -> None:
+    memory_reporter = scale_of(platform)
     with pytest.raises(RuntimeError), memory_reporter.moving():
         reader.memory = fails(reader)
-    assert (w1(house).memory or reader.memory).free_mib == 50
+    assert (w1(platform).memory or reader.memory).free_mib == 50
     with memory_reporter.moving() as measurement:
         reader.takes(10)
         assert memory_reporter.taken(measurement, 4242) == 10
