@@ -149,8 +149,8 @@ def _failure(ctranslate2: Any, error: Exception, options: dict[str, Any]) -> Loa
 def _service(task: str) -> Any:
     """The class that answers; the other one's libraries need not be there."""
     if task == "generate":
-        return import_module(".ct2_generator", __package__).Generations
-    return import_module(".ct2_translator", __package__).Translations
+        return import_module(".generator", __package__).Generations
+    return import_module(".translator", __package__).Translations
 
 
 def main(arguments: list[str]) -> None:

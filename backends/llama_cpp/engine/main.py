@@ -1,7 +1,7 @@
 """llama.cpp's engine host: its library through llama-cpp-python, with continuous batching of our own.
 
-The order of things: `llama_model` loads, `llama_desk` makes runs of requests, `llama_engine` is the loop,
-`llama_prefix` says into which sequence a prompt is read, `llama_steps` what is computed at once.
+The order of things: `model` loads, `tokenizer_pool` prepares requests, `loop` runs,
+`prefix_cache` chooses the sequence that a prompt is read into, `steps` what is computed at once.
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ def main(arguments: list[str]) -> None:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         pipe.failed("llama-cpp-python cannot be imported: run `stoker runtimes install llama_cpp`")
         sys.exit(1)
-    host: Any = import_module(".llama_host", __package__)  # it needs the libraries
+    host: Any = import_module(".assembly", __package__)  # it needs the libraries
     host.run(pipe, options)
