@@ -6,8 +6,10 @@ at once. `tests/backends/contract.py` is the behaviour every adapter is held to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -46,15 +48,54 @@ class Finish:
     usage: Usage
 
 
+class CancellationToken:
+    """Cancels one engine start: the worker holds it, the start watches it. All methods are thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._callbacks: list[Callable[[], None]] = []
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Cancel the start. The registered callbacks run in this thread; a second call does nothing."""
+        with self._lock:
+            callbacks, self._callbacks = self._callbacks, []
+            self._cancelled = True
+        for callback in callbacks:
+            callback()
+
+    @contextmanager
+    def on_cancel(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Call `callback` once if the token is cancelled while the block runs, or was cancelled before it."""
+        with self._lock:
+            cancelled = self._cancelled
+            if not cancelled:
+                self._callbacks.append(callback)
+        if cancelled:
+            callback()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if callback in self._callbacks:
+                    self._callbacks.remove(callback)
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """All an adapter needs to start one engine.
+    """Everything that an adapter needs to start one engine.
 
-    `slots` is how many requests it must take at once, `directory` a folder of its own for logs and sockets,
-    `on_exit` is called once, from any thread, when the process of an engine that `start` returned is gone,
-    asked for or not. When `start` raises, the process is gone already and nobody is called. `on_process` is
-    told the engine's process (it leads a group) as soon as there is one. `environments` is the folder of the
-    runtimes' environments (see `workers.environments`).
+    `slots` is how many requests the engine must take at once, `directory` a folder of its own for logs and
+    sockets, `environments` the folder of the backends' environments (see `workers.environments`). `on_exit`
+    is called once, from any thread, when the process of an engine that `start` returned has ended, expected
+    or not; when `start` raises, the process has already ended and `on_exit` is not called. `on_process` is
+    called with the pid of the engine process (the leader of a process group) as soon as it runs. Cancelling
+    `cancellation` makes `start` end early.
     """
 
     model: ModelDefinition
@@ -65,6 +106,7 @@ class Launch:
     progress: Progress
     on_exit: Callable[[Exit], None]
     on_process: Callable[[int], None] = lambda _pid: None
+    cancellation: CancellationToken = field(default_factory=CancellationToken)
 
 
 class Engine(Protocol):
@@ -106,9 +148,9 @@ class Adapter(Protocol):
     name: str
 
     def start(self, launch: Launch) -> Engine:
-        """Start an engine and return when it can answer, reporting progress. Raises `LoadError`."""
-        ...
+        """Start an engine and return it when it can answer, reporting progress.
 
-    def cancel_start(self, replica: str) -> None:
-        """Make a `start` of that replica that is under way end with `LoadError` (load_cancelled)."""
+        Raises `LoadError`, with code load_cancelled once `launch.cancellation` is cancelled; the engine
+        process has ended by then.
+        """
         ...

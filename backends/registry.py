@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 
 from backends.base import Adapter
@@ -13,10 +12,9 @@ class UnknownBackendError(LookupError):
     """Raised when there is no backend of the requested name; the message lists the names that exist."""
 
 
-@cache
 def adapter(name: str) -> Adapter:
-    """The adapter of that backend, one instance for the whole process. Raises `UnknownBackendError`."""
+    """Return the adapter of a backend. Raises `UnknownBackendError`."""
     if name not in NAMES:
         raise UnknownBackendError(f"there is no backend {name!r}; there are {', '.join(NAMES)}")
-    adapter: Adapter = import_module(f"backends.{name}.adapter").ADAPTER()
-    return adapter
+    found: Adapter = import_module(f"backends.{name}.adapter").ADAPTER
+    return found

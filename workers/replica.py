@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from backends.base import Adapter, Engine
+from backends.base import CancellationToken, Engine
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 from fleet.states import ReplicaState
@@ -15,16 +15,17 @@ from fleet.states import ReplicaState
 class Replica:
     """One loaded (or loading) model on this GPU. `gone` is set once, by whoever reports its end.
 
-    `overdue` is set when its unload took too long: what still runs on it ends for that reason.
+    `cancellation` ends its start early. `overdue` is set when its unload took too long: what still runs on it
+    ends for that reason.
     """
 
     name: str
     model: ModelDefinition
-    adapter: Adapter
     state: ReplicaState = ReplicaState.STARTING
     engine: Engine | None = None
     slots: int = 0
     overdue: bool = False
+    cancellation: CancellationToken = field(default_factory=CancellationToken)
     _gone: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -111,7 +111,7 @@ class Replicas:
             raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
         model = replace(model, options=overridden(model, start.override))
         adapter = _adapter(model)
-        entry = self.table[name] = Replica(name, model, adapter, slots=self._room(model))
+        entry = self.table[name] = Replica(name, model, slots=self._room(model))
         started = time.monotonic()
         with self.memory_reporter.moving(here=not entry.remote) as measurement:
             engine = entry.engine = adapter.start(self._launch(entry, measurement))
@@ -162,6 +162,7 @@ class Replicas:
             progress=self._progress(entry),
             on_exit=lambda exit: self._exited(entry, exit),
             on_process=measurement.belongs_to,
+            cancellation=entry.cancellation,
         )
 
     def _prune(self, engines: Path) -> None:
@@ -193,7 +194,7 @@ class Replicas:
 
     def abandon(self, entry: Replica) -> None:
         """End a load that nobody waits for any more."""
-        entry.adapter.cancel_start(entry.name)
+        entry.cancellation.cancel()
 
     # ---- going
 

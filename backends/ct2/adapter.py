@@ -12,7 +12,7 @@ from backends.shared.chat_request import chat_body
 from backends.shared.libraries import library_path, python_of
 from backends.shared.pipe_engine import PipeEngine
 from backends.shared.pipe_start import Host, begin, body_of
-from backends.shared.start import Starts
+from backends.shared.start import starting
 from backends.shared.translation import UNKNOWN_SOURCE
 from config.settings import ROOT, ModelDefinition
 from tasks.generation import Generation
@@ -32,16 +32,13 @@ LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
 
 
 class Ct2Adapter:
-    """Fulfils `Runtime`."""
+    """Fulfils `Adapter`."""
 
     name = "ct2"
 
-    def __init__(self) -> None:
-        self._starts = Starts()
-
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Runtime.start`."""
-        with self._starts.of(launch) as start:
+        """See `Adapter.start`."""
+        with starting(launch) as start:
             options = _options(launch.model, launch.slots)
             configured = launch.model.options.get("ct2_python")
             otherwise = ", or set ct2_python to one that has it"
@@ -49,10 +46,6 @@ class Ct2Adapter:
             translates = options["task"] == "translate"
             body = _text if translates else body_of(chat_body, launch.model.prompt_format)
             return begin(start, Host([str(python)], "ct2", options, _environment(python), body))
-
-    def cancel_start(self, replica: str) -> None:
-        """See `Runtime.cancel_start`."""
-        self._starts.cancel(replica)
 
 
 def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
@@ -96,4 +89,4 @@ def _text(generation: Generation) -> bytes:
     return orjson.dumps(request)
 
 
-ADAPTER = Ct2Adapter
+ADAPTER = Ct2Adapter()

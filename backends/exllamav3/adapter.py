@@ -17,7 +17,7 @@ from backends.shared.chat_request import chat_body
 from backends.shared.libraries import python_of
 from backends.shared.pipe_engine import PipeEngine
 from backends.shared.pipe_start import Host, begin, body_of
-from backends.shared.start import Starts
+from backends.shared.start import starting
 from config.settings import ROOT, ModelDefinition
 from workers.environments.machine import cuda_home
 
@@ -30,26 +30,19 @@ FOREIGN = ("awq", "gptq", "bitsandbytes", "hqq", "aqlm")
 
 
 class Exllamav3Adapter:
-    """Fulfils `Runtime`."""
+    """Fulfils `Adapter`."""
 
     name = "exllamav3"
 
-    def __init__(self) -> None:
-        self._starts = Starts()
-
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Runtime.start`."""
-        with self._starts.of(launch) as start:
+        """See `Adapter.start`."""
+        with starting(launch) as start:
             model = launch.model
             options = host_options(model, launch.slots)
             python = python_of(launch.environments, self.name, model.options.get(f"{PREFIX}python"))
             options["compiled"] = _compiled(python)
             body = body_of(chat_body, model.prompt_format)
             return begin(start, Host([str(python)], self.name, options, _environment(python), body))
-
-    def cancel_start(self, replica: str) -> None:
-        """See `Runtime.cancel_start`."""
-        self._starts.cancel(replica)
 
 
 def host_options(model: ModelDefinition, slots: int) -> dict[str, Any]:
@@ -118,4 +111,4 @@ def _refused(sentence: str) -> LoadError:
     return LoadError("load_failed", sentence)
 
 
-ADAPTER = Exllamav3Adapter
+ADAPTER = Exllamav3Adapter()

@@ -11,28 +11,21 @@ from backends.shared.chat_request import llama_body
 from backends.shared.libraries import python_of
 from backends.shared.pipe_engine import PipeEngine
 from backends.shared.pipe_start import Host, begin, body_of
-from backends.shared.start import Starts
+from backends.shared.start import starting
 
 
 class LlamaCppAdapter:
-    """Fulfils `Runtime`."""
+    """Fulfils `Adapter`."""
 
     name = "llama_cpp"
 
-    def __init__(self) -> None:
-        self._starts = Starts()
-
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Runtime.start`."""
-        with self._starts.of(launch) as start:
+        """See `Adapter.start`."""
+        with starting(launch) as start:
             options = LlamaCppOptions.of(launch.model, launch.slots)
             python = python_of(launch.environments, self.name, options.python)
             body = body_of(llama_body, launch.model.prompt_format)
             return begin(start, Host([str(python)], "llama_cpp", options.for_host(), body=body))
 
-    def cancel_start(self, replica: str) -> None:
-        """See `Runtime.cancel_start`."""
-        self._starts.cancel(replica)
 
-
-ADAPTER = LlamaCppAdapter
+ADAPTER = LlamaCppAdapter()

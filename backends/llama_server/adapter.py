@@ -25,7 +25,7 @@ from backends.shared.chat_request import llama_body
 from backends.shared.http_engine import LOOPBACK, Address, HttpEngine, Manners
 from backends.shared.libraries import library_path, python_of
 from backends.shared.pipe_start import START
-from backends.shared.start import Start, Starts
+from backends.shared.start import Start, starting
 from tasks.generation import Generation
 from workers.engine_process.process import EngineProcess
 
@@ -37,16 +37,13 @@ log = logging.getLogger(__name__)
 
 
 class LlamaServerAdapter:
-    """Fulfils `Runtime`."""
+    """Fulfils `Adapter`."""
 
     name = "llama_server"
 
-    def __init__(self) -> None:
-        self._starts = Starts()
-
     def start(self, launch: Launch) -> HttpEngine:
-        """See `Runtime.start`."""
-        with self._starts.of(launch) as start:
+        """See `Adapter.start`."""
+        with starting(launch) as start:
             options = LlamaServerOptions.of(launch.model, launch.slots)
             key = secrets.token_urlsafe(32)
             env = _environment(options, key)
@@ -60,10 +57,6 @@ class LlamaServerAdapter:
             slots, context = _introduce(start, process, address)
             body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)
             return HttpEngine(process, address, Manners(body, _refusal), slots, context)
-
-    def cancel_start(self, replica: str) -> None:
-        """See `Runtime.cancel_start`."""
-        self._starts.cancel(replica)
 
 
 def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
@@ -183,4 +176,4 @@ def _refusal(status: int, body: bytes) -> GenerationError:
     return GenerationError("engine_error", "the engine failed before it answered")
 
 
-ADAPTER = LlamaServerAdapter
+ADAPTER = LlamaServerAdapter()

@@ -33,7 +33,7 @@ from backends.openai_remote.refusal import (
 )
 from backends.openai_remote.remote_engine import RemoteEngine
 from backends.shared.call import TICK_S, Call
-from backends.shared.start import Start, Starts
+from backends.shared.start import Start, starting
 from telemetry.printable import printable
 
 OWNER = "stoker"
@@ -46,25 +46,18 @@ log = logging.getLogger(__name__)
 
 
 class OpenAIRemoteAdapter:
-    """Fulfils `Runtime`."""
+    """Fulfils `Adapter`."""
 
     name = "openai_remote"
 
-    def __init__(self) -> None:
-        self._starts = Starts()
-
     def start(self, launch: Launch) -> RemoteEngine:
-        """See `Runtime.start`."""
-        with self._starts.of(launch) as start:
+        """See `Adapter.start`."""
+        with starting(launch) as start:
             options = RemoteOptions.of(launch.model)
             server = RemoteServer(options)
             stoker = _introduce(start, server, options)
             api = RemoteApi(options, launch.model.prompt_format, stoker)
             return RemoteEngine(options, server, api, launch.slots)
-
-    def cancel_start(self, replica: str) -> None:
-        """See `Runtime.cancel_start`."""
-        self._starts.cancel(replica)
 
 
 def _introduce(start: Start, server: RemoteServer, options: RemoteOptions) -> bool:
@@ -144,4 +137,4 @@ def _failed(sentence: str) -> LoadError:
     return LoadError("load_failed", sentence)
 
 
-ADAPTER = OpenAIRemoteAdapter
+ADAPTER = OpenAIRemoteAdapter()

@@ -1,7 +1,7 @@
-"""A start under way: its deadline, the word that cancels it, and the promise that failing leaves nothing.
+"""One engine start under way: its deadline, its cancellation, and the clean-up of its process when it fails.
 
-An adapter's `start` runs inside `Starts.of(launch)`. Whatever ends it early becomes one `LoadError`, and the
-process is gone before that error is raised.
+An adapter's `start` runs inside `starting(launch)`. Every early end becomes one `LoadError`, and the engine
+process has ended before that error is raised.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from backends.base import Launch, LoadError
 from workers.engine_process.errors import Exit
 from workers.engine_process.process import REASON_S, EngineProcess, last_lines
 
-STOP_S = 2.0  # how long an engine whose start failed may take to end by itself
+STOP_S = 2.0  # from SIGTERM to SIGKILL, for an engine whose start failed
 
 
 class Start:
-    """One start under way."""
+    """One start under way; made by `starting`."""
 
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
@@ -31,7 +31,7 @@ class Start:
         self._done = 0.0
 
     def run(self, argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> EngineProcess:
-        """Start the engine's process. Raises `LoadError`."""
+        """Start the engine process. Raises `LoadError`."""
         self.check()
         try:
             process = EngineProcess.start(
@@ -46,7 +46,7 @@ class Start:
         return process
 
     def check(self) -> None:
-        """Raise `LoadError` when it is cancelled, out of time, or its process is gone."""
+        """Raise `LoadError` when the start is cancelled or timed out, or when its process has ended."""
         if self._cancelled:
             raise LoadError("load_cancelled", "the load was cancelled")
         if self.left_s <= 0:
@@ -61,22 +61,25 @@ class Start:
         return self._deadline - time.monotonic()
 
     def failed(self, process: EngineProcess, reason: str | None = None) -> LoadError:
-        """The error for a process that ended, hung up or said `reason` while it loaded."""
+        """Return the error for a process that ended, closed its pipes or reported `reason` while it loaded.
+
+        The last lines of the engine's log are appended to the message.
+        """
         if self._cancelled:
             return LoadError("load_cancelled", "the load was cancelled")
         if reason is None:
-            ended = process.wait(REASON_S)
-            reason = f"engine {ended} while loading" if ended else "the engine hung up while loading"
-        said = last_lines(process.log_path)
-        return LoadError("load_failed", f"{reason}: {said}" if said else reason)
+            exit = process.wait(REASON_S)
+            reason = f"engine {exit} while loading" if exit else "the engine hung up while loading"
+        log = last_lines(process.log_path)
+        return LoadError("load_failed", f"{reason}: {log}" if log else reason)
 
     def progress(self, done: float, stage: str) -> None:
-        """Report progress; it never goes back, and 1.0 is said at the end only."""
+        """Report progress (0 to 1). It never decreases, and reaches 1.0 only when the start succeeds."""
         self._done = max(self._done, min(done, 0.99))
         self.launch.progress(self._done, stage)
 
     def cancel(self) -> None:
-        """Make it end with `LoadError` (load_cancelled), whatever it is waiting for."""
+        """End the start with `LoadError` (load_cancelled) at its next `check`; does nothing once loaded."""
         with self._lock:
             self._cancelled = not self._loaded
             process = self._process
@@ -84,52 +87,37 @@ class Start:
             process.kill()
 
     def finish(self) -> None:
-        """The engine can answer: from here on its exit is the launch's business. Raises `LoadError`."""
+        """Mark the engine as loaded: from now on its exit is passed to the launch. Raises `LoadError`."""
         with self._lock:
             self.check()
             self._loaded = True
         self.launch.progress(1.0, "ready")
 
-    def abandon(self) -> None:
-        """End the process, if there is one."""
+    def clean_up(self) -> None:
+        """Kill the engine process, if one was started, and wait for its end."""
         if self._process is not None:
             self._process.kill()
             self._process.stop(STOP_S)
 
-    def _on_exit(self, ended: Exit) -> None:
+    def _on_exit(self, exit: Exit) -> None:
         with self._lock:
             loaded = self._loaded
         if loaded:
-            self.launch.on_exit(ended)
+            self.launch.on_exit(exit)
 
 
-class Starts:
-    """The starts under way of one runtime."""
+@contextmanager
+def starting(launch: Launch) -> Iterator[Start]:
+    """Run a start inside the block, under the launch's cancellation token.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._starts: dict[str, Start] = {}
-
-    @contextmanager
-    def of(self, launch: Launch) -> Iterator[Start]:
-        """One start, registered while the block runs; when the block raises, its process is ended first."""
-        start = Start(launch)
-        with self._lock:
-            self._starts[launch.replica] = start
+    When the block raises, the engine process is ended before the error leaves. Raises `LoadError`.
+    """
+    start = Start(launch)
+    with launch.cancellation.on_cancel(start.cancel):
         try:
+            start.check()
             yield start
             start.finish()
         except BaseException:
-            start.abandon()
+            start.clean_up()
             raise
-        finally:
-            with self._lock:
-                if self._starts.get(launch.replica) is start:
-                    del self._starts[launch.replica]
-
-    def cancel(self, replica: str) -> None:
-        """Cancel the start of a replica; unknown ones are ignored."""
-        with self._lock:
-            start = self._starts.get(replica)
-        if start is not None:
-            start.cancel()

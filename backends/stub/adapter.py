@@ -40,26 +40,19 @@ import sys
 from backends.base import Launch
 from backends.shared.pipe_engine import PipeEngine
 from backends.shared.pipe_start import Host, begin
-from backends.shared.start import Starts
+from backends.shared.start import starting
 
 
 class StubAdapter:
-    """Fulfils `Runtime`."""
+    """Fulfils `Adapter`."""
 
     name = "stub"
 
-    def __init__(self) -> None:
-        self._starts = Starts()
-
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Runtime.start`."""
+        """See `Adapter.start`."""
         options = {**launch.model.options, "slots": launch.slots}
-        with self._starts.of(launch) as start:  # it needs nothing of a site: -S starts it sooner
+        with starting(launch) as start:  # it needs nothing of a site: -S starts it sooner
             return begin(start, Host([sys.executable, "-S"], "stub", options))
 
-    def cancel_start(self, replica: str) -> None:
-        """See `Runtime.cancel_start`."""
-        self._starts.cancel(replica)
 
-
-ADAPTER = StubAdapter
+ADAPTER = StubAdapter()

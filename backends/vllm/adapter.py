@@ -9,7 +9,7 @@ from backends.base import Launch
 from backends.shared.libraries import python_of
 from backends.shared.pipe_engine import PipeEngine
 from backends.shared.pipe_start import Host, begin, body_of
-from backends.shared.start import Starts
+from backends.shared.start import starting
 from backends.vllm.arguments import VllmOptions
 from backends.vllm.diagnosis import explained
 from backends.vllm.progress import following
@@ -17,16 +17,13 @@ from backends.vllm.request import vllm_body
 
 
 class VllmAdapter:
-    """Fulfils `Runtime`."""
+    """Fulfils `Adapter`."""
 
     name = "vllm"
 
-    def __init__(self) -> None:
-        self._starts = Starts()
-
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Runtime.start`."""
-        with self._starts.of(launch) as start:
+        """See `Adapter.start`."""
+        with starting(launch) as start:
             options = VllmOptions.of(launch.model, launch.slots)
             python = python_of(launch.environments, self.name, options.python)
             body = body_of(vllm_body, launch.model.prompt_format)
@@ -34,9 +31,5 @@ class VllmAdapter:
             with explained(launch.directory), following(start):
                 return begin(start, host)
 
-    def cancel_start(self, replica: str) -> None:
-        """See `Runtime.cancel_start`."""
-        self._starts.cancel(replica)
 
-
-ADAPTER = VllmAdapter
+ADAPTER = VllmAdapter()

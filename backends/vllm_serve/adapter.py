@@ -20,7 +20,7 @@ import orjson
 
 from backends.base import Emit, Finish, GenerationError, Launch, LoadError
 from backends.shared.http_engine import LOOPBACK, Address, HttpEngine, Manners
-from backends.shared.start import Start, Starts
+from backends.shared.start import Start, starting
 from backends.vllm.diagnosis import explained
 from backends.vllm.progress import following
 from backends.vllm.request import vllm_body
@@ -42,16 +42,13 @@ log = logging.getLogger(__name__)
 
 
 class VllmServeAdapter:
-    """Fulfils `Runtime`."""
+    """Fulfils `Adapter`."""
 
     name = "vllm_serve"
 
-    def __init__(self) -> None:
-        self._starts = Starts()
-
     def start(self, launch: Launch) -> VllmServeEngine:
-        """See `Runtime.start`."""
-        with self._starts.of(launch) as start:
+        """See `Adapter.start`."""
+        with starting(launch) as start:
             options = VllmServeOptions.of(launch.model, launch.slots, launch.environments)
             with explained(launch.directory), following(start):
                 process, address = _begin(start, options)
@@ -61,10 +58,6 @@ class VllmServeAdapter:
             )
             manners = Manners(body, _refusal, _failure)
             return VllmServeEngine(process, address, manners, launch.slots, context)
-
-    def cancel_start(self, replica: str) -> None:
-        """See `Runtime.cancel_start`."""
-        self._starts.cancel(replica)
 
 
 class VllmServeEngine(HttpEngine):
@@ -175,4 +168,4 @@ def _error(status: int, message: str) -> GenerationError:
     return GenerationError("engine_error", "the engine failed")
 
 
-ADAPTER = VllmServeAdapter
+ADAPTER = VllmServeAdapter()

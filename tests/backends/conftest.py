@@ -13,7 +13,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from backends.base import Engine, Finish, Launch
+from backends.base import CancellationToken, Engine, Finish, Launch
 from backends.registry import adapter
 from config.load import load_settings
 from config.settings import ROOT, ModelDefinition
@@ -115,6 +115,7 @@ class Launcher:
         *,
         replica: str = "model-0",
         progress: Callable[[float, str], None] = lambda _done, _stage: None,
+        cancellation: CancellationToken | None = None,
     ) -> Launched:
         exits: SimpleQueue[Exit] = SimpleQueue()
         told: list[tuple[float, str]] = []
@@ -124,7 +125,16 @@ class Launcher:
             told.append((done, stage))
             progress(done, stage)
 
-        launch = Launch(model, replica, slots, directory, self._environments, tell, exits.put)
+        launch = Launch(
+            model,
+            replica,
+            slots,
+            directory,
+            self._environments,
+            tell,
+            exits.put,
+            cancellation=cancellation or CancellationToken(),
+        )
         launched = Launched(adapter(model.backend).start(launch), exits, told, directory)
         self._launched.append(launched)
         return launched

@@ -20,8 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.base import GenerationError, LoadError
-from backends.registry import adapter
+from backends.base import CancellationToken, GenerationError, LoadError
 from config.settings import ROOT, ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
 from tasks.generation import Generation, Tool
@@ -285,9 +284,10 @@ class RuntimeContract(EngineContract):
     ) -> None:
         begin = EngineProcess.start
         started: list[EngineProcess] = []
+        cancellation = CancellationToken()
 
         def cancel(*_: object) -> None:
-            adapter(self.model().backend).cancel_start("cancelled")
+            cancellation.cancel()
 
         def begin_and_cancel(*arguments: object, **named: object) -> EngineProcess:
             if moment == "before its process":
@@ -300,9 +300,26 @@ class RuntimeContract(EngineContract):
         monkeypatch.setattr(EngineProcess, "start", begin_and_cancel)
         progress = cancel if moment == "while it loads" else lambda *_: None
         with pytest.raises(LoadError) as caught:
-            start(self.model(), replica="cancelled", progress=progress)
+            start(self.model(), progress=progress, cancellation=cancellation)
         assert caught.value.code == "load_cancelled"
         assert all(group_is_gone(process.pid) for process in started)
+
+    def test_a_load_that_was_cancelled_before_it_started_starts_no_process(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started: list[object] = []
+        monkeypatch.setattr(EngineProcess, "start", lambda *arguments, **_named: started.append(arguments))
+        cancellation = CancellationToken()
+        cancellation.cancel()
+        with pytest.raises(LoadError) as caught:
+            start(self.model(), cancellation=cancellation)
+        assert (caught.value.code, started) == ("load_cancelled", [])
+
+    def test_a_cancellation_after_the_load_leaves_the_engine_running(self, start: Start) -> None:
+        cancellation = CancellationToken()
+        launched = start(self.model(), cancellation=cancellation)
+        cancellation.cancel()
+        assert launched.answer(self.short()).text
 
     def test_a_load_that_takes_too_long_leaves_no_process(
         self, start: Start, monkeypatch: pytest.MonkeyPatch

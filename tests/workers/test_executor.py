@@ -236,9 +236,6 @@ class Odd:
     def start(self, _launch: Launch) -> Engine:
         raise OSError(24, "Too many open files")
 
-    def cancel_start(self, replica: str) -> None:
-        pass
-
 
 def test_a_start_that_fails_in_an_unforeseen_way_is_reported_too(
     settings: Settings, monkeypatch: pytest.MonkeyPatch

@@ -7,9 +7,8 @@ import threading
 
 import pytest
 
-from backends.base import LoadError
+from backends.base import CancellationToken, LoadError
 from backends.openai_remote import refusal as remote_refusal
-from backends.registry import adapter
 from backends.shared.call import Call
 from config.settings import ModelDefinition
 from tests.backends.conftest import Start, ask
@@ -245,18 +244,19 @@ def test_a_load_can_be_cancelled(start: Start, moment: str) -> None:
     silent = moment == "while it is silent"
     models = (lambda handler: handler.wait_until_left()) if silent else status(503, Retry_After="20")
     cancelled = threading.Event()
+    cancellation = CancellationToken()
 
     def cancel(server: Scripted) -> None:
         assert not silent or server.silent.wait(5)
         while not server.asked:
             cancelled.wait(0.01)
-        adapter("openai_remote").cancel_start("cancelled")
+        cancellation.cancel()
 
     with scripted(list_models=models) as server:
         thread = threading.Thread(target=cancel, args=(server,))
         thread.start()
         with pytest.raises(LoadError) as caught:
-            start(far(server.url), replica="cancelled")
+            start(far(server.url), cancellation=cancellation)
         thread.join()
         assert caught.value.code == "load_cancelled"
         assert not silent or server.left.wait(5)

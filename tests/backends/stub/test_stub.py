@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from backends.base import GenerationError, LoadError
+from backends.base import CancellationToken, GenerationError, LoadError
 from backends.stub.engine.script import DirectiveError, directives_of
 from config.settings import ModelDefinition
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
@@ -224,12 +224,14 @@ def test_a_load_that_fails_says_why(start: Start, options: dict[str, Any], code:
 
 
 def test_a_load_that_hangs_can_be_cancelled(start: Start) -> None:
-    from backends.registry import adapter
-
-    hung = threading.Event()
-    threading.Thread(target=lambda: hung.wait(5) and adapter("stub").cancel_start("hung")).start()
+    hung, cancellation = threading.Event(), CancellationToken()
+    threading.Thread(target=lambda: hung.wait(5) and cancellation.cancel()).start()
     with pytest.raises(LoadError) as caught:
-        start(stub(load_hang=True), replica="hung", progress=lambda _done, _stage: hung.set())
+        start(
+            stub(load_hang=True),
+            progress=lambda _done, _stage: hung.set(),
+            cancellation=cancellation,
+        )
     assert caught.value.code == "load_cancelled"
 
 
