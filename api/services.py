@@ -20,7 +20,7 @@ from api.streaming.disconnect_watcher import DisconnectWatcher
 from config.settings import Settings
 from config.tenants import Tenants
 from fleet.fleet import Fleet
-from fleet.state_changes import Changes
+from fleet.state_changes import StateChanges
 from governance.audit import Audit
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
@@ -54,7 +54,7 @@ class AppServices:
     authenticator: Authenticator
     ledger: Ledger
     fleet: Fleet
-    changes: Changes
+    changes: StateChanges
     subscriber: EventSubscriber
     reaper: Reaper
     audit: Audit
@@ -92,7 +92,7 @@ def open_services(settings: Settings) -> AppServices:
         authenticator=Authenticator(settings, Tenants(settings)),
         ledger=ledger,
         fleet=Fleet(client, settings),
-        changes=Changes(client, settings.redis.prefix),
+        changes=StateChanges(client, settings.redis.prefix),
         subscriber=EventSubscriber(client, blocking(settings), settings.redis.prefix),
         reaper=Reaper(ledger),
         audit=Audit(client, settings.redis.prefix),

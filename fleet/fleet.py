@@ -252,9 +252,9 @@ class Fleet:
             raise StateConflict(f"model {name} is being loaded", code="model_loading", param="model")
         return LoadOutcome("unload", self.operation(latest) if latest else None)
 
-    def restart_load(self) -> None:
+    def reset_to_configuration(self) -> None:
         """The platform starts anew: no worker is alive, and only the configuration counts."""
-        self.scripts.run("restart_load", *self.settings.models)
+        self.scripts.run("reset_to_configuration", *self.settings.models)
 
     # ---- the workers' reports
 
@@ -262,17 +262,17 @@ class Fleet:
         """What a worker's device has left."""
         known = memory.id if memory.total_mib else ""
         self.scripts.run(
-            "worker_memory", worker, incarnation, known, memory.free_mib, memory.to_json().decode()
+            "report_memory", worker, incarnation, known, memory.free_mib, memory.to_json().decode()
         )
 
-    def report_obstacle(self, name: str, message: str) -> None:
+    def report_load_error(self, name: str, message: str) -> None:
         """Why a model that should be loaded is not."""
-        self.scripts.run("refuse", name, message)
+        self.scripts.run("report_load_error", name, message)
 
     def report_artifacts(self, sizes_mib: Mapping[str, int]) -> None:
         """How large the files of these models are."""
         if sizes_mib:
-            self.scripts.run("artifacts", *(item for pair in sizes_mib.items() for item in pair))
+            self.scripts.run("report_artifacts", *(item for pair in sizes_mib.items() for item in pair))
 
     def replica_starting(
         self, replica: str, worker: str, incarnation: str, call: str | None = None

@@ -20,7 +20,7 @@ from scheduler.ledger import TAKEN_OVER
 from scheduler.scripts import translated
 
 
-class Rescue:
+class Recovery:
     """Looks after all models. Methods raise `StorageUnavailable` when Redis is away."""
 
     def __init__(self, fleet: Fleet) -> None:

@@ -30,7 +30,7 @@ class StateChange:
     message: str | None
 
 
-class Changes:
+class StateChanges:
     """Reads the stream. `scheduler/lua/include/model.lua` writes it and keeps the latest 1,000."""
 
     def __init__(self, client: redis.Redis, prefix: str) -> None:

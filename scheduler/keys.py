@@ -124,7 +124,7 @@ KEYS = (
         "hash",
         "incarnation (missing: given up), wake_up_list and bell, device, about, since_us, draining; "
         "memory_id, free_mib and memory (JSON), as it measured them",
-        "deregister register worker_memory include/replica",
+        "deregister register report_memory include/replica",
         "until it deregisters",
     ),
     Key(
@@ -143,8 +143,8 @@ KEYS = (
         "loaded), code and last_error, lost (replicas), wait_ms (average), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",
-        "artifacts begin_load begin_unload refuse claim replace_lost replica_up restart_load include/dispatch "
-        "include/model include/replica",
+        "report_artifacts begin_load begin_unload report_load_error claim replace_lost replica_up "
+        "reset_to_configuration include/dispatch include/model include/replica",
         FOREVER,
     ),
     Key(

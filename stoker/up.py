@@ -136,7 +136,7 @@ class Platform:
             raise CannotStart(why)
         if self.own_redis:
             # whatever the former run left in the ledger, none of its workers lives
-            Fleet(client, settings).restart_load()
+            Fleet(client, settings).reset_to_configuration()
         client.close()
         self.screen.step("redis", where, self.supervisor.parts[0].life_s if self.own_redis else None)
 

@@ -13,7 +13,7 @@ import redis
 
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
-from fleet.recovery import Rescue
+from fleet.recovery import Recovery
 from scheduler.errors import Fenced, StokerError
 from scheduler.ledger import Ledger
 from tasks.lifecycle import ring
@@ -37,7 +37,7 @@ class WorkerAgent:
         self._host = host
         self._ledger = ledger
         self._fleet = fleet
-        self._rescue = Rescue(fleet)
+        self._recovery = Recovery(fleet)
         self._listener: Any = listener
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -126,9 +126,9 @@ class WorkerAgent:
                 if time.monotonic() >= files_due:
                     self._measure_files()
                     files_due = time.monotonic() + FILES_EVERY_S
-                for change in (*self._rescue.resume_pending(), *self._rescue.replace_lost()):
+                for change in (*self._recovery.resume_pending(), *self._recovery.replace_lost()):
                     self._ring(change)
-                for name in self._rescue.missing():
+                for name in self._recovery.missing():
                     self._bring(name)
             except StokerError as error:
                 logger.debug("%s", error.message)  # the heartbeat has said it
@@ -147,11 +147,11 @@ class WorkerAgent:
     def _bring(self, name: str) -> None:
         """Load a model that should be loaded; what stands in its way is said once."""
         try:
-            change = self._rescue.reload(name)
+            change = self._recovery.reload(name)
         except StokerError as error:
             if self._told.get(name) != error.code:
                 logger.warning("%s should be loaded and is not: %s", name, error.message)
-                self._fleet.report_obstacle(name, error.message)
+                self._fleet.report_load_error(name, error.message)
             self._told[name] = error.code
             return
         self._told.pop(name, None)

@@ -65,7 +65,7 @@ def test_what_was_seen_stays_known_when_the_model_is_gone(platform: SimulatedPla
     platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=900)
     unload(platform)
     assert estimate(alpha(platform)) == Estimate(1800, 2, "observed_load_delta")
-    platform.fleet.restart_load()
+    platform.fleet.reset_to_configuration()
     assert estimate(alpha(platform)) == Estimate(1800, 2, "observed_load_delta")
 
 

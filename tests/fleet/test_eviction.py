@@ -64,16 +64,16 @@ def test_a_load_unloads_the_other_model_first_and_then_goes_on(full: SimulatedPl
     assert (full.model("alpha"), full.model("beta")) == ("loading", "unloading")
     waiting = operation(full, change)
     assert (waiting.status, waiting.stage, waiting.evicts) == ("pending", "unloading beta", "beta")
-    assert full.rescue.resume_pending() == [], "beta is still there"
+    assert full.recovery.resume_pending() == [], "beta is still there"
 
     beta_goes(full, first)
-    (going,) = full.rescue.resume_pending()
+    (going,) = full.recovery.resume_pending()
     assert going.operation
     assert going.operation.id == waiting.id
     assert operation(full, change).stage == "waiting for a worker"
     full.finish_load(going)
     assert (full.model("alpha"), full.model("beta")) == ("loaded", "unloaded")
-    assert (operation(full, change).status, full.rescue.resume_pending()) == ("completed", [])
+    assert (operation(full, change).status, full.recovery.resume_pending()) == ("completed", [])
 
 
 def test_what_runs_on_the_evicted_model_may_finish_and_who_waits_is_told(full: SimulatedPlatform) -> None:
@@ -90,7 +90,7 @@ def test_what_a_load_asks_for_waits_with_it(full: SimulatedPlatform) -> None:
     change = full.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048}, "beta"))
     assert change.first
     beta_goes(full, change.first)
-    (going,) = full.rescue.resume_pending()
+    (going,) = full.recovery.resume_pending()
     for item in going.assignments:
         start = full.fleet.replica_starting(item.replica, "w1", full.incarnations["w1"])
         assert start
@@ -117,9 +117,9 @@ def test_an_evicted_model_that_is_unloaded_already_is_not_waited_for(platform: S
 def test_an_evicted_model_that_was_lost_is_not_brought_back(full: SimulatedPlatform) -> None:
     full.register("w1")
     full.report_memory("w1", 100)
-    assert full.rescue.missing() == ["beta"]
+    assert full.recovery.missing() == ["beta"]
     assert full.fleet.load("alpha", EVICT).assignments
-    assert (full.rescue.missing(), full.model("beta")) == ([], "unloaded")
+    assert (full.recovery.missing(), full.model("beta")) == ([], "unloaded")
 
 
 def test_an_evicted_model_that_unloads_already_is_waited_for(full: SimulatedPlatform) -> None:
@@ -128,7 +128,7 @@ def test_an_evicted_model_that_unloads_already_is_waited_for(full: SimulatedPlat
     assert change.first
     assert (change.first.begun, change.first.operation, change.assignments) == (False, unload.operation, ())
     beta_goes(full, unload)
-    assert len(full.rescue.resume_pending()) == 1
+    assert len(full.recovery.resume_pending()) == 1
 
 
 def test_what_is_left_of_a_failed_model_is_waited_for(platform: SimulatedPlatform) -> None:
@@ -139,7 +139,7 @@ def test_what_is_left_of_a_failed_model_is_waited_for(platform: SimulatedPlatfor
     change = platform.fleet.load("alpha", EVICT)
     assert (change.assignments, platform.model("beta")) == ((), "unloading")
     platform.stopped(second.replica, second.worker)
-    assert len(platform.rescue.resume_pending()) == 1
+    assert len(platform.recovery.resume_pending()) == 1
 
 
 def test_an_evicted_model_that_is_being_loaded_is_a_conflict(platform: SimulatedPlatform) -> None:
@@ -202,10 +202,10 @@ def test_a_load_waits_until_the_driver_shows_what_came_back(full: SimulatedPlatf
     assert change.first
     full.finish_unload(change.first)  # and its memory does not show yet
     full.advance_time(SETTLING_S - 1)
-    assert full.rescue.resume_pending() == []
+    assert full.recovery.resume_pending() == []
     assert full.model("alpha") == "loading"
     full.report_memory("w1", 100)
-    assert len(full.rescue.resume_pending()) == 1
+    assert len(full.recovery.resume_pending()) == 1
 
 
 def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: SimulatedPlatform) -> None:
@@ -214,10 +214,10 @@ def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: 
     full.advance_time(100)  # beta took its time
     full.finish_unload(change.first)
     full.report_memory("w1", 59)
-    assert full.rescue.resume_pending() == []
+    assert full.recovery.resume_pending() == []
     assert full.model("alpha") == "loading", "a driver may need a moment"
     full.advance_time(SETTLING_S + 1)
-    full.rescue.resume_pending()
+    full.recovery.resume_pending()
     row = full.fleet.row("alpha")
     numbers = "alpha needs about 60 MiB, and w1 has 59 of 100 MiB free"
     assert (row.state, row.code) == ("failed", "insufficient_memory")
@@ -225,15 +225,15 @@ def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: 
     ended = operation(full, change)
     assert (ended.status, ended.code, ended.error) == ("failed", "insufficient_memory", row.last_error)
     assert ended.finished_at
-    full.rescue.resume_pending()
-    assert full.rescue.missing() == [], "nobody tries again by himself"
+    full.recovery.resume_pending()
+    assert full.recovery.missing() == [], "nobody tries again by himself"
 
 
 def test_a_load_whose_workers_all_left_is_given_up(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     full.ledger.deregister("w1", full.incarnations["w1"], "shut down")
     full.advance_time(SETTLING_S + 1)
-    full.rescue.resume_pending()
+    full.recovery.resume_pending()
     assert (full.fleet.row("alpha").code, operation(full, change).code) == ("no_worker", "no_worker")
 
 
@@ -244,7 +244,7 @@ def test_who_waits_for_a_load_that_is_given_up_is_told(full: SimulatedPlatform) 
     full.finish_unload(change.first)
     full.report_memory("w1", 0)
     full.advance_time(SETTLING_S + 1)
-    full.rescue.resume_pending()
+    full.recovery.resume_pending()
     assert full.end(waiting).code == "model_failed"
 
 
@@ -264,11 +264,11 @@ def lost_with_a_line(full: SimulatedPlatform) -> str:
 
 def test_when_its_process_dies_before_the_unload_somebody_else_begins_that(full: SimulatedPlatform) -> None:
     id = begin_and_die(full)
-    (change,) = full.rescue.resume_pending()
+    (change,) = full.recovery.resume_pending()
     assert (change.kind, change.begun, full.model("beta")) == ("unload", True, "unloading")
-    assert full.rescue.resume_pending() == []
+    assert full.recovery.resume_pending() == []
     beta_goes(full, change)
-    (going,) = full.rescue.resume_pending()
+    (going,) = full.recovery.resume_pending()
     assert going.operation
     assert (going.kind, going.operation.id) == ("load", id)
 
@@ -277,9 +277,9 @@ def test_an_evicted_model_that_is_lost_before_its_unload_does_not_come_back(full
     begin_and_die(full)
     full.register("w1")
     full.report_memory("w1", 100)
-    assert full.rescue.missing() == ["beta"]
-    assert [change.kind for change in full.rescue.resume_pending()] == ["load"]
-    assert full.rescue.missing() == []
+    assert full.recovery.missing() == ["beta"]
+    assert [change.kind for change in full.recovery.resume_pending()] == ["load"]
+    assert full.recovery.missing() == []
 
 
 def test_a_load_that_waits_can_be_taken_back(full: SimulatedPlatform) -> None:
@@ -292,8 +292,8 @@ def test_a_load_that_waits_can_be_taken_back(full: SimulatedPlatform) -> None:
     ended = operation(full, change)
     assert (ended.status, ended.code) == ("failed", "load_cancelled")
     beta_goes(full, change.first)
-    assert full.rescue.resume_pending() == []
-    assert full.rescue.missing() == []
+    assert full.recovery.resume_pending() == []
+    assert full.recovery.missing() == []
     assert full.model("beta") == "unloaded", "its unload had begun"
     assert full.fleet.load("beta").begun, "nothing is kept any more"
 
@@ -304,7 +304,7 @@ def test_what_was_given_back_is_kept_for_the_load_that_waits(full: SimulatedPlat
     beta_goes(full, change.first)
     with pytest.raises(InsufficientMemory, match="of them promised"):
         full.fleet.load("beta")
-    assert [again.kind for again in full.rescue.resume_pending()] == ["load"]
+    assert [again.kind for again in full.recovery.resume_pending()] == ["load"]
 
 
 def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: SimulatedPlatform) -> None:
@@ -313,11 +313,11 @@ def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: Simu
     beta_goes(full, change.first)
     full.client.hset(f"{full.prefix}model:alpha", "keeps", "")  # as if nobody knew what it takes
     full.fleet.load("beta")
-    assert full.rescue.resume_pending() == [], "it is on its way, and that is waited for"
+    assert full.recovery.resume_pending() == [], "it is on its way, and that is waited for"
     for replica in full.client.smembers(f"{full.prefix}replicas:beta"):
         full.starting(replica.decode())
         full.up(replica.decode())
-    assert [again.kind for again in full.rescue.resume_pending()] == ["unload"]
+    assert [again.kind for again in full.recovery.resume_pending()] == ["unload"]
 
 
 def test_an_unload_that_never_ends_ends_the_load_at_its_deadline(full: SimulatedPlatform) -> None:
@@ -342,7 +342,7 @@ def test_two_that_go_on_at_once_assign_once(full: SimulatedPlatform) -> None:
     beta_goes(full, change.first)
 
     def resume_pending() -> LoadOutcome:
-        changes = SimulatedPlatform(full.client, full.settings).rescue.resume_pending()
+        changes = SimulatedPlatform(full.client, full.settings).recovery.resume_pending()
         return changes[0] if changes else LoadOutcome("load", None)
 
     changes, problems = at_once(resume_pending, resume_pending, resume_pending)
@@ -365,11 +365,11 @@ def test_who_looked_before_the_others_went_on_changes_nothing(
     def meanwhile(_asker: str) -> list[WorkerRow]:
         seen = look()
         full.report_memory("w1", 100)
-        assert len(other.rescue.resume_pending()) == 1
+        assert len(other.recovery.resume_pending()) == 1
         return seen
 
     monkeypatch.setattr(full.fleet, "workers", meanwhile)
-    assert full.rescue.resume_pending() == []
+    assert full.recovery.resume_pending() == []
     assert (full.model("alpha"), len(full.fleet.row("alpha").workers)) == ("loading", 1)
 
 
@@ -379,7 +379,7 @@ def test_a_load_that_waits_survives_every_worker_but_not_a_new_start_of_the_plat
     change = full.fleet.load("alpha", EVICT)
     full.register("w1")
     assert full.model("alpha") == "loading"
-    full.fleet.restart_load()
+    full.fleet.reset_to_configuration()
     assert (full.model("alpha"), operation(full, change).code) == ("unloaded", "load_interrupted")
     assert full.client.exists(f"{full.prefix}evicting") == 0
 
@@ -388,7 +388,8 @@ def test_a_worker_that_knows_neither_model_leaves_the_load_to_others(full: Simul
     begin_and_die(full)
     for known in ({}, {"alpha": full.settings.models["alpha"]}):
         assert (
-            SimulatedPlatform(full.client, replace(full.settings, models=known)).rescue.resume_pending() == []
+            SimulatedPlatform(full.client, replace(full.settings, models=known)).recovery.resume_pending()
+            == []
         )
     assert full.model("alpha") == "loading"
 

@@ -103,7 +103,7 @@ def test_the_wait_for_another_model_is_no_part_of_a_load(platform: SimulatedPlat
     platform.advance_time(200)
     assert operation(platform, change).eta_s == about(30)
     platform.finish_unload(change.first)
-    (going,) = platform.rescue.resume_pending()
+    (going,) = platform.recovery.resume_pending()
     platform.advance_time(10)
     assert operation(platform, change).eta_s == about(20)
     platform.advance_time(20)

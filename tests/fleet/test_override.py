@@ -251,13 +251,13 @@ def test_a_model_that_was_lost_comes_back_as_the_operator_loaded_it(backends: Si
     request = LoadRequest(2, {"gguf_n_ctx": 2048})
     backends.finish_load(backends.fleet.load("llama_cpp", request))
     backends.register()
-    assert backends.rescue.missing() == ["llama_cpp"]
-    assert len(backends.rescue.reload("llama_cpp").assignments) == 2
+    assert backends.recovery.missing() == ["llama_cpp"]
+    assert len(backends.recovery.reload("llama_cpp").assignments) == 2
     assert backends.fleet.row("llama_cpp").active_override == {"gguf_n_ctx": 2048}
 
 
 def test_an_override_does_not_survive_a_new_start_of_the_platform(backends: SimulatedPlatform) -> None:
     backends.finish_load(backends.fleet.load("llama_cpp", LoadRequest(2, {"gguf_n_ctx": 2048})))
-    backends.fleet.restart_load()
+    backends.fleet.reset_to_configuration()
     row = backends.fleet.row("llama_cpp")
     assert (row.override, row.replicas, row.wanted) == ({}, 1, None)

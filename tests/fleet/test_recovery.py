@@ -116,7 +116,7 @@ def test_a_worker_that_goes_leaves_nothing_under_way(
     row = platform.fleet.row("alpha")
     assert row.state == after[FAULTS.index(fault)]
     assert row.state.is_terminal
-    assert ("alpha" in platform.rescue.missing()) == returns
+    assert ("alpha" in platform.recovery.missing()) == returns
     ended = platform.fleet.operation(operation)
     assert ended
     assert ended.status.is_terminal
@@ -134,7 +134,7 @@ def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_aga
     (replica,) = pulse.replicas
     assert pulse.replicas[replica] == "stopping"
     platform.stopped(replica, other)
-    assert platform.rescue.missing() == ["alpha"]
+    assert platform.recovery.missing() == ["alpha"]
     assert platform.load(replicas=2)
     assert platform.model() == "loaded"
 
@@ -176,49 +176,49 @@ def enabled(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 
 
 def test_an_enabled_model_that_was_never_loaded_is_missing(enabled: SimulatedPlatform) -> None:
-    assert enabled.rescue.missing() == ["alpha"]
+    assert enabled.recovery.missing() == ["alpha"]
 
 
 def test_nothing_is_missing_while_it_is_on_its_way(enabled: SimulatedPlatform) -> None:
     change = enabled.fleet.load("alpha")
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
     enabled.starting(change.assignments[0].replica)
     enabled.up(change.assignments[0].replica)
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
     enabled.fleet.unload("alpha")
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
 
 
 def test_what_an_operator_unloaded_stays_unloaded(enabled: SimulatedPlatform) -> None:
     (replica,) = enabled.load()
     enabled.fleet.unload("alpha")
     enabled.stopped(replica)
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
     enabled.register()
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
 
 
 def test_what_an_operator_unloaded_before_it_was_ever_loaded_stays_unloaded(
     enabled: SimulatedPlatform,
 ) -> None:
     enabled.fleet.unload("alpha")
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
     enabled.load()
     enabled.register()
-    assert enabled.rescue.missing() == ["alpha"], "it was loaded by hand since"
+    assert enabled.recovery.missing() == ["alpha"], "it was loaded by hand since"
 
 
 @pytest.mark.rule("state/runtime-state-2")
 def test_what_an_operator_loaded_is_wanted_though_it_is_not_enabled(enabled: SimulatedPlatform) -> None:
     enabled.load("beta")
     enabled.register()
-    assert enabled.rescue.missing() == ["alpha", "beta"]
+    assert enabled.recovery.missing() == ["alpha", "beta"]
 
 
 def test_a_crashed_engine_waits_for_an_operator(enabled: SimulatedPlatform) -> None:
     (replica,) = enabled.load()
     enabled.crash(replica)
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
 
 
 @pytest.mark.rule("docs/out-of-scope")
@@ -226,15 +226,15 @@ def test_a_load_that_failed_waits_for_an_operator(enabled: SimulatedPlatform) ->
     change = enabled.fleet.load("alpha")
     enabled.starting(change.assignments[0].replica)
     enabled.crash(change.assignments[0].replica, code="load_failed")
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
 
 
 def test_a_lost_model_that_an_operator_unloads_is_not_brought_back(enabled: SimulatedPlatform) -> None:
     enabled.load()
     enabled.run_for(LEASE + 1)
-    assert enabled.rescue.missing() == ["alpha"]
+    assert enabled.recovery.missing() == ["alpha"]
     enabled.fleet.unload("alpha")
-    assert enabled.rescue.missing() == []
+    assert enabled.recovery.missing() == []
     assert enabled.model() == "unloaded"
 
 
@@ -243,8 +243,8 @@ def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: Si
     (replica,) = enabled.load("alpha")
     enabled.crash(replica)
     enabled.fleet.unload("alpha")
-    enabled.fleet.restart_load()
-    assert enabled.rescue.missing() == ["alpha"]
+    enabled.fleet.reset_to_configuration()
+    assert enabled.recovery.missing() == ["alpha"]
     assert enabled.fleet.workers() == []
     for row in enabled.fleet.rows():
         assert (row.state, row.last_error, row.code) == ("unloaded", None, None)
@@ -253,7 +253,7 @@ def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: Si
 def test_who_waits_through_a_new_start_is_served_when_the_model_is_back(enabled: SimulatedPlatform) -> None:
     enabled.load(slots=1)
     ids = [enabled.admit() for _ in range(3)]
-    enabled.fleet.restart_load()
+    enabled.fleet.reset_to_configuration()
     assert enabled.waiting() == ids
     enabled.register("w2")
     enabled.load(slots=1)
@@ -272,13 +272,13 @@ def test_a_takeover_gives_way_to_an_operator_who_unloads_meanwhile(
         return workers(asker)
 
     monkeypatch.setattr(enabled.fleet, "workers", unloaded_meanwhile)
-    assert enabled.rescue.reload("alpha").operation is None
+    assert enabled.recovery.reload("alpha").operation is None
     assert enabled.model() == "unloaded"
 
 
 def test_what_stands_in_the_way_of_a_model_is_told_while_it_is_unloaded(enabled: SimulatedPlatform) -> None:
-    enabled.fleet.report_obstacle("alpha", "no room")
+    enabled.fleet.report_load_error("alpha", "no room")
     assert enabled.fleet.row("alpha").last_error == "no room"
     enabled.load()
-    enabled.fleet.report_obstacle("alpha", "no room")
+    enabled.fleet.report_load_error("alpha", "no room")
     assert enabled.fleet.row("alpha").last_error is None

@@ -43,9 +43,9 @@ def test_a_replica_that_went_with_its_worker_is_replaced(pair: SimulatedPlatform
     fault(pair, "w2")  # type: ignore[operator]
     row = pair.fleet.row("alpha")
     assert (row.state, row.loaded_replicas, row.replicas, row.lost) == ("loaded", 1, 2, 1)
-    (change,) = pair.rescue.replace_lost()
+    (change,) = pair.recovery.replace_lost()
     assert (change.kind, change.operation, len(change.assignments)) == ("load", None, 1)
-    assert (lost(pair), pair.rescue.replace_lost()) == (0, [])
+    assert (lost(pair), pair.recovery.replace_lost()) == (0, [])
     pair.finish_load(change, slots=1)
     row = pair.fleet.row("alpha")
     assert (row.state, row.loaded_replicas, row.replicas) == ("loaded", 2, 2)
@@ -55,7 +55,7 @@ def test_the_others_serve_meanwhile_and_who_waits_gets_the_new_slots(pair: Simul
     goes(pair, "w2")
     ids = [pair.admit() for _ in range(3)]
     assert pair.slots_taken() == 1
-    (change,) = pair.rescue.replace_lost()
+    (change,) = pair.recovery.replace_lost()
     item = change.assignments[0]
     pair.starting(item.replica, item.worker)
     assert (pair.slots_taken(), pair.model()) == (1, "loaded")
@@ -68,7 +68,7 @@ def test_no_operation_is_touched(pair: SimulatedPlatform) -> None:
     row = pair.fleet.row("alpha")
     before = pair.fleet.operation(row.operation_id or "")
     goes(pair, "w2")
-    (change,) = pair.rescue.replace_lost()
+    (change,) = pair.recovery.replace_lost()
     item = change.assignments[0]
     pair.starting(item.replica, item.worker)
     pair.fleet.replica_progress(item.replica, 0.5, "reading weights")
@@ -80,7 +80,7 @@ def test_no_operation_is_touched(pair: SimulatedPlatform) -> None:
 def test_the_new_replica_is_loaded_as_the_others_were(platform: SimulatedPlatform) -> None:
     platform.finish_load(platform.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048})))
     goes(platform, "w2")
-    item = platform.rescue.replace_lost()[0].assignments[0]
+    item = platform.recovery.replace_lost()[0].assignments[0]
     start = platform.fleet.replica_starting(item.replica, item.worker, platform.incarnations[item.worker])
     assert start
     assert (start.model, start.override) == ("alpha", {"gguf_n_ctx": 2048})
@@ -88,33 +88,33 @@ def test_the_new_replica_is_loaded_as_the_others_were(platform: SimulatedPlatfor
 
 def test_a_crashed_engine_is_not_replaced(pair: SimulatedPlatform) -> None:
     pair.crash(next(iter(pair.ledger.heartbeat("w1", pair.incarnations["w1"]).replicas)))
-    assert (pair.model(), lost(pair), pair.rescue.replace_lost()) == ("loaded", 0, [])
+    assert (pair.model(), lost(pair), pair.recovery.replace_lost()) == ("loaded", 0, [])
 
 
 def test_a_replacement_that_does_not_come_up_is_not_tried_again(pair: SimulatedPlatform) -> None:
     goes(pair, "w2")
-    item = pair.rescue.replace_lost()[0].assignments[0]
+    item = pair.recovery.replace_lost()[0].assignments[0]
     pair.starting(item.replica, item.worker)
     pair.crash(item.replica, item.worker, code="load_failed")
     row = pair.fleet.row("alpha")
     assert (row.state, row.loaded_replicas, row.lost) == ("loaded", 1, 0)
-    assert pair.rescue.replace_lost() == []
+    assert pair.recovery.replace_lost() == []
 
 
 def test_a_replacement_whose_worker_goes_as_well_is_replaced(pair: SimulatedPlatform) -> None:
     goes(pair, "w2")
     pair.register("w3")
-    item = pair.rescue.replace_lost()[0].assignments[0]
+    item = pair.recovery.replace_lost()[0].assignments[0]
     assert item.worker == "w3"
     pair.register("w3")
     assert lost(pair) == 1
-    assert len(pair.rescue.replace_lost()) == 1
+    assert len(pair.recovery.replace_lost()) == 1
 
 
 def test_a_model_whose_last_replica_goes_while_another_comes_stays_loaded(pair: SimulatedPlatform) -> None:
     goes(pair, "w2")
     pair.register("w3")
-    (change,) = pair.rescue.replace_lost()
+    (change,) = pair.recovery.replace_lost()
     waiting = pair.admit(), pair.admit()
     goes(pair, "w1")
     row = pair.fleet.row("alpha")
@@ -126,7 +126,7 @@ def test_a_model_whose_last_replica_goes_while_another_comes_stays_loaded(pair: 
 def test_when_the_replacement_was_the_last_hope_and_fails_who_waits_is_told(pair: SimulatedPlatform) -> None:
     goes(pair, "w2")
     pair.register("w3")
-    item = pair.rescue.replace_lost()[0].assignments[0]
+    item = pair.recovery.replace_lost()[0].assignments[0]
     pair.starting(item.replica, item.worker)
     goes(pair, "w1")
     waiting = pair.admit()
@@ -145,15 +145,15 @@ def test_as_many_are_replaced_as_there_is_room_for(client: redis.Redis, settings
     goes(platform, "w2")
     goes(platform, "w3")
     assert lost(platform) == 2
-    (change,) = platform.rescue.replace_lost()
+    (change,) = platform.recovery.replace_lost()
     assert ([item.worker for item in change.assignments], lost(platform)) == (["w1"], 1)
-    assert platform.rescue.replace_lost() == [], "what is promised is not free"
+    assert platform.recovery.replace_lost() == [], "what is promised is not free"
     platform.finish_load(change)
     platform.report_memory("w1", 10)
-    assert platform.rescue.replace_lost() == []
+    assert platform.recovery.replace_lost() == []
     platform.register("w2")
     platform.report_memory("w2", 100)
-    assert [item.worker for item in platform.rescue.replace_lost()[0].assignments] == ["w2"]
+    assert [item.worker for item in platform.recovery.replace_lost()[0].assignments] == ["w2"]
     assert lost(platform) == 0
 
 
@@ -162,7 +162,7 @@ def test_each_replacement_serves_as_soon_as_it_is_up(platform: SimulatedPlatform
     platform.load(slots=1, replicas=3)
     for worker in ("w2", "w3"):
         platform.register(worker)
-    (change,) = platform.rescue.replace_lost()
+    (change,) = platform.recovery.replace_lost()
     first, second = change.assignments
     for _ in range(3):
         platform.admit()
@@ -183,24 +183,24 @@ def test_one_model_without_room_keeps_no_other_waiting(client: redis.Redis, sett
     goes(platform, "w2")
     platform.fleet.report_artifacts({"alpha": 60, "beta": 10})
     platform.report_memory("w1", 30)
-    (change,) = platform.rescue.replace_lost()
+    (change,) = platform.recovery.replace_lost()
     assert change.assignments[0].replica.startswith("beta#")
 
 
 def test_what_was_lost_before_an_unload_is_not_replaced_after_it(pair: SimulatedPlatform) -> None:
     goes(pair, "w2")
     change = pair.fleet.unload("alpha")
-    assert pair.rescue.replace_lost() == []
+    assert pair.recovery.replace_lost() == []
     late = pair.fleet.scripts.run("replace_lost", "alpha", 5_000_000, "", "alpha#late.0", "w1")
     assert late == [b"over"], "who looked before comes too late"
     pair.finish_unload(change)
     pair.load()
-    assert (lost(pair), pair.rescue.replace_lost()) == (0, [])
+    assert (lost(pair), pair.recovery.replace_lost()) == (0, [])
 
 
 def test_a_replacement_stops_when_the_model_is_unloaded(pair: SimulatedPlatform) -> None:
     goes(pair, "w2")
-    item = pair.rescue.replace_lost()[0].assignments[0]
+    item = pair.recovery.replace_lost()[0].assignments[0]
     pair.starting(item.replica, item.worker)
     change = pair.fleet.unload("alpha")
     assert item in change.assignments
@@ -213,7 +213,7 @@ def test_two_that_mend_at_once_replace_it_once(pair: SimulatedPlatform) -> None:
     goes(pair, "w2")
 
     def replace_lost() -> LoadOutcome:
-        changes = SimulatedPlatform(pair.client, pair.settings).rescue.replace_lost()
+        changes = SimulatedPlatform(pair.client, pair.settings).recovery.replace_lost()
         return changes[0] if changes else LoadOutcome("load", None)
 
     changes, problems = at_once(replace_lost, replace_lost, replace_lost)
@@ -241,4 +241,4 @@ def test_the_chosen_worker_may_go_before_the_replica_is_given_to_it(
     seen = pair.fleet.workers()
     goes(pair, "w3")
     monkeypatch.setattr(pair.fleet, "workers", lambda _asker: seen)
-    assert (pair.rescue.replace_lost(), lost(pair)) == ([], 1)
+    assert (pair.recovery.replace_lost(), lost(pair)) == ([], 1)

@@ -9,15 +9,15 @@ import pytest
 from fleet.errors import StateConflict
 from fleet.fleet import SETTLING_S
 from fleet.load_request import LoadRequest
-from fleet.state_changes import FIRST, Changes
+from fleet.state_changes import FIRST, StateChanges
 from tests.support.simulated_platform import SimulatedPlatform
 
 Told = tuple[str, str, str | None]
 UP: list[Told] = [("unloaded", "loading", None), ("loading", "loaded", None)]
 
 
-def changes(platform: SimulatedPlatform) -> Changes:
-    return Changes(platform.client, platform.settings.redis.prefix)
+def changes(platform: SimulatedPlatform) -> StateChanges:
+    return StateChanges(platform.client, platform.settings.redis.prefix)
 
 
 def told(platform: SimulatedPlatform, model: str = "alpha") -> list[Told]:
@@ -114,7 +114,7 @@ def waits_for_another_and_goes_on(platform: SimulatedPlatform) -> list[Told]:
     change = platform.fleet.load("alpha", LoadRequest(evict="beta"))
     assert change.first
     platform.finish_unload(change.first)
-    platform.finish_load(platform.rescue.resume_pending()[0])
+    platform.finish_load(platform.recovery.resume_pending()[0])
     return UP
 
 
@@ -127,7 +127,7 @@ def waits_for_another_and_finds_no_room(platform: SimulatedPlatform) -> list[Tol
     for worker in ("w1", "w2"):
         platform.report_memory(worker, 10)
     platform.advance_time(SETTLING_S + 1)
-    platform.rescue.resume_pending()
+    platform.recovery.resume_pending()
     return [UP[0], ("loading", "failed", "insufficient_memory")]
 
 
@@ -141,19 +141,19 @@ def waits_for_another_in_vain(platform: SimulatedPlatform) -> list[Told]:
 def loses_one_of_two_and_gets_another(platform: SimulatedPlatform) -> list[Told]:
     platform.load(replicas=2)
     platform.register("w2")
-    platform.finish_load(platform.rescue.replace_lost()[0])
+    platform.finish_load(platform.recovery.replace_lost()[0])
     return UP
 
 
 def the_platform_starts_anew(platform: SimulatedPlatform) -> list[Told]:
     platform.load()
-    platform.fleet.restart_load()
+    platform.fleet.reset_to_configuration()
     return [*UP, ("loaded", "unloaded", None)]
 
 
 def the_platform_starts_anew_after_a_failure(platform: SimulatedPlatform) -> list[Told]:
     platform.crash(platform.load()[0])
-    platform.fleet.restart_load()
+    platform.fleet.reset_to_configuration()
     return [*UP, ("loaded", "failed", "engine_crashed"), ("failed", "unloaded", None)]
 
 

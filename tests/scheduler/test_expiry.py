@@ -32,7 +32,7 @@ def two_workers(
 
 
 def recoverable(platform: SimulatedPlatform) -> list[str]:
-    return platform.rescue.missing()
+    return platform.recovery.missing()
 
 
 # ---- deadlines

@@ -131,7 +131,7 @@ def test_only_what_takes_new_work_in_is_refused_when_memory_is_full(path: Path) 
     """Ends must be possible even then, or nothing would ever be freed."""
     refused = {"admit", "append", "subscribe", "claim"}
     refused |= {
-        "artifacts",
+        "report_artifacts",
         "begin_load",
         "resume_pending",
         "replace_lost",

@@ -48,7 +48,7 @@ ENDS = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 REPEATED = {  # what must change nothing when it is said again, since an answer may be lost
     *("admit", "claim", "cancel", "subscribe", "begin_load", "begin_unload"),
     *("replica_starting", "replica_up", "replica_down", "deregister"),
-    *("resume_pending", "abort_load", "replace_lost", "worker_memory", "artifacts"),
+    *("resume_pending", "abort_load", "replace_lost", "report_memory", "report_artifacts"),
 }
 REFUSALS = (InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict)
 OTHER = {"alpha": "beta", "beta": "alpha"}
@@ -347,7 +347,7 @@ class Ledger(RuleBasedStateMachine):
 
     @event(9, lambda self: self.now.one("evicting"))
     def somebody_goes_on_with_what_waits(self, _: Draw) -> None:
-        self.platform.rescue.resume_pending()
+        self.platform.recovery.resume_pending()
 
     def latest_operations(self) -> list[str]:
         return sorted(row["operation"] for row in self.now.all("model").values() if "operation" in row)
@@ -367,7 +367,7 @@ class Ledger(RuleBasedStateMachine):
 
     @event(4, lambda self: any(int(row.get("lost", 0)) for row in self.now.all("model").values()))
     def somebody_mends_what_was_lost(self, _: Draw) -> None:
-        self.platform.rescue.replace_lost()
+        self.platform.recovery.replace_lost()
 
     @event(2, lambda self: self.now.all("model").get("alpha", {}).get("state") == "loaded")
     def somebody_mends_with_an_old_picture(self, draw: Draw) -> None:

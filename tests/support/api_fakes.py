@@ -224,7 +224,7 @@ class FakeFleet:
         return self.operations.get(id)
 
 
-class FakeChanges:
+class FakeStateChanges:
     """No model changes unless a test says so."""
 
     def __init__(self, fleet: FakeFleet) -> None:
@@ -277,11 +277,11 @@ class Below:
     subscriber: FakeSubscriber
     ledger: FakeLedger
     fleet: FakeFleet
-    changes: FakeChanges
+    changes: FakeStateChanges
 
 
 def below(settings: Settings) -> Below:
     store = FakeStore()
     subscriber = FakeSubscriber(store)
     fleet = FakeFleet(settings)
-    return Below(store, subscriber, FakeLedger(store, subscriber), fleet, FakeChanges(fleet))
+    return Below(store, subscriber, FakeLedger(store, subscriber), fleet, FakeStateChanges(fleet))

@@ -11,7 +11,7 @@ from config.settings import Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
-from fleet.recovery import Rescue
+from fleet.recovery import Recovery
 from scheduler.job import Claim, Entry, Job, Release, Status
 from scheduler.ledger import Ledger
 from streams.events import End, TextDelta, decode
@@ -53,7 +53,7 @@ class SimulatedPlatform:
         self.settings = settings
         self.ledger = Ledger(client, settings)
         self.fleet = Fleet(client, settings)
-        self.rescue = Rescue(self.fleet)
+        self.recovery = Recovery(self.fleet)
         self.incarnations: dict[str, str] = {}
 
     @property
