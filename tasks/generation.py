@@ -1,26 +1,40 @@
-"""The wire: what crosses a process, as frozen dataclasses with one JSON form each.
+"""The requests that cross process boundaries: frozen dataclasses, each with one JSON form.
 
-A dialect parses what a client sent into a `Generation`; the ledger carries its JSON; a worker hands it to
-an engine. `tests/tasks/samples/` holds a stored sample of each that a test compares, so that a change of
-the form is seen in review.
+A dialect parses a client's body into a `Generation`; the ledger stores its JSON; a worker gives it to an
+engine. `tests/tasks/samples/` holds a stored sample of each form, which a test compares, so that a change of
+the form shows up in review.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import orjson
 
 THINKING_MODES = ("default", "enabled", "disabled")
 LANGUAGE_CODE = "[A-Za-z0-9]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}"
-"""What a language code looks like (de, pt-BR), as a regular expression. `auto` and `mixed` do too."""
+"""Regular expression of a language code (de, pt-BR). `auto` and `mixed` match it too."""
+
+ToolChoiceMode = Literal["auto", "none", "required"]
+TOOL_CHOICE_MODES: tuple[ToolChoiceMode, ...] = get_args(ToolChoiceMode)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTool:
+    """The choice of one tool, which the model must call. Its name may be that of a mode ("none")."""
+
+    name: str
+
+
+ToolChoice = ToolChoiceMode | NamedTool
+"""JSON form: a mode as a string, a named tool as `{"name": ...}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function the model asked for; `arguments` is a JSON text."""
+    """A function call that the model asked for; `arguments` is a JSON text."""
 
     id: str
     name: str
@@ -28,30 +42,56 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """A picture in a message: a data URL, and how many characters of the content stand before it.
+class TextPart:
+    """Text in the content of a message."""
 
-    `detail` is how closely to look (auto, low, high, original), for engines that can be told.
+    text: str
+    type: Literal["text"] = field(default="text", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image in the content of a message.
+
+    `url` is a data URL; `detail` the resolution to read it at (auto, low, high, original), for engines that
+    support it.
     """
 
     url: str
-    at: int
     detail: str | None = None
+    type: Literal["image"] = field(default="image", init=False)
+
+
+ContentPart = TextPart | ImagePart
+
+
+def text_content(text: str) -> tuple[ContentPart, ...]:
+    """The content of a message of text alone; an empty text has no parts."""
+    return (TextPart(text),) if text else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of the conversation. `role` is system, user, assistant or tool.
+    """One message of the conversation. `role` is system, user, assistant or tool.
 
-    `content` is text alone, so that who has no use for `images` need not know of them. They stand in order.
+    `content` holds the text and image parts in the client's order. Only user messages hold images.
     """
 
     role: str
-    content: str = ""
+    content: tuple[ContentPart, ...] = ()
     reasoning: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    images: tuple[Image, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The text parts together, with nothing in between."""
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def images(self) -> tuple[ImagePart, ...]:
+        """The image parts in their order."""
+        return tuple(part for part in self.content if isinstance(part, ImagePart))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +105,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to pick tokens; `None` leaves the choice to the engine."""
+    """How to pick tokens; `None` leaves a setting to the engine."""
 
     max_tokens: int | None = None
     temperature: float | None = None
@@ -76,29 +116,29 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What to generate: the one request form that every dialect parses into and every runtime understands.
+    """A generation request: every dialect parses into it, every adapter reads it.
 
-    `tool_choice` is none, auto, required or the name of a tool. `thinking` is one of THINKING_MODES.
-    `allow_remote` lets it leave this house, if its model is elsewhere.
+    `thinking` is one of THINKING_MODES. `allow_remote` permits sending it to a server of another operator
+    (models of backend openai_remote need it).
     """
 
     model: str
     messages: tuple[Message, ...]
     sampling: Sampling = field(default_factory=Sampling)
     tools: tuple[Tool, ...] = ()
-    tool_choice: str = "auto"
+    tool_choice: ToolChoice = "auto"
     thinking: str = "default"
     source_lang_code: str | None = None
     target_lang_code: str | None = None
     allow_remote: bool = False
 
     def to_json(self) -> bytes:
-        """The wire form."""
+        """The JSON form."""
         return orjson.dumps(self)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Generation:
-        """Read the wire form back. Raises `ValueError` when it is not one."""
+        """Read the JSON form. Raises `ValueError` for anything else."""
         raw = orjson.loads(data)
         try:
             return cls(
@@ -106,24 +146,51 @@ class Generation:
                 messages=tuple(_message(item) for item in raw["messages"]),
                 sampling=_sampling(raw["sampling"]),
                 tools=tuple(Tool(**item) for item in raw["tools"]),
-                tool_choice=raw["tool_choice"],
+                tool_choice=_tool_choice(raw["tool_choice"]),
                 thinking=raw["thinking"],
                 source_lang_code=raw["source_lang_code"],
                 target_lang_code=raw["target_lang_code"],
-                allow_remote=raw.get("allow_remote", False),  # what was written before there was such
+                allow_remote=raw.get("allow_remote", False),  # absent in the oldest form
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error
 
 
 def _message(raw: dict[str, Any]) -> Message:
-    # what was written before there were images may still be in line
-    calls, images = raw["tool_calls"], raw.get("images")
-    lists = {
-        "tool_calls": tuple(ToolCall(**call) for call in calls) if calls else (),
-        "images": tuple(Image(**image) for image in images) if images else (),
-    }
-    return Message(**{**raw, **lists})
+    content, images = raw["content"], raw.get("images") or ()
+    if isinstance(content, str):
+        parts = _content_of_text(content, images)
+    else:
+        parts = tuple(_part(part) for part in content)
+    fields = {key: value for key, value in raw.items() if key != "images"}
+    calls = tuple(ToolCall(**call) for call in raw["tool_calls"])
+    return Message(**{**fields, "content": parts, "tool_calls": calls})
+
+
+def _part(raw: dict[str, Any]) -> ContentPart:
+    if raw["type"] == "image":
+        return ImagePart(raw["url"], raw["detail"])
+    return TextPart(raw["text"])
+
+
+def _content_of_text(text: str, images: Any) -> tuple[ContentPart, ...]:
+    """The content in the form before there were parts: a text, and images each at a position in it.
+
+    Jobs queued before an update of the platform have it.
+    """
+    parts: list[ContentPart] = []
+    start = 0
+    for image in images:
+        parts += text_content(text[start : image["at"]])
+        parts.append(ImagePart(image["url"], image["detail"]))
+        start = image["at"]
+    return (*parts, *text_content(text[start:]))
+
+
+def _tool_choice(raw: Any) -> ToolChoice:
+    if isinstance(raw, dict):
+        return NamedTool(raw["name"])
+    return raw if raw in TOOL_CHOICE_MODES else NamedTool(raw)  # the form before there was `NamedTool`
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:

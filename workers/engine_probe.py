@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from backends.base import Engine, GenerationError
-from tasks.generation import Generation, Message, Sampling
+from tasks.generation import Generation, Message, Sampling, text_content
 
 
 def probe(engine: Engine, id: str, like: Generation, timeout_s: float, give_up: Callable[[], None]) -> None:
@@ -21,7 +21,11 @@ def probe(engine: Engine, id: str, like: Generation, timeout_s: float, give_up: 
     generation of that `id`, or stop the engine. Raises `EngineLost`.
     """
     question = replace(
-        like, messages=(Message("user", "Hi"),), sampling=Sampling(max_tokens=1), tools=(), tool_choice="auto"
+        like,
+        messages=(Message("user", text_content("Hi")),),
+        sampling=Sampling(max_tokens=1),
+        tools=(),
+        tool_choice="auto",
     )
     timer = threading.Timer(timeout_s, give_up)
     timer.daemon = True

@@ -16,7 +16,7 @@ from api.dialects.items import Answer, Item, Speech, Step, fold
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.errors import body_of, failure
 from streams.events import Event, Usage
-from tasks.generation import Generation, Sampling, Tool
+from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMode
 
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"
@@ -30,15 +30,16 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     """Understand a body of the shape `ChatRequest`. Raises `InvalidRequest`."""
     _refuse_unsupported(body)
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
-    choice = body.get("tool_choice") or "auto"
-    name = choice if isinstance(choice, str) else choice["function"]["name"]
+    choice: ToolChoiceMode | dict[str, Any] = body.get("tool_choice") or "auto"
     images = Images()
     generation = Generation(
         model=body["model"],
         messages=from_messages(body["messages"], images),
         sampling=_sampling(body),
         tools=tools,
-        tool_choice=check_tool_choice(name, tools),
+        tool_choice=check_tool_choice(
+            NamedTool(choice["function"]["name"]) if isinstance(choice, dict) else choice, tools
+        ),
         thinking=thinking_of(body, body.get("reasoning_effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),

@@ -1,7 +1,7 @@
-"""What was said before, as clients send it: Responses items or chat messages become wire messages.
+"""The conversation of a request: chat messages or Responses items become `Message`s.
 
-The bodies have passed their shapes; what is checked here is what no shape can say. `images` gathers what is
-found of them on the way.
+The bodies have been validated against their schemas; this module checks what a schema cannot express. Images
+are checked by the `Images` of the request.
 """
 
 from __future__ import annotations
@@ -11,30 +11,20 @@ from typing import Any
 
 from api.dialects.images import Images
 from api.errors import InvalidRequest
-from tasks.generation import Image, Message, ToolCall
+from tasks.generation import ContentPart, Message, TextPart, ToolCall, text_content
 
 Json = dict[str, Any]
+Content = tuple[ContentPart, ...]
 
-IMAGES = ("input_image", "image_url")
-"""The types of a part that is an image, in both dialects."""
-
-
-def text_of(content: str | list[Json] | None) -> str:
-    """The text of a content: itself, or its parts together. Nothing is put between them."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    return "".join(map(_piece, content))
-
-
-def _piece(part: Json) -> str:
-    text: str = part["text"] if "text" in part else part["refusal"]
-    return text
+IMAGE_TYPES = ("input_image", "image_url")
+"""The `type` of an image part: in the Responses API, in Chat Completions."""
 
 
 def from_messages(messages: Sequence[Json], images: Images) -> tuple[Message, ...]:
-    """Chat messages. Raises `InvalidRequest` for one that lacks, or holds, what its role does not allow."""
+    """Read chat messages.
+
+    Raises `InvalidRequest` for a message that lacks a field of its role or holds one that its role forbids.
+    """
     return tuple(_message(message, f"messages[{index}]", images) for index, message in enumerate(messages))
 
 
@@ -43,7 +33,7 @@ def _message(raw: Json, param: str, images: Images) -> Message:
     if role == "assistant":
         return Message(
             "assistant",
-            _text(content, param),
+            _text_only(content, param),
             reasoning=raw.get("reasoning_content"),
             tool_calls=tuple(
                 ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
@@ -55,66 +45,82 @@ def _message(raw: Json, param: str, images: Images) -> Message:
     if role == "tool":
         if raw.get("tool_call_id") is None:
             raise InvalidRequest("a tool message needs a tool_call_id", param=f"{param}.tool_call_id")
-        return Message("tool", _text(content, param), tool_call_id=raw["tool_call_id"])
-    return _said(role, content, param, images)
+        return Message("tool", _text_only(content, param), tool_call_id=raw["tool_call_id"])
+    return _prompt_message(role, content, param, images)
 
 
 def from_input(given: str | list[Json], images: Images) -> tuple[Message, ...]:
-    """The `input` of a Responses request: a text is one user message, items are put together.
+    """Read the `input` of a Responses request: a text is one user message, items are grouped into messages.
 
-    Raises `InvalidRequest` for a message that holds what its role must not.
+    Raises `InvalidRequest` for a message that holds what its role forbids.
     """
     if isinstance(given, str):
-        return (Message("user", given),)
-    turns = _Turns(images)
+        return (Message("user", text_content(given)),)
+    grouping = _ItemGrouping(images)
     for index, item in enumerate(given):
-        turns.add(item, f"input[{index}]")
-    return tuple(turns.finish())
+        grouping.add(item, f"input[{index}]")
+    return tuple(grouping.finish())
 
 
-def _said(role: str, content: str | list[Json], param: str, images: Images) -> Message:
-    """A message of the user or the system."""
+def _prompt_message(role: str, content: str | list[Json], param: str, images: Images) -> Message:
+    """A user or system message; every role but `user` (system, developer) counts as system."""
     if role != "user":
-        return Message("system", _text(content, param))
+        return Message("system", _text_only(content, param))
+    return Message("user", _user_content(content, param, images))
+
+
+def _user_content(content: str | list[Json], param: str, images: Images) -> Content:
     if isinstance(content, str):
-        return Message("user", content)
-    text, found = _read(content, param, images)
-    return Message("user", text, images=found)
+        return text_content(content)
+    return tuple(
+        images.add(part, f"{param}.content[{index}]")
+        if part.get("type") in IMAGE_TYPES
+        else TextPart(_text_of_part(part))
+        for index, part in enumerate(content)
+    )
 
 
-def _text(content: str | list[Json] | None, param: str) -> str:
-    """The text of a message that can hold nothing else."""
+def _text_only(content: str | list[Json] | None, param: str) -> Content:
+    """The content of a message whose role allows text only."""
     if isinstance(content, list):
         for index, part in enumerate(content):
-            if part.get("type") in IMAGES:
-                place = f"{param}.content[{index}]"
+            if part.get("type") in IMAGE_TYPES:
                 raise InvalidRequest(
-                    "only user messages may hold images", code="unsupported_input", param=place
+                    "only user messages may hold images",
+                    code="unsupported_input",
+                    param=f"{param}.content[{index}]",
                 )
-    return text_of(content)
+    return _text_parts(content)
 
 
-def _read(parts: list[Json], param: str, images: Images) -> tuple[str, tuple[Image, ...]]:
-    """The text of a user's parts, and the images among them."""
-    text, found = "", []
-    for index, part in enumerate(parts):
-        if part.get("type") in IMAGES:
-            found.append(images.take(part, f"{param}.content[{index}]", len(text)))
-        else:
-            text += _piece(part)
-    return text, tuple(found)
+def _text_parts(content: str | list[Json] | None) -> Content:
+    if isinstance(content, list):
+        return tuple(TextPart(_text_of_part(part)) for part in content)
+    return text_content(content or "")
 
 
-class _Turns:
-    """Puts items together: thoughts, a message and calls of the assistant in a row are one turn of it."""
+def _text_of_part(part: Json) -> str:
+    text: str = part["text"] if "text" in part else part["refusal"]
+    return text
+
+
+def _text(content: list[Json] | None) -> str:
+    return "".join(map(_text_of_part, content or ()))
+
+
+class _ItemGrouping:
+    """Groups Responses items into messages.
+
+    Adjacent reasoning, message and function call items of the assistant become one assistant message.
+    """
 
     def __init__(self, images: Images) -> None:
         self._images = images
-        self._done: list[Message] = []
+        self._messages: list[Message] = []
         self._clear()
 
     def _clear(self) -> None:
-        self._content: str | None = None
+        self._content: Content | None = None
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
 
@@ -123,32 +129,32 @@ class _Turns:
         if kind == "reasoning":
             if self._content is not None or self._calls:
                 self._flush()
-            self._reasoning.append(text_of(item.get("content")) or text_of(item.get("summary")))
+            self._reasoning.append(_text(item.get("content")) or _text(item.get("summary")))
         elif kind == "function_call":
             self._calls.append(ToolCall(item["call_id"], item["name"], item["arguments"]))
         elif kind == "function_call_output":
             self._flush()
-            self._done.append(Message("tool", text_of(item["output"]), tool_call_id=item["call_id"]))
+            output = _text_parts(item["output"])
+            self._messages.append(Message("tool", output, tool_call_id=item["call_id"]))
         elif item["role"] == "assistant":
             if self._content is not None or self._calls:
                 self._flush()
-            self._content = _text(item["content"], param)
+            self._content = _text_only(item["content"], param)
         else:
             self._flush()
-            self._done.append(_said(item["role"], item["content"], param, self._images))
+            self._messages.append(_prompt_message(item["role"], item["content"], param, self._images))
 
     def finish(self) -> list[Message]:
         self._flush()
-        return self._done
+        return self._messages
 
     def _flush(self) -> None:
-        thoughts = "".join(self._reasoning)
         if self._content is not None or self._calls:
-            self._done.append(
+            self._messages.append(
                 Message(
                     "assistant",
-                    self._content or "",
-                    reasoning=thoughts or None,
+                    self._content or (),
+                    reasoning="".join(self._reasoning) or None,
                     tool_calls=tuple(self._calls),
                 )
             )

@@ -13,7 +13,7 @@ from struct import error, unpack_from
 from typing import Any
 
 from api.errors import InvalidRequest
-from tasks.generation import Image
+from tasks.generation import ImagePart
 
 MOST_IMAGES = 32
 MOST_PIXELS = 64_000_000
@@ -39,18 +39,18 @@ class Images:
         self.places: list[str] = []
         self._pixels = 0
 
-    def take(self, part: dict[str, Any], place: str, at: int) -> Image:
-        """The image of a part that stands behind `at` characters. Raises `InvalidRequest`."""
+    def add(self, part: dict[str, Any], place: str) -> ImagePart:
+        """Read an image part of the body at `place` (`input[0].content[1]`). Raises `InvalidRequest`."""
         given, where = part.get("image_url"), f"{place}.image_url"
         if part.get("file_id") is not None:
             raise _unsupported("file_id is not supported: send the image as a data: URL", f"{place}.file_id")
         detail = part.get("detail")
-        if isinstance(given, dict):  # as Chat Completions has it
+        if isinstance(given, dict):  # the form of Chat Completions
             given, detail, where = given["url"], given.get("detail"), f"{where}.url"
         if given is None:
             raise InvalidRequest("image_url is required", param=where)
         self._count(_bytes_of(given, where), place, where)
-        return Image(given, at, detail)
+        return ImagePart(given, detail)
 
     def _count(self, data: bytes, place: str, where: str) -> None:
         size = size_of(data)

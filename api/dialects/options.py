@@ -1,4 +1,4 @@
-"""The options of a generation that both dialects have, under whatever names."""
+"""Request options that both dialects have, each under its own name."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.errors import InvalidRequest
-from tasks.generation import Tool
+from tasks.generation import NamedTool, Tool, ToolChoice
 
 
 def refuse(body: dict[str, Any], name: str, *, unless: Sequence[Any] = ()) -> None:
-    """Raise `InvalidRequest` (unsupported_parameter) when the field is set to more than nothing.
+    """Raise `InvalidRequest` (unsupported_parameter) unless the field is absent, null or one of `unless`.
 
-    What changes the answer must not be passed over in silence; what does not may.
+    For fields that would change the answer; unsupported fields that would not are ignored.
     """
     value = body.get(name)
     if value is not None and value not in unless:
@@ -20,9 +20,9 @@ def refuse(body: dict[str, Any], name: str, *, unless: Sequence[Any] = ()) -> No
 
 
 def thinking_of(body: dict[str, Any], effort: str | None) -> str:
-    """default, enabled or disabled. `thinking` decides; without it an effort of `none` means disabled.
+    """The thinking mode: the field `thinking`, else disabled for an effort of `none`, else default.
 
-    No other effort is mapped: "minimal" to "xhigh" say how much, which no runtime here can be told.
+    The other efforts, "minimal" to "xhigh", name an amount of thinking, which no engine accepts.
     """
     thinking: str | None = body.get("thinking")
     if thinking is not None:
@@ -30,12 +30,13 @@ def thinking_of(body: dict[str, Any], effort: str | None) -> str:
     return "disabled" if effort == "none" else "default"
 
 
-def check_tool_choice(choice: str, tools: Sequence[Tool]) -> str:
-    """The choice (none, auto, required or a tool's name). Raises `InvalidRequest` when nothing fits it."""
+def check_tool_choice(choice: ToolChoice, tools: Sequence[Tool]) -> ToolChoice:
+    """The same choice. Raises `InvalidRequest` when it demands a call and there is no tool for it."""
     if choice in ("none", "auto"):
         return choice
     if not tools:
         raise InvalidRequest("tool_choice asks for a call, but there are no tools", param="tool_choice")
-    if choice != "required" and all(tool.name != choice for tool in tools):
-        raise InvalidRequest(f"tool_choice names {choice}, which is not among the tools", param="tool_choice")
+    if isinstance(choice, NamedTool) and all(tool.name != choice.name for tool in tools):
+        message = f"tool_choice names {choice.name}, which is not among the tools"
+        raise InvalidRequest(message, param="tool_choice")
     return choice

@@ -21,7 +21,7 @@ from api.dialects.items import Answer, Item, Speech, Step, fold
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.errors import InvalidRequest, failure, kind_of
 from streams.events import Event, Usage
-from tasks.generation import Generation, Message, Sampling, Tool
+from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, ToolChoiceMode, text_content
 
 NAME = "responses"
 ID_PREFIX = "resp_"
@@ -77,7 +77,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     _refuse_unsupported(body)
     reasoning = body.get("reasoning") or {}
     tools = tuple(_tool(raw) for raw in body.get("tools") or ())
-    choice = body.get("tool_choice") or "auto"
+    choice: ToolChoiceMode | dict[str, Any] = body.get("tool_choice") or "auto"
     images = Images()
     generation = Generation(
         model=body["model"],
@@ -88,7 +88,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
             top_p=body.get("top_p"),
         ),
         tools=tools,
-        tool_choice=check_tool_choice(choice if isinstance(choice, str) else choice["name"], tools),
+        tool_choice=check_tool_choice(
+            NamedTool(choice["name"]) if isinstance(choice, dict) else choice, tools
+        ),
         thinking=thinking_of(body, reasoning.get("effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
@@ -121,9 +123,9 @@ def _messages(body: dict[str, Any], images: Images) -> tuple[Message, ...]:
         raise InvalidRequest("input and messages exclude each other", param="messages")
     if given is None and messages is None:
         raise InvalidRequest("input is required", param="input")
-    read_events = from_messages(messages, images) if messages is not None else from_input(given or "", images)
+    conversation = from_input(given or "", images) if messages is None else from_messages(messages, images)
     instructions = body.get("instructions")
-    return (Message("system", instructions), *read_events) if instructions else read_events
+    return (Message("system", text_content(instructions)), *conversation) if instructions else conversation
 
 
 def _tool(raw: dict[str, Any]) -> Tool:

@@ -79,7 +79,7 @@ def _text(generation: Generation) -> bytes:
         )
     source = generation.source_lang_code
     request: dict[str, Any] = {
-        "text": messages[0].content,
+        "text": messages[0].text,
         "source": None if source in UNKNOWN_SOURCE else source,
         "target": generation.target_lang_code,
         "stop": sampling.stop,

@@ -155,5 +155,5 @@ def _seen(usage: Usage, generation: Generation) -> Usage:
     """What an answer used: where the server has not counted (not yet, or never), a guess at the prompt."""
     if usage.input_tokens:
         return usage
-    size = sum(len(message.content.encode()) for message in generation.messages)
+    size = sum(len(message.text.encode()) for message in generation.messages)
     return Usage(size // BYTES_PER_TOKEN + 1, usage.output_tokens, 0, usage.reasoning_tokens)

@@ -6,7 +6,7 @@ from typing import Any
 
 from backends.prompt_formats import TRANSLATE_GEMMA
 from backends.shared import translation
-from tasks.generation import Generation, Image, Message, Tool
+from tasks.generation import Generation, ImagePart, Message, NamedTool, Tool, ToolChoice
 
 
 def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
@@ -25,7 +25,9 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         body["stop"] = list(sampling.stop)
     if generation.thinking != "default":
         body["chat_template_kwargs"] = {"enable_thinking": generation.thinking == "enabled"}
-    if generation.tools and generation.tool_choice != "none":  # what a model does not see it does not call
+    if (
+        generation.tools and generation.tool_choice != "none"
+    ):  # a model cannot call tools that it does not see
         body |= _tools(generation.tools, generation.tool_choice)
     return body
 
@@ -64,9 +66,7 @@ def _messages(generation: Generation, prompt_format: str) -> list[dict[str, Any]
 
 
 def _message(message: Message) -> dict[str, Any]:
-    raw: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.images:
-        raw["content"] = _parts(message)
+    raw: dict[str, Any] = {"role": message.role, "content": _content(message)}
     if message.reasoning is not None:
         raw["reasoning_content"] = message.reasoning
     if message.tool_calls:
@@ -79,28 +79,36 @@ def _message(message: Message) -> dict[str, Any]:
     return raw
 
 
-def _parts(message: Message) -> list[dict[str, Any]]:
-    """Text and images in their order, as content parts."""
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """A string where there is only text, else parts: engines that take no images often take no parts.
+
+    Adjacent texts are joined and empty ones left out.
+    """
+    if not message.images:
+        return message.text
     parts: list[dict[str, Any]] = []
-    said = 0
-    for image in message.images:
-        if image.at > said:
-            parts.append({"type": "text", "text": message.content[said : image.at]})
-            said = image.at
-        parts.append({"type": "image_url", "image_url": _image(image)})
-    if said < len(message.content):
-        parts.append({"type": "text", "text": message.content[said:]})
+    for part in message.content:
+        if isinstance(part, ImagePart):
+            parts.append({"type": "image_url", "image_url": _image(part)})
+        elif parts and parts[-1]["type"] == "text":
+            parts[-1]["text"] += part.text
+        elif part.text:
+            parts.append({"type": "text", "text": part.text})
     return parts
 
 
-def _image(image: Image) -> dict[str, str]:
+def _image(image: ImagePart) -> dict[str, str]:
     return {"url": image.url} if image.detail is None else {"url": image.url, "detail": image.detail}
 
 
-def _tools(tools: tuple[Tool, ...], choice: str) -> dict[str, Any]:
-    """Not every engine can be told which tool to call; each can be shown only that one, and told to call."""
-    if choice not in ("auto", "required"):
-        tools = tuple(tool for tool in tools if tool.name == choice)
+def _tools(tools: tuple[Tool, ...], choice: ToolChoice) -> dict[str, Any]:
+    """The fields `tools` and `tool_choice`.
+
+    A named tool is sent as the only one, with the mode "required": every engine supports that, and not every
+    engine supports a choice by name.
+    """
+    if isinstance(choice, NamedTool):
+        tools = tuple(tool for tool in tools if tool.name == choice.name)
         choice = "required"
     return {"tools": [_tool(tool) for tool in tools], "tool_choice": choice}
 

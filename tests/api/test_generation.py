@@ -13,7 +13,7 @@ from api.services import AppServices
 from api.streaming import response_stream
 from api.streaming.response_stream import LOST
 from streams.events import End, TextDelta
-from tasks.generation import Generation, Message
+from tasks.generation import Generation, Message, text_content
 from tests.api.conftest import OTHER_KEY
 from tests.support.api_fakes import HELLO, Below
 
@@ -32,7 +32,7 @@ def test_a_request_becomes_a_job(http: FlaskClient, rooms_below: Below) -> None:
     job = rooms_below.ledger.only()
     assert job.id.startswith("resp_")
     assert len(job.id) == 37
-    assert Generation.from_json(job.generation).messages == (Message("user", "Hi"),)
+    assert Generation.from_json(job.generation).messages == (Message("user", text_content("Hi")),)
     assert (job.model, job.dialect, job.priority, job.store) == ("demo", "responses", "high", True)
     assert job.subscriber == rooms_below.subscriber.name
     assert job.cost == len(job.generation) // 4 + 40

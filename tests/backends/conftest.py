@@ -18,7 +18,7 @@ from backends.registry import adapter
 from config.load import load_settings
 from config.settings import ROOT, ModelDefinition
 from streams.events import Delta, ReasoningDelta, TextDelta
-from tasks.generation import Generation, Message, Sampling
+from tasks.generation import Generation, Message, Sampling, text_content
 from workers.engine_process.errors import Exit
 
 pytest.register_assert_rewrite("tests.backends.contract", "tests.backends.openai_remote.voices")
@@ -40,7 +40,7 @@ def ask(text: str, **wishes: object) -> Generation:
     """A request of one message that may go anywhere; wishes are fields of `Sampling` or `Generation`."""
     sampling = {name: wishes.pop(name) for name in list(wishes) if name in Sampling.__dataclass_fields__}
     wishes = {"allow_remote": True, **wishes}
-    return Generation("model", (Message("user", text),), Sampling(**sampling), **wishes)
+    return Generation("model", (Message("user", text_content(text)),), Sampling(**sampling), **wishes)
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pytest
 from backends.base import GenerationError
 from config.settings import ModelDefinition
 from streams.events import Usage
-from tasks.generation import Generation, Image, Message, Sampling
+from tasks.generation import Generation, ImagePart, Message, Sampling, TextPart
 from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
 from tests.backends.llama_server import tiny_mmproj
 from tests.support.pictures import data_url, png
@@ -42,7 +42,7 @@ def engine(projector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def showing(*urls: str, at: int = len("What is ")) -> Generation:
-    message = Message("user", TEXT, images=tuple(Image(url, at) for url in urls))
+    message = Message("user", (TextPart(TEXT[:at]), *map(ImagePart, urls), TextPart(TEXT[at:])))
     return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0))
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import openai
 import pytest
 
-from tasks.generation import Generation, Image
+from tasks.generation import Generation, ImagePart, TextPart
 from tests.support.pictures import data_url, png
 from tests.support.platform import Platform
 
@@ -66,8 +66,11 @@ def test_an_image_reaches_the_engine_whole(sdk: openai.OpenAI) -> None:
     ]
     response = sdk.responses.create(model="stub", input=[{"role": "user", "content": content}])  # type: ignore[list-item, misc]
     (message,) = Generation.from_json(response.output_text).messages
-    assert message.content == "/stub echo_json what is this?"
-    assert message.images == (Image(url, len("/stub echo_json what is "), "auto"),)
+    assert message.content == (
+        TextPart("/stub echo_json what is "),
+        ImagePart(url, "auto"),
+        TextPart("this?"),
+    )
     with pytest.raises(openai.BadRequestError) as caught:
         sdk.responses.create(model=DEMO, input=[{"role": "user", "content": content}])  # type: ignore[list-item, misc]
     assert caught.value.code == "image_unsupported"

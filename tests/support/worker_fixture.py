@@ -18,7 +18,7 @@ from scheduler.job import Job
 from scheduler.ledger import Ledger
 from streams.events import End
 from streams.log import read
-from tasks.generation import Generation, Message
+from tasks.generation import Generation, Message, text_content
 from workers.executor import Host
 
 
@@ -63,7 +63,7 @@ class Seat:
         self.until(lambda: self.fleet.row(name).state == "loaded")
 
     def admit(self, text: str, model: str = "alpha") -> str:
-        generation = Generation(model, (Message("user", text),), allow_remote=True)
+        generation = Generation(model, (Message("user", text_content(text)),), allow_remote=True)
         id = f"resp_{os.urandom(6).hex()}"
         return self.ledger.admit(Job(id, "acme", model, "test", generation.to_json(), b"{}")).id
 

@@ -4,30 +4,42 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
 import pytest
 from hypothesis import given, strategies
 
 from streams.events import ReasoningDelta, TextDelta, ToolCallDelta
-from tasks.generation import THINKING_MODES, Generation, Image, Message, Sampling, Tool, ToolCall
+from tasks.generation import (
+    THINKING_MODES,
+    TOOL_CHOICE_MODES,
+    Generation,
+    ImagePart,
+    Message,
+    NamedTool,
+    Sampling,
+    TextPart,
+    Tool,
+    ToolCall,
+    text_content,
+)
 from tests.tasks.sample import SAMPLES, assert_is_the_sample
 
-SMALLEST = Generation("demo", (Message("user", "Hello"),))
+SMALLEST = Generation("demo", (Message("user", text_content("Hello")),))
 LARGEST = Generation(
     model="qwen3-8b",
     messages=(
-        Message("system", "You are terse."),
-        Message("user", 'What is the weather in "Z\u00fcrich"?\n\U0001f326'),
+        Message("system", text_content("You are terse.")),
+        Message("user", text_content('What is the weather in "Z\u00fcrich"?\n\U0001f326')),
         Message(
             "assistant",
-            "",
+            (),
             "They want the weather.",
             (ToolCall("call_1", "weather", '{"city":"Z\u00fcrich"}'),),
         ),
-        Message("tool", '{"celsius":0}', tool_call_id="call_1"),
+        Message("tool", text_content('{"celsius":0}'), tool_call_id="call_1"),
         Message(
             "user",
-            "",
-            images=(Image("data:image/png;base64,AAAA", 0, "low"), Image("data:image/gif;base64,BB==", 0)),
+            (ImagePart("data:image/png;base64,AAAA", "low"), ImagePart("data:image/gif;base64,BB==")),
         ),
     ),
     sampling=Sampling(max_tokens=0, temperature=0.0, top_p=1.0, seed=-1, stop=("", "\n\n")),
@@ -45,7 +57,7 @@ LARGEST = Generation(
         ),
         Tool("now"),
     ),
-    tool_choice="weather",
+    tool_choice=NamedTool("weather"),
     thinking="enabled",
     source_lang_code="de",
     target_lang_code="fr",
@@ -69,15 +81,14 @@ values = strategies.recursive(
     lambda inner: strategies.lists(inner, max_size=3) | strategies.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
-images = strategies.builds(Image, words, strategies.integers(0, 99), strategies.none() | words)
+parts = strategies.builds(TextPart, words) | strategies.builds(ImagePart, words, strategies.none() | words)
 messages = strategies.builds(
     Message,
     role=words,
-    content=words,
+    content=strategies.lists(parts, max_size=3).map(tuple),
     reasoning=strategies.none() | words,
     tool_calls=strategies.lists(strategies.builds(ToolCall, words, words, words), max_size=2).map(tuple),
     tool_call_id=strategies.none() | words,
-    images=strategies.lists(images, max_size=2).map(tuple),
 )
 samplings = strategies.builds(
     Sampling,
@@ -99,7 +110,7 @@ generations = strategies.builds(
     messages=strategies.lists(messages, max_size=3).map(tuple),
     sampling=samplings,
     tools=strategies.lists(tools, max_size=2).map(tuple),
-    tool_choice=words,
+    tool_choice=strategies.sampled_from(TOOL_CHOICE_MODES) | strategies.builds(NamedTool, words),
     thinking=strategies.sampled_from(THINKING_MODES),
     source_lang_code=strategies.none() | words,
     target_lang_code=strategies.none() | words,
@@ -128,12 +139,26 @@ def test_a_sample_is_read_back(generation: Generation) -> None:
     assert Generation.from_json(generation.to_json().decode()) == generation
 
 
-def test_what_was_written_before_there_were_images_is_still_read() -> None:
-    """Jobs in line outlive a renewal of the platform."""
+def test_the_form_before_there_were_images_is_still_read() -> None:
+    """Queued jobs survive an update of the platform."""
     old = (SAMPLES / "generation_before_images.json").read_bytes()
     assert b"images" not in old
-    messages = tuple(replace(message, images=()) for message in LARGEST.messages)
+    messages = tuple(replace(message, content=text_content(message.text)) for message in LARGEST.messages)
     assert Generation.from_json(old) == replace(LARGEST, messages=messages, allow_remote=False)
+
+
+def test_the_form_before_there_were_content_parts_is_still_read() -> None:
+    """A text, and images each at a position in it."""
+    old = (SAMPLES / "generation_before_parts.json").read_bytes()
+    assert b"images" in old
+    assert Generation.from_json(old) == LARGEST
+    raw = orjson.loads(old)
+    shown = [{"url": url, "at": at, "detail": None} for url, at in (("a", 0), ("b", 3), ("c", 3), ("d", 6))]
+    raw["messages"] = [{**raw["messages"][0], "role": "user", "content": "A\u00f1d so", "images": shown}]
+    (message,) = Generation.from_json(orjson.dumps(raw)).messages
+    images = map(ImagePart, "abcd")
+    expected = (next(images), TextPart("A\u00f1d"), next(images), next(images), TextPart(" so"), next(images))
+    assert message.content == expected
 
 
 @pytest.mark.parametrize(
@@ -148,7 +173,7 @@ def test_what_was_written_before_there_were_images_is_still_read() -> None:
         SMALLEST.to_json().replace(b'"stop":[]', b'"stop":1'),
         SMALLEST.to_json().replace(b'"tools":[]', b'"tools":["weather"]'),
         SMALLEST.to_json().replace(b'"messages":[{', b'"messages":["x",{'),
-        SMALLEST.to_json().replace(b'"images":[]', b'"images":[{}]'),
+        SMALLEST.to_json().replace(b'"type":"text"', b'"type":"image"'),
     ],
 )
 def test_what_is_no_generation_is_refused(data: bytes) -> None:

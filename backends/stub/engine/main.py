@@ -18,7 +18,7 @@ from json import loads
 from typing import Any
 
 from ...shared.engine.pipe import Pipe
-from .script import DirectiveError, Script, plan
+from .script import DirectiveError, Script, plan, text_of
 
 BURST = 64
 LOAD_STEPS = 20
@@ -220,11 +220,9 @@ class Engine:
 
 
 def words_of(message: dict[str, Any]) -> list[str]:
-    """What counts as input: the words, and each image as one more."""
-    words: list[str] = message.get("content", "").split()
-    if images := message.get("images"):
-        words += [image["url"] for image in images]
-    return words
+    """The words that count as input: those of the text, then the URL of each image as one more."""
+    words = text_of(message).split()
+    return words + [part["url"] for part in message.get("content", ()) if part["type"] == "image"]
 
 
 def main(arguments: list[str]) -> None:

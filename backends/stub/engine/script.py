@@ -58,7 +58,7 @@ class DirectiveError(ValueError):
 
 def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Decide what to say to a request. Raises `DirectiveError`."""
-    asked = next((m.get("content", "") for m in reversed(generation["messages"]) if m["role"] == "user"), "")
+    asked = next((text_of(m) for m in reversed(generation["messages"]) if m["role"] == "user"), "")
     directives, text = directives_of(asked) if options.get("stub_directives", True) else ({}, asked)
     script = Script(
         tokens_per_s=directives.get("tokens_per_s", options.get("stub_tokens_per_s", 0.0)),
@@ -74,6 +74,11 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     _shorten(script, generation.get("sampling", {}))
     script.parts = [(kind, said) for kind, said in script.parts if said]
     return script
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text parts of a message together."""
+    return "".join(part["text"] for part in message.get("content", ()) if part["type"] == "text")
 
 
 def directives_of(text: str) -> tuple[dict[str, Any], str]:

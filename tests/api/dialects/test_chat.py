@@ -17,7 +17,7 @@ from api.errors import InvalidRequest
 from api.schemas.chat import ChatCompletion, ChatRequest
 from api.schemas.strict_schema import Mismatch
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from tasks.generation import Message, Sampling, Tool, ToolCall
+from tasks.generation import Generation, Message, NamedTool, Sampling, TextPart, Tool, ToolCall, text_content
 from tests.support.event_logs import logs
 
 HEAD = Head("chatcmpl-" + "ab" * 16, 1_700_000_000, "demo", {})
@@ -132,11 +132,11 @@ def test_a_conversation_with_calls_is_understood() -> None:
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
     ]
     assert parse(messages=messages).generation.messages == (
-        Message("system", "Be brief."),
-        Message("user", "ab"),
+        Message("system", text_content("Be brief.")),
+        Message("user", (TextPart("a"), TextPart("b"))),
         Message("assistant", reasoning="hm", tool_calls=(ToolCall("c1", "f", "{}"),)),
-        Message("tool", "sunny", tool_call_id="c1"),
-        Message("assistant", "No."),
+        Message("tool", text_content("sunny"), tool_call_id="c1"),
+        Message("assistant", text_content("No.")),
     )
 
 
@@ -161,8 +161,17 @@ def test_the_options_are_understood() -> None:
     generation = parsed.generation
     assert generation.sampling == Sampling(7, 1, 0.5, -3, ("x",))
     assert generation.tools == (Tool("f", "d", {"type": "object"}),)
-    assert (generation.tool_choice, generation.thinking) == ("f", "disabled")
+    assert (generation.tool_choice, generation.thinking) == (NamedTool("f"), "disabled")
     assert (parsed.stream, parsed.store, parsed.echo) == (True, False, {"include_usage": True})
+
+
+@pytest.mark.parametrize("name", ["none", "auto", "required"])
+def test_a_function_named_like_a_mode_can_be_chosen(name: str) -> None:
+    tools = [{"type": "function", "function": {"name": other}} for other in ("f", name)]
+    chosen = parse(tools=tools, tool_choice={"type": "function", "function": {"name": name}}).generation
+    assert chosen.tool_choice == NamedTool(name)
+    assert Generation.from_json(chosen.to_json()) == chosen
+    assert parse(tools=tools, tool_choice=name).generation.tool_choice == name
 
 
 def test_what_chat_clients_always_send_is_tolerated() -> None:

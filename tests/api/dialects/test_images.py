@@ -17,7 +17,7 @@ from api.errors import InvalidRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.responses import ResponsesRequest
 from config.settings import ModelDefinition, Settings
-from tasks.generation import Generation, Image, Message
+from tasks.generation import Generation, ImagePart, Message, TextPart
 from tests.support.api_fakes import Below
 from tests.support.pictures import DOT, data_url, png
 
@@ -74,14 +74,14 @@ def test_an_image_keeps_its_place_in_the_text() -> None:
     more = {"type": "input_text", "text": "this?"}
     parsed = parse(input=user(TEXT, IMAGE, more, {"type": "input_image", "image_url": WIDE}))
     assert parsed.generation.messages == (
-        Message("user", "What is this?", images=(Image(DOT, 8, "auto"), Image(WIDE, 13))),
+        Message("user", (TextPart("What is "), ImagePart(DOT, "auto"), TextPart("this?"), ImagePart(WIDE))),
     )
     assert parsed.images == ("input[0].content[1]", "input[0].content[3]")
 
 
 def test_both_dialects_understand_the_same_images() -> None:
     message = user({"type": "text", "text": "What is "}, CHAT_IMAGE)[0]
-    expected = Message("user", "What is ", images=(Image(DOT, 8, "low"),))
+    expected = Message("user", (TextPart("What is "), ImagePart(DOT, "low")))
     earlier = {"role": "assistant", "content": "Hi."}
     parsed = parse_chat(earlier, message)
     assert parsed.generation.messages[1] == expected
@@ -93,7 +93,7 @@ def test_both_dialects_understand_the_same_images() -> None:
 
 def test_a_message_may_be_an_image_alone() -> None:
     (message,) = parse(input=user(IMAGE)).generation.messages
-    assert message == Message("user", "", images=(Image(DOT, 0, "auto"),))
+    assert message == Message("user", (ImagePart(DOT, "auto"),))
 
 
 @pytest.mark.parametrize("kind", ["png", "gif", "jpeg", "VP8 ", "VP8L", "VP8X"])
@@ -240,7 +240,7 @@ def test_images_of_the_sdk_reach_the_ledger(sdk: openai.OpenAI, rooms_below: Bel
     )
     for job in rooms_below.ledger.jobs.values():
         (message,) = Generation.from_json(job.generation).messages
-        assert message == Message("user", "What is ", images=(Image(DOT, 8, "high"),))
+        assert message == Message("user", (TextPart("What is "), ImagePart(DOT, "high")))
 
 
 def test_the_sdk_raises_for_an_image_that_nobody_looks_at(sdk: openai.OpenAI) -> None:

@@ -19,7 +19,7 @@ from api.errors import InvalidRequest
 from api.schemas.responses import ResponseObject, ResponsesRequest
 from api.schemas.strict_schema import Mismatch
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
-from tasks.generation import Message, ToolCall
+from tasks.generation import Generation, Message, NamedTool, TextPart, ToolCall, text_content
 from tests.support.event_logs import logs
 
 HEAD = Head("resp_" + "ab" * 16, 1_700_000_000, "demo", {})
@@ -175,7 +175,10 @@ def test_a_background_response_is_queued_until_it_speaks() -> None:
 
 def test_a_text_is_one_user_message_after_the_instructions() -> None:
     generation = parse(input="Hi", instructions="Be brief.").generation
-    assert generation.messages == (Message("system", "Be brief."), Message("user", "Hi"))
+    assert generation.messages == (
+        Message("system", text_content("Be brief.")),
+        Message("user", text_content("Hi")),
+    )
 
 
 def test_items_of_the_assistant_in_a_row_become_one_message() -> None:
@@ -198,16 +201,16 @@ def test_items_of_the_assistant_in_a_row_become_one_message() -> None:
         {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "warm"}]},
     ]
     assert parse(input=items).generation.messages == (
-        Message("system", "ab"),
-        Message("user", "Weather?"),
+        Message("system", (TextPart("a"), TextPart("b"))),
+        Message("user", text_content("Weather?")),
         Message(
             "assistant",
-            "I look.",
+            text_content("I look."),
             reasoning="hm",
             tool_calls=(ToolCall("c1", "f", "{}"), ToolCall("c2", "g", "{}")),
         ),
-        Message("tool", "sunny", tool_call_id="c1"),
-        Message("tool", "warm", tool_call_id="c2"),
+        Message("tool", text_content("sunny"), tool_call_id="c1"),
+        Message("tool", text_content("warm"), tool_call_id="c2"),
     )
 
 
@@ -220,12 +223,14 @@ def test_what_a_response_said_can_be_sent_back_as_input() -> None:
     ]
     output = responses.answer(HEAD, log)["output"]
     (message,) = parse(input=output).generation.messages
-    assert message == Message("assistant", "Hi.", reasoning="hm", tool_calls=(ToolCall("c1", "f", "{}"),))
+    assert message == Message(
+        "assistant", text_content("Hi."), reasoning="hm", tool_calls=(ToolCall("c1", "f", "{}"),)
+    )
 
 
 def test_messages_stand_in_for_input() -> None:
     messages = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
-    assert parse(messages=messages).generation.messages == (Message("user", "Hi"),)
+    assert parse(messages=messages).generation.messages == (Message("user", text_content("Hi")),)
 
 
 def test_thinking_decides_and_an_effort_of_none_means_disabled() -> None:
@@ -233,6 +238,15 @@ def test_thinking_decides_and_an_effort_of_none_means_disabled() -> None:
     assert parse(input="x", thinking="enabled", reasoning={"effort": "none"}).generation.thinking == "enabled"
     assert parse(input="x", reasoning={"effort": "none"}).generation.thinking == "disabled"
     assert parse(input="x", reasoning={"effort": "high"}).generation.thinking == "default"
+
+
+@pytest.mark.parametrize("name", ["none", "auto", "required"])
+def test_a_function_named_like_a_mode_can_be_chosen(name: str) -> None:
+    tools = [{"type": "function", "name": other} for other in ("f", name)]
+    chosen = parse(input="x", tools=tools, tool_choice={"type": "function", "name": name}).generation
+    assert chosen.tool_choice == NamedTool(name)
+    assert Generation.from_json(chosen.to_json()) == chosen
+    assert parse(input="x", tools=tools, tool_choice=name).generation.tool_choice == name
 
 
 def test_languages_go_through() -> None:

@@ -15,7 +15,7 @@ import pytest
 from backends.base import GenerationError, LoadError
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, Message, Sampling, ToolCall
+from tasks.generation import Generation, Message, Sampling, ToolCall, text_content
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract, called
 from tests.backends.openai_remote.voices import LETTERS, TIME, DemoVoice
@@ -35,10 +35,10 @@ def after_call(arguments: str) -> Generation:
     """A conversation in which a call with these arguments was made."""
     call = ToolCall("call", "get_weather", arguments)
     messages = (
-        Message("user", "What is the weather in Oslo?"),
-        Message("assistant", "", tool_calls=(call,)),
-        Message("tool", "Sunny.", tool_call_id="call"),
-        Message("user", "What is the capital of Norway?"),
+        Message("user", text_content("What is the weather in Oslo?")),
+        Message("assistant", (), tool_calls=(call,)),
+        Message("tool", text_content("Sunny."), tool_call_id="call"),
+        Message("user", text_content("What is the capital of Norway?")),
     )
     return Generation("model", messages, Sampling(max_tokens=8, temperature=0.0))
 

@@ -10,7 +10,7 @@ import pytest
 from backends.base import GenerationError, LoadError
 from backends.ct2.adapter import _environment, _options, _text
 from config.settings import ModelDefinition
-from tasks.generation import Generation, Message
+from tasks.generation import Generation, Message, text_content
 from tests.backends.conftest import ask
 
 
@@ -81,5 +81,5 @@ def test_a_translator_is_sent_the_text_and_both_languages() -> None:
 @pytest.mark.parametrize("roles", [("system", "user"), ("assistant",), ("user", "assistant", "user")])
 def test_a_translator_takes_no_conversation(roles: tuple[str, ...]) -> None:
     with pytest.raises(GenerationError) as caught:
-        _text(Generation("model", tuple(Message(role, "Hello.") for role in roles)))
+        _text(Generation("model", tuple(Message(role, text_content("Hello.")) for role in roles)))
     assert caught.value.code == "invalid_prompt"

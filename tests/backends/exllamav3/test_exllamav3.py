@@ -19,7 +19,7 @@ from backends.base import GenerationError, LoadError
 from config.load import load_settings
 from config.settings import ModelDefinition
 from streams.events import Usage
-from tasks.generation import Generation, Image, Message, Sampling, Tool
+from tasks.generation import Generation, ImagePart, Message, Sampling, TextPart, Tool
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract, called
 from tests.backends.exllamav3 import tiny_qwen3_vl
@@ -217,7 +217,7 @@ def seer(exl: Make, demo_checkpoint: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def showing(*urls: str) -> Generation:
-    message = Message("user", "What is this?", images=tuple(Image(url, len("What is this?")) for url in urls))
+    message = Message("user", (TextPart("What is this?"), *map(ImagePart, urls)))
     return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0))
 
 

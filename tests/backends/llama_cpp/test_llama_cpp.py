@@ -15,7 +15,7 @@ from backends.base import GenerationError, LoadError
 from config.load import load_settings
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, Image, Message, Sampling, Tool
+from tasks.generation import Generation, ImagePart, Message, Sampling, TextPart, Tool, text_content
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract
 from tests.backends.llama_cpp import tiny_gguf
@@ -63,7 +63,7 @@ def formatted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 def talk(*turns: str, **wishes: object) -> Generation:
     """A conversation; the user speaks first."""
     roles = ("user", "assistant")
-    messages = tuple(Message(roles[i % 2], turn) for i, turn in enumerate(turns))
+    messages = tuple(Message(roles[i % 2], text_content(turn)) for i, turn in enumerate(turns))
     return Generation("model", messages, Sampling(temperature=0.0, **wishes))
 
 
@@ -314,9 +314,9 @@ def test_an_answer_ends_where_the_context_does(start: Start, tiny: Mapping[str, 
 
 
 def test_images_are_refused(wide: Launched) -> None:
-    picture = Image("data:image/png;base64,AAAA", 0)
+    picture = ImagePart("data:image/png;base64,AAAA")
     with pytest.raises(GenerationError, match="takes no images") as caught:
-        wide.answer(Generation("model", (Message("user", "What is it?", images=(picture,)),)))
+        wide.answer(Generation("model", (Message("user", (picture, TextPart("What is it?"))),)))
     assert caught.value.code == "invalid_prompt"
 
 

@@ -12,7 +12,7 @@ import pytest
 from backends.base import GenerationError
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, Message, ToolCall
+from tasks.generation import Generation, Message, ToolCall, text_content
 from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, draw, make_way
 from tests.backends.openai_remote.scripted import far
@@ -87,9 +87,9 @@ def test_a_tool_is_called_and_its_result_is_read(launched: Launched) -> None:
     told = Generation(
         "model",
         (
-            Message("user", question),
+            Message("user", text_content(question)),
             Message("assistant", tool_calls=(ToolCall("c1", "get_weather", arguments),)),
-            Message("tool", "rainy", tool_call_id="c1"),
+            Message("tool", text_content("rainy"), tool_call_id="c1"),
         ),
         tools=(WEATHER,),
         allow_remote=True,

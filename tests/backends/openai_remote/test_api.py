@@ -8,7 +8,17 @@ import pytest
 
 from backends.base import GenerationError
 from streams.events import ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from tasks.generation import Generation, Image, Message, Sampling, Tool, ToolCall
+from tasks.generation import (
+    Generation,
+    ImagePart,
+    Message,
+    NamedTool,
+    Sampling,
+    TextPart,
+    Tool,
+    ToolCall,
+    text_content,
+)
 from tests.backends.conftest import Start, ask
 from tests.backends.openai_remote.scripted import MODEL, chat, events, far, scripted, status
 from tests.support.pictures import DOT
@@ -16,10 +26,10 @@ from tests.support.pictures import DOT
 STOKER = {"data": [{"id": MODEL, "owned_by": "stoker"}]}
 SAID = [{"type": "response.output_text.delta", "delta": "a"}, {"type": "response.completed", "response": {}}]
 TALK = (
-    Message("system", "Be brief."),
-    Message("user", "Hi"),
-    Message("assistant", "Hello", reasoning="They greet me."),
-    Message("user", "Bye"),
+    Message("system", text_content("Be brief.")),
+    Message("user", text_content("Hi")),
+    Message("assistant", text_content("Hello"), reasoning="They greet me."),
+    Message("user", text_content("Bye")),
 )
 TOOL = Tool("f", "does f", {"type": "object"})
 
@@ -135,13 +145,16 @@ def test_a_conversation_becomes_items(start: Start) -> None:
     generation = Generation(
         "model",
         (
-            Message("system", "Be brief."),
-            Message("user", "What is  this?", images=(Image(DOT, 8, "low"), Image(DOT, 14))),
-            Message("assistant", "Let me see.", tool_calls=(ToolCall("c1", "f", '{"a": 1}'),)),
-            Message("tool", "a dot", tool_call_id="c1"),
+            Message("system", text_content("Be brief.")),
+            Message(
+                "user",
+                (TextPart("What is "), ImagePart(DOT, "low"), TextPart(" this?"), ImagePart(DOT)),
+            ),
+            Message("assistant", text_content("Let me see."), tool_calls=(ToolCall("c1", "f", '{"a": 1}'),)),
+            Message("tool", text_content("a dot"), tool_call_id="c1"),
         ),
         tools=(TOOL, Tool("g")),
-        tool_choice="g",
+        tool_choice=NamedTool("g"),
         allow_remote=True,
     )
     body = sent(start, generation, api="responses", image_input=True)

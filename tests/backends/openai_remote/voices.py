@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stoker.version import version
-from tasks.generation import Generation, Message, Tool, ToolCall
+from tasks.generation import Generation, Message, Tool, ToolCall, text_content
 from tests.backends.conftest import Launched, ask
 from tests.backends.contract import WEATHER, EngineContract, called
 
@@ -51,9 +51,9 @@ class DemoVoice(EngineContract):
     ) -> None:
         """Where an answer was cut off in a call, clients send back what they got."""
         said = (
-            Message("user", "What is the weather in Oslo?"),
+            Message("user", text_content("What is the weather in Oslo?")),
             Message("assistant", tool_calls=(ToolCall("call_1", WEATHER.name, arguments),)),
-            Message("tool", "It is sunny.", tool_call_id="call_1"),
+            Message("tool", text_content("It is sunny."), tool_call_id="call_1"),
         )
         answer = shared.answer(replace(ask("", tools=(WEATHER,), max_tokens=64), messages=said))
         assert answer.finish is not None

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
+
+from backends.openai_remote.responses_request import responses_body
 from backends.shared.chat_request import chat_body, llama_body
-from tasks.generation import Generation, Image, Message, Sampling, Tool, ToolCall
+from tasks.generation import (
+    Generation,
+    ImagePart,
+    Message,
+    NamedTool,
+    Sampling,
+    TextPart,
+    Tool,
+    ToolCall,
+    text_content,
+)
 from tests.backends.conftest import ask
 
 TOOLS = (Tool("a", "does a", {"type": "object", "properties": {"x": {"type": "string"}}}), Tool("b"))
@@ -20,7 +33,7 @@ def test_what_is_not_wished_is_left_to_the_engine() -> None:
 
 def test_each_wish_is_sent() -> None:
     sampling = Sampling(max_tokens=5, temperature=0.0, top_p=0.5, seed=0, stop=("x",))
-    body = chat_body(Generation("model", (Message("user", "hi"),), sampling), "generic")
+    body = chat_body(Generation("model", (Message("user", text_content("hi")),), sampling), "generic")
     wishes = {name: body[name] for name in ("max_tokens", "temperature", "top_p", "seed", "stop")}
     assert wishes == {"max_tokens": 5, "temperature": 0.0, "top_p": 0.5, "seed": 0, "stop": ["x"]}
 
@@ -37,9 +50,9 @@ def test_thinking_is_asked_for_only_when_it_is_decided() -> None:
 
 def test_a_conversation_with_tools_keeps_its_calls_and_results() -> None:
     messages = (
-        Message("user", "hi"),
-        Message("assistant", "", "hm", (ToolCall("1", "a", '{"x":"y"}'),)),
-        Message("tool", "done", tool_call_id="1"),
+        Message("user", text_content("hi")),
+        Message("assistant", (), "hm", (ToolCall("1", "a", '{"x":"y"}'),)),
+        Message("tool", text_content("done"), tool_call_id="1"),
     )
     sent = chat_body(Generation("model", messages), "generic")["messages"]
     assert sent[1] == {
@@ -52,8 +65,12 @@ def test_a_conversation_with_tools_keeps_its_calls_and_results() -> None:
 
 
 def test_images_are_sent_where_they_stand_in_the_text() -> None:
-    images = (Image("data:a", 0), Image("data:b", 3, "low"), Image("data:c", 3), Image("data:d", 5))
-    messages = (Message("user", "Añd so", images=images), Message("user", images=images[:1]))
+    content = (
+        ImagePart("data:a"),
+        *(TextPart("A"), TextPart("ñd"), ImagePart("data:b", "low"), TextPart(""), ImagePart("data:c")),
+        *(TextPart(""), TextPart(" s"), ImagePart("data:d"), TextPart("o"), TextPart("")),
+    )
+    messages = (Message("user", content), Message("user", content[:1]))
     mixed, alone = chat_body(Generation("model", messages), "generic")["messages"]
     assert mixed["content"] == [
         {"type": "image_url", "image_url": {"url": "data:a"}},
@@ -78,9 +95,25 @@ def test_tools_are_sent_in_the_nested_form() -> None:
 
 
 def test_a_tool_that_is_chosen_by_name_is_the_only_one_to_choose_from() -> None:
-    body = chat_body(ask("hi", tools=TOOLS, tool_choice="b"), "generic")
+    body = chat_body(ask("hi", tools=TOOLS, tool_choice=NamedTool("b")), "generic")
     assert [tool["function"]["name"] for tool in body["tools"]] == ["b"]
     assert body["tool_choice"] == "required"
+
+
+def test_texts_without_an_image_are_sent_as_one_string() -> None:
+    content = (TextPart("a"), TextPart(""), TextPart("b"))
+    (message,) = chat_body(Generation("model", (Message("user", content),)), "generic")["messages"]
+    assert message["content"] == "ab"
+
+
+@pytest.mark.parametrize("name", ["none", "auto", "required"])
+def test_a_chosen_tool_may_have_the_name_of_a_mode(name: str) -> None:
+    generation = ask("hi", tools=(*TOOLS, Tool(name)), tool_choice=NamedTool(name))
+    for body in (chat_body(generation, "generic"), llama_body(generation, "generic")):
+        assert [tool["function"]["name"] for tool in body["tools"]] == [name]
+        assert body["tool_choice"] == "required"
+    flat = responses_body(chat_body(generation, "generic"))
+    assert ([tool["name"] for tool in flat["tools"]], flat["tool_choice"]) == ([name], "required")
 
 
 def test_without_tools_no_choice_is_sent() -> None:

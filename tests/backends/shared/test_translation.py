@@ -6,7 +6,7 @@ import pytest
 
 from backends.base import GenerationError
 from backends.shared.chat_request import chat_body
-from tasks.generation import Generation, Message
+from tasks.generation import Generation, Message, text_content
 from tests.backends.conftest import ask
 
 
@@ -30,7 +30,7 @@ def test_a_source_that_is_not_known_is_to_be_detected(source: str | None) -> Non
 
 
 def test_instructions_that_exist_come_after_the_wish() -> None:
-    messages = (Message("system", "Be polite."), Message("user", "Hallo"))
+    messages = (Message("system", text_content("Be polite.")), Message("user", text_content("Hallo")))
     sent = chat_body(Generation("model", messages, target_lang_code="en"), "generic")["messages"]
     assert [message["role"] for message in sent] == ["system", "user"]
     assert sent[0]["content"].startswith("Translate")

@@ -17,7 +17,7 @@ from backends.base import CancellationToken, GenerationError, LoadError
 from backends.stub.engine.script import DirectiveError, directives_of
 from config.settings import ModelDefinition
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
-from tasks.generation import Generation, Image, Message
+from tasks.generation import Generation, ImagePart, Message, TextPart, text_content
 from tests.backends.conftest import Launched, Start, ask
 from tests.support.process_groups import group_is_gone
 from workers.engine_process.errors import EngineLost
@@ -49,7 +49,9 @@ def test_a_model_sets_how_much_is_said(start: Start) -> None:
 
 def test_what_begins_as_an_earlier_prompt_did_is_cached(engine: Launched) -> None:
     def cached(*texts: str) -> int:
-        finish = engine.answer(Generation("model", tuple(Message("user", text) for text in texts))).finish
+        finish = engine.answer(
+            Generation("model", tuple(Message("user", text_content(text)) for text in texts))
+        ).finish
         assert finish is not None
         return finish.usage.cached_tokens
 
@@ -84,7 +86,7 @@ def test_echo_json_shows_the_whole_request(engine: Launched) -> None:
 
 
 def test_an_image_is_shown_and_counts_as_a_word(engine: Launched) -> None:
-    asked = Message("user", "/stub echo_json", images=(Image("data:a", 0), Image("data:b", 15)))
+    asked = Message("user", (ImagePart("data:a"), TextPart("/stub echo_json"), ImagePart("data:b")))
     request = Generation("model", (asked,))
     first, again = engine.answer(request), engine.answer(request)
     assert Generation.from_json(first.text) == request

@@ -16,7 +16,7 @@ import pytest
 from backends.base import GenerationError, LoadError
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, Message, Sampling
+from tasks.generation import Generation, Message, Sampling, text_content
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract
 from tests.backends.openai_remote.voices import GrammarVoice
@@ -30,8 +30,8 @@ pytestmark = [
 ]
 
 NORWAY = (
-    Message("user", "What is the capital of Norway?"),
-    Message("assistant", "The capital of Norway is Oslo."),
+    Message("user", text_content("What is the capital of Norway?")),
+    Message("assistant", text_content("The capital of Norway is Oslo.")),
 )
 """What was said before: so a prompt fills a block of the cache, for only whole ones are found again."""
 
@@ -59,7 +59,7 @@ class VllmContract(GrammarVoice, RuntimeContract):
         return ModelDefinition("model", self.backend, **{**named, **fields})
 
     def short(self, **wishes: object) -> Generation:
-        said = (*NORWAY, Message("user", "Count to twenty."))
+        said = (*NORWAY, Message("user", text_content("Count to twenty.")))
         return Generation("model", said, Sampling(**{"temperature": 0.0, **wishes}))
 
     def test_a_tool_is_called_only_when_there_is_a_reason(self, shared: Launched) -> None:
