@@ -55,8 +55,7 @@ demo-model: | $(VENV)/made.stamp ## train the demo model anew, in an environment
 	@.cache/train/bin/pip install --quiet -r models/demo/requirements.txt
 	@.cache/train/bin/python models/demo/train.py models/stoker-demo.gguf
 
-lock: $(VENV)/dev.stamp ## choose the newest versions that fit pyproject.toml
-	@$(PIP) install uv
+lock: $(VENV)/dev.stamp ## pin the newest versions that fit pyproject.toml, with their hashes
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" && export UV_CUSTOM_COMPILE_COMMAND \
 	  && compile="$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --python-version 3.11" \
 	  && $$compile --extra up --extra dev pyproject.toml -o requirements-dev.lock \
