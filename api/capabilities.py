@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NoReturn
 
 from api.dialects.base import ParsedRequest
@@ -12,36 +11,25 @@ from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
 from tasks.generation import THINKING_MODES
 
-IMAGE_OPTIONS: Mapping[str, str] = {
-    "exllamav3": "exllama_image_input",
-    "llama_server": "llama_server_mmproj",
-    "openai_remote": "openai_remote_image_input",
-    "stub": "stub_image_input",
-    "vllm": "vllm_image_input",
-    "vllm_serve": "vllm_image_input",
-}
-"""The option, by backend, that makes a model take images. The other backends read text only."""
-
 
 def modalities(model: ModelDefinition) -> tuple[str, ...]:
     """What the model reads: text, or text and images."""
     # TranslateGemma's structured form, as it is made here, holds one text
-    takes_images = model.options.get(IMAGE_OPTIONS.get(model.backend, "")) and not _is_form(model)
+    takes_images = BACKENDS[model.backend].accepts_images(model.options) and not _is_form(model)
     return ("text", "image") if takes_images else ("text",)
 
 
 def multi_turn(model: ModelDefinition) -> bool:
     """Whether it takes a conversation; if not, it takes one user message and nothing else."""
-    return not _is_form(model) and model.options.get("ct2_task") != "translate"
+    return not _is_form(model) and not BACKENDS[model.backend].is_single_turn(model.options)
 
 
 def thinking_modes(model: ModelDefinition) -> tuple[str, ...]:
     """The values of `thinking` that it takes: all of them where each request can safely be told apart."""
-    if model.prompt_format not in BACKENDS[model.backend].thinking_formats:
+    backend = BACKENDS[model.backend]
+    if not backend.allows_thinking_choice(model.prompt_format, model.options):
         return ("default",)
-    if remote(model) and not model.options.get("openai_remote_thinking"):
-        return ("default",)
-    if model.options.get("llama_server_reasoning") == "off":
+    if backend.has_thinking_disabled(model.options):
         return ("default", "disabled")
     return THINKING_MODES
 

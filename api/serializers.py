@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.capabilities import modalities, multi_turn, thinking_modes
-from backends.catalogue import BACKENDS, shown_options
+from backends.catalogue import BACKENDS, redacted_options
 from config.settings import Settings
 from fleet.estimate import estimate
 from fleet.memory import Gpu
@@ -84,7 +84,7 @@ def _weight(row: ModelRow, settings: Settings) -> Json:
 
 def _definition(row: ModelRow) -> Json:
     common = {name: getattr(row.definition, name) for name in COMMON}
-    return {**common, **shown_options(row.definition)}
+    return {**common, **redacted_options(row.definition)}
 
 
 def show_operation(operation: Operation) -> Json:

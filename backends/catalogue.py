@@ -1,8 +1,8 @@
-"""The backends and their option fields: one declarative table each.
+"""The declared backends: each folder in `backends/` but `shared` is one, with its declaration in `options.py`.
 
-Everything that depends on a backend's fields is read from here: the check of `settings.json`, the
-`load_constraints` of the admin API, the request schema of a load, its semantic check. Nothing is written
-twice. The names carry a prefix of their backend's, as the Runtime Admin API has them (`gguf_n_ctx`).
+The check of `settings.json`, the `load_constraints` of the Runtime Admin API, the request schema of a load and
+its semantic check are all derived from these declarations. Option names begin with a prefix of their backend,
+as in the Runtime Admin API (`gguf_n_ctx`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from backends.option import Backend, Live
+from backends.declaration import Backend, LoadField
 from config.settings import ModelDefinition
 
-HIDDEN = "***"
-"""What is shown of a secret."""
+REDACTED = "***"
+"""Shown in place of a secret."""
 
-CREDENTIALS = re.compile(r"//[^/@\s]+@")
+URL_CREDENTIALS = re.compile(r"//[^/@\s]+@")
 SECRET_FLAG = re.compile(r"^--?[\w-]*(key|token|secret|password)", re.IGNORECASE)
 
 NAMES = tuple(
@@ -30,43 +30,43 @@ NAMES = tuple(
         if module.ispkg and module.name != "shared"
     )
 )
-"""The backends' names: each is a folder beside this file."""
+"""The names of the backends, which are those of their folders."""
 
 BACKENDS: Mapping[str, Backend] = {name: import_module(f"backends.{name}.options").BACKEND for name in NAMES}
-"""The declarative table of each backend, by name."""
+"""The declaration of each backend, by name."""
 
 
-def owners(field: str) -> list[str]:
-    """The names of the backends that have an option of this name."""
-    return [name for name, backend in BACKENDS.items() if backend.option(field)]
+def backends_with_option(name: str) -> list[str]:
+    """Return the names of the backends that have an option of this name."""
+    return [backend.name for backend in BACKENDS.values() if backend.option(name)]
 
 
-def live_fields() -> dict[str, Live]:
-    """What a load of any backend may change, by field name. A name that two backends share is one field."""
-    return {name: live for backend in BACKENDS.values() for name, live in backend.live.items()}
+def load_fields() -> dict[str, LoadField]:
+    """Return the options of all backends that one load may change, by name; shared names occur once."""
+    return {name: field for backend in BACKENDS.values() for name, field in backend.load_fields.items()}
 
 
-def shown_options(model: ModelDefinition) -> dict[str, Any]:
-    """The options of a model's backend as anybody may see them: secrets in them are `HIDDEN`."""
+def redacted_options(model: ModelDefinition) -> dict[str, Any]:
+    """Return the options of a model as the API and the CLI show them, with REDACTED in place of secrets."""
     return {
-        option.name: _shown(model.options.get(option.name), secret=option.secret)
+        option.name: _redacted(model.options.get(option.name), secret=option.secret)
         for option in BACKENDS[model.backend].options
     }
 
 
-def _shown(value: Any, *, secret: bool) -> Any:
+def _redacted(value: Any, *, secret: bool) -> Any:
     if secret and value:
-        return HIDDEN
+        return REDACTED
     if isinstance(value, str):
-        return CREDENTIALS.sub(f"//{HIDDEN}@", value)
+        return URL_CREDENTIALS.sub(f"//{REDACTED}@", value)
     if isinstance(value, (list, tuple)):
-        return [_argument(before, item) for before, item in zip(("", *value), value, strict=False)]
+        return [_redacted_argument(before, item) for before, item in zip(("", *value), value, strict=False)]
     return value
 
 
-def _argument(before: str, argument: str) -> str:
-    """One of a command's arguments; what follows a flag that is named like a secret is one."""
-    flag, sign, _ = argument.partition("=")
-    if sign and SECRET_FLAG.search(flag):
-        return f"{flag}={HIDDEN}"
-    return HIDDEN if SECRET_FLAG.search(before) and "=" not in before else argument
+def _redacted_argument(before: str, argument: str) -> str:
+    """Redact a command-line argument if it, or the flag before it, is named like a secret."""
+    flag, equals, _ = argument.partition("=")
+    if equals and SECRET_FLAG.search(flag):
+        return f"{flag}={REDACTED}"
+    return REDACTED if SECRET_FLAG.search(before) and "=" not in before else argument

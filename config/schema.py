@@ -12,8 +12,8 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
-from backends.catalogue import BACKENDS, owners
-from backends.option import ADDRESS, FORMATS, TEXTS_BY_NAME, VARIABLE, Backend, Option
+from backends.catalogue import BACKENDS, backends_with_option
+from backends.declaration import FORMATS, OBJECT_FORMATS, URL, VARIABLE_NAME, Backend, Option
 from backends.prompt_formats import PROMPT_FORMATS
 from config.fields import (
     Named,
@@ -151,7 +151,7 @@ class ModelSchema(Section):
 
     def unknown_key(self, key: str) -> str:
         """Another backend's field is named as such."""
-        others = owners(key)
+        others = backends_with_option(key)
         if others:
             return f"belongs to the backend {' or '.join(others)}; this model's backend is {self.of.name}"
         return super().unknown_key(key)
@@ -165,7 +165,9 @@ class ModelSchema(Section):
     @validates_schema
     def _options_go_together(self, data: dict[str, Any], **_: object) -> None:
         given = {name: value for name, value in data.items() if value is not None}
-        problems = {name: [message] for name, message in (*self.of.problems(given), *self.of.idle(given))}
+        problems = {
+            name: [message] for name, message in (*self.of.problems(given), *self.of.ineffective(given))
+        }
         if problems:
             raise ValidationError(problems)
 
@@ -212,7 +214,7 @@ def _string(option: Option) -> Strict:
     if pattern is None:
         return text(nullable=option.nullable)
     # where a variable's name belongs somebody may put the key itself, and into an address a password
-    secret = option.format in (VARIABLE, ADDRESS)
+    secret = option.format in (VARIABLE_NAME, URL)
     return matching(pattern, f"a text like {option.format}", secret=secret, nullable=option.nullable)
 
 
@@ -221,7 +223,7 @@ def _object(option: Option) -> Strict:
         return mapping(nullable=option.nullable, secret=option.secret)
     return texts_by_name(
         f"an object with a text for each {option.format}",
-        *TEXTS_BY_NAME[option.format],
+        *OBJECT_FORMATS[option.format],
         nullable=option.nullable,
         secret=option.secret,
     )

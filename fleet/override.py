@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from backends.catalogue import BACKENDS, owners
+from backends.catalogue import BACKENDS, backends_with_option
 from config.settings import ModelDefinition
 from fleet.errors import InvalidLoadRequest
 
@@ -19,15 +19,15 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
     backend = BACKENDS[model.backend]
     for name, value in override.items():
         option = backend.option(name)
-        if option is None or option.live is None:
+        if option is None or option.load_field is None:
             raise InvalidLoadRequest(_stranger(model, name), param=name)
         if (problem := option.problem(value)) is not None:
             raise InvalidLoadRequest(f"{name} {problem}", param=name)
     for name, problem in backend.problems(override):
         raise InvalidLoadRequest(f"{name} {problem}", param=name)
     # a load may turn the other off and leave this; one that no load can set is not the load's mistake
-    right = backend.live.keys() - override.keys()
-    for name, problem in backend.idle(backend.merged(model.options, override)):
+    right = backend.load_fields.keys() - override.keys()
+    for name, problem in backend.ineffective(backend.merged(model.options, override)):
         if name in override and backend.needs[name] in right:
             raise InvalidLoadRequest(f"{name} {problem}", param=name)
 
@@ -41,6 +41,6 @@ def check_replicas(model: ModelDefinition, replicas: int) -> None:
 
 
 def _stranger(model: ModelDefinition, name: str) -> str:
-    others = owners(name)
+    others = backends_with_option(name)
     whose = f"belongs to {' and '.join(others)}" if others else "is not known"
     return f"{name} {whose}; {model.name} runs on {model.backend}"

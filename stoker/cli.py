@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import click
 
-from backends.catalogue import shown_options
+from backends.catalogue import redacted_options
 from config.errors import ConfigError
 from config.keys import read_keys
 from config.load import load_settings
@@ -237,7 +237,7 @@ def run_config() -> None:
         place = parts.netloc.rpartition("@")[2]
         shown["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{place}"))
     for name, model in settings.models.items():
-        shown["models"][name]["options"] = shown_options(model)
+        shown["models"][name]["options"] = redacted_options(model)
     click.echo(json.dumps(shown, indent=2, default=str))
 
 

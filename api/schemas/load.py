@@ -9,35 +9,35 @@ from marshmallow import fields
 
 from api.schemas.strict_fields import Number, Text, Whole
 from api.schemas.strict_schema import Shape
-from backends.catalogue import BACKENDS, live_fields, owners
-from backends.option import Live
+from backends.catalogue import BACKENDS, backends_with_option, load_fields
+from backends.declaration import LoadField
 
 EVICT = "evictModel"
 
 
-def _field(name: str, live: Live) -> fields.Field[Any]:
+def _field(name: str, load_field: LoadField) -> fields.Field[Any]:
     """A field that takes the right type at or over the minimum: what else is wrong is no matter of shape."""
-    shown = live.shown
-    about = _about(name, shown)
+    constraint = load_field.constraint
+    about = _about(name, constraint)
     made: fields.Field[Any]
-    if shown["kind"] in ("integer", "integer_or_null"):
-        made = Whole(about, least=shown["minimum"])
-    elif shown["kind"] == "float":
-        made = Number(about, least=shown["minimum"])
+    if constraint["kind"] in ("integer", "integer_or_null"):
+        made = Whole(about, least=constraint["minimum"])
+    elif constraint["kind"] == "float":
+        made = Number(about, least=constraint["minimum"])
     else:
         made = Text(about, least=1, most=512)
-    made.allow_none = live.nullable
+    made.allow_none = load_field.nullable
     return made
 
 
-def _about(name: str, shown: Mapping[str, Any]) -> str:
-    backends = owners(name)
+def _about(name: str, constraint: Mapping[str, Any]) -> str:
+    backends = backends_with_option(name)
     option = BACKENDS[backends[0]].option(name)
-    allowed = shown.get("allowed_values")
+    allowed = constraint.get("allowed_values")
     return (
         f"{', '.join(backends)}: {option.about if option else ''}."
         + (f" One of {', '.join(map(str, allowed))}." if allowed else "")
-        + (f" At most {shown['maximum']}." if "maximum" in shown and not allowed else "")
+        + (f" At most {constraint['maximum']}." if "maximum" in constraint and not allowed else "")
     )
 
 
@@ -55,7 +55,7 @@ LoadRequestBody: type[Shape] = type(
     {
         "__doc__": LoadBody.__doc__,
         EVICT: Text("A model to unload first, to make room.", least=1, most=256),
-        **{name: _field(name, live) for name, live in live_fields().items()},
+        **{name: _field(name, load_field) for name, load_field in load_fields().items()},
     },
 )
 """All that a load may say, of any backend. What does not belong to the model's own is 400."""

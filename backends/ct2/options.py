@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.option import Backend, Option
+from backends.declaration import Backend, Option
 from backends.prompt_formats import QWEN3
 
 
@@ -14,6 +14,7 @@ def _language(name: str, what: str) -> Option:
 BACKEND = Backend(
     "ct2",
     "ct2_",
+    single_turn_when={"ct2_task": "translate"},
     thinking_formats=(QWEN3,),
     options=(
         Option("ct2_task", "enum", "generate", "what the model does", choices=("generate", "translate")),

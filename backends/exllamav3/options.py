@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.option import CACHE_BITS, Backend, Live, Option
+from backends.declaration import CACHE_BITS, Backend, LoadField, Option
 from backends.prompt_formats import GEMMA4, QWEN3
 
 CACHE_STEP = 256
@@ -11,7 +11,7 @@ CACHE_STEP = 256
 BITS = [2, 3, 4, 5, 6, 7, 8]
 PAIRS = ((None, None), (8, 8), (8, 4))
 
-_BITS = Live(
+_BITS = LoadField(
     {
         "kind": "integer_or_null",
         "minimum": 2,
@@ -25,12 +25,13 @@ _BITS = Live(
 
 def _bits(name: str, what: str) -> Option:
     about = f"bits of the cached {what}; null is fp16"
-    return Option(name, "integer", None, about, nullable=True, minimum=2, maximum=8, live=_BITS)
+    return Option(name, "integer", None, about, nullable=True, minimum=2, maximum=8, load_field=_BITS)
 
 
 BACKEND = Backend(
     "exllamav3",
     "exllama_",
+    image_option="exllama_image_input",
     thinking_formats=(GEMMA4, QWEN3),
     groups=(("exllama_cache_quant",), ("exllama_cache_k_bits", "exllama_cache_v_bits")),
     options=(
@@ -42,7 +43,9 @@ BACKEND = Backend(
             minimum=CACHE_STEP,
             maximum=100_000_000 // CACHE_STEP * CACHE_STEP,
             multiple=CACHE_STEP,
-            live=Live({"kind": "integer", "minimum": CACHE_STEP, "step": CACHE_STEP}, exact=True),
+            load_field=LoadField(
+                {"kind": "integer", "minimum": CACHE_STEP, "step": CACHE_STEP}, whole_steps=True
+            ),
         ),
         Option(
             "exllama_max_rq_tokens",
@@ -52,7 +55,7 @@ BACKEND = Backend(
             nullable=True,
             minimum=1,
             maximum=100_000_000,
-            live=Live({"kind": "integer", "minimum": 1, "step": 1}),
+            load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}),
         ),
         _bits("exllama_cache_k_bits", "keys"),
         _bits("exllama_cache_v_bits", "values"),
@@ -63,7 +66,7 @@ BACKEND = Backend(
             "bits of the cache, for keys and values at once or apart; null is fp16",
             nullable=True,
             format=CACHE_BITS,
-            live=Live({"kind": "string_or_null", "format": CACHE_BITS}),
+            load_field=LoadField({"kind": "string_or_null", "format": CACHE_BITS}),
         ),
         Option("exllama_image_input", "boolean", False, "the model takes images"),
         Option("exllama_warm_up", "boolean", True, "compile and tune the kernels when it is loaded"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from backends.option import Backend, Live, Option
+from backends.declaration import Backend, LoadField, Option
 from backends.prompt_formats import GEMMA4
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 SWITCH = ("on", "off", "auto")
 RECOMMENDED = ("f16", "q8_0", "q4_0")
 
-_CACHE_TYPE = Live(
+_CACHE_TYPE = LoadField(
     {
         "kind": "string_or_null",
         "format": "ggml_type_name",
@@ -28,7 +28,7 @@ def _cache_type(name: str, what: str) -> Option:
         f"type of the cached {what}; null is f16",
         nullable=True,
         choices=CACHE_TYPES,
-        live=_CACHE_TYPE,
+        load_field=_CACHE_TYPE,
     )
 
 
@@ -45,7 +45,7 @@ BACKEND = Backend(
             "tokens of context of one request",
             minimum=1,
             maximum=100_000_000,
-            live=Live({"kind": "integer", "minimum": 1, "step": 1}),
+            load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}),
         ),
         Option(
             "gguf_flash_attn",
@@ -53,7 +53,7 @@ BACKEND = Backend(
             "auto",
             "flash attention",
             choices=SWITCH,
-            live=Live(
+            load_field=LoadField(
                 {
                     "kind": "enum",
                     "default": "auto",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from backends.option import Backend, Live, Option
+from backends.declaration import Backend, LoadField, Option
 from backends.prompt_formats import GEMMA4, QWEN3
 
 BACKEND = Backend(
     "llama_server",
     "llama_server_",
+    image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),
+    thinking_disabled_when={"llama_server_reasoning": "off"},
     needs={"llama_server_draft_model": "llama_server_spec_type"},
     options=(
         Option(
@@ -34,7 +36,7 @@ BACKEND = Backend(
             "tokens of context of one request",
             minimum=1,
             maximum=100_000_000,
-            live=Live({"kind": "integer", "minimum": 1, "step": 1}),
+            load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}),
         ),
         Option(
             "llama_server_n_gpu_layers", "integer", -1, "layers on the GPU; -1: as many as fit", minimum=-1
@@ -78,7 +80,7 @@ BACKEND = Backend(
             " itself predicts of the next tokens; null is none",
             nullable=True,
             choices=("draft-simple", "draft-mtp"),
-            live=Live(
+            load_field=LoadField(
                 {
                     "kind": "enum",
                     "default": "draft-mtp",
@@ -96,7 +98,7 @@ BACKEND = Backend(
             nullable=True,
             minimum=1,
             maximum=6,
-            live=Live({"kind": "integer", "minimum": 1, "maximum": 6, "step": 1, "default": 2}),
+            load_field=LoadField({"kind": "integer", "minimum": 1, "maximum": 6, "step": 1, "default": 2}),
         ),
         Option(
             "llama_server_spec_draft_p_min",
@@ -106,7 +108,7 @@ BACKEND = Backend(
             nullable=True,
             minimum=0.0,
             maximum=1.0,
-            live=Live({"kind": "float", "minimum": 0.0, "maximum": 1.0, "default": 0.0}),
+            load_field=LoadField({"kind": "float", "minimum": 0.0, "maximum": 1.0, "default": 0.0}),
         ),
         Option(
             "llama_server_image_max_tokens",
@@ -115,7 +117,7 @@ BACKEND = Backend(
             "tokens of one image; null leaves the choice to the model",
             nullable=True,
             minimum=1,
-            live=Live({"kind": "integer", "minimum": 1, "step": 1}),
+            load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}),
         ),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option("llama_server_extra_args", "list", (), "further arguments of a native program"),

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
-from backends.option import HEADER, TEXTS_BY_NAME
+from backends.declaration import HEADER, OBJECT_FORMATS
 from config.settings import ModelDefinition
 
 BACKEND = BACKENDS["openai_remote"]
 DEFAULT_PORTS = {"http": 80, "https": 443}
-TOKEN, VISIBLE = map(re.compile, TEXTS_BY_NAME[HEADER])
+TOKEN, VISIBLE = map(re.compile, OBJECT_FORMATS[HEADER])
 """What the name and the value of a header are made of."""
 
 

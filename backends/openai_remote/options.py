@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.option import ADDRESS, HEADER, VARIABLE, Backend, Option
+from backends.declaration import HEADER, URL, VARIABLE_NAME, Backend, Option
 from backends.prompt_formats import PROMPT_FORMATS
 
 BACKEND = Backend(
@@ -11,7 +11,9 @@ BACKEND = Backend(
     needs_model_path=False,
     required=("openai_remote_url",),
     remote=True,
+    image_option="openai_remote_image_input",
     thinking_formats=PROMPT_FORMATS,
+    thinking_option="openai_remote_thinking",
     options=(
         Option(
             "openai_remote_url",
@@ -19,7 +21,7 @@ BACKEND = Backend(
             None,
             "its address, up to and with /v1",
             nullable=True,
-            format=ADDRESS,
+            format=URL,
         ),
         Option(
             "openai_remote_model",
@@ -40,7 +42,7 @@ BACKEND = Backend(
             None,
             "the worker's environment variable that holds the key; null sends none",
             nullable=True,
-            format=VARIABLE,
+            format=VARIABLE_NAME,
         ),
         Option(
             "openai_remote_headers",

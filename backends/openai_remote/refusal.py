@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import orjson
 
 from backends.base import GenerationError
-from backends.catalogue import HIDDEN
+from backends.catalogue import REDACTED
 from backends.openai_remote.connection import RemoteOptions
 from workers.engine_process.errors import EngineError
 
@@ -192,7 +192,7 @@ def _error_of(body: bytes) -> dict[str, Any]:
 def _shown(options: RemoteOptions, told: Mapping[str, Any]) -> str:
     words = " ".join(str(told[name]) for name in ("type", "code", "param", "message") if told.get(name))
     for secret in (options.key, *options.headers.values()):
-        words = words.replace(secret, HIDDEN) if secret else words
+        words = words.replace(secret, REDACTED) if secret else words
     # a blank for each: left out, what they stand in might become the key again
     seen = "".join(letter if letter.isprintable() else " " for letter in words)
     return " ".join(seen.split())[:SHOWN]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from backends.option import Backend, Option
+from backends.declaration import Backend, Option
 from backends.prompt_formats import PROMPT_FORMATS
 
 BACKEND = Backend(
     "stub",
     "stub_",
     needs_model_path=False,
+    image_option="stub_image_input",
     thinking_formats=PROMPT_FORMATS,
     options=(
         Option("stub_tokens", "integer", 16, "tokens of an answer", minimum=0, maximum=1_000_000),

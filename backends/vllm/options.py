@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.option import Backend, Live, Option
+from backends.declaration import Backend, LoadField, Option
 from backends.prompt_formats import GEMMA4, QWEN3
 
 MIB_256 = 256 * 1024 * 1024
@@ -27,21 +27,21 @@ OPTIONS = (
         nullable=True,
         minimum=1,
         maximum=100_000_000,
-        live=Live({"kind": "integer", "minimum": 256, "step": 256}),
+        load_field=LoadField({"kind": "integer", "minimum": 256, "step": 256}),
     ),
     Option(
         "vllm_kv_cache_dtype",
         "string",
         "auto",
         "type of the cache; any that vLLM knows",
-        live=Live(
+        load_field=LoadField(
             {
                 "kind": "enum",
                 "default": "auto",
                 "allowed_values": CACHE_TYPES,
                 "examples": ["auto", "fp8"],
             },
-            open=True,
+            other_values=True,
         ),
     ),
     Option(
@@ -52,7 +52,7 @@ OPTIONS = (
         nullable=True,
         minimum=1,
         maximum=1 << 50,
-        live=Live(
+        load_field=LoadField(
             {
                 "kind": "integer",
                 "minimum": MIB_256,
@@ -79,7 +79,7 @@ OPTIONS = (
         nullable=True,
         minimum=1,
         maximum=1 << 31,
-        live=Live({"kind": "integer", "minimum": PIXELS, "step": PIXELS, "unit": "pixels"}),
+        load_field=LoadField({"kind": "integer", "minimum": PIXELS, "step": PIXELS, "unit": "pixels"}),
     ),
     Option("vllm_mm_processor_kwargs", "object", None, "options of the image processor", nullable=True),
     Option(
@@ -89,7 +89,7 @@ OPTIONS = (
         "speculative decoding; null is none",
         nullable=True,
         format="vllm_speculative_method",
-        live=Live(
+        load_field=LoadField(
             {
                 "kind": "string_or_null",
                 "format": "vllm_speculative_method",
@@ -105,7 +105,7 @@ OPTIONS = (
         "the assistant, draft or speculator: a hub id or a path",
         nullable=True,
         format="hf_id_or_local_path",
-        live=Live(
+        load_field=LoadField(
             {
                 "kind": "string_or_null",
                 "format": "hf_id_or_local_path",
@@ -121,7 +121,7 @@ OPTIONS = (
         "tokens drafted at once",
         minimum=1,
         maximum=64,
-        live=Live({"kind": "integer", "minimum": 1, "step": 1, "default": 1}),
+        load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1, "default": 1}),
     ),
     Option("vllm_image_input", "boolean", False, "the model takes images"),
     Option(
@@ -191,5 +191,11 @@ OPTIONS = (
 )
 
 BACKEND = Backend(
-    "vllm", "vllm_", takes_hub_ids=True, needs=NEEDS, thinking_formats=THINKING_FORMATS, options=OPTIONS
+    "vllm",
+    "vllm_",
+    takes_hub_ids=True,
+    needs=NEEDS,
+    image_option="vllm_image_input",
+    thinking_formats=THINKING_FORMATS,
+    options=OPTIONS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.option import SET_VARIABLE, Backend, Option
+from backends.declaration import VARIABLE_VALUE, Backend, Option
 from backends.vllm.options import NEEDS, OPTIONS, THINKING_FORMATS
 
 BACKEND = Backend(
@@ -10,6 +10,7 @@ BACKEND = Backend(
     "vllm_",
     takes_hub_ids=True,
     needs=NEEDS,
+    image_option="vllm_image_input",
     thinking_formats=THINKING_FORMATS,
     options=(
         *OPTIONS,
@@ -35,7 +36,7 @@ BACKEND = Backend(
             None,
             "variables for the server alone",
             nullable=True,
-            format=SET_VARIABLE,
+            format=VARIABLE_VALUE,
             secret=True,
         ),
         Option("vllm_serve_extra_args", "list", (), "further arguments of vllm serve"),

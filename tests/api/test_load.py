@@ -259,7 +259,7 @@ def test_the_document_describes_every_field_of_a_load(
 ) -> None:
     http, _ = loadable
     properties = http.get("/openapi.json").json["components"]["schemas"]["LoadRequest"]["properties"]
-    live = {name for backend in BACKENDS.values() for name in backend.live}
+    live = {name for backend in BACKENDS.values() for name in backend.load_fields}
     assert set(properties) == live | {"replicas", "evictModel"} == set(LoadRequestBody().fields)
     assert all(entry["description"] for entry in properties.values())
     assert properties["gguf_n_ctx"]["minimum"] == 1

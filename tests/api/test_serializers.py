@@ -9,7 +9,7 @@ import pytest
 
 from api.schemas.admin import AdminModel, GpuMemory, OperationObject
 from api.serializers import show_memory, show_model, show_operation
-from backends.catalogue import BACKENDS, HIDDEN
+from backends.catalogue import BACKENDS, REDACTED
 from config.settings import ModelDefinition, Settings, WorkerSettings
 from fleet.memory import DeviceMemory, Gpu
 from fleet.model_row import ModelRow
@@ -87,7 +87,7 @@ def test_what_is_secret_is_hidden() -> None:
             if option.secret:
                 model = ModelDefinition("m", backend.name, options={option.name: {"TOKEN": "hunter2"}})
                 row = ModelRow("m", model, ModelState.UNLOADED, 1, 0, 0, 0)
-                assert show_model(row, Settings())["definition"][option.name] == HIDDEN
+                assert show_model(row, Settings())["definition"][option.name] == REDACTED
 
 
 @pytest.mark.rule("models/runtime-state-is-loaded", "models/load-constraints", "models/load-override")

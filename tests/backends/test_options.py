@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from marshmallow import ValidationError
 
-from backends.catalogue import BACKENDS, HIDDEN, live_fields, owners, shown_options
-from backends.option import KINDS, LIVE_KINDS
+from backends.catalogue import BACKENDS, REDACTED, backends_with_option, load_fields, redacted_options
+from backends.declaration import KINDS, LOAD_FIELD_KINDS
 from config.schema import model_schema, option_field
 from config.settings import ModelDefinition
 from tests.seeds import RUNTIME_ADMIN_API
@@ -16,11 +16,11 @@ OPTIONS = [
     for backend in BACKENDS.values()
     for option in backend.options
 ]
-LIVE = [
+LOAD_FIELDS = [
     pytest.param(option, id=f"{backend.name}-{option.name}")
     for backend in BACKENDS.values()
     for option in backend.options
-    if option.live
+    if option.load_field
 ]
 
 
@@ -30,7 +30,7 @@ def test_every_option_carries_its_backend_in_its_name_and_is_fully_described(bac
     assert option.kind in KINDS
     assert option.about
     assert (option.kind == "enum") == bool(option.choices)
-    assert backend.name in owners(option.name)
+    assert backend.name in backends_with_option(option.name)
 
 
 @pytest.mark.parametrize(("_backend", "option"), OPTIONS)
@@ -91,38 +91,48 @@ def test_every_recommended_pair_is_a_load_that_is_taken():
             for pair in preset["recommended_pairs"]:
                 values = {name: pair[name] for name in preset["fields"]}
                 assert list(backend.problems(values)) == []
-                assert [live.problem(values[name]) for name, live in backend.live.items() if name in values]
+                assert [
+                    field.problem(values[name])
+                    for name, field in backend.load_fields.items()
+                    if name in values
+                ]
                 assert not any(
-                    live.problem(values[name]) for name, live in backend.live.items() if name in values
+                    field.problem(values[name])
+                    for name, field in backend.load_fields.items()
+                    if name in values
                 )
 
 
 @pytest.mark.rule("field/load-constraints-2")
-@pytest.mark.parametrize("option", LIVE)
+@pytest.mark.parametrize("option", LOAD_FIELDS)
 def test_what_a_load_is_shown_it_may_also_send(option):
-    shown = option.live.shown
-    assert shown["kind"] in LIVE_KINDS
-    for value in (*shown.get("allowed_values", ()), *shown.get("examples", ()), shown.get("default")):
-        assert option.live.problem(value) is None
-    if shown["kind"] in ("integer", "integer_or_null", "float"):
-        for bound in (shown["minimum"], shown.get("maximum", shown["minimum"])):
-            assert option.live.problem(bound) is None
+    constraint = option.load_field.constraint
+    assert constraint["kind"] in LOAD_FIELD_KINDS
+    for value in (
+        *constraint.get("allowed_values", ()),
+        *constraint.get("examples", ()),
+        constraint.get("default"),
+    ):
+        assert option.load_field.problem(value) is None
+    if constraint["kind"] in ("integer", "integer_or_null", "float"):
+        for bound in (constraint["minimum"], constraint.get("maximum", constraint["minimum"])):
+            assert option.load_field.problem(bound) is None
 
 
 def test_what_is_secret_is_never_shown():
     def shown(backend, **options):
-        return shown_options(ModelDefinition("m", backend, options=options))
+        return redacted_options(ModelDefinition("m", backend, options=options))
 
     arguments = ("--api-key", "k1", "--hf-token=k2", "--seed", "1", "--ssl-keyfile", "k3")
     assert shown("vllm_serve", vllm_serve_extra_args=arguments)["vllm_serve_extra_args"] == [
-        *("--api-key", HIDDEN, f"--hf-token={HIDDEN}", "--seed", "1", "--ssl-keyfile", HIDDEN)
+        *("--api-key", REDACTED, f"--hf-token={REDACTED}", "--seed", "1", "--ssl-keyfile", REDACTED)
     ]
     environment = shown("vllm_serve", vllm_serve_environment={"HF_TOKEN": "k"})
-    assert environment["vllm_serve_environment"] == HIDDEN
+    assert environment["vllm_serve_environment"] == REDACTED
     url = shown("openai_remote", openai_remote_url="https://me:k@host/v1")["openai_remote_url"]
-    assert url == f"https://{HIDDEN}@host/v1"
+    assert url == f"https://{REDACTED}@host/v1"
     headers = shown("openai_remote", openai_remote_headers={"api-key": "k"})
-    assert headers["openai_remote_headers"] == HIDDEN
+    assert headers["openai_remote_headers"] == REDACTED
     assert shown("stub", stub_tokens=3)["stub_tokens"] == 3
 
 
@@ -154,9 +164,9 @@ def test_an_address_of_a_server_is_taken(url):
 
 @pytest.mark.rule("field/vllm-vllm-serve")
 def test_what_two_backends_share_is_one_field():
-    assert owners("vllm_max_model_len") == ["vllm", "vllm_serve"]
-    assert owners("nobody_has_this") == []
-    assert live_fields()["vllm_max_model_len"] is BACKENDS["vllm_serve"].live["vllm_max_model_len"]
+    assert backends_with_option("vllm_max_model_len") == ["vllm", "vllm_serve"]
+    assert backends_with_option("nobody_has_this") == []
+    assert load_fields()["vllm_max_model_len"] is BACKENDS["vllm_serve"].load_fields["vllm_max_model_len"]
 
 
 @pytest.mark.rule("field/effective-loaded-values")

@@ -10,7 +10,7 @@ from typing import Any
 
 from api.errors import CODES
 from backends.catalogue import BACKENDS
-from backends.option import Option
+from backends.declaration import Option
 from config.fields import Section, Strict
 from config.schema import ModelSchema, SettingsSchema, TenantSchema, option_field
 from config.settings import ROOT, ModelDefinition, Settings, Tenant

@@ -1,0 +1,213 @@
+"""What a backend declares about itself: its options, how they may be configured, and how one load may change them.
+
+Each `backends/<name>/options.py` holds one `Backend`. `backends.catalogue` collects them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+KINDS = ("integer", "float", "enum", "string", "boolean", "list", "object")
+LOAD_FIELD_KINDS = ("integer", "integer_or_null", "float", "enum", "string_or_null")
+
+CACHE_BITS = "<bits>|<k_bits>,<v_bits>"
+VARIABLE_NAME = "OPENAI_API_KEY"
+URL = "https://host/v1"
+FORMATS: Mapping[str, str] = {
+    CACHE_BITS: r"[2-8](,[2-8])?",
+    VARIABLE_NAME: r"[A-Z_][A-Z0-9_]{0,127}",
+    # user, query and fragment are refused: none of them belongs into a base URL
+    URL: r"(?=[!-~]*\Z)(?i:https?)://(\[[^\[\]/?#@]+\]|[^\[\]/?#@:]+)(:\d*)?(/[^?#]*)?",
+    "vllm_speculative_method": r"[a-z0-9_-]{1,64}",
+    "hf_id_or_local_path": r"[^\0\s]{1,512}",
+}
+"""The regular expression of each string format. A format that is not listed is only shown to people."""
+
+HEADER, VARIABLE_VALUE = "header", "variable"
+OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
+    HEADER: (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", r"[\x20-\x7e]*"),  # RFC 9110, 5.1 and 5.5
+    VARIABLE_VALUE: (r"[^=\0]+", r"[^\0]*"),
+}
+"""The regular expressions of the names and of the values, for each format of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadField:
+    """How one load may change an option.
+
+    `constraint` is the entry of the field in the Runtime Admin API's `load_constraints`, without its
+    description; loads are checked against it. `null` allows null although the kind does not say so,
+    `other_values` allows values outside `allowed_values` (a form offers those as suggestions), and
+    `whole_steps` refuses values that are not a multiple of `step`.
+    """
+
+    constraint: Mapping[str, Any] = field(hash=False)
+    null: bool = False
+    other_values: bool = False
+    whole_steps: bool = False
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a load may set the field to null."""
+        return self.null or str(self.constraint["kind"]).endswith("_or_null")
+
+    def problem(self, value: Any) -> str | None:
+        """Return what is wrong with a value of the right type, at or above the minimum; None if it is valid."""
+        constraint = self.constraint
+        if value is None:
+            return None
+        allowed = None if self.other_values else constraint.get("allowed_values")
+        if allowed is not None and value not in allowed:
+            return f"must be one of {', '.join(map(str, allowed))}" + (" or null" if self.nullable else "")
+        if (maximum := constraint.get("maximum")) is not None and value > maximum:
+            return f"must be at most {maximum}"
+        if self.whole_steps and value % constraint["step"]:
+            return f"must be a multiple of {constraint['step']}"
+        pattern = FORMATS.get(constraint.get("format", ""))
+        if pattern is not None and not re.fullmatch(pattern, value):
+            return f"must look like {constraint['format']}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a backend, as it may stand in a model's configuration.
+
+    `kind` is one of KINDS, the bounds are inclusive, `choices` are the values of an enum. An option with a
+    `load_field` may be changed for one load through the Runtime Admin API; the others (paths, arguments) can
+    only be configured. `format` is one of FORMATS, for an object one of OBJECT_FORMATS, or "path" (resolved
+    against the project's root), or "program" (a path, or a name that is looked up on PATH). `artifact` marks
+    a file that is loaded in addition to the model's own. The value of a `secret` is never shown.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    about: str
+    nullable: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    multiple: int | None = None
+    choices: tuple[str, ...] = ()
+    format: str | None = None
+    artifact: bool = False
+    secret: bool = False
+    load_field: LoadField | None = None
+
+    def problem(self, value: Any) -> str | None:
+        """Return what is wrong with a value of the right type that a load sets; None if it is valid."""
+        problem = None if self.load_field is None else self.load_field.problem(value)
+        bounded = self.maximum is not None and isinstance(value, (int, float))
+        if problem is None and bounded and value > self.maximum:
+            return f"must be at most {self.maximum}"  # the bound of the configuration holds for loads as well
+        return problem
+
+    def load_constraint(self) -> dict[str, Any]:
+        """Return the option's entry in the Runtime Admin API's `load_constraints`."""
+        return {**(self.load_field.constraint if self.load_field else {}), "description": self.about}
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One way to run models.
+
+    Options: `prefix` begins the name of each of them. Those in `required` must be set. The options of one of
+    the `groups` must be given together, and exclude those of the other groups. An option in `needs` has no
+    effect unless the option that it maps to is set.
+
+    Capabilities: a model accepts images if its `image_option` is set. It accepts only a single user message if
+    one of the options in `single_turn_when` has the value given there. Requests may set `thinking` for models
+    with one of the `thinking_formats` (prompt formats), provided that `thinking_option` is set (if there is
+    one); they may only disable it if an option in `thinking_disabled_when` has the value given there.
+
+    The models of a `remote` backend run on another operator's machine: they take no local memory, and each
+    request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
+    """
+
+    name: str
+    prefix: str
+    options: tuple[Option, ...] = ()
+    needs_model_path: bool = True
+    required: tuple[str, ...] = ()
+    remote: bool = False
+    takes_hub_ids: bool = False
+    groups: tuple[tuple[str, ...], ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+    image_option: str | None = None
+    single_turn_when: Mapping[str, str] = field(default_factory=dict)
+    thinking_formats: tuple[str, ...] = ()
+    thinking_option: str | None = None
+    thinking_disabled_when: Mapping[str, str] = field(default_factory=dict)
+    recommendations: Mapping[str, Any] = field(default_factory=dict)
+
+    def option(self, name: str) -> Option | None:
+        """Return the option of that name, or None."""
+        return next((option for option in self.options if option.name == name), None)
+
+    @property
+    def load_fields(self) -> dict[str, LoadField]:
+        """The options that one load may change, by name."""
+        return {option.name: option.load_field for option in self.options if option.load_field is not None}
+
+    @property
+    def load_constraints(self) -> dict[str, dict[str, Any]]:
+        """The Runtime Admin API's `load_constraints`, by option name."""
+        return {option.name: option.load_constraint() for option in self.options if option.load_field}
+
+    def accepts_images(self, options: Mapping[str, Any]) -> bool:
+        """Whether a model with these options accepts images."""
+        return self.image_option is not None and bool(options.get(self.image_option))
+
+    def is_single_turn(self, options: Mapping[str, Any]) -> bool:
+        """Whether a model with these options accepts only a single user message."""
+        return _any_matches(self.single_turn_when, options)
+
+    def allows_thinking_choice(self, prompt_format: str, options: Mapping[str, Any]) -> bool:
+        """Whether requests to a model of that prompt format, with these options, may set `thinking`."""
+        enabled = self.thinking_option is None or bool(options.get(self.thinking_option))
+        return enabled and prompt_format in self.thinking_formats
+
+    def has_thinking_disabled(self, options: Mapping[str, Any]) -> bool:
+        """Whether these options turn thinking off for all requests."""
+        return _any_matches(self.thinking_disabled_when, options)
+
+    def problems(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield (option, problem) where a group is given in part, or together with another one."""
+        given = [[name for name in group if name in values] for group in self.groups]
+        for group, names in zip(self.groups, given, strict=True):
+            if names and len(names) < len(group):
+                missing = next(name for name in group if name not in values)
+                yield names[0], f"goes together with {missing}"
+            elif len({values[name] is None for name in names}) > 1:
+                yield names[0], f"must be null where {', '.join(names[1:])} is, and only there"
+        present = [names for names in given if names]
+        if len(present) > 1:
+            yield present[1][0], f"cannot be combined with {present[0][0]}"
+
+    def ineffective(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield (option, problem) for each option that has no effect because an option it needs is not set."""
+        defaults = {option.name: option.default for option in self.options}
+        for name, needed in self.needs.items():
+            if values.get(name) not in (None, defaults[name]) and not values.get(needed):
+                yield name, f"does nothing without {needed}: set that too, or leave this out"
+
+    def expanded(self, options: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the override, with null for each configured option that its groups exclude."""
+        if not any(name in override for group in self.groups for name in group):
+            return dict(override)
+        others = (name for group in self.groups for name in group if name not in override)
+        return {**override, **{name: None for name in others if options.get(name) is not None}}
+
+    def merged(self, options: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options in force: each value of `override`, null included, replaces the configured one.
+
+        An override of one group removes the configured values of the other groups.
+        """
+        return {**options, **self.expanded(options, override)}
+
+
+def _any_matches(conditions: Mapping[str, str], options: Mapping[str, Any]) -> bool:
+    return any(options.get(name) == value for name, value in conditions.items())
