@@ -1,8 +1,8 @@
-"""The declared backends: each folder in `backends/` but `shared` is one, with its declaration in `options.py`.
+"""The declared backends: each folder in `backends/` except `shared` is one, declared in its `options.py`.
 
-The check of `settings.json`, the `load_constraints` of the Runtime Admin API, the request schema of a load and
-its semantic check are all derived from these declarations. Option names begin with a prefix of their backend,
-as in the Runtime Admin API (`gguf_n_ctx`).
+The check of `settings.json`, the `load_constraints` of the Runtime Admin API, the request schema of a load
+and its semantic check are all derived from these declarations. Option names begin with a prefix of their
+backend, as in the Runtime Admin API (`gguf_n_ctx`).
 """
 
 from __future__ import annotations

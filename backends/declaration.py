@@ -1,4 +1,4 @@
-"""What a backend declares about itself: its options, how they may be configured, and how one load may change them.
+"""What a backend declares: its options, how they are configured and how one load may change them.
 
 Each `backends/<name>/options.py` holds one `Backend`. `backends.catalogue` collects them.
 """
@@ -55,7 +55,7 @@ class LoadField:
         return self.null or str(self.constraint["kind"]).endswith("_or_null")
 
     def problem(self, value: Any) -> str | None:
-        """Return what is wrong with a value of the right type, at or above the minimum; None if it is valid."""
+        """Return what is wrong with a value of the right type, at or above the minimum; None if valid."""
         constraint = self.constraint
         if value is None:
             return None
@@ -118,10 +118,10 @@ class Backend:
     the `groups` must be given together, and exclude those of the other groups. An option in `needs` has no
     effect unless the option that it maps to is set.
 
-    Capabilities: a model accepts images if its `image_option` is set. It accepts only a single user message if
-    one of the options in `single_turn_when` has the value given there. Requests may set `thinking` for models
-    with one of the `thinking_formats` (prompt formats), provided that `thinking_option` is set (if there is
-    one); they may only disable it if an option in `thinking_disabled_when` has the value given there.
+    Capabilities: a model accepts images if its `image_option` is set. It accepts only a single user message
+    if one of the options in `single_turn_when` has the value given there. Requests may set `thinking` for
+    models with one of the `thinking_formats` (prompt formats), provided that `thinking_option` is set (if
+    there is one); they may only disable it if an option in `thinking_disabled_when` has the value given there.
 
     The models of a `remote` backend run on another operator's machine: they take no local memory, and each
     request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
@@ -188,7 +188,7 @@ class Backend:
             yield present[1][0], f"cannot be combined with {present[0][0]}"
 
     def ineffective(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield (option, problem) for each option that has no effect because an option it needs is not set."""
+        """Yield (option, problem) for each option without effect, because an option that it needs is not set."""
         defaults = {option.name: option.default for option in self.options}
         for name, needed in self.needs.items():
             if values.get(name) not in (None, defaults[name]) and not values.get(needed):

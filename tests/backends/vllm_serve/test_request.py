@@ -1,0 +1,58 @@
+"""The requests to `vllm serve` and its refusals, without vLLM."""
+
+from __future__ import annotations
+
+import json
+
+import orjson
+import pytest
+
+from backends.vllm_serve.adapter import _body, _failure, _refusal
+from tests.backends.conftest import ask
+
+
+def test_a_server_is_asked_for_no_more_than_it_gives() -> None:
+    body = orjson.loads(_body(ask("x", max_tokens=100_000), "generic", served="model", context=2048))
+    assert (body["max_tokens"], body["model"], body["stream"]) == (2048, "model", True)
+    assert "max_tokens" not in orjson.loads(_body(ask("x"), "generic", served="model", context=2048))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "This model's maximum context length is 2048 tokens. However, your prompt contains at least 2049"
+            " input tokens, which exceeds this limit even without any output tokens.",
+            "the prompt has at least 2049 tokens; 2047 tokens fit",
+        ),
+        (
+            "This model's maximum context length is 2048 tokens. However, your prompt contains 99999"
+            " characters (more than 40960 characters, which is the upper bound for 2048 input tokens).",
+            "the prompt has 99999 characters; 2047 tokens fit",
+        ),
+        (
+            "The decoder prompt (length 2048) plus the number of requested output tokens (at least 1) is"
+            " longer than the maximum model length of 2048.",
+            "the prompt has 2048 tokens; 2047 tokens fit",
+        ),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_said_to_be(said: str, told: str) -> None:
+    error = _refusal(400, json.dumps({"error": {"message": said, "code": 400}}).encode())
+    assert (error.code, str(error)) == ("context_length_exceeded", told)
+
+
+def test_a_servers_own_words_reach_nobody() -> None:
+    for status, code in ((400, "invalid_prompt"), (404, "invalid_prompt"), (500, "engine_error")):
+        for body in (b'{"error": {"message": "our secret"}}', b'{"error": "our secret"}', b"our secret", b""):
+            error = _refusal(status, body)
+            assert error.code == code
+            assert "secret" not in str(error)
+    for told, code in (
+        ({"code": 400}, "invalid_prompt"),
+        ({"code": 500}, "engine_error"),
+        ("", "engine_error"),
+    ):
+        error = _failure({**told, "message": "our secret"} if isinstance(told, dict) else "our secret")
+        assert error.code == code
+        assert "secret" not in str(error)
