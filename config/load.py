@@ -73,7 +73,7 @@ def _settings(read: Mapping[str, Any], root: Path) -> Settings:
 
 def _model(name: str, raw: Mapping[str, Any], root: Path) -> ModelDefinition:
     backend = BACKENDS[raw["backend"]]
-    options = {option.name: raw.get(option.name, option.default) for option in backend.options}
+    options = backend.with_defaults(raw)
     for option in backend.options:
         value = options[option.name]
         if value is not None and option.format in ("path", "program"):

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from backends.base import GenerationError, Launch, LoadError
+from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
 from backends.shared.libraries import library_path, python_of
 from backends.shared.pipe_engine import PipeEngine
@@ -18,16 +19,7 @@ from config.settings import ROOT, ModelDefinition
 from tasks.generation import Generation
 from workers.device import device
 
-PREFIX = "ct2_"
-DEFAULTS = {
-    "task": "generate",
-    "compute_type": "default",
-    "n_ctx": None,
-    "threads": None,
-    "beam_size": 1,
-    "source_lang_code": None,
-    "target_lang_code": None,
-}
+BACKEND = BACKENDS["ct2"]
 LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
 
 
@@ -40,7 +32,7 @@ class Ct2Adapter:
         """See `Adapter.start`."""
         with starting(launch) as start:
             options = _options(launch.model, launch.slots)
-            configured = launch.model.options.get("ct2_python")
+            configured = BACKEND.values(launch.model.options)["python"]
             otherwise = ", or set ct2_python to one that has it"
             python = python_of(launch.environments, self.name, configured, otherwise=otherwise)
             translates = options["task"] == "translate"
@@ -57,7 +49,7 @@ def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
         raise LoadError("load_failed", f"there is no folder {folder}: correct model_path")
     on_cpu = model.device == "cpu" or (model.device == "auto" and device() == "cpu")
     return {
-        **{name: model.options.get(PREFIX + name, default) for name, default in DEFAULTS.items()},
+        **{name: value for name, value in BACKEND.values(model.options).items() if name != "python"},
         "model": str(folder),
         "slots": slots,
         "device": "cpu" if on_cpu else "cuda",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.base import Launch, LoadError
+from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
 from backends.shared.libraries import python_of
 from backends.shared.pipe_engine import PipeEngine
@@ -21,7 +22,7 @@ from backends.shared.start import starting
 from config.settings import ROOT, ModelDefinition
 from workers.environments.machine import cuda_home
 
-PREFIX = "exllama_"
+BACKEND = BACKENDS["exllamav3"]
 EXTENSION = "exllamav3_ext"
 INHERITED = ("CC", "CXX", "CUDAHOSTCXX", "MAX_JOBS", "XDG_CACHE_HOME")
 INHERITED_PREFIXES = ("TORCH_", "TRITON_", "PYTORCH_", "EXL3_", "EXLLAMA_")
@@ -39,7 +40,7 @@ class Exllamav3Adapter:
         with starting(launch) as start:
             model = launch.model
             options = host_options(model, launch.slots)
-            python = python_of(launch.environments, self.name, model.options.get(f"{PREFIX}python"))
+            python = python_of(launch.environments, self.name, BACKEND.values(model.options)["python"])
             options["compiled"] = _compiled(python)
             body = body_of(chat_body, model.prompt_format)
             return begin(start, Host([str(python)], self.name, options, _environment(python), body))
@@ -49,25 +50,25 @@ def host_options(model: ModelDefinition, slots: int) -> dict[str, Any]:
     """What the host is told, as JSON values. Raises `LoadError` (load_failed)."""
     if model.device == "cpu":
         raise _refused("ExLlamaV3 runs on NVIDIA GPUs only: set device to cuda, or use another backend")
-    given = {name.removeprefix(PREFIX): value for name, value in model.options.items()}
+    given = BACKEND.values(model.options)
     k_bits, v_bits = _bits(given)
     return {
         "model": str(_folder(model)),
         "prompt_format": model.prompt_format,
         "slots": slots,
-        "cache_size": given.get("cache_size", 8192),
-        "max_rq_tokens": given.get("max_rq_tokens"),
+        "cache_size": given["cache_size"],
+        "max_rq_tokens": given["max_rq_tokens"],
         "k_bits": k_bits,
         "v_bits": v_bits,
-        "image_input": given.get("image_input", False),
-        "warm_up": given.get("warm_up", True),
+        "image_input": given["image_input"],
+        "warm_up": given["warm_up"],
     }
 
 
 def _bits(given: dict[str, Any]) -> tuple[int | None, int | None]:
     """Bits of the cached keys and values, in whichever of its two forms; None is fp16."""
-    if given.get("cache_quant") is None:
-        return given.get("cache_k_bits"), given.get("cache_v_bits")
+    if given["cache_quant"] is None:
+        return given["cache_k_bits"], given["cache_v_bits"]
     k_bits, _, v_bits = given["cache_quant"].partition(",")
     return int(k_bits), int(v_bits or k_bits)
 

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from backends.base import LoadError
+from backends.catalogue import BACKENDS
+from backends.llama_cpp.options import DEFAULT_CACHE_TYPE
 from config.settings import ROOT, ModelDefinition
 
-PREFIX = "gguf_"
+BACKEND = BACKENDS["llama_cpp"]
+PREFIX = BACKEND.prefix
 PLAIN_TYPES = ("f32", "f16", "bf16")
 
 
@@ -24,26 +27,23 @@ class LlamaCppOptions:
     model: Path
     slots: int
     prompt_format: str
-    n_ctx: int = 4096
-    n_gpu_layers: int = -1
-    flash_attn: str = "auto"
-    type_k: str = "f16"
-    type_v: str = "f16"
-    threads: int | None = None
-    batch: int = 512
-    cache_prompt: bool = True
-    python: str | None = None
+    n_ctx: int
+    n_gpu_layers: int
+    flash_attn: str
+    type_k: str
+    type_v: str
+    threads: int | None
+    batch: int
+    cache_prompt: bool
+    python: str | None
 
     @classmethod
     def of(cls, model: ModelDefinition, slots: int) -> LlamaCppOptions:
         """Read a model's options and look for its file. Raises `LoadError` (load_failed)."""
-        given = {
-            name.removeprefix(PREFIX): value
-            for name, value in model.options.items()
-            if name.startswith(PREFIX) and value is not None
-        }
-        if unknown := given.keys() - (cls.__dataclass_fields__.keys() - {"model", "slots", "prompt_format"}):
-            raise _refused(f"there is no option {PREFIX}{min(unknown)}")
+        if unknown := [name for name in model.options if BACKEND.option(name) is None]:
+            raise _refused(f"there is no option {min(unknown)}")
+        given = BACKEND.values(model.options)
+        given |= {name: given[name] or DEFAULT_CACHE_TYPE for name in ("type_k", "type_v")}
         if model.model_path is None:
             raise _refused("set model_path to a GGUF file")
         path = ROOT / Path(model.model_path).expanduser()

@@ -6,6 +6,7 @@ from backends.declaration import Backend, LoadField, Option
 from backends.prompt_formats import GEMMA4
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
+DEFAULT_CACHE_TYPE = "f16"
 SWITCH = ("on", "off", "auto")
 RECOMMENDED = ("f16", "q8_0", "q4_0")
 
@@ -13,7 +14,7 @@ _CACHE_TYPE = LoadField(
     {
         "kind": "string_or_null",
         "format": "ggml_type_name",
-        "default": "f16",
+        "default": DEFAULT_CACHE_TYPE,
         "allowed_values": list(CACHE_TYPES),
         "examples": list(RECOMMENDED),
     }
@@ -25,7 +26,7 @@ def _cache_type(name: str, what: str) -> Option:
         name,
         "enum",
         None,
-        f"type of the cached {what}; null is f16",
+        f"type of the cached {what}; null is {DEFAULT_CACHE_TYPE}",
         nullable=True,
         choices=CACHE_TYPES,
         load_field=_CACHE_TYPE,

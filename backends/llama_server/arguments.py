@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from backends.base import LoadError
+from backends.catalogue import BACKENDS
 from config.settings import ROOT, ModelDefinition
 
-PREFIX = "llama_server_"
+BACKEND = BACKENDS["llama_server"]
+PREFIX = BACKEND.prefix
 CONTEXT_STEP = 256  # llama-server rounds a slot's context up to it
 
 OURS = (
@@ -62,42 +64,38 @@ class LlamaServerOptions:
 
     model: Path
     slots: int
-    binary: Path | None = None
-    n_ctx: int = 4096
-    n_gpu_layers: int = -1
-    flash_attn: str = "auto"
-    threads: int | None = None
-    mmproj: Path | None = None
-    draft_model: Path | None = None
-    library_path: Path | None = None
-    reasoning: str = "auto"
-    spec_type: str | None = None
-    spec_draft_n_max: int | None = None
-    spec_draft_p_min: float | None = None
-    image_max_tokens: int | None = None
-    extra_args: tuple[str, ...] = field(default=())
-    cache_prompt: bool = True
+    binary: Path | None
+    n_ctx: int
+    n_gpu_layers: int
+    flash_attn: str
+    threads: int | None
+    mmproj: Path | None
+    draft_model: Path | None
+    library_path: Path | None
+    reasoning: str
+    spec_type: str | None
+    spec_draft_n_max: int | None
+    spec_draft_p_min: float | None
+    image_max_tokens: int | None
+    extra_args: tuple[str, ...]
+    cache_prompt: bool
 
     @classmethod
     def of(cls, model: ModelDefinition, slots: int) -> LlamaServerOptions:
         """Read a model's options and look for its files. Raises `LoadError` (load_failed)."""
-        given = {
-            name.removeprefix(PREFIX): value
-            for name, value in model.options.items()
-            if name.startswith(PREFIX) and value is not None
-        }
-        if unknown := given.keys() - (cls.__dataclass_fields__.keys() - {"model", "slots"}):
-            raise _refused(f"there is no option {PREFIX}{min(unknown)}")
+        if unknown := [name for name in model.options if BACKEND.option(name) is None]:
+            raise _refused(f"there is no option {min(unknown)}")
+        given = BACKEND.values(model.options)
         for name in ("binary", "mmproj", "draft_model", "library_path"):
-            if name in given:
+            if given[name] is not None:
                 given[name] = _found(name, given[name])
         if model.model_path is None:
             raise _refused("set model_path to a GGUF file")
-        given["extra_args"] = tuple(given.get("extra_args", ()))
+        given["extra_args"] = tuple(given["extra_args"])
         if model.device == "cpu":
             given["n_gpu_layers"] = 0
-        if "spec_type" not in given:
-            given.pop("draft_model", None)  # it would be loaded and never asked
+        if given["spec_type"] is None:
+            given["draft_model"] = None  # it would be loaded and never used
         options = cls(model=_found("model_path", model.model_path), slots=slots, **given)
         options._check()
         return options

@@ -45,10 +45,7 @@ class RemoteOptions:
     @classmethod
     def of(cls, model: ModelDefinition) -> RemoteOptions:
         """Read a model's options. Raises `LoadError` (load_failed)."""
-        defaults = {option.name: option.default for option in BACKEND.options}
-        known = {name.removeprefix(BACKEND.prefix): value for name, value in defaults.items()}
-        for name, value in model.options.items():
-            known[name.removeprefix(BACKEND.prefix)] = value
+        known = BACKEND.values(model.options)
         scheme, host, port, path = _address(known["url"])
         return cls(
             scheme=scheme,

@@ -38,6 +38,7 @@ from __future__ import annotations
 import sys
 
 from backends.base import Launch
+from backends.catalogue import BACKENDS
 from backends.shared.pipe_engine import PipeEngine
 from backends.shared.pipe_start import Host, begin
 from backends.shared.start import starting
@@ -50,7 +51,7 @@ class StubAdapter:
 
     def start(self, launch: Launch) -> PipeEngine:
         """See `Adapter.start`."""
-        options = {**launch.model.options, "slots": launch.slots}
+        options = {**BACKENDS[self.name].with_defaults(launch.model.options), "slots": launch.slots}
         with starting(launch) as start:  # it needs nothing of a site: -S starts it sooner
             return begin(start, Host([sys.executable, "-S"], "stub", options))
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.base import LoadError
+from backends.catalogue import BACKENDS
 from backends.prompt_formats import GEMMA4, MISTRAL, QWEN3
 from config.settings import ROOT, ModelDefinition
 from workers.device import device
@@ -91,20 +92,21 @@ class VllmOptions:
 
         `alone` says that a core on a CPU may compute itself, as far as the options know.
         """
-        given = {name: value for name, value in model.options.items() if value is not None}
+        values = BACKENDS[model.backend].with_defaults(model.options)
+        given = {name: value for name, value in values.items() if value is not None}
         on_cpu = model.device == "cpu" or (model.device == "auto" and device() == "cpu")
         path, draft = _model(model.model_path), _speculative(given)
         engine: dict[str, Any] = {
             "model": path,
             "served_model_name": model.name,
             "max_num_seqs": slots,
-            "trust_remote_code": given.get("vllm_trust_remote_code", False),
+            "trust_remote_code": given["vllm_trust_remote_code"],
             "reasoning_parser": _parser(given, "reasoning", REASONING_PARSERS.get(model.prompt_format)),
             "speculative_config": draft,
             **{name: given[PREFIX + name] for name in PLAIN if PREFIX + name in given},
             **_images(given),
         }
-        if given.get("vllm_kv_cache_dtype", "auto") != "auto":
+        if given["vllm_kv_cache_dtype"] != "auto":
             engine["kv_cache_dtype"] = given["vllm_kv_cache_dtype"]
         engine = {**(_cpu_defaults(engine, alone=alone) if on_cpu else _gpu_defaults()), **engine}
         local = is_local(path) and (draft is None or is_local(draft.get("model", "/")))
@@ -163,7 +165,7 @@ def _speculative(given: Mapping[str, Any]) -> dict[str, Any] | None:
     method = given.get("vllm_speculative_method")
     if method is None:
         return None
-    drafting = {"method": method, "num_speculative_tokens": given.get("vllm_num_speculative_tokens", 1)}
+    drafting = {"method": method, "num_speculative_tokens": given["vllm_num_speculative_tokens"]}
     if (model := given.get("vllm_speculative_model")) is not None:
         path = ROOT / Path(model).expanduser()
         written_as_path = model.startswith(("/", "./", "../", "~"))
@@ -175,7 +177,7 @@ def _speculative(given: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _images(given: Mapping[str, Any]) -> dict[str, Any]:
     """What there is no use for is left out of the memory that vLLM plans for."""
-    if not given.get("vllm_image_input", False):
+    if not given["vllm_image_input"]:
         return {"limit_mm_per_prompt": {"image": 0, "video": 0, "audio": 0}}
     processor = dict(given.get("vllm_mm_processor_kwargs", {}))
     if "vllm_max_pixels" in given:

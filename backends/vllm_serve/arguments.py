@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from backends.catalogue import BACKENDS
 from backends.shared.http_engine import LOOPBACK
 from backends.shared.libraries import library_path, python_of
 from backends.vllm.arguments import BINDING, VllmOptions, refused
@@ -65,13 +66,13 @@ class VllmServeOptions:
     @classmethod
     def of(cls, model: ModelDefinition, slots: int, environments: Path) -> VllmServeOptions:
         """Read a model's options and look for its program. Raises `LoadError` (load_failed)."""
-        given = {name: value for name, value in model.options.items() if value is not None}
-        extra, variables = tuple(given.get(PREFIX + "extra_args", ())), given.get(PREFIX + "environment", {})
+        given = BACKENDS["vllm_serve"].with_defaults(model.options)
+        extra, variables = tuple(given[PREFIX + "extra_args"]), given[PREFIX + "environment"] or {}
         for argument in extra:
             _check(argument)
         alone = BINDING not in variables and not any(_is_one_of(PROCESSES, argument) for argument in extra)
         vllm = VllmOptions.of(model, slots, alone=alone)
-        environment = {**vllm.environment, **_libraries(given.get(PREFIX + "library_path"))}
+        environment = {**vllm.environment, **_libraries(given[PREFIX + "library_path"])}
         environment["PYTHONSAFEPATH"] = "1"  # it imports nothing from the folder that it is started in
         for name, value in variables.items():
             if name in OUR_VARIABLES:
@@ -82,9 +83,7 @@ class VllmServeOptions:
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(IMPORTED), variables.get("PYTHONPATH")])
         )
-        return cls(
-            vllm, _program(given.get(PREFIX + "binary"), vllm.python, environments), environment, extra
-        )
+        return cls(vllm, _program(given[PREFIX + "binary"], vllm.python, environments), environment, extra)
 
     @property
     def served(self) -> str:

@@ -96,20 +96,20 @@ class Engine:
 
     def load(self) -> None:
         """Take the time and the memory the options say, telling how far it is; or fail as they say."""
-        memory_mib = self.options.get("stub_memory_mib", 0)
+        memory_mib = self.options["stub_memory_mib"]
         for i in range(LOAD_STEPS):
             self.pipe.load(i / LOAD_STEPS, "pretending to load")
-            if self.options.get("stub_load_hang"):
+            if self.options["stub_load_hang"]:
                 signal.pause()
-            if self.options.get("stub_load_crash"):
+            if self.options["stub_load_crash"]:
                 os.kill(os.getpid(), signal.SIGKILL)
             share_mib = (i + 1) * memory_mib // LOAD_STEPS - i * memory_mib // LOAD_STEPS
             self.weights.append(b"w" * (share_mib << 20))  # zeros would be mapped, and take no memory yet
-            time.sleep(self.options.get("stub_load_s", 0.0) / LOAD_STEPS)
-        if message := self.options.get("stub_load_fail"):
+            time.sleep(self.options["stub_load_s"] / LOAD_STEPS)
+        if message := self.options["stub_load_fail"]:
             self.pipe.failed(message)
             sys.exit(1)
-        self.pipe.ready(self.slots, self.options.get("stub_context", 4096))
+        self.pipe.ready(self.slots, self.options["stub_context"])
 
     def loop(self) -> None:
         """Step until the worker hangs up."""
@@ -131,7 +131,7 @@ class Engine:
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Plan a generation, and run it when a slot is free."""
         words = [word for message in generation["messages"] for word in words_of(message)]
-        limit = self.options.get("stub_context", 4096)
+        limit = self.options["stub_context"]
         try:
             script = plan(generation, self.options)
         except DirectiveError as error:
@@ -228,7 +228,7 @@ def words_of(message: dict[str, Any]) -> list[str]:
 def main(arguments: list[str]) -> None:
     """Run an engine: the fd to read from, the fd to write to, the options as JSON."""
     incoming, outgoing, options = int(arguments[0]), int(arguments[1]), loads(arguments[2])
-    if options.get("stub_ignore_sigterm"):
+    if options["stub_ignore_sigterm"]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     engine = Engine(Pipe(incoming, outgoing), options, outgoing)
     engine.load()

@@ -59,10 +59,10 @@ class DirectiveError(ValueError):
 def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Decide what to say to a request. Raises `DirectiveError`."""
     asked = next((text_of(m) for m in reversed(generation["messages"]) if m["role"] == "user"), "")
-    directives, text = directives_of(asked) if options.get("stub_directives", True) else ({}, asked)
+    directives, text = directives_of(asked) if options["stub_directives"] else ({}, asked)
     script = Script(
-        tokens_per_s=directives.get("tokens_per_s", options.get("stub_tokens_per_s", 0.0)),
-        first_token_s=directives.get("first_token_s", options.get("stub_first_token_s", 0.0)),
+        tokens_per_s=directives.get("tokens_per_s", options["stub_tokens_per_s"]),
+        first_token_s=directives.get("first_token_s", options["stub_first_token_s"]),
         signal=directives.get("signal", signal.SIGKILL),
     )
     if "error" in directives:
@@ -118,9 +118,7 @@ def _fill(
     elif "echo" in directives:
         script.parts.append(("text", pieces(text)))
     elif "tokens" in directives or "tool_call" not in directives:
-        script.parts.append(
-            ("text", numbered("tok", directives.get("tokens", options.get("stub_tokens", 16))))
-        )
+        script.parts.append(("text", numbered("tok", directives.get("tokens", options["stub_tokens"]))))
     if name := directives.get("tool_call"):
         arguments = json.dumps({"echo": text}, ensure_ascii=False)
         first, *others = pieces(arguments)
