@@ -89,7 +89,7 @@ def admit(
     cursor = None
     if parsed.waits:
         # before it is admitted, so that not even the first event is missed
-        cursor = services.subscriber.follow(job.id)
+        cursor = services.subscriber.subscribe(job.id)
         job = replace(job, subscriber=services.subscriber.name)
     try:
         admission = services.ledger.admit(job)
@@ -111,7 +111,7 @@ def admit(
 
 def join(services: AppServices, id: str) -> LogCursor:
     """A cursor for a response that may have said much already, from its first event."""
-    cursor = services.subscriber.follow(id)
+    cursor = services.subscriber.subscribe(id)
     try:
         services.ledger.subscribe(id, services.subscriber.name)
     except BaseException:

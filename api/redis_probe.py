@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from config.settings import Settings
 from scheduler.ledger import Ledger
-from scheduler.redis_clients import commands
+from scheduler.redis_connections import command_client
 
 PATIENCE_S = 1.0
 
@@ -13,7 +13,7 @@ class Probe:
     """A write, since a Redis whose disk is full still answers reads and pings."""
 
     def __init__(self, settings: Settings) -> None:
-        client = commands(settings)
+        client = command_client(settings)
         patience = {"socket_timeout": PATIENCE_S, "socket_connect_timeout": PATIENCE_S}
         client.connection_pool.connection_kwargs.update(patience)
         self._ledger = Ledger(client, settings)

@@ -20,7 +20,7 @@ from api.services import EXTENSION
 from config.errors import ConfigError
 from config.load import load_settings
 from config.settings import Settings
-from scheduler.redis_clients import commands
+from scheduler.redis_connections import command_client
 from scheduler.server_check import check_server
 from telemetry.gc_tuning import settle
 from telemetry.logging import setup
@@ -103,7 +103,7 @@ def serve(settings: Settings) -> None:
     """Answer until SIGTERM or SIGINT. Raises `ConfigError` before anything is listened to."""
     setup(settings)
     try:
-        check_server(commands(settings), settings)
+        check_server(command_client(settings), settings)
     except ConfigError as error:
         logger.warning("%s", error)  # /health says so too, and the API answers as soon as Redis does
     create_app(settings)  # what is wrong with the configuration is said here, not by each worker

@@ -24,7 +24,7 @@ from fleet.state_changes import StateChanges
 from governance.audit import Audit
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
-from scheduler.redis_clients import blocking, commands
+from scheduler.redis_connections import blocking_client, command_client
 from streams.subscriber import EventSubscriber
 
 EXTENSION = "stoker"
@@ -85,7 +85,7 @@ class AppServices:
 
 def open_services(settings: Settings) -> AppServices:
     """Make the rooms. Raises `ConfigError` when the platform would be open to the network."""
-    client = commands(settings)
+    client = command_client(settings)
     ledger = Ledger(client, settings)
     return AppServices(
         settings=settings,
@@ -93,7 +93,7 @@ def open_services(settings: Settings) -> AppServices:
         ledger=ledger,
         fleet=Fleet(client, settings),
         changes=StateChanges(client, settings.redis.prefix),
-        subscriber=EventSubscriber(client, blocking(settings), settings.redis.prefix),
+        subscriber=EventSubscriber(client, blocking_client(settings), settings.redis.prefix),
         reaper=Reaper(ledger),
         audit=Audit(client, settings.redis.prefix),
         probe=Probe(settings),

@@ -36,7 +36,7 @@ from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 from fleet.worker_row import from_ledger as worker_rows
 from scheduler.errors import StorageUnavailable, UnknownModel
-from scheduler.scripts import Scripts, call_id, translated
+from scheduler.scripts import Scripts, call_id, redis_errors_translated
 
 AT_REST = (ModelState.UNLOADED, ModelState.FAILED)
 TRIES = 3
@@ -96,7 +96,7 @@ class Fleet:
 
     def operation(self, id: str) -> Operation | None:
         """A load or unload by its id; kept for a day after its end."""
-        with translated():
+        with redis_errors_translated():
             row = self.client.hgetall(f"{self.scripts.prefix}operation:{id}")
         under_way = b"finished_us" not in row
         return from_row(id, row, self.scripts.now() if under_way else 0.0) if row else None

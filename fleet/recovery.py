@@ -16,8 +16,8 @@ from fleet.operation import operation_id
 from fleet.placement import place
 from fleet.states import ModelState
 from scheduler.errors import UnknownModel
-from scheduler.ledger import TAKEN_OVER
-from scheduler.scripts import translated
+from scheduler.ledger import RECOVERABLE_CODES
+from scheduler.scripts import redis_errors_translated
 
 
 class Recovery:
@@ -35,7 +35,7 @@ class Recovery:
 
     def _is_missing(self, row: ModelRow) -> bool:
         should = row.definition.enabled if row.wanted is None else row.wanted
-        lost = row.state is ModelState.FAILED and row.code in TAKEN_OVER
+        lost = row.state is ModelState.FAILED and row.code in RECOVERABLE_CODES
         return should and (row.state is ModelState.UNLOADED or lost)
 
     def reload(self, name: str) -> LoadOutcome:
@@ -80,7 +80,7 @@ class Recovery:
         Every worker calls it now and then and when it has stopped an engine, so that it does not matter who
         began them. Returns what is to be rung for.
         """
-        with translated():
+        with redis_errors_translated():
             waiting = self.fleet.client.zrange(f"{self.fleet.scripts.prefix}evicting", 0, -1)
         changes = []
         for name in (item.decode() for item in waiting):

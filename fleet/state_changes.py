@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from fleet.states import ModelState
-from scheduler.scripts import translated
+from scheduler.scripts import redis_errors_translated
 
 FIRST = "0-0"
 
@@ -39,14 +39,14 @@ class StateChanges:
 
     def last(self) -> str:
         """The id of the last one; `FIRST` when there was none."""
-        with translated():
+        with redis_errors_translated():
             entries = self._client.xrevrange(self._key, count=1)
         return entries[0][0].decode() if entries else FIRST
 
     def read(self, after: str, wait_s: float = 0.0, most: int = 100) -> list[StateChange]:
         """Those behind the id `after`, for which it waits so long. Raises `StorageUnavailable`."""
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
-        with translated():
+        with redis_errors_translated():
             answer = self._client.xread({self._key: after}, count=most, block=block)
         return [_change(id.decode(), fields) for id, fields in _entries(answer)]
 

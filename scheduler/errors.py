@@ -71,12 +71,6 @@ class QueueFull(Rejected):
     default_code = "queue_full"
 
 
-class RateLimited(Rejected):
-    """Raised when the tenant has used its share of the window."""
-
-    default_code = "rate_limit_exceeded"
-
-
 class IdempotencyConflict(Rejected):
     """Raised when an Idempotency-Key comes back with another body."""
 

@@ -82,7 +82,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class HeartbeatReply:
     """What a worker learns from a heartbeat.
 
     `running`: jobs that are its own; `cancelled`: those of them to stop; `unheard`: jobs whose bell it
@@ -91,12 +91,12 @@ class Pulse:
 
     running: frozenset[str]
     cancelled: tuple[str, ...]
-    unheard: tuple[str, ...]
+    unclaimed: tuple[str, ...]
     replicas: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AppendRequest:
     """Events of one job to append: encoded, the first with number `number`."""
 
     id: str

@@ -37,8 +37,8 @@ KEYS = (
     Key(
         "job:<id>",
         "hash",
-        "the truth about a request: status, tenant, weight, model, priority, dialect, generation, echo, subscribers, "
-        "store, keep_s, cost, wait_us, attempts, cancel, last (number of its last event), bytes (said); "
+        "the truth about a request: status, tenant, weight, model, priority, dialect, generation, echo, "
+        "subscribers, store, keep_s, cost, wait_us, attempts, cancel, last (number of its last event), bytes (said); "
         "run_by_us, once it was claimed: until when it may run, also when it is tried again; "
         "while somebody has it: replica, worker, fence, call; and admitted, dispatched, claimed, ended (_us)",
         "admit append subscribe cancel claim delete include/dispatch include/lost include/terminal",

@@ -14,12 +14,12 @@ import redis
 
 from config.settings import Settings
 from scheduler import errors
-from scheduler.job import Admission, Claim, Entry, Job, JobRow, Pulse, Release, Status
-from scheduler.scripts import Scripts, call_id, translate, translated
+from scheduler.job import Admission, AppendRequest, Claim, HeartbeatReply, Job, JobRow, Release, Status
+from scheduler.scripts import Scripts, call_id, redis_errors_translated, translate_redis_error
 
 IDEMPOTENCY_S = 900
 
-TAKEN_OVER = ("worker_lost", "load_interrupted")
+RECOVERABLE_CODES = ("worker_lost", "load_interrupted")
 """Why a model may have failed without a fault of its own: a worker that comes (back) loads it again."""
 
 ROW = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
@@ -100,7 +100,7 @@ class Ledger:
 
     def lookup(self, id: str, tenant: str) -> JobRow | None:
         """The job as it is now, None when the tenant has no such job."""
-        with translated():
+        with redis_errors_translated():
             raw = self.scripts.client.hmget(f"{self.scripts.prefix}job:{id}", *ROW)
         if raw[0] is None or raw[0].decode() != tenant:
             return None
@@ -119,12 +119,8 @@ class Ledger:
 
     def subscribe(self, id: str, subscriber: str) -> Status | None:
         """Let one more subscriber hear what the response says from now on; its status, None when unknown."""
-        answer = self.scripts.run("subscribe", id, subscriber, "1")
+        answer = self.scripts.run("subscribe", id, subscriber)
         return Status(answer.decode()) if answer else None
-
-    def unsubscribe(self, id: str, subscriber: str) -> None:
-        """The reverse of `attach`."""
-        self.scripts.run("subscribe", id, subscriber, "0")
 
     # ---- the worker's side
 
@@ -160,23 +156,25 @@ class Ledger:
             return None
         return Claim(id, answer[1].decode(), answer[2].decode(), answer[3])
 
-    def heartbeat(self, worker: str, incarnation: str) -> Pulse:
+    def heartbeat(self, worker: str, incarnation: str) -> HeartbeatReply:
         """Renew the leases of the worker and its jobs. Raises `Fenced`."""
         answer = self.scripts.run(
             "heartbeat", worker, incarnation, self._lease_us, self.settings.lease.beat_ms * 1000
         )
         if answer[0] == b"fenced":
             raise errors.Fenced(worker)
-        _, running, cancelled, unheard, replicas = answer
+        _, running, cancelled, unclaimed, replicas = answer
         names = [item.decode() for item in replicas]
-        return Pulse(
+        return HeartbeatReply(
             running=frozenset(item.decode() for item in running),
             cancelled=tuple(item.decode() for item in cancelled),
-            unheard=tuple(item.decode() for item in unheard),
+            unclaimed=tuple(item.decode() for item in unclaimed),
             replicas=dict(zip(names[::2], names[1::2], strict=True)),
         )
 
-    def write(self, entries: Sequence[Entry], releases: Sequence[Release]) -> dict[str, str]:
+    def append_and_release(
+        self, entries: Sequence[AppendRequest], releases: Sequence[Release]
+    ) -> dict[str, str]:
         """Append what was said and end what ended, in one round trip.
 
         Returns id -> fenced, cancel or full for those whose generation must stop.
@@ -191,32 +189,32 @@ class Ledger:
                 # Redis lost its scripts (a restart, SCRIPT FLUSH): nothing of this call was done in part,
                 # since events and ends that are there already are passed over
                 self.scripts.load()
-                return self.write(entries, releases)
+                return self.append_and_release(entries, releases)
             for answer in answers:
                 if isinstance(answer, Exception):
                     raise answer
         except Exception as error:
-            raise translate(error) from error
+            raise translate_redis_error(error) from error
         verdicts = answers[0] if entries else []
         names = [item.decode() for item in verdicts]
         return dict(zip(names[::2], names[1::2], strict=True))
 
-    def _append_arguments(self, entries: Sequence[Entry]) -> list[Any]:
+    def _append_arguments(self, entries: Sequence[AppendRequest]) -> list[Any]:
         arguments: list[Any] = [self.settings.limits.max_log_bytes]
         for entry in entries:
             arguments += (entry.id, entry.fence, entry.number, len(entry.events), *entry.events)
         return arguments
 
-    def held(self, replica: str) -> int:
+    def jobs_on_replica(self, replica: str) -> int:
         """How many slots of a replica are taken."""
-        with translated():
+        with redis_errors_translated():
             return int(self.scripts.client.scard(f"{self.scripts.prefix}slots:{replica}"))
 
     # ---- everybody's side
 
     def ping(self) -> None:
         """Raises `StorageUnavailable` or `StorageFull` when nothing could be written now."""
-        with translated():
+        with redis_errors_translated():
             self.scripts.client.set(f"{self.scripts.prefix}probe", "1", ex=60)
 
     def expire(self) -> int:
@@ -252,7 +250,7 @@ def model_rejection(model: str, state: str, code: str = "") -> errors.Rejected:
         )
     if state == "unloading":
         return errors.ModelUnloading(f"model {model} is being unloaded", param="model")
-    if state == "failed" and code in TAKEN_OVER:
+    if state == "failed" and code in RECOVERABLE_CODES:
         message = f"model {model} lost its worker; another one is taking over, retry soon"
         return errors.ModelFailed(message, param="model", retry_after_s=5)
     if state == "failed":

@@ -1,8 +1,8 @@
-"""Kept connections for the scripts.
+"""Connections to Redis: client factories, and the connections that run the Lua scripts.
 
-redis-py's client takes a connection from its pool, looks whether it is alive, wraps the call in its retry
-and its metrics, and gives the connection back: more CPU in each caller than the script costs in Redis.
-Scripts are repeated by us and need none of that, so their connections are kept here and spoken to directly.
+redis-py would by itself repeat a command when a connection breaks. For a script that admits or dispatches
+that is wrong, since Redis may have run the first attempt. So the clients repeat nothing; a broken connection
+is replaced at the next call, and the caller, which knows whether a repetition is harmless, decides.
 """
 
 from __future__ import annotations
@@ -12,59 +12,114 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from redis import Redis
+from redis import ConnectionPool, Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
+from redis.maint_notifications import MaintNotificationsConfig
+from redis.retry import Retry
+
+from config.settings import Settings
+
+COMMAND_TIMEOUT_S = 5.0  # detects a half-open connection; no script takes as long
+CONNECT_TIMEOUT_S = 3.0
+HEALTH_CHECK_S = 15  # a connection that was idle for longer is checked with a PING first
+SPARE_CONNECTIONS = 32  # beside those for each thread: subscribers, reapers, the worker's event writer
 
 Command = Sequence[Any]
 
 
+def command_client(settings: Settings) -> Redis:
+    """Return a client for commands that answer at once, with enough connections for every thread.
+
+    Answers are bytes. Opens no connection: the first command does. Accepts `redis://`, `rediss://` and
+    `unix://`.
+    """
+    return _client(settings, COMMAND_TIMEOUT_S)
+
+
+def blocking_client(settings: Settings) -> Redis:
+    """Return a client for subscriptions and blocking reads: it has no read time-out.
+
+    It uses RESP2: there a published message is an ordinary reply, which a subscriber can read without
+    redis-py's handling of RESP3 push messages.
+    """
+    return _client(settings, None, protocol=2)
+
+
+def _client(settings: Settings, timeout_s: float | None, protocol: int = 3) -> Redis:
+    url = settings.redis.url
+    options: dict[str, Any] = {
+        "decode_responses": False,
+        "protocol": protocol,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "health_check_interval": HEALTH_CHECK_S,
+        "retry": Retry(NoBackoff(), 0),
+        # for each thread one that `RedisConnections` holds for its scripts, and one for its other commands
+        "max_connections": 2 * max(settings.api.threads, settings.worker.threads) + SPARE_CONNECTIONS,
+        # neither the server's maintenance pushes nor the library's name is worth a round trip per connection
+        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
+        "driver_info": None,
+    }
+    if not url.startswith("unix://"):
+        options["socket_keepalive"] = True
+    return Redis(connection_pool=ConnectionPool.from_url(url, **options))
+
+
 class RedisConnections:
-    """As many connections as there are callers at once; an idle one is taken by whoever comes next."""
+    """The open connections that run scripts, as many as there are concurrent callers. Thread-safe.
+
+    redis-py's client takes a connection from its pool, checks that it is alive, wraps the call in retries and
+    metrics, and returns the connection to the pool. This costs the caller more CPU than the script costs
+    Redis. `Scripts` repeats its calls itself and needs none of that, so these connections stay open and are
+    used directly.
+    """
 
     def __init__(self, client: Redis) -> None:
         self._pool: Any = client.connection_pool
         self._idle: deque[Any] = deque()
 
     def exchange(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands in one go and read their answers; a refused one's answer is its `ResponseError`.
+        """Send all commands in one round trip and return their replies.
 
-        Raises redis-py's `ConnectionError` or `TimeoutError`, and then all connections begin anew.
+        The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` or
+        `TimeoutError`, and then closes all idle connections; they reconnect when they are used again.
         """
         try:
-            wire = self._idle.pop()
+            connection = self._idle.pop()
         except IndexError:
-            wire = self._pool.get_connection()
+            connection = self._pool.get_connection()
         try:
-            wire.send_packed_command(wire.pack_commands(commands))
-            return [_answer(wire) for _ in commands]
+            connection.send_packed_command(connection.pack_commands(commands))
+            return [_read_reply(connection) for _ in commands]
         except BaseException:
-            # answers may still be on their way, and the others are likely to be dead as well
-            wire.disconnect()
-            self._hang_up()
+            # replies may still be on their way, and the other connections are likely to be broken as well
+            connection.disconnect()
+            self._disconnect_idle()
             raise
         finally:
-            self._idle.append(wire)
+            self._idle.append(connection)
 
-    def _hang_up(self) -> None:
-        for wire in list(self._idle):
+    def _disconnect_idle(self) -> None:
+        for connection in list(self._idle):
             try:
-                self._idle.remove(wire)
+                self._idle.remove(connection)
             except ValueError:
-                continue  # somebody else has just taken it
-            wire.disconnect()
-            self._idle.append(wire)
+                continue  # another thread has just taken it
+            connection.disconnect()
+            self._idle.append(connection)
 
 
-def _answer(wire: Any) -> Any:
+def _read_reply(connection: Any) -> Any:
     try:
-        return wire.read_response()
+        return connection.read_response()
     except ResponseError as error:
         return error
 
 
-_WIRES: WeakKeyDictionary[Redis, RedisConnections] = WeakKeyDictionary()
+_CONNECTIONS: WeakKeyDictionary[Redis, RedisConnections] = WeakKeyDictionary()
 
 
-def redis_connections(client: Redis) -> RedisConnections:
-    """Those of this client, shared by all rooms that use it."""
-    return _WIRES.setdefault(client, RedisConnections(client))
+def connections_of(client: Redis) -> RedisConnections:
+    """Return the script connections of a client; all callers with the same client share them."""
+    return _CONNECTIONS.setdefault(client, RedisConnections(client))

@@ -27,7 +27,7 @@ from redis.exceptions import (
 )
 
 from scheduler.errors import StorageFull, StorageUnavailable
-from scheduler.redis_connections import redis_connections
+from scheduler.redis_connections import connections_of
 
 LUA = Path(__file__).parent / "lua"
 INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
@@ -56,7 +56,7 @@ class Scripts:
         self.client: Any = client  # redis-py types every answer as a union of all its modes
         self.prefix = "{" + prefix + "}:"
         self.offset_us = 0
-        self._wires = redis_connections(client)
+        self._connections = connections_of(client)
         self._folder = folder
         self._digests: dict[str, str] = {}
 
@@ -80,28 +80,28 @@ class Scripts:
                 text = source(self._folder / f"{name}.lua")
                 (answer,) = self.exchange([("EVAL", text, *command[2:])])
         except Exception as error:
-            raise translate(error) from error
+            raise translate_redis_error(error) from error
         if isinstance(answer, Exception):
-            raise translate(answer)
+            raise translate_redis_error(answer)
         return answer
 
     def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """Run commands in one round trip; a refused one's answer is its exception."""
         try:
-            return self._wires.exchange(commands)
+            return self._connections.exchange(commands)
         except (ConnectionError, TimeoutError):
             # a connection that died while it was idle, or an answer lost on the way
-            return self._wires.exchange(commands)
+            return self._connections.exchange(commands)
 
     def now(self) -> float:
         """Redis' clock as the scripts see it, in unix seconds. Raises `StorageUnavailable`."""
-        with translated():
+        with redis_errors_translated():
             seconds, microseconds = self.client.time()
         return float(seconds + (microseconds + self.offset_us) / 1e6)
 
     def load(self) -> None:
         """Give Redis all scripts, so that pipelines can name them. Needed again after it lost them."""
-        with translated():
+        with redis_errors_translated():
             for path in sorted(self._folder.glob("*.lua")):
                 self.client.script_load(source(path))
 
@@ -112,15 +112,15 @@ def call_id() -> str:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def redis_errors_translated() -> Iterator[None]:
     """Raises, for what Redis raises in the block, our own error."""
     try:
         yield
     except Exception as error:
-        raise translate(error) from error
+        raise translate_redis_error(error) from error
 
 
-def translate(error: Exception) -> Exception:
+def translate_redis_error(error: Exception) -> Exception:
     """Ours for Redis' error; anything else, a mistake of ours included, stays what it is."""
     if isinstance(error, AWAY):
         return StorageUnavailable(

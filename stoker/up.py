@@ -15,7 +15,7 @@ from config.errors import ConfigError
 from config.keys import ensure_keys
 from config.settings import ROOT, RedisSettings, Settings
 from fleet.fleet import Fleet
-from scheduler import redis_clients as connections
+from scheduler.redis_connections import command_client
 from scheduler.server_check import check_server
 from stoker import process_plans as plans
 from stoker.client import ApiError, Client
@@ -129,7 +129,7 @@ class Platform:
         # by both names, since the second one would win over the first
         self.environment |= {"REDIS_URL": url, "STOKER_REDIS__URL": url}
         settings = replace(self.settings, redis=replace(self.settings.redis, url=url))
-        client = connections.commands(settings)
+        client = command_client(settings)
         if not self.supervisor.until(lambda: _answers(client.ping), START_S if self.own_redis else FOREIGN_S):
             raise CannotStart(_why(client, settings) or f"Redis ({where}) does not answer; look into its log")
         if (why := _why(client, settings)) is not None:

@@ -1,1 +1,1 @@
-"""What has been said so far: one append-only event log per response; read, wait, resume, expire."""
+"""The event log of a response: event types, reading, and live delivery to subscribers."""

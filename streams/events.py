@@ -1,8 +1,7 @@
-"""The events of a response: what an engine says, in a form no dialect owns.
+"""The events of a response, independent of the API dialect that renders them.
 
-A log is a sequence of deltas (`TextDelta`, `ReasoningDelta`, `ToolCallDelta`) and exactly one `End`, its last
-entry. Each entry has a number, 1 for the first; a dialect renders the same log to the same frames, whoever
-reads it and however often.
+A log is a sequence of deltas (`TextDelta`, `ReasoningDelta`, `ToolCallDelta`) followed by exactly one `End`.
+Entries are numbered from 1. A dialect renders the same log to the same frames every time.
 """
 
 from __future__ import annotations
@@ -17,29 +16,29 @@ TERMINAL_STATUSES = ("completed", "incomplete", "failed", "cancelled")
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer."""
+    """A piece of the answer's text."""
 
     text: str
 
     def encode(self) -> bytes:
-        """The log's form."""
+        """Return the JSON form that the log stores."""
         return orjson.dumps({"t": "text", "d": self.text})
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """A piece of what the model thinks before it answers."""
+    """A piece of the model's reasoning, which precedes the answer."""
 
     text: str
 
     def encode(self) -> bytes:
-        """The log's form."""
+        """Return the JSON form that the log stores."""
         return orjson.dumps({"t": "reasoning", "d": self.text})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of call number `index`: the first brings `id` and `name`, each a piece of `arguments`."""
+    """A piece of tool call `index`: the first piece has `id` and `name`, each has a piece of `arguments`."""
 
     index: int
     arguments: str = ""
@@ -47,7 +46,7 @@ class ToolCallDelta:
     name: str | None = None
 
     def encode(self) -> bytes:
-        """The log's form."""
+        """Return the JSON form that the log stores."""
         return orjson.dumps(
             {"t": "tool_call", "i": self.index, "d": self.arguments, "id": self.id, "name": self.name}
         )
@@ -55,7 +54,7 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens counted by the engine. `cached_tokens` of the input were not computed again."""
+    """Token counts from the engine. `cached_tokens` is the part of the input that was not computed again."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -64,7 +63,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Input and output together."""
+        """The sum of input and output tokens."""
         return self.input_tokens + self.output_tokens
 
 
@@ -72,9 +71,9 @@ class Usage:
 class End:
     """The terminal event.
 
-    `status` is one of TERMINAL_STATUSES. `finish_reason` (stop, length, tool_calls, content_filter) says why
-    a completed or incomplete generation ended; `code` and `message` why a failed or cancelled one did.
-    `queue_ms` and `run_ms` are by Redis' clock.
+    `status` is one of TERMINAL_STATUSES. `finish_reason` (stop, length, tool_calls, content_filter) is the
+    reason why a completed or incomplete generation ended; `code` and `message` explain a failed or cancelled
+    one. `queue_ms` and `run_ms` are measured with Redis' clock.
     """
 
     status: str
@@ -91,7 +90,7 @@ Event = Delta | End
 
 
 def decode(data: bytes | str) -> Event:
-    """Read one log entry. Raises `ValueError` for a form this version does not know."""
+    """Decode one log entry. Raises `ValueError` for an event type that this version does not know."""
     raw: dict[str, Any] = orjson.loads(data)
     kind = raw.get("t")
     if kind == "text":

@@ -1,11 +1,13 @@
-"""One reader per API process hears for all its clients, over one connection.
+"""Delivers the events of all open responses of one API process over one Redis connection.
 
-The scripts that write a log also publish a copy to the subscribers that follow it. Copies can be lost (pub/sub
-promises nothing); the log cannot. So a `LogCursor` counts: a gap in the numbers, a reconnect, or a silence sends
-it back to the log, and a client can neither miss an event nor hear one twice.
+The scripts that append to a log also publish a copy of each event to the subscribers of the response. Copies
+can be lost (pub/sub guarantees nothing); log entries cannot. A `LogCursor` therefore checks the event
+numbers: after a gap, a reconnect, or two seconds without a copy it reads the log. A client neither misses an
+event nor receives one twice.
 
-To wake a client's thread for each event costs more than the event. So a thread that would only pass events on
-lends the reader its way of doing so (`LogCursor.pass_on`), and sleeps until there is something else to do.
+To wake a client's thread for each event costs more than the event itself. A thread that only forwards events
+therefore gives the subscriber a function that forwards them (`LogCursor.deliver_to`), and sleeps until there
+is something else to do.
 """
 
 from __future__ import annotations
@@ -21,128 +23,131 @@ from typing import Any
 
 import redis
 
-from streams.errors import StreamLost
 from streams.events import Event, decode
-from streams.log import read
+from streams.log import StreamLost, read
 
 logger = logging.getLogger("streams")
 
 SILENCE_S = 2.0
-"""After so long without a copy a cursor asks the log, in case one was lost."""
+"""After this many seconds without a copy, a cursor reads the log in case a copy was lost."""
 
 WAKE = None
 Copy = tuple[int, bytes] | None
+"""Number and encoded event; `WAKE` (None) only wakes the thread that waits."""
 
-Take = Callable[[Event], bool]
-"""Takes an event without waiting for anything or anybody; false to leave it to `next`."""
+Accept = Callable[[Event], bool]
+"""Forwards an event without blocking; returns False to leave the event to `LogCursor.next`."""
 
 
 class LogCursor:
-    """One client's place in one response's log. Not shared between threads, but `wake` is for others."""
+    """A client's position in the log of one response.
+
+    Used by one thread at a time; `wake`, `catch_up` and `on_event` may be called from other threads.
+    """
 
     def __init__(self, subscriber: EventSubscriber, id: str) -> None:
         self.id = id
         self.number = 0
-        """The number of the event that `next` returned last."""
+        """The number of the event that was returned or accepted last."""
         self._subscriber = subscriber
         self._copies: SimpleQueue[Copy] = SimpleQueue()
-        self._kept: Copy = WAKE
+        self._pending: Copy = WAKE
         self._lock = threading.Lock()
-        self._take_next: Take | None = None
+        self._accept: Accept | None = None
         self._failure: Exception | None = None
-        self._behind: list[tuple[int, Event]] = []
-        self._asked_at = time.monotonic()
-        self._look = False
+        self._backlog: list[tuple[int, Event]] = []
+        self._checked_at = time.monotonic()
+        self._must_read_log = False
 
     def next(self, timeout_s: float) -> Event | None:
-        """The next event; None when there was none in that time, or `wake` was called.
+        """Return the next event; None when there was none within `timeout_s`, or when `wake` was called.
 
         Raises `StreamLost` when the log is gone.
         """
-        if self._behind:
-            return self._take(*self._behind.pop())
-        if self._look and (event := self._catch_up()) is not None:
+        if self._backlog:
+            return self._advance(*self._backlog.pop())
+        if self._must_read_log and (event := self._read_log()) is not None:
             return event
         try:
             copy = self._next_copy(timeout_s)
             while copy is not WAKE and copy[0] <= self.number:
-                copy = self._next_copy(timeout_s)  # heard already, from the log
+                copy = self._next_copy(timeout_s)  # already read from the log
         except Empty:
-            if time.monotonic() - self._asked_at < SILENCE_S:
+            if time.monotonic() - self._checked_at < SILENCE_S:
                 return None
-            return self._catch_up()
+            return self._read_log()
         if copy is WAKE:
             return None
         number, data = copy
-        return self._take(number, decode(data)) if number == self.number + 1 else self._catch_up()
+        return self._advance(number, decode(data)) if number == self.number + 1 else self._read_log()
 
-    def pass_on(self, take: Take, timeout_s: float) -> None:
-        """Let the subscriber's thread hand the coming events to `take`, for that time at most.
+    def deliver_to(self, accept: Accept, timeout_s: float) -> None:
+        """Let the subscriber's thread pass the next events to `accept`, for at most `timeout_s`.
 
-        Returns when there is something for `next` to look at: an event that was not taken, a gap, a silence,
-        a `wake`. From then on `take` is not called any more. Raises what `take` raised.
+        Returns as soon as `next` has to be called: for an event that was not accepted, a gap in the numbers,
+        a silence, or a `wake`. `accept` is not called after the return. Raises what `accept` raised.
         """
         with self._lock:
-            if self._behind or self._look or self._kept is not WAKE or not self._copies.empty():
+            if self._backlog or self._must_read_log or self._pending is not WAKE or not self._copies.empty():
                 return
-            self._take_next = take
-        silent_s = time.monotonic() - self._asked_at
+            self._accept = accept
+        silent_s = time.monotonic() - self._checked_at
         try:
-            self._kept = self._copies.get(timeout=max(0.0, min(timeout_s, SILENCE_S - silent_s)))
+            self._pending = self._copies.get(timeout=max(0.0, min(timeout_s, SILENCE_S - silent_s)))
         except Empty:
             pass
         finally:
             with self._lock:
-                self._take_next = None
+                self._accept = None
         if self._failure is not None:
             raise self._failure
 
     def wake(self) -> None:
-        """Make a waiting `next` or `pass_on` return at once."""
+        """Make a waiting `next` or `deliver_to` return at once."""
         self._copies.put(WAKE)
 
-    def hear(self, number: int, data: bytes) -> None:
-        """Called by the subscriber with a copy of an event."""
+    def on_event(self, number: int, data: bytes) -> None:
+        """Called by the subscriber for each copy of an event of this response."""
         with self._lock:
-            if self._take_next is not None:
+            if self._accept is not None:
                 if number <= self.number:
                     return
-                if number == self.number + 1 and self._hand_over(self._take_next, number, data):
+                if number == self.number + 1 and self._offer(self._accept, number, data):
                     return
             self._copies.put((number, data))
 
-    def _hand_over(self, take: Take, number: int, data: bytes) -> bool:
+    def _offer(self, accept: Accept, number: int, data: bytes) -> bool:
         try:
             event = decode(data)
-            if not take(event):
+            if not accept(event):
                 return False
         except Exception as error:
             self._failure = error
             return False
-        self._take(number, event)
+        self._advance(number, event)
         return True
 
     def catch_up(self) -> None:
-        """Have the next call of `next` look into the log first, and one that waits return."""
-        self._look = True
+        """Make the next call of `next` read the log first, and a waiting one return at once."""
+        self._must_read_log = True
         self.wake()
 
     def close(self) -> None:
-        """Stop listening."""
-        self._subscriber.forget(self)
+        """Unsubscribe from the response."""
+        self._subscriber.unsubscribe(self)
 
     def _next_copy(self, timeout_s: float) -> Copy:
-        if self._kept is not WAKE:
-            kept, self._kept = self._kept, WAKE
-            return kept
+        if self._pending is not WAKE:
+            pending, self._pending = self._pending, WAKE
+            return pending
         return self._copies.get(timeout=min(timeout_s, SILENCE_S))
 
-    def _take(self, number: int, event: Event) -> Event:
-        self.number, self._asked_at = number, time.monotonic()
+    def _advance(self, number: int, event: Event) -> Event:
+        self.number, self._checked_at = number, time.monotonic()
         return event
 
-    def _catch_up(self) -> Event | None:
-        self._look, self._asked_at = False, time.monotonic()
+    def _read_log(self) -> Event | None:
+        self._must_read_log, self._checked_at = False, time.monotonic()
         try:
             events = list(read(self._subscriber.client, self._subscriber.prefix, self.id, self.number))
             known = events or self._subscriber.client.exists(f"{{{self._subscriber.prefix}}}:job:{self.id}")
@@ -152,52 +157,55 @@ class LogCursor:
             raise StreamLost(self.id)
         if not events:
             return None
-        self._behind = events[::-1]
-        return self._take(*self._behind.pop())
+        self._backlog = events[::-1]
+        return self._advance(*self._backlog.pop())
 
     def __enter__(self) -> LogCursor:
-        """Close at the end of the block."""
+        """Close the cursor at the end of the block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
+        """Close the cursor."""
         self.close()
 
 
 class EventSubscriber:
-    """A process's one ear. `client` runs short commands; `listener` may block for ever and speaks RESP2."""
+    """Receives copies of events for every open response of this API process over one Redis subscription.
 
-    def __init__(self, client: redis.Redis, listener: redis.Redis, prefix: str) -> None:
+    `client` runs short commands. `blocking_client` holds the subscription: RESP2, no read time-out.
+    """
+
+    def __init__(self, client: redis.Redis, blocking_client: redis.Redis, prefix: str) -> None:
         self.name = secrets.token_hex(8)
         self.client: Any = client
         self.prefix = prefix
-        self._listener: Any = listener
+        self._blocking_client: Any = blocking_client
         self._cursors: dict[str, tuple[LogCursor, ...]] = {}
         self._lock = threading.Lock()
         self._ready = threading.Event()
         self._stopping = False
-        self._thread = threading.Thread(target=self._listen, name="subscriber", daemon=True)
+        self._thread = threading.Thread(target=self._receive, name="subscriber", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen; returns when copies cannot be missed any more (or Redis is away)."""
+        """Start the thread; returns when Redis has confirmed the subscription, after 2 s at the latest."""
         self._thread.start()
         self._ready.wait(timeout=2)
 
     def stop(self) -> None:
-        """Stop listening."""
+        """End the thread after its current read."""
         self._stopping = True
 
-    def follow(self, id: str) -> LogCursor:
-        """A cursor for a response, from its first event. For a new one: before it is admitted."""
+    def subscribe(self, id: str) -> LogCursor:
+        """Return a cursor at the start of response `id`. Call it before a new response is admitted."""
         cursor = LogCursor(self, id)
         with self._lock:
             self._cursors[id] = (*self._cursors.get(id, ()), cursor)
         return cursor
 
-    def forget(self, cursor: LogCursor) -> None:
-        """Called by a cursor that closes."""
+    def unsubscribe(self, cursor: LogCursor) -> None:
+        """Stop delivery to a cursor; called by `LogCursor.close`."""
         with self._lock:
             left = tuple(other for other in self._cursors.get(cursor.id, ()) if other is not cursor)
             if left:
@@ -205,16 +213,16 @@ class EventSubscriber:
             else:
                 self._cursors.pop(cursor.id, None)
 
-    def followers(self) -> int:
-        """How many responses are being followed."""
+    def open_responses(self) -> int:
+        """Return how many responses have at least one cursor."""
         return len(self._cursors)
 
-    def _listen(self) -> None:
+    def _receive(self) -> None:
         channel = f"{{{self.prefix}}}:subscriber:{self.name}"
         away = False
         while not self._stopping:
             try:
-                pubsub = self._listener.pubsub()
+                pubsub = self._blocking_client.pubsub()
                 pubsub.subscribe(channel)
                 away = False
                 while True:
@@ -226,18 +234,18 @@ class EventSubscriber:
                         self._all_catch_up()
             except (redis.ConnectionError, redis.TimeoutError, OSError):
                 if not away:
-                    logger.warning("the shared store (Redis) is away; listening again when it is back")
+                    logger.warning("the shared store (Redis) is away; subscribing again when it is back")
                 away = True
                 time.sleep(0.2)
             except Exception:
-                logger.exception("the subscriber stumbled; listening again")
+                logger.exception("the subscriber failed; subscribing again")
                 time.sleep(0.2)
 
     def _deliver(self, lines: bytes) -> None:
         for line in lines.split(b"\n"):
             id, number, data = line.split(b" ", 2)
             for cursor in self._cursors.get(id.decode(), ()):
-                cursor.hear(int(number), data)
+                cursor.on_event(int(number), data)
 
     def _all_catch_up(self) -> None:
         with self._lock:

@@ -72,8 +72,8 @@ class WorkerAgent:
         while not self._ended.wait(period):
             try:
                 self._host.check_stalls()
-                pulse = self._ledger.heartbeat(self._host.worker, self._host.incarnation)
-                self._host.follow(pulse, spawn)
+                reply = self._ledger.heartbeat(self._host.worker, self._host.incarnation)
+                self._host.follow(reply, spawn)
                 away = False
             except Fenced:
                 self._fenced()

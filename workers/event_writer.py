@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 
 from scheduler.errors import StokerError
-from scheduler.job import Entry, Release
+from scheduler.job import AppendRequest, Release
 from scheduler.ledger import Ledger
 from streams.events import Delta, ReasoningDelta, TextDelta
 from workers.running_job import RunningJob
@@ -123,17 +123,17 @@ class EventWriter:
                 logger.exception("%s said what cannot be written", id)
                 self._stop_run(run, "engine_error")
                 continue
-            entries.append(Entry(id, run.claim.fence, run.number + 1, events))
+            entries.append(AppendRequest(id, run.claim.fence, run.number + 1, events))
             run.number += len(events)
         for id, verdict in self._persist(entries, releases).items():
             code = {"cancel": "cancelled", "full": "output_too_large"}.get(verdict, verdict)
             self._stop_run(runs[id], code)
 
-    def _persist(self, entries: list[Entry], releases: list[Release]) -> dict[str, str]:
+    def _persist(self, entries: list[AppendRequest], releases: list[Release]) -> dict[str, str]:
         attempt = 0
         while True:
             try:
-                return self._ledger.write(entries, releases)
+                return self._ledger.append_and_release(entries, releases)
             except StokerError as error:
                 if attempt == 0:
                     logger.warning("%s", error.message)
@@ -146,7 +146,7 @@ class EventWriter:
             time.sleep(RETRY_S[min(attempt, len(RETRY_S) - 1)])
             attempt += 1
 
-    def _give_up(self, entries: list[Entry], releases: list[Release]) -> dict[str, str]:
+    def _give_up(self, entries: list[AppendRequest], releases: list[Release]) -> dict[str, str]:
         self._persist([], releases)
         return {entry.id: "storage_full" for entry in entries}
 

@@ -19,7 +19,7 @@ from config.settings import Settings
 from fleet.fleet import Fleet
 from fleet.states import ReplicaState
 from scheduler.errors import Failed, Fenced, StokerError
-from scheduler.job import Claim, Pulse, Release, Status
+from scheduler.job import Claim, HeartbeatReply, Release, Status
 from scheduler.ledger import Ledger
 from scheduler.scripts import call_id
 from tasks.generation import Generation
@@ -173,22 +173,22 @@ class Host:
 
     # ---- keeping the picture true
 
-    def follow(self, pulse: Pulse, spawn: Spawn) -> None:
+    def follow(self, reply: HeartbeatReply, spawn: Spawn) -> None:
         """Do what a heartbeat says: stop what was cancelled, hear unheard bells, bring replicas to their state."""
-        for id in pulse.cancelled:
+        for id in reply.cancelled:
             self.stop_id(id, "cancelled")
         two_heartbeats = 2 * self._settings.lease.beat_ms / 1000
         for id, run in list(self.running.items()):
-            if id not in pulse.running and time.monotonic() - run.started > two_heartbeats:
+            if id not in reply.running and time.monotonic() - run.started > two_heartbeats:
                 self.stop_run(run, "fenced")
-        for id in pulse.unheard:
+        for id in reply.unclaimed:
             if id not in self._taking:
                 logger.warning("%s was dispatched here and its bell was not heard: taking it", id)
                 spawn(lambda id=id: self.generate(id))  # type: ignore[misc]
-        for name, state in pulse.replicas.items():
+        for name, state in reply.replicas.items():
             self._bring(name, state, spawn)
         for entry in list(self.replicas.table.values()):
-            if entry.name not in pulse.replicas:
+            if entry.name not in reply.replicas:
                 self._let_go(entry, spawn)
 
     def _bring(self, name: str, state: str, spawn: Spawn) -> None:

@@ -216,7 +216,7 @@ class Replicas:
         deadline = time.monotonic() + self._settings.limits.unload_timeout_s
         most = told = 0
         while time.monotonic() < deadline:
-            held = self.retry.until_stopped(lambda: self._ledger.held(entry.name))
+            held = self.retry.until_stopped(lambda: self._ledger.jobs_on_replica(entry.name))
             if held == 0:
                 return
             if held != told:
@@ -227,7 +227,9 @@ class Replicas:
         self._stop_runs(entry.name, "unload_deadline")
         # those it stops say so themselves; an engine that ended under them would look like a crash
         until = time.monotonic() + ENDING_S
-        while time.monotonic() < until and self.retry.until_stopped(lambda: self._ledger.held(entry.name)):
+        while time.monotonic() < until and self.retry.until_stopped(
+            lambda: self._ledger.jobs_on_replica(entry.name)
+        ):
             time.sleep(0.05)
 
     def _tell_drain(self, entry: Replica, held: int, most: int) -> None:

@@ -12,9 +12,9 @@ from celery import signals
 
 from config.settings import Settings
 from fleet.fleet import Fleet
-from scheduler import redis_clients as connections
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
+from scheduler.redis_connections import blocking_client, command_client
 from scheduler.server_check import check_server
 from tasks import worker_interface as hosts
 from tasks.app import app, configuration, queues
@@ -38,11 +38,11 @@ class Worker:
     def __init__(self, name: str, settings: Settings) -> None:
         self.name = name
         self.settings = settings
-        client = connections.commands(settings)
+        client = command_client(settings)
         self.ledger = Ledger(client, settings)
         self.fleet = Fleet(client, settings)
         self.host = Host(name, settings, self.ledger, self.fleet)
-        self.agent = WorkerAgent(self.host, self.ledger, self.fleet, connections.blocking(settings))
+        self.agent = WorkerAgent(self.host, self.ledger, self.fleet, blocking_client(settings))
         self.reaper = Reaper(self.ledger)
         self._shutdown: threading.Thread | None = None
 

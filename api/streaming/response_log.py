@@ -6,7 +6,7 @@ import time
 
 from api.admission import join
 from api.services import AppServices
-from scheduler.scripts import translated
+from scheduler.scripts import redis_errors_translated
 from streams.events import End, Event
 from streams.log import read
 
@@ -16,7 +16,7 @@ PATIENCE_S = 2.0
 
 def read_events(here: AppServices, id: str) -> list[Event]:
     """The events that are in the log now. Raises `StorageUnavailable`."""
-    with translated():
+    with redis_errors_translated():
         return [event for _, event in read(here.subscriber.client, here.subscriber.prefix, id)]
 
 

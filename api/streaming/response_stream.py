@@ -14,9 +14,9 @@ from api.streaming.chunked_writer import ChunkedWriter
 from api.streaming.disconnect_watcher import DisconnectWatcher
 from config.settings import Settings
 from scheduler.errors import StorageUnavailable
-from scheduler.scripts import translate
-from streams.errors import StreamLost
+from scheduler.scripts import translate_redis_error
 from streams.events import End, Event
+from streams.log import StreamLost
 from streams.subscriber import LogCursor
 
 logger = logging.getLogger("api")
@@ -42,7 +42,7 @@ class EventSink(Protocol):
     """When the client was told something last, by `time.monotonic`; 0.0 before it was."""
 
     def take(self, event: Event) -> bool:
-        """See `streams.subscriber.Take`. Raises `OSError` when the client is gone."""
+        """See `streams.subscriber.Accept`. Raises `OSError` when the client is gone."""
         ...
 
     def settle(self) -> None:
@@ -161,7 +161,7 @@ class ResponseStream:
         if listener is None:
             return self._next(timeout_s)
         try:
-            self._cursor.pass_on(listener.take, max(0.0, timeout_s))
+            self._cursor.deliver_to(listener.take, max(0.0, timeout_s))
             listener.settle()
         except OSError as error:
             raise ClientDisconnected from error
@@ -173,7 +173,7 @@ class ResponseStream:
         except StreamLost:
             return LOST
         except Exception as error:
-            if isinstance(translate(error), StorageUnavailable):
+            if isinstance(translate_redis_error(error), StorageUnavailable):
                 return None  # Redis is away: the deadline bounds the wait
             raise
 

@@ -170,7 +170,7 @@ def test_a_cursor_is_closed_whatever_happens(http: FlaskClient, rooms_below: Bel
     http.post("/v1/responses", json=ASK)
     rooms_below.ledger.rejection = RuntimeError()
     http.post("/v1/responses", json=ASK)
-    assert rooms_below.subscriber.followers() == 0
+    assert rooms_below.subscriber.open_responses() == 0
 
 
 def test_two_tenants_do_not_share_an_idempotency_key(

@@ -130,9 +130,9 @@ def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_aga
     gone = up_before_the_other(platform).worker
     platform.register(gone)
     other = {"w1": "w2", "w2": "w1"}[gone]
-    pulse = platform.ledger.heartbeat(other, platform.incarnations[other])
-    (replica,) = pulse.replicas
-    assert pulse.replicas[replica] == "stopping"
+    reply = platform.ledger.heartbeat(other, platform.incarnations[other])
+    (replica,) = reply.replicas
+    assert reply.replicas[replica] == "stopping"
     platform.stopped(replica, other)
     assert platform.recovery.missing() == ["alpha"]
     assert platform.load(replicas=2)

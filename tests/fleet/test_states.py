@@ -183,8 +183,8 @@ def test_one_replica_fails_and_the_others_are_told_to_stop(platform: SimulatedPl
     platform.crash(failing.replica, failing.worker, code="load_failed")
     row = platform.fleet.row("alpha")
     assert (row.state, row.code, row.last_error) == ("failed", "load_failed", "killed by SIGSEGV")
-    pulse = platform.ledger.heartbeat(left.worker, platform.incarnations[left.worker])
-    assert pulse.replicas == {left.replica: "stopping"}
+    reply = platform.ledger.heartbeat(left.worker, platform.incarnations[left.worker])
+    assert reply.replicas == {left.replica: "stopping"}
     assert platform.starting(left.replica, left.worker) is None
     assert not platform.up(left.replica, left.worker)
     assert not platform.fleet.replica_progress(left.replica, 0.9, "reading")
@@ -243,9 +243,9 @@ def test_an_unload_stops_admissions_tells_who_waits_and_lets_what_runs_finish(
         platform.admit()
     assert platform.end(waiting).code == "model_unloading"
     assert platform.append_text(claim, 1, "to the end") == {}
-    assert platform.ledger.held(replica) == 1
+    assert platform.ledger.jobs_on_replica(replica) == 1
     platform.release(claim)
-    assert platform.ledger.held(replica) == 0
+    assert platform.ledger.jobs_on_replica(replica) == 0
     assert platform.end(running).status == "completed"
     platform.stopped(replica)
     assert platform.model() == "unloaded"

@@ -15,7 +15,7 @@ from pathlib import Path
 import redis
 
 from config.settings import ModelDefinition, QueueSettings, RedisSettings, Settings
-from scheduler.job import Claim, Entry
+from scheduler.job import AppendRequest, Claim
 from streams.events import TextDelta
 from tests.conftest import start_server
 from tests.support.simulated_platform import SimulatedPlatform
@@ -73,7 +73,9 @@ def say(platform: SimulatedPlatform, claims: list[Claim], numbers: dict[str, int
     event = (TextDelta(" token").encode(),)
     for claim in claims:
         numbers[claim.id] = numbers.get(claim.id, 0) + 1
-    platform.ledger.write([Entry(claim.id, claim.fence, numbers[claim.id], event) for claim in claims], [])
+    platform.ledger.append_and_release(
+        [AppendRequest(claim.id, claim.fence, numbers[claim.id], event) for claim in claims], []
+    )
 
 
 def main() -> None:

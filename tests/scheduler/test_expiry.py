@@ -202,13 +202,13 @@ def test_a_heartbeat_tells_what_runs_what_was_cancelled_and_what_was_not_heard(
     running, dispatched = platform.admit(), platform.admit()
     platform.run(running)
     platform.ledger.cancel(running, "acme")
-    pulse = platform.ledger.heartbeat("w1", platform.incarnations["w1"])
-    assert pulse.running == {running}
-    assert pulse.cancelled == (running,)
-    assert pulse.unheard == (), "its bell may still be on the way"
-    assert list(pulse.replicas.values()) == ["up"]
+    reply = platform.ledger.heartbeat("w1", platform.incarnations["w1"])
+    assert reply.running == {running}
+    assert reply.cancelled == (running,)
+    assert reply.unclaimed == (), "its bell may still be on the way"
+    assert list(reply.replicas.values()) == ["up"]
     platform.advance_time(1.1)
-    assert platform.ledger.heartbeat("w1", platform.incarnations["w1"]).unheard == (dispatched,)
+    assert platform.ledger.heartbeat("w1", platform.incarnations["w1"]).unclaimed == (dispatched,)
 
 
 def test_the_claim_of_a_job_that_moved_on_takes_nothing(client: redis.Redis, settings: Settings) -> None:
@@ -570,7 +570,7 @@ def test_what_was_completed_before_its_cancel_arrived_stays_completed(platform: 
 @pytest.mark.parametrize("fault", ["crash", "restart", "silence", "retry"])
 def test_nobody_waits_for_a_model_that_was_unloaded(platform: SimulatedPlatform, fault: str) -> None:
     (replica,) = replicas_of(platform)
-    silent, unheard, waiting = platform.admit(), platform.admit(), platform.admit()
+    silent, unclaimed, waiting = platform.admit(), platform.admit(), platform.admit()
     claim = platform.run(silent)
     platform.fleet.unload("alpha")
     assert platform.end(waiting).code == "model_unloading"
@@ -582,11 +582,11 @@ def test_nobody_waits_for_a_model_that_was_unloaded(platform: SimulatedPlatform,
         platform.run_for(LEASE + 1)
     else:
         platform.release(claim, Status.FAILED, code="engine_crashed", retry=True)
-        platform.ledger.cancel(unheard, "acme")
+        platform.ledger.cancel(unclaimed, "acme")
         platform.stopped(replica)
     assert platform.model() == "unloaded"
     assert platform.waiting() == []
-    for id in (silent, unheard):
+    for id in (silent, unclaimed):
         assert platform.end(id).status in {"failed", "cancelled"}
 
 

@@ -34,7 +34,7 @@ from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, State
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory
 from scheduler.errors import Fenced, Rejected
-from scheduler.job import Claim, Entry, Release, Status
+from scheduler.job import AppendRequest, Claim, Release, Status
 from streams.events import TextDelta
 from tests.scheduler.mutants import VARIABLE
 from tests.support.promises import PRIORITIES, check, check_that_nothing_is_left
@@ -241,15 +241,17 @@ class Ledger(RuleBasedStateMachine):
     def an_engine_speaks(self, draw: Draw) -> None:
         self.speak(draw(self.runs()).claim, draw([1, 3]), again=draw([True, False]))
 
-    def write(self, entries: list[Entry], releases: list[Release]) -> dict[str, str]:
+    def write(self, entries: list[AppendRequest], releases: list[Release]) -> dict[str, str]:
         self.last_call = ()
-        return self.ledger.write(entries, releases)
+        return self.ledger.append_and_release(entries, releases)
 
     def speak(self, claim: Claim, count: int, *, again: bool = False) -> None:
         said = self.memory.accepted.setdefault(claim.id, [])
         number = sum(fence == claim.fence for fence, _ in said) + 1
         texts = [f"{claim.fence}/{number + offset}" for offset in range(count)]
-        entry = Entry(claim.id, claim.fence, number, tuple(TextDelta(text).encode() for text in texts))
+        entry = AppendRequest(
+            claim.id, claim.fence, number, tuple(TextDelta(text).encode() for text in texts)
+        )
         verdicts = self.write([entry, entry] if again else [entry], [])
         if verdicts.get(claim.id) not in {"fenced", "cancel"}:
             said += [(claim.fence, text) for text in texts]
@@ -282,12 +284,12 @@ class Ledger(RuleBasedStateMachine):
     @event(3, lambda self: self.alive())
     def a_worker_heartbeats(self, draw: Draw) -> None:
         worker = draw(self.alive())
-        pulse = self.ledger.heartbeat(worker, self.platform.incarnations[worker])
+        reply = self.ledger.heartbeat(worker, self.platform.incarnations[worker])
         mine = {id for id in self.jobs("running") if self.now.jobs[id]["worker"] == worker}
-        assert pulse.running == mine
-        assert set(pulse.cancelled) == {id for id in mine if self.now.jobs[id].get("cancel") == "1"}
+        assert reply.running == mine
+        assert set(reply.cancelled) == {id for id in mine if self.now.jobs[id].get("cancel") == "1"}
         rows = self.now.all("replica").items()
-        assert pulse.replicas == {name: row["state"] for name, row in rows if row["worker"] == worker}
+        assert reply.replicas == {name: row["state"] for name, row in rows if row["worker"] == worker}
 
     @event(1, lambda self: self.alive())
     def a_worker_drains(self, draw: Draw) -> None:

@@ -1,4 +1,4 @@
-"""Connections that are kept: nobody gets another's answer, whatever broke before."""
+"""Redis clients, and the connections that run scripts: no caller gets another caller's reply."""
 
 from __future__ import annotations
 
@@ -6,74 +6,130 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
+from redis.connection import Connection, SSLConnection, UnixDomainSocketConnection
 from redis.exceptions import ConnectionError, ResponseError, TimeoutError
 
-from config.settings import Settings
-from scheduler import redis_clients as connections
-from scheduler.redis_connections import RedisConnections, redis_connections
+from config.settings import ApiSettings, RedisSettings, Settings
+from scheduler.redis_connections import (
+    RedisConnections,
+    blocking_client,
+    command_client,
+    connections_of,
+)
+
+# ---- the clients; no server is needed
+
+
+def made(client: redis.Redis) -> Connection:
+    return client.connection_pool.make_connection()
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("redis://:pw@h:7/2", Connection),
+        ("rediss://h:7/2", SSLConnection),
+        ("unix:///run/redis.sock?db=2", UnixDomainSocketConnection),
+    ],
+)
+def test_each_kind_of_address_makes_its_connection(url, kind):
+    connection = made(command_client(Settings(redis=RedisSettings(url))))
+
+    assert type(connection) is kind
+    assert connection.db == 2
+
+
+def test_commands_time_out_and_blocking_reads_do_not():
+    assert made(command_client(Settings())).socket_timeout == 5
+    assert made(blocking_client(Settings())).socket_timeout is None
+    assert made(blocking_client(Settings())).socket_connect_timeout == 3
+
+
+def test_a_command_is_never_repeated_by_the_library():
+    calls = []
+
+    def write():
+        calls.append(1)
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        made(command_client(Settings())).retry.call_with_retry(write, lambda _: None)
+    assert len(calls) == 1
+
+
+def test_there_is_a_connection_for_every_thread():
+    settings = Settings(api=ApiSettings(threads=1000))
+
+    assert command_client(settings).connection_pool.max_connections > 1000
+
+
+# ---- the connections that run scripts
 
 
 @pytest.fixture
-def kept(settings: Settings) -> RedisConnections:
-    return RedisConnections(connections.commands(settings))
+def connections(settings: Settings) -> RedisConnections:
+    return RedisConnections(command_client(settings))
 
 
-def echo(kept: RedisConnections, word: object) -> bytes:
-    (answer,) = kept.exchange([("ECHO", str(word))])
-    return answer
+def echo(connections: RedisConnections, word: object) -> bytes:
+    (reply,) = connections.exchange([("ECHO", str(word))])
+    return reply
 
 
-def test_answers_come_in_the_order_of_the_commands(kept: RedisConnections) -> None:
-    assert kept.exchange([("ECHO", "a"), ("ECHO", "b"), ("ECHO", b"\x00\xff")]) == [b"a", b"b", b"\x00\xff"]
+def test_replies_come_in_the_order_of_the_commands(connections: RedisConnections) -> None:
+    commands = [("ECHO", "a"), ("ECHO", "b"), ("ECHO", b"\x00\xff")]
+    assert connections.exchange(commands) == [b"a", b"b", b"\x00\xff"]
 
 
-def test_a_refused_command_is_answered_by_its_error_and_the_others_are_done(kept: RedisConnections) -> None:
-    first, second, third = kept.exchange([("ECHO", "a"), ("NO_SUCH_COMMAND",), ("ECHO", "b")])
+def test_the_reply_to_a_refused_command_is_its_error_and_the_others_are_run(
+    connections: RedisConnections,
+) -> None:
+    first, second, third = connections.exchange([("ECHO", "a"), ("NO_SUCH_COMMAND",), ("ECHO", "b")])
     assert (first, third) == (b"a", b"b")
     assert isinstance(second, ResponseError)
-    assert echo(kept, "next") == b"next"
+    assert echo(connections, "next") == b"next"
 
 
-def test_many_threads_never_get_each_others_answers(kept: RedisConnections) -> None:
+def test_many_threads_never_get_each_others_replies(connections: RedisConnections) -> None:
     def talk(number: int) -> bool:
-        return all(echo(kept, f"{number}/{turn}") == f"{number}/{turn}".encode() for turn in range(50))
+        return all(echo(connections, f"{number}/{call}") == f"{number}/{call}".encode() for call in range(50))
 
     with ThreadPoolExecutor(max_workers=16) as pool:
         assert all(pool.map(talk, range(64)))
 
 
-def test_one_caller_after_the_other_shares_one_connection(kept: RedisConnections) -> None:
-    ids = {kept.exchange([("CLIENT", "ID")])[0] for _ in range(20)}
+def test_sequential_calls_share_one_connection(connections: RedisConnections) -> None:
+    ids = {connections.exchange([("CLIENT", "ID")])[0] for _ in range(20)}
     assert len(ids) == 1
 
 
-def test_after_all_connections_broke_one_call_fails_and_the_next_is_fine(
-    kept: RedisConnections, client: redis.Redis
+def test_after_all_connections_broke_one_call_fails_and_the_next_succeeds(
+    connections: RedisConnections, client: redis.Redis
 ) -> None:
     with ThreadPoolExecutor(max_workers=8) as pool:
-        list(pool.map(lambda word: echo(kept, word), range(64)))
+        list(pool.map(lambda word: echo(connections, word), range(64)))
     client.client_kill_filter(_type="normal", skipme=True)
     with pytest.raises(ConnectionError):
-        echo(kept, "lost")
-    assert [echo(kept, word) for word in range(20)] == [str(word).encode() for word in range(20)]
+        echo(connections, "lost")
+    assert [echo(connections, word) for word in range(20)] == [str(word).encode() for word in range(20)]
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, TimeoutError])
-def test_an_answer_that_was_not_waited_for_reaches_nobody_else(
-    kept: RedisConnections, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
+def test_a_reply_that_was_not_read_reaches_no_other_caller(
+    connections: RedisConnections, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
 ) -> None:
-    echo(kept, "before")
-    (wire,) = kept._idle
+    echo(connections, "before")
+    (connection,) = connections._idle
 
     def interrupted(*_: object, **__: object) -> None:
         raise fault
 
     with monkeypatch.context() as patch:
-        patch.setattr(wire, "read_response", interrupted)
+        patch.setattr(connection, "read_response", interrupted)
         with pytest.raises(fault):
-            echo(kept, "mine, and I left")
-    assert echo(kept, "after") == b"after"
+            echo(connections, "not read")
+    assert echo(connections, "after") == b"after"
 
 
-def test_all_rooms_that_use_a_client_share_its_connections(client: redis.Redis) -> None:
-    assert redis_connections(client) is redis_connections(client)
+def test_all_users_of_a_client_share_its_connections(client: redis.Redis) -> None:
+    assert connections_of(client) is connections_of(client)

@@ -14,7 +14,7 @@ from config.settings import LeaseSettings, Settings
 from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.reaper import Reaper
 from scheduler.redis_connections import RedisConnections
-from scheduler.scripts import call_id, translate
+from scheduler.scripts import call_id, translate_redis_error
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -22,12 +22,12 @@ class LosesAnswers:
     """Does what it is told and then loses the connection, every other time."""
 
     def __init__(self, redis_connections: RedisConnections) -> None:
-        self._wires = redis_connections
+        self._connections = redis_connections
         self._lose = False
         self.lost = 0
 
     def exchange(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        answers = self._wires.exchange(commands)
+        answers = self._connections.exchange(commands)
         self._lose = not self._lose
         if self._lose:
             self.lost += 1
@@ -40,7 +40,7 @@ def unlucky(platform: SimulatedPlatform) -> SimulatedPlatform:
     """The first answer to each call is lost from now on."""
     for scripts in (platform.ledger.scripts, platform.fleet.scripts):
         scripts.load()
-        scripts._wires = LosesAnswers(scripts._wires)  # type: ignore[assignment]
+        scripts._connections = LosesAnswers(scripts._connections)  # type: ignore[assignment]
     return platform
 
 
@@ -51,7 +51,7 @@ def test_a_request_survives_the_loss_of_every_first_answer(unlucky: SimulatedPla
     assert unlucky.end(id).status == "completed"
     assert unlucky.field(id, "attempts") == "1"
     assert unlucky.slots_taken() == 0
-    assert unlucky.ledger.scripts._wires.lost == 3  # type: ignore[attr-defined]
+    assert unlucky.ledger.scripts._connections.lost == 3  # type: ignore[attr-defined]
 
 
 def test_a_load_survives_the_loss_of_every_first_answer(unlucky: SimulatedPlatform) -> None:
@@ -95,7 +95,7 @@ def test_every_call_has_a_name_of_its_own() -> None:
     ids=lambda value: value.__name__ if isinstance(value, type) else repr(value),
 )
 def test_an_error_of_redis_is_one_of_two_of_ours(error: Exception, ours: type[Exception]) -> None:
-    assert type(translate(error)) is ours
+    assert type(translate_redis_error(error)) is ours
 
 
 class Patient:

@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from config.settings import RedisSettings, Settings
-from scheduler import redis_clients as connections
 from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.job import Claim, Status
+from scheduler.redis_connections import command_client
 from tests.conftest import Server
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -20,7 +20,7 @@ from tests.support.simulated_platform import SimulatedPlatform
 def platform(own_server: Server, settings: Settings) -> SimulatedPlatform:
     """One worker, model alpha with two slots, on a server of the test's own, with the platform's client."""
     here = replace(settings, redis=RedisSettings(own_server.url, settings.redis.prefix))
-    platform = SimulatedPlatform(connections.commands(here), here)
+    platform = SimulatedPlatform(command_client(here), here)
     platform.register()
     platform.load()
     return platform
@@ -41,7 +41,7 @@ def calls(platform: SimulatedPlatform) -> dict[str, Callable[[], object]]:
         "claim": lambda: platform.claim("resp_x"),
         "heartbeat": lambda: platform.ledger.heartbeat("w1", life),
         "write": lambda: platform.append_text(Claim("resp_x", "1", "alpha#0", b""), 1, "a"),
-        "held": lambda: platform.ledger.held("alpha#0"),
+        "held": lambda: platform.ledger.jobs_on_replica("alpha#0"),
         "ping": platform.ledger.ping,
         "expire": platform.ledger.expire,
         "scripts": platform.ledger.scripts.load,

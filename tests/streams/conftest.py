@@ -24,7 +24,7 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 
 @pytest.fixture
 def make_subscriber(client: redis.Redis, settings: Settings) -> Iterator[MakeSubscriber]:
-    """Starts subscribers, one for each process there would be."""
+    """Starts subscribers, as one per API process."""
     made: list[EventSubscriber] = []
 
     def make() -> EventSubscriber:
@@ -47,7 +47,7 @@ def subscriber(make_subscriber: MakeSubscriber) -> EventSubscriber:
 
 
 def events_of(cursor: LogCursor, count: int, timeout_s: float = 10) -> list[Event]:
-    """The next events; waits for them as a client would, through wakes and silence."""
+    """Return the next `count` events; waits through wakes and silences as a client's thread does."""
     events: list[Event] = []
     for _ in range(count + 200):
         event = cursor.next(timeout_s / 200)

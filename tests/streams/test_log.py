@@ -1,4 +1,4 @@
-"""Reading a log, and the form of what is in it."""
+"""Reading a log, and the encoding of its events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from hypothesis import given, strategies
 
 from scheduler.job import Status
 from streams import log
-from streams.errors import StreamLost
 from streams.events import (
     TERMINAL_STATUSES,
     End,
@@ -35,12 +34,12 @@ DELTAS = strategies.one_of(
 
 
 @given(DELTAS)
-def test_a_delta_comes_back_as_it_went(delta) -> None:
+def test_a_delta_is_decoded_to_what_was_encoded(delta) -> None:
     assert decode(delta.encode()) == delta
-    assert b"\n" not in delta.encode(), "a copy is one line"
+    assert b"\n" not in delta.encode(), "a copy of an event is one line"
 
 
-def test_an_end_is_read_with_all_that_it_says() -> None:
+def test_an_end_is_decoded_with_all_its_fields() -> None:
     usage = {"input_tokens": 3, "output_tokens": 2, "cached_tokens": 1, "reasoning_tokens": 1}
     raw = {
         "t": "end",
@@ -57,12 +56,12 @@ def test_an_end_is_read_with_all_that_it_says() -> None:
     assert end.usage.total_tokens == 5
 
 
-def test_a_form_of_another_version_is_refused() -> None:
+def test_an_unknown_event_type_is_refused() -> None:
     with pytest.raises(ValueError, match="telepathy"):
         decode(b'{"t":"telepathy"}')
 
 
-def test_the_log_and_the_ledger_agree_on_what_is_an_end() -> None:
+def test_the_log_and_the_ledger_have_the_same_terminal_statuses() -> None:
     assert set(TERMINAL_STATUSES) == {str(status) for status in Status if status.is_terminal}
 
 
@@ -78,15 +77,13 @@ def test_a_long_log_is_read_page_by_page(
         assert list(log.read(platform.client, prefix, claim.id, after)) == everything[after:]
 
 
-def test_an_ended_response_is_read_as_a_whole(platform: SimulatedPlatform) -> None:
+def test_the_log_of_an_ended_response_ends_with_its_end(platform: SimulatedPlatform) -> None:
     claim = platform.run(platform.admit())
     platform.append_text(claim, 1, "a")
     prefix = platform.settings.redis.prefix
-    with pytest.raises(StreamLost):
-        log.read_ended(platform.client, prefix, claim.id)
+    assert list(log.read(platform.client, prefix, claim.id)) == [(1, TextDelta("a"))]
     platform.release(claim)
-    events = log.read_ended(platform.client, prefix, claim.id)
-    assert events[0] == TextDelta("a")
-    assert isinstance(events[1], End)
-    with pytest.raises(StreamLost):
-        log.read_ended(platform.client, prefix, "resp_unknown")
+    (_, first), (_, last) = log.read(platform.client, prefix, claim.id)
+    assert first == TextDelta("a")
+    assert isinstance(last, End)
+    assert list(log.read(platform.client, prefix, "resp_unknown")) == []

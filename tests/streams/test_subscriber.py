@@ -1,4 +1,4 @@
-"""Copies may be lost, come twice or late; what a client hears is the log, each event once and in order."""
+"""Copies may be lost, duplicated or late; a client receives the log, each event once and in order."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 import redis
 
 from config.settings import Settings
-from scheduler.job import Claim, Entry
+from scheduler.job import AppendRequest, Claim
 from streams import subscriber as module
-from streams.errors import StreamLost
 from streams.events import End, Event, TextDelta
+from streams.log import StreamLost
 from streams.subscriber import EventSubscriber, LogCursor
 from tests.conftest import Server
 from tests.stoker.conftest import eventually
@@ -22,8 +22,8 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 
 def begin(platform: SimulatedPlatform, subscriber: EventSubscriber, id: str) -> tuple[LogCursor, Claim]:
-    """As the API does it: follow, then admit."""
-    cursor = subscriber.follow(id)
+    """Subscribe, then admit, as the API does."""
+    cursor = subscriber.subscribe(id)
     platform.admit(id=id, subscriber=subscriber.name)
     return cursor, platform.run(id)
 
@@ -32,7 +32,7 @@ def texts(*words: str) -> list[TextDelta]:
     return [TextDelta(word) for word in words]
 
 
-def test_what_is_said_arrives_in_order_and_the_end_is_last(
+def test_events_arrive_in_order_and_the_end_is_last(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
@@ -47,91 +47,94 @@ def test_what_is_said_arrives_in_order_and_the_end_is_last(
     cursor.close()
 
 
-def test_nothing_is_read_from_the_log_while_all_copies_arrive(
+def test_the_log_is_not_read_while_all_copies_arrive(
     platform: SimulatedPlatform, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "read", lambda *_: pytest.fail("the log was asked"))
+    monkeypatch.setattr(module, "read", lambda *_: pytest.fail("the log was read"))
     cursor, claim = begin(platform, subscriber, "r1")
     for number in range(1, 50):
         platform.append_text(claim, number, f"{number}")
     assert events_of(cursor, 49) == texts(*map(str, range(1, 50)))
 
 
-def test_any_text_arrives_as_it_was_said(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
+def test_any_text_arrives_unchanged(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
     words = ["", " ", "two\nlines", "r1 7 {}", "\u2028", '{"t":"end"}', "\U0001f525", "\x00"]
     cursor, claim = begin(platform, subscriber, "r1")
     platform.append_text(claim, 1, *words)
     assert events_of(cursor, len(words)) == texts(*words)
 
 
-def recite(platform: SimulatedPlatform, claims: list[Claim]) -> None:
-    """Say twenty words in each response, all of them step by step, and end them."""
+def append_words(platform: SimulatedPlatform, claims: list[Claim]) -> None:
+    """Append twenty words to each response, one word of all of them per step, and end them."""
     for step in range(20):
         entries = [
-            Entry(claim.id, claim.fence, step + 1, (recited(claim.id)[step].encode(),)) for claim in claims
+            AppendRequest(claim.id, claim.fence, step + 1, (words_of(claim.id)[step].encode(),))
+            for claim in claims
         ]
-        assert platform.ledger.write(entries, []) == {}
+        assert platform.ledger.append_and_release(entries, []) == {}
     for claim in claims:
         platform.release(claim)
 
 
-def recited(id: str) -> list[TextDelta]:
+def words_of(id: str) -> list[TextDelta]:
     return texts(*(f"{id}/{step}" for step in range(20)))
 
 
-# ---- copies that are lost, late or double
+# ---- lost, late and duplicate copies
 
 
-def test_a_gap_sends_the_reader_to_the_log(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
+def test_after_a_gap_the_cursor_reads_the_log(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
-    platform.ledger.unsubscribe("r1", subscriber.name)
+    platform.stop_copies("r1")
     platform.append_text(claim, 1, "a", "b")
     platform.ledger.subscribe("r1", subscriber.name)
     platform.append_text(claim, 3, "c")
     assert events_of(cursor, 3) == texts("a", "b", "c")
 
 
-def test_copies_that_come_twice_or_late_are_passed_over(
+def test_duplicate_and_late_copies_are_ignored(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
     platform.append_text(claim, 1, "a", "b", "c")
     assert events_of(cursor, 3) == texts("a", "b", "c")
     for number in (1, 3, 2, 3):
-        cursor.hear(number, TextDelta("again").encode())
+        cursor.on_event(number, TextDelta("again").encode())
     platform.append_text(claim, 4, "d")
     assert events_of(cursor, 1) == texts("d")
 
 
-def test_thousands_of_late_copies_are_passed_over(
+def test_thousands_of_late_copies_are_ignored(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     words = [str(number) for number in range(3000)]
     cursor, claim = begin(platform, subscriber, "r1")
     platform.append_text(claim, 1, *words)
-    cursor.catch_up()  # all of it comes from the log first, and then again as copies
+    cursor.catch_up()  # all events come from the log first, and then again as copies
     assert events_of(cursor, 3000) == texts(*words)
     platform.append_text(claim, 3001, "new")
     assert events_of(cursor, 1) == texts("new")
 
 
-def test_silence_sends_the_reader_to_the_log(
+def test_after_a_silence_the_cursor_reads_the_log(
     platform: SimulatedPlatform, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SILENCE_S", 0.05)
     cursor, claim = begin(platform, subscriber, "r1")
-    platform.ledger.unsubscribe("r1", subscriber.name)
-    platform.append_text(claim, 1, "nobody told me")
-    assert events_of(cursor, 1) == texts("nobody told me")
+    platform.stop_copies("r1")
+    platform.append_text(claim, 1, "no copy")
+    assert events_of(cursor, 1) == texts("no copy")
 
 
-def test_a_reader_that_comes_late_begins_at_the_first_event(
+def test_a_late_cursor_begins_at_the_first_event(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     id = platform.admit()
     claim = platform.run(id)
     platform.append_text(claim, 1, "a", "b")
-    cursor = subscriber.follow(id)
+    cursor = subscriber.subscribe(id)
     platform.ledger.subscribe(id, subscriber.name)
     cursor.catch_up()
     platform.append_text(claim, 3, "c")
@@ -148,7 +151,7 @@ def test_an_ended_response_is_read_from_its_log(
     claim = platform.run(id)
     platform.append_text(claim, 1, "a")
     platform.release(claim)
-    cursor = subscriber.follow(id)
+    cursor = subscriber.subscribe(id)
     cursor.catch_up()
     assert cursor.next(0) == TextDelta("a")
     assert isinstance(cursor.next(0), End)
@@ -157,7 +160,7 @@ def test_an_ended_response_is_read_from_its_log(
 # ---- waiting
 
 
-def test_next_gives_up_after_its_time(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
+def test_next_returns_after_its_timeout(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
     cursor, _ = begin(platform, subscriber, "r1")
     before = time.monotonic()
     assert cursor.next(0) is None
@@ -165,9 +168,7 @@ def test_next_gives_up_after_its_time(platform: SimulatedPlatform, subscriber: E
     assert time.monotonic() - before < 1
 
 
-def test_wake_returns_a_waiting_reader_at_once(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
+def test_wake_ends_a_waiting_next_at_once(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
     cursor, _ = begin(platform, subscriber, "r1")
     threading.Timer(0.02, cursor.wake).start()
     before = time.monotonic()
@@ -175,7 +176,7 @@ def test_wake_returns_a_waiting_reader_at_once(
     assert time.monotonic() - before < 1.5
 
 
-def test_a_waiting_reader_hears_the_next_event_at_once(
+def test_a_waiting_next_returns_the_next_event_at_once(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
@@ -183,14 +184,14 @@ def test_a_waiting_reader_hears_the_next_event_at_once(
     assert cursor.next(1.9) == TextDelta("a")
 
 
-# ---- the subscriber's thread passes on what comes
+# ---- the subscriber's thread delivers events
 
 
-class Taker:
-    """Takes text until it says one of the words it refuses, or breaks on."""
+class Sink:
+    """Accepts text; does not accept `refuses`, and raises on `breaks_on`."""
 
     def __init__(self, *, refuses: str = "", breaks_on: str = "") -> None:
-        self.taken: list[Event] = []
+        self.accepted: list[Event] = []
         self.threads: set[str] = set()
         self.refuses, self.breaks_on = TextDelta(refuses), TextDelta(breaks_on)
 
@@ -200,54 +201,54 @@ class Taker:
         if isinstance(event, End) or event == self.refuses:
             return False
         self.threads.add(threading.current_thread().name)
-        self.taken.append(event)
+        self.accepted.append(event)
         return True
 
 
-def passing(cursor: LogCursor, taker: Taker, timeout_s: float = 10) -> threading.Thread:
-    """A reader that waits in `pass_on`; returns when the subscriber's thread may take."""
-    reader = threading.Thread(target=cursor.pass_on, args=(taker, timeout_s), name="reader")
+def delivering(cursor: LogCursor, sink: Sink, timeout_s: float = 10) -> threading.Thread:
+    """Start a thread that waits in `deliver_to`; returns once the subscriber delivers to the sink."""
+    reader = threading.Thread(target=cursor.deliver_to, args=(sink, timeout_s), name="reader")
     reader.start()
-    assert eventually(lambda: cursor._take_next)
+    assert eventually(lambda: cursor._accept)
     return reader
 
 
-def test_the_subscriber_passes_on_what_comes_and_leaves_the_end_to_next(
+def test_the_subscriber_delivers_events_and_leaves_the_end_to_next(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
-    taker = Taker()
-    reader = passing(cursor, taker)
+    sink = Sink()
+    reader = delivering(cursor, sink)
     platform.append_text(claim, 1, "a", "b")
     platform.append_text(claim, 3, "c")
     platform.release(claim, finish_reason="stop")
     reader.join(5)
-    assert taker.taken == texts("a", "b", "c")
-    assert taker.threads == {"subscriber"}
+    assert sink.accepted == texts("a", "b", "c")
+    assert sink.threads == {"subscriber"}
     assert cursor.number == 3
     assert isinstance(cursor.next(0), End)
 
 
-def test_an_event_that_is_not_taken_and_all_behind_it_are_left_in_order(
+def test_an_event_that_is_not_accepted_and_all_later_ones_are_left_in_order(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
-    taker = Taker(refuses="not this")
-    reader = passing(cursor, taker)
+    sink = Sink(refuses="not this")
+    reader = delivering(cursor, sink)
     platform.append_text(claim, 1, "a", "not this", "c")
     reader.join(5)
     platform.append_text(claim, 4, "d")
-    assert taker.taken == texts("a")
+    assert sink.accepted == texts("a")
     assert events_of(cursor, 3) == texts("not this", "c", "d")
-    reader = passing(cursor, taker)
+    reader = delivering(cursor, sink)
     platform.append_text(claim, 5, "e")
     platform.release(claim)
     reader.join(5)
-    assert taker.taken == texts("a", "e")
+    assert sink.accepted == texts("a", "e")
     assert isinstance(cursor.next(0), End)
 
 
-def test_nothing_is_passed_on_while_something_waits_for_next(
+def test_events_are_not_delivered_while_an_event_waits_for_next(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
@@ -255,72 +256,72 @@ def test_nothing_is_passed_on_while_something_waits_for_next(
     assert cursor.next(1.9) == TextDelta("a")
     platform.append_text(claim, 2, "b")
     assert eventually(lambda: not cursor._copies.empty())
-    taker = Taker()
-    cursor.pass_on(taker, 10)
-    cursor.pass_on(taker, 10)
+    sink = Sink()
+    cursor.deliver_to(sink, 10)
+    cursor.deliver_to(sink, 10)
     assert cursor.next(0) == TextDelta("b")
     cursor.catch_up()
-    cursor.pass_on(taker, 10)  # the log is to be looked at first
-    assert taker.taken == []
+    cursor.deliver_to(sink, 10)  # the log has to be read first
+    assert sink.accepted == []
 
 
-def test_old_copies_are_not_passed_on_and_a_gap_is_left_to_the_log(
+def test_old_copies_are_not_delivered_and_after_a_gap_the_log_is_read(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
-    taker = Taker()
-    reader = passing(cursor, taker)
+    sink = Sink()
+    reader = delivering(cursor, sink)
     platform.append_text(claim, 1, "a")
-    platform.ledger.unsubscribe("r1", subscriber.name)
+    platform.stop_copies("r1")
     platform.append_text(claim, 2, "b")
     platform.ledger.subscribe("r1", subscriber.name)
-    cursor.hear(1, TextDelta("again").encode())
+    cursor.on_event(1, TextDelta("again").encode())
     platform.append_text(claim, 3, "c")
     reader.join(5)
-    assert taker.taken == texts("a")
+    assert sink.accepted == texts("a")
     assert events_of(cursor, 2) == texts("b", "c")
 
 
 @pytest.mark.parametrize("wake", [LogCursor.wake, LogCursor.catch_up])
-def test_a_reader_that_passes_on_is_woken_at_once(
+def test_deliver_to_is_woken_at_once(
     platform: SimulatedPlatform, subscriber: EventSubscriber, wake: Callable[[LogCursor], None]
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
-    taker = Taker()
-    reader = passing(cursor, taker)
+    sink = Sink()
+    reader = delivering(cursor, sink)
     wake(cursor)
     reader.join(1.5)
     assert not reader.is_alive()
     platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
-    assert taker.taken == []
+    assert sink.accepted == []
 
 
-def test_passing_on_ends_with_its_time_and_nothing_is_taken_afterwards(
+def test_after_its_timeout_deliver_to_delivers_no_more(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
-    taker = Taker()
-    cursor.pass_on(taker, 0.01)
+    sink = Sink()
+    cursor.deliver_to(sink, 0.01)
     platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
-    assert taker.taken == []
+    assert sink.accepted == []
 
 
 def test_a_silence_counts_from_the_last_event_and_not_from_the_wait(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
-    platform.ledger.unsubscribe("r1", subscriber.name)
+    platform.stop_copies("r1")
     platform.append_text(claim, 1, "a")
-    cursor._asked_at -= module.SILENCE_S
+    cursor._checked_at -= module.SILENCE_S
     began = time.monotonic()
-    cursor.pass_on(Taker(), 10)
+    cursor.deliver_to(Sink(), 10)
     assert time.monotonic() - began < module.SILENCE_S / 2
     assert cursor.next(0) == TextDelta("a")
 
 
-def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(
+def test_an_error_of_a_sink_is_raised_only_in_its_own_thread(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     broken, claim = begin(platform, subscriber, "r1")
@@ -329,13 +330,13 @@ def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(
 
     def read() -> None:
         try:
-            broken.pass_on(Taker(breaks_on="b"), 10)
+            broken.deliver_to(Sink(breaks_on="b"), 10)
         except ValueError as error:
             raised.append(error)
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert eventually(lambda: broken._take_next)
+    assert eventually(lambda: broken._accept)
     platform.append_text(claim, 1, "a", "b")
     reader.join(5)
     assert len(raised) == 1
@@ -343,90 +344,92 @@ def test_what_a_taker_raises_is_raised_to_its_reader_and_to_nobody_else(
     assert events_of(well, 1) == texts("a")
 
 
-def test_two_hundred_responses_at_once_are_passed_on_in_order(
+def test_two_hundred_concurrent_responses_are_delivered_in_order(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     pairs = [begin(platform, subscriber, f"r{number}") for number in range(200)]
-    takers = {cursor.id: Taker() for cursor, _ in pairs}
+    sinks = {cursor.id: Sink() for cursor, _ in pairs}
     ends: dict[str, Event | None] = {}
 
     def read(cursor: LogCursor) -> None:
         while not isinstance(ends.get(cursor.id), End):
-            cursor.pass_on(takers[cursor.id], 1)
-            if (event := cursor.next(0)) is not None and not takers[cursor.id](event):
+            cursor.deliver_to(sinks[cursor.id], 1)
+            if (event := cursor.next(0)) is not None and not sinks[cursor.id](event):
                 ends[cursor.id] = event
 
     readers = [threading.Thread(target=read, args=(cursor,)) for cursor, _ in pairs]
     for reader in readers:
         reader.start()
-    recite(platform, [claim for _, claim in pairs])
+    append_words(platform, [claim for _, claim in pairs])
     for reader in readers:
         reader.join(20)
     for cursor, _ in pairs:
-        assert takers[cursor.id].taken == recited(cursor.id)
+        assert sinks[cursor.id].accepted == words_of(cursor.id)
         assert isinstance(ends[cursor.id], End)
 
 
-# ---- several readers
+# ---- several cursors
 
 
-def test_two_readers_of_one_response_hear_the_same(
+def test_all_cursors_of_one_response_return_the_same_events(
     platform: SimulatedPlatform, subscriber: EventSubscriber, make_subscriber: MakeSubscriber
 ) -> None:
     first, claim = begin(platform, subscriber, "r1")
-    second = subscriber.follow("r1")
-    elsewhere = make_subscriber()
-    third = elsewhere.follow("r1")
-    platform.ledger.subscribe("r1", elsewhere.name)
+    second = subscriber.subscribe("r1")
+    other_process = make_subscriber()
+    third = other_process.subscribe("r1")
+    platform.ledger.subscribe("r1", other_process.name)
     platform.append_text(claim, 1, "a", "b")
     first_two = events_of(first, 2)
     first.close()
-    assert subscriber.followers() == 1
+    assert subscriber.open_responses() == 1
     platform.append_text(claim, 3, "c")
     platform.release(claim)
     assert first_two == texts("a", "b")
     for cursor in (second, third):
         assert events_of(cursor, 4)[:3] == texts("a", "b", "c")
         cursor.close()
-    assert subscriber.followers() == elsewhere.followers() == 0
+    assert subscriber.open_responses() == other_process.open_responses() == 0
 
 
-def test_a_reader_closes_at_the_end_of_its_block(subscriber: EventSubscriber) -> None:
-    with subscriber.follow("r1"), subscriber.follow("r2"):
-        assert subscriber.followers() == 2
-    assert subscriber.followers() == 0
+def test_a_cursor_closes_at_the_end_of_its_block(subscriber: EventSubscriber) -> None:
+    with subscriber.subscribe("r1"), subscriber.subscribe("r2"):
+        assert subscriber.open_responses() == 2
+    assert subscriber.open_responses() == 0
 
 
-def test_copies_for_nobody_are_ignored(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
+def test_copies_without_a_cursor_are_ignored(
+    platform: SimulatedPlatform, subscriber: EventSubscriber
+) -> None:
     platform.admit(id="r1", subscriber=subscriber.name)
     claim = platform.run("r1")
-    platform.append_text(claim, 1, "nobody listens")
+    platform.append_text(claim, 1, "no cursor")
     cursor, claim = begin(platform, subscriber, "r2")
     platform.append_text(claim, 1, "a")
     assert events_of(cursor, 1) == texts("a")
 
 
-def test_two_hundred_responses_at_once_reach_their_readers(
+def test_two_hundred_concurrent_responses_reach_their_cursors(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     pairs = [begin(platform, subscriber, f"r{number}") for number in range(200)]
-    heard: dict[str, list[object]] = {}
+    received: dict[str, list[object]] = {}
 
     def read(cursor: LogCursor) -> None:
-        heard[cursor.id] = list(events_of(cursor, 21))
+        received[cursor.id] = list(events_of(cursor, 21))
 
     readers = [threading.Thread(target=read, args=(cursor,)) for cursor, _ in pairs]
     for reader in readers:
         reader.start()
-    recite(platform, [claim for _, claim in pairs])
+    append_words(platform, [claim for _, claim in pairs])
     for reader in readers:
         reader.join()
     for cursor, _ in pairs:
-        assert heard[cursor.id][:20] == recited(cursor.id)
-        assert isinstance(heard[cursor.id][20], End)
+        assert received[cursor.id][:20] == words_of(cursor.id)
+        assert isinstance(received[cursor.id][20], End)
 
 
-# ---- Redis goes and comes back
+# ---- Redis disconnects and restarts
 
 
 def test_a_broken_connection_loses_nothing(
@@ -437,13 +440,13 @@ def test_a_broken_connection_loses_nothing(
     assert events_of(cursor, 1) == texts("before")
     for round_ in range(3):
         assert client.client_kill_filter(_type="pubsub") >= 1
-        platform.append_text(claim, 2 + 2 * round_, "while deaf", "and more")
-        assert events_of(cursor, 2) == texts("while deaf", "and more")
+        platform.append_text(claim, 2 + 2 * round_, "while disconnected", "and more")
+        assert events_of(cursor, 2) == texts("while disconnected", "and more")
     platform.release(claim)
     assert isinstance(events_of(cursor, 1)[0], End)
 
 
-def test_nonsense_on_the_channel_does_not_make_it_deaf(
+def test_an_invalid_message_on_the_channel_does_not_stop_the_delivery(
     platform: SimulatedPlatform, subscriber: EventSubscriber, client: redis.Redis
 ) -> None:
     cursor, claim = begin(platform, subscriber, "r1")
@@ -480,7 +483,7 @@ def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings
     client.client_kill_filter(_type="pubsub")
 
 
-def test_an_subscriber_starts_while_redis_is_away(own_server: Server, settings: Settings) -> None:
+def test_a_subscriber_starts_while_redis_is_away(own_server: Server, settings: Settings) -> None:
     client = redis.Redis.from_url(own_server.url)
     own_server.kill()
     subscriber = EventSubscriber(
@@ -500,7 +503,7 @@ def test_an_subscriber_starts_while_redis_is_away(own_server: Server, settings: 
     client.client_kill_filter(_type="pubsub")
 
 
-# ---- what is gone is said to be gone
+# ---- lost logs
 
 
 def test_a_response_whose_log_is_gone_is_lost(
@@ -515,7 +518,7 @@ def test_a_response_whose_log_is_gone_is_lost(
         cursor.next(0)
 
 
-def test_a_response_that_says_nothing_yet_is_not_lost(
+def test_a_response_without_events_is_not_lost(
     platform: SimulatedPlatform, subscriber: EventSubscriber
 ) -> None:
     cursor, _ = begin(platform, subscriber, "r1")

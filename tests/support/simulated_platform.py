@@ -12,7 +12,7 @@ from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.recovery import Recovery
-from scheduler.job import Claim, Entry, Job, Release, Status
+from scheduler.job import AppendRequest, Claim, Job, Release, Status
 from scheduler.ledger import Ledger
 from streams.events import End, TextDelta, decode
 
@@ -148,10 +148,14 @@ class SimulatedPlatform:
 
     def append_text(self, claim: Claim, number: int, *texts: str) -> dict[str, str]:
         events = tuple(TextDelta(text).encode() for text in texts)
-        return self.ledger.write([Entry(claim.id, claim.fence, number, events)], [])
+        return self.ledger.append_and_release([AppendRequest(claim.id, claim.fence, number, events)], [])
+
+    def stop_copies(self, id: str) -> None:
+        """Lose the copies of all further events, as pub/sub may; the log still gets them."""
+        self.client.hset(f"{self.prefix}job:{id}", "subscribers", "")
 
     def release(self, claim: Claim, status: Status = Status.COMPLETED, **more: object) -> None:
-        self.ledger.write([], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
+        self.ledger.append_and_release([], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
 
     def serve_next(self, worker: str = "w1", **release: object) -> str | None:
         """Answer one bell: claim, and release at once. Returns whose bell it was, None when none rang."""

@@ -65,7 +65,7 @@ def test_a_client_that_hangs_up_cancels_its_generation(
     client.close()
     assert eventually(lambda: ledger.cancelled) < SOON_S
     assert ledger.cancelled == [ledger.only().id]
-    eventually(lambda: not services.disconnects.watched() and not rooms_below.subscriber.followers())
+    eventually(lambda: not services.disconnects.watched() and not rooms_below.subscriber.open_responses())
 
 
 def test_a_reset_connection_is_noticed_too(port: int, services: AppServices, rooms_below: Below) -> None:

@@ -33,7 +33,7 @@ class Client:
         self.store = FakeStore()
         self.store.logs["r1"] = []
         self.subscriber = FakeSubscriber(self.store)
-        self.cursor = self.subscriber.follow("r1")
+        self.cursor = self.subscriber.subscribe("r1")
         self.abandoned = threading.Event()
         settings = replace(Settings(), api=ApiSettings(keep_alive_s=keep_alive_s))
         self.response_stream = ResponseStream(self.cursor, settings, on_abandon=self.abandoned.set)
@@ -95,11 +95,11 @@ def _client(**named: float) -> Iterator[Client]:
 
 
 def test_an_event_reaches_the_client_while_its_thread_sleeps(client: Client) -> None:
-    assert eventually(lambda: client.cursor._take_next)
+    assert eventually(lambda: client.cursor._accept)
     for word in ("Hel", "lo."):
         client.say(TextDelta(word))
         client.read_until(f'"delta":"{word}"'.encode())
-        assert client.cursor._take_next is not None, "its thread was woken"
+        assert client.cursor._accept is not None, "its thread was woken"
     client.say(End("completed", "stop"))
     assert client.read_all().endswith(sse.DONE + b"\r\n0\r\n\r\n")
     assert not client.abandoned.is_set()
@@ -128,14 +128,14 @@ def test_a_hang_up_that_comes_while_a_burst_is_gathered_is_not_missed(
     client = Client()
     for word in ("a", "b"):
         client.say(TextDelta(word))
-    take = client.cursor._take
+    take = client.cursor._advance
 
     def hang_up_at_the_second(number: int, event: Event) -> Event:
         if number == 2:
             client.response_stream._hang_up()  # what it wakes with is taken by the burst
         return take(number, event)
 
-    monkeypatch.setattr(client.cursor, "_take", hang_up_at_the_second)
+    monkeypatch.setattr(client.cursor, "_advance", hang_up_at_the_second)
     began = time.monotonic()
     with pytest.raises(ClientDisconnected):
         client.response_stream.collect()
@@ -145,7 +145,7 @@ def test_a_hang_up_that_comes_while_a_burst_is_gathered_is_not_missed(
 
 
 def test_a_client_that_is_gone_ends_the_stream_quietly(client: Client) -> None:
-    assert eventually(lambda: client.cursor._take_next)
+    assert eventually(lambda: client.cursor._accept)
     client.theirs.close()
     client.say(TextDelta("x"))
     assert client.abandoned.wait(SOON_S)
@@ -156,7 +156,7 @@ def test_what_cannot_be_rendered_ends_its_own_stream_only(
 ) -> None:
     caught: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", caught.append)
-    assert eventually(lambda: client.cursor._take_next)
+    assert eventually(lambda: client.cursor._accept)
     client.store.logs["r1"].append(b'{"t":"unheard of"}')
     client.subscriber._deliver(b'r1 1 {"t":"unheard of"}')
     client.thread.join(SOON_S)
