@@ -147,6 +147,16 @@ class Backend:
         """Return the option of that name, or None."""
         return next((option for option in self.options if option.name == name), None)
 
+    def with_defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the value of every option, by name; one that is absent or null has its default."""
+        given = {name: value for name, value in options.items() if value is not None}
+        return {option.name: given.get(option.name, option.default) for option in self.options}
+
+    def values(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `with_defaults`, by option name without the prefix."""
+        values = self.with_defaults(options)
+        return {name.removeprefix(self.prefix): value for name, value in values.items()}
+
     @property
     def load_fields(self) -> dict[str, LoadField]:
         """The options that one load may change, by name."""
