@@ -1,7 +1,4 @@
-"""llama.cpp's library in an engine process of ours, through llama-cpp-python.
-
-The host is in `backends/llama_cpp/engine/main.py`, the options in `llama_cpp_options`.
-"""
+"""The adapter of `llama_cpp`: starts an engine process that runs llama.cpp's library (llama-cpp-python)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a `llama_cpp` model may set, and how its host is told.
+"""The arguments of a `llama_cpp` engine, read from a model's options.
 
-`gguf_n_ctx` is the context of *one* request: the engine has that much for each of its slots. A model trained
-on less is capped by the host: the loaded engine's `context` has the value in force.
+`gguf_n_ctx` is the context of *one* request: the engine allocates that much for each of its slots. The engine
+caps it at the context that the model was trained on; `Engine.context` has the value in force.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PLAIN_TYPES = ("f32", "f16", "bf16")
 
 @dataclass(frozen=True)
 class LlamaCppOptions:
-    """The backend's fields, without their prefix. `threads` None leaves the choice to the host."""
+    """The backend's options, without their prefix. `threads` None lets the engine use every core."""
 
     model: Path
     slots: int
@@ -39,7 +39,7 @@ class LlamaCppOptions:
 
     @classmethod
     def of(cls, model: ModelDefinition, slots: int) -> LlamaCppOptions:
-        """Read a model's options and look for its file. Raises `LoadError` (load_failed)."""
+        """Read a model's options and check that its file exists. Raises `LoadError` (load_failed)."""
         if unknown := [name for name in model.options if BACKEND.option(name) is None]:
             raise _refused(f"there is no option {min(unknown)}")
         given = BACKEND.values(model.options)
@@ -58,7 +58,7 @@ class LlamaCppOptions:
         return options
 
     def for_host(self) -> dict[str, Any]:
-        """The same for `backends/llama_cpp/engine/main.py`, as JSON values."""
+        """The arguments of `backends/llama_cpp/engine/main.py`, as JSON values."""
         options = {**asdict(self), "model": str(self.model)}
         del options["python"]
         return options

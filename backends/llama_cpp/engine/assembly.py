@@ -1,4 +1,4 @@
-"""Puts a loaded model and its engine together."""
+"""Builds the engine: the loaded model, its vocabulary and template, the prefix cache and the loop."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from ...shared.engine.chat_template import Template
 from ...shared.engine.pipe import Pipe
 from ...shared.engine.syntax import syntax_of
 from .batch import Batch
-from .loop import Engine
-from .model import Loaded, LoadFailedError, Log, load, metadata, warm_up
-from .pace import Pace
-from .prefix_cache import Prefixes
-from .request import Requests
+from .loop import LlamaCppLoop
+from .model import Loaded, Log, ModelLoadError, load, metadata, warm_up
+from .prefix_cache import PrefixCache
+from .request import RequestBuilder
 from .sampler import DEFAULTS
-from .sequence import Memory
+from .sequence import SequenceMemory
+from .step_budget import StepBudget
 from .steps import Steps
-from .tokenizer_pool import Desk
+from .tokenizer_pool import TokenizerPool
 from .vocabulary import Vocabulary
 
 
 def run(pipe: Pipe, options: dict[str, Any]) -> None:
-    """Load the model and serve until the worker hangs up."""
+    """Load the model and serve until the worker closes the pipe."""
     try:
-        engine, loaded = put_together(pipe, options)
-    except LoadFailedError as error:
+        engine, loaded = assemble(pipe, options)
+    except ModelLoadError as error:
         pipe.failed(str(error))
         sys.exit(1)
     pipe.ready(loaded.slots, loaded.size)
     engine.loop()
-    os._exit(0)  # to take everything apart would only take time
+    os._exit(0)  # freeing the model piece by piece would only take time
 
 
-def put_together(pipe: Pipe, options: dict[str, Any]) -> tuple[Engine, Loaded]:
-    """Load the model and make its engine, telling how far it is. Raises `LoadFailedError`."""
+def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, Loaded]:
+    """Load the model and build its loop, reporting progress. Raises `ModelLoadError`."""
     library, numpy = import_module("llama_cpp"), import_module("numpy")
     loaded = load(library, options, Log(library), lambda done: pipe.load(0.9 * done, "loading the model"))
     pipe.load(0.92, "trying the model")
@@ -49,15 +49,15 @@ def put_together(pipe: Pipe, options: dict[str, Any]) -> tuple[Engine, Loaded]:
         warm_up(library, loaded, requests.vocabulary.first, min(capacity, loaded.size))
     single_s = warm_up(library, loaded, requests.vocabulary.first, 1)
     loaded.log.only_warnings()
-    memory = Memory(library, loaded.model, loaded.context)
-    prefixes = Prefixes(memory, loaded.slots, loaded.size, reuse=options["cache_prompt"])
+    memory = SequenceMemory(library, loaded.model, loaded.context)
+    prefix_cache = PrefixCache(memory, loaded.slots, loaded.size, reuse=options["cache_prompt"])
     batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
-    steps = Steps(batch, Pace(capacity, single_s), prefixes)
-    return Engine(pipe, Desk(requests), prefixes, steps), loaded
+    steps = Steps(batch, StepBudget(capacity, single_s), prefix_cache)
+    return LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, steps), loaded
 
 
-def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any]) -> Requests:
-    """What the file says of how its model is asked. Raises `LoadFailedError`."""
+def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any]) -> RequestBuilder:
+    """The request builder, from the file's chat template and vocabulary. Raises `ModelLoadError`."""
     source, for_tools = (_template(library, loaded.model, name) for name in (None, b"tool_use"))
     syntax = syntax_of(options["prompt_format"], source or "")
     vocabulary = Vocabulary(library, loaded.model, numpy, syntax.markers)
@@ -66,8 +66,8 @@ def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any])
         tool_template = template if for_tools is None else Template(for_tools, vocabulary.special)
     except jinja2.TemplateError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        raise LoadFailedError("the chat template in the file cannot be read") from error
-    return Requests(
+        raise ModelLoadError("the chat template in the file cannot be read") from error
+    return RequestBuilder(
         library,
         numpy,
         vocabulary,
@@ -75,7 +75,7 @@ def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any])
         tool_template,
         syntax,
         loaded.size,
-        {**DEFAULTS, **_recommended(library, loaded.model)},
+        {**DEFAULTS, **_recommended_sampling(library, loaded.model)},
     )
 
 
@@ -84,7 +84,7 @@ def _template(library: Any, model: Any, name: bytes | None) -> str | None:
     return None if source is None else source.decode("utf-8", "replace")
 
 
-def _recommended(library: Any, model: Any) -> dict[str, float]:
-    """How the model's makers would have it sampled, as far as the file says."""
+def _recommended_sampling(library: Any, model: Any) -> dict[str, float]:
+    """The sampling parameters that the file recommends (`general.sampling.*`)."""
     found = {name: metadata(library, model, f"general.sampling.{name}") for name in DEFAULTS}
     return {name: float(value) for name, value in found.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What one step computes: tokens with their places, in arrays that the library reads where they lie."""
+"""The batch of one step: tokens with their positions, in arrays that the library reads in place."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 
 class Batch:
-    """Rows for one call of the library. Rows of one sequence stand together, sequences in ascending order:
-    the library computes neighbours at once, and everything else one after the other.
+    """The rows of one llama_decode call. Rows of one sequence are adjacent, sequences in ascending order: the
+    library computes neighbouring sequences together, and all others one after the other.
     """
 
     def __init__(self, library: Any, context: Any, numpy: Any, capacity: int, vocabulary: int) -> None:
@@ -24,7 +24,7 @@ class Batch:
         self._counts = numpy.ones(capacity, numpy.int32)
         self._sequences = numpy.zeros(capacity, numpy.int32)
         self._wanted = numpy.zeros(capacity, numpy.int8)
-        self._outputs = 0  # rows whose logits are wanted
+        self._outputs = 0  # rows whose logits are computed
         self._logits: tuple[int, int, Any] = (0, 0, None)
         number = ctypes.POINTER(ctypes.c_int32)
         start = self._sequences.ctypes.data
@@ -42,12 +42,12 @@ class Batch:
         )
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Remove all rows."""
         self.rows = 0
         self._outputs = 0
 
     def add(self, sequence: int, place: int, tokens: Any, *, wanted: bool) -> None:
-        """Add tokens of a sequence, the first of them at `place`; the logits of the last may be wanted."""
+        """Add tokens of a sequence from position `place` on; `wanted`: compute the last one's logits."""
         start, self.rows = self.rows, self.rows + len(tokens)
         rows = slice(start, self.rows)
         self._tokens[rows] = tokens
@@ -58,19 +58,19 @@ class Batch:
             self._wanted[self.rows - 1] = 1
             self._outputs += 1
 
-    def again(self, tokens: list[int]) -> None:
-        """The same with the next token of each sequence; all rows must have been single ones."""
+    def advance(self, tokens: list[int]) -> None:
+        """The same rows with the next token of each sequence; every sequence must have exactly one row."""
         self._tokens[: self.rows] = tokens
         self._places[: self.rows] += 1
 
     def compute(self) -> int:
-        """Compute it: 0, or the library's code for what went wrong."""
+        """Compute the batch: 0, or the library's error code."""
         self._batch.n_tokens = self.rows
         code: int = self._library.llama_decode(self._context, self._batch)
         return code
 
     def logits(self) -> Any:
-        """The logits that were wanted, row by row; they hold until the next step."""
+        """The requested logits, one row each; valid until the next step."""
         count = self._outputs
         pointer = self._library.llama_get_logits(self._context)
         address = ctypes.cast(pointer, ctypes.c_void_p).value or 0

@@ -1,4 +1,4 @@
-"""Rules of a grammar in llama.cpp's notation (GBNF), and how models write values."""
+"""Grammar rules in llama.cpp's notation (GBNF), and the notations in which models write values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ SPECIAL = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
 class SchemaError(ValueError):
-    """Raised when a schema cannot be made a grammar."""
+    """Raised when a schema cannot be converted to a grammar."""
 
 
 @dataclass(frozen=True)
 class Notation:
-    """How a model writes values: `letter` is one character of a string, `blank` an optional space."""
+    """How a model writes values. `letter`: a rule for one character of a string; `blank`: for an optional
+    space.
+    """
 
     quote: str
     letter: str
@@ -30,14 +32,14 @@ class Notation:
 
     @property
     def key(self) -> str:
-        """A rule for a key that is not known before."""
+        """A rule for any key."""
         return "string" if self.escaped else r"[^:{},\x00-\x1F]+"
 
-    def written(self, value: Any) -> str:
+    def encode_value(self, value: Any) -> str:
         """A value as the model writes it."""
-        return json.dumps(value, ensure_ascii=False) if self.escaped else _in_gemmas_notation(value)
+        return json.dumps(value, ensure_ascii=False) if self.escaped else _gemma_notation(value)
 
-    def named(self, key: str) -> str:
+    def encode_key(self, key: str) -> str:
         """A key as the model writes it."""
         return json.dumps(key, ensure_ascii=False) if self.escaped else key
 
@@ -47,11 +49,11 @@ GEMMA = Notation(QUOTE, r'[^<\x00] | "<" [^|<\x00]', '""', escaped=False)
 
 
 class Rules:
-    """The rules of one grammar, each once."""
+    """The rules of one grammar, without duplicates."""
 
     def __init__(self, notation: Notation) -> None:
         self.notation = notation
-        self._names: dict[str, str] = {}  # by what they say
+        self._names: dict[str, str] = {}  # by body
         self._bodies: dict[str, str] = {}
         self._size = 0
         quote = literal(notation.quote)
@@ -71,7 +73,7 @@ class Rules:
             self._bodies[name] = body
 
     def reserve(self) -> str:
-        """The name of a rule that is to be defined. Raises `SchemaError` when there are too many."""
+        """The name of a rule to be defined later. Raises `SchemaError` when there are too many."""
         if len(self._bodies) >= MAX_RULES:
             raise SchemaError("a schema is too large")
         name = f"r{len(self._bodies)}"
@@ -79,7 +81,7 @@ class Rules:
         return name
 
     def define(self, name: str, body: str, copies: int = 0) -> str:
-        """Say what a reserved rule is; its name. `copies` are those that llama.cpp writes out."""
+        """Define a reserved rule; its name. `copies`: the repetitions that llama.cpp expands."""
         self._size += len(body) + 10 * copies
         if self._size > MAX_SIZE:
             raise SchemaError("a schema is too large")
@@ -87,28 +89,28 @@ class Rules:
         return name
 
     def rule(self, body: str, copies: int = 0) -> str:
-        """The name of a rule that says this."""
+        """The name of the rule with this body."""
         if body not in self._names:
             self._names[body] = self.define(self.reserve(), body, copies)
         return self._names[body]
 
     def text(self, root: str) -> str:
-        """The grammar, with this root."""
+        """The grammar's text, with this root."""
         rules = "\n".join(f"{name} ::= {body}" for name, body in self._bodies.items())
         return f"root ::= {root}\n{rules}\n"
 
 
 def literal(text: str) -> str:
-    """A text in a grammar."""
+    """A GBNF literal."""
     text = text.replace("\x00", "")
     return '"' + SPECIAL.sub(lambda found: f"\\x{ord(found.group()):02X}", text) + '"'
 
 
-def _in_gemmas_notation(value: Any) -> str:
+def _gemma_notation(value: Any) -> str:
     if isinstance(value, str):
         return f"{QUOTE}{value}{QUOTE}"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_in_gemmas_notation(value[key])}" for key in sorted(value)) + "}"
+        return "{" + ",".join(f"{key}:{_gemma_notation(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_in_gemmas_notation, value)) + "]"
+        return "[" + ",".join(map(_gemma_notation, value)) + "]"
     return json.dumps(value)

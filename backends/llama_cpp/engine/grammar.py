@@ -1,4 +1,4 @@
-"""A grammar that a generation is held to."""
+"""A grammar that constrains the output of one request."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from .vocabulary import Vocabulary
 
 
 class GrammarError(ValueError):
-    """Raised when the library does not take a grammar."""
+    """Raised when the library refuses a grammar."""
 
 
 class Grammar:
-    """One generation's, with how far it has come. Only what it allows may be accepted: the library would end
-    the process.
-    """
+    """A grammar and its state. Accept only allowed tokens: the library aborts the process otherwise."""
 
     def __init__(self, library: Any, vocabulary: Vocabulary, numpy: Any, text: str) -> None:
         self._library = library
@@ -36,7 +34,7 @@ class Grammar:
         return bool(self._one[0].logit == 0.0)
 
     def restricted(self, logits: Any) -> Any | None:
-        """The logits of all tokens without those that may not come next; None when none may."""
+        """The logits with those of disallowed tokens at -inf; None when no token is allowed."""
         numpy = self._numpy
         kind = [("id", numpy.int32), ("logit", numpy.float32), ("p", numpy.float32)]
         every = numpy.zeros(len(logits), kind)
@@ -49,11 +47,11 @@ class Grammar:
         return left if numpy.isfinite(left.max()) else None
 
     def accept(self, token: int) -> None:
-        """Go on behind a token that it allows, and that does not end the answer."""
+        """Advance the state by an allowed token that does not end the output."""
         self._library.llama_sampler_accept(self._sampler, token)
 
     def close(self) -> None:
-        """Give it back."""
+        """Free it."""
         if self._sampler:
             self._library.llama_sampler_free(self._sampler)
         self._sampler = None

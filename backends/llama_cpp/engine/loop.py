@@ -1,6 +1,6 @@
-"""The loop: each turn is a step of the model for all that runs, and one frame to the worker.
+"""The loop: each iteration computes one step for all running requests and writes one frame to the worker.
 
-Whoever comes, joins at the next step; whoever is cancelled, leaves before it.
+A new request takes part from the next step on; a cancelled one is removed before it.
 """
 
 from __future__ import annotations
@@ -13,76 +13,78 @@ from typing import Any
 
 from ...shared.engine.pipe import Pipe
 from ...shared.engine.step import Step
-from .prefix_cache import Prefixes
-from .run import Run
+from .prefix_cache import PrefixCache
+from .running_request import RunningRequest
 from .steps import Steps
-from .tokenizer_pool import Desk
+from .tokenizer_pool import TokenizerPool
 
-SWITCH_S = 0.0005  # so long at most does the desk keep the loop waiting
+SWITCH_INTERVAL_S = 0.0005  # how long a tokenizer thread may hold the interpreter lock
 
 
-class Engine:
-    """Everything that was asked for and has not ended."""
+class LlamaCppLoop:
+    """Holds every request that has not ended."""
 
-    def __init__(self, pipe: Pipe, desk: Desk, prefixes: Prefixes, steps: Steps) -> None:
+    def __init__(
+        self, pipe: Pipe, tokenizer_pool: TokenizerPool, prefix_cache: PrefixCache, steps: Steps
+    ) -> None:
         self._pipe = pipe
-        self._desk = desk
-        self._prefixes = prefixes
+        self._tokenizers = tokenizer_pool
+        self._prefix_cache = prefix_cache
         self._steps = steps
-        self._known: dict[int, Run | None] = {}  # None: still at the desk
-        self._waiting: deque[Run] = deque()  # for a sequence
+        self._requests: dict[int, RunningRequest | None] = {}  # None: not tokenized yet
+        self._waiting: deque[RunningRequest] = deque()  # for a sequence
         self._poll = select.poll()
-        for source in (pipe, desk):
+        for source in (pipe, tokenizer_pool):
             self._poll.register(source.fileno(), select.POLLIN)
 
     def loop(self) -> None:
-        """Step until the worker hangs up."""
+        """Compute steps until the worker closes the pipe."""
         gc.collect()
-        gc.freeze()  # what is there now stays: it need not be looked through again
-        sys.setswitchinterval(SWITCH_S)
+        gc.freeze()  # the objects that exist now are permanent: the collector can skip them
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         while True:
             step = Step()
-            if not self._listen(step):
+            if not self._read_input(step):
                 return
             if self._waiting:
                 self._admit()
             if self._steps.running:
                 for run in self._steps.advance(step):
-                    del self._known[run.number]
+                    del self._requests[run.number]
             if step.frame:
                 self._pipe.write(step.frame)
 
-    def _listen(self, step: Step) -> bool:
-        """Take what came in, waiting for it when there is nothing to do; false at the end."""
+    def _read_input(self, step: Step) -> bool:
+        """Read requests and cancels, blocking when nothing is running; false when the pipe was closed."""
         busy = self._steps.running or self._waiting
         for fd, _ in self._poll.poll(0 if busy else None):
-            if fd == self._desk.fileno():
-                self._welcome(step)
+            if fd == self._tokenizers.fileno():
+                self._accept_ready(step)
             elif not self._pipe.hear(self._begin, self._cancel, step):
                 return False
         return True
 
     def _begin(self, number: int, body: dict[str, Any], _: Step) -> None:
-        self._known[number] = None
-        self._desk.give(number, body)
+        self._requests[number] = None
+        self._tokenizers.submit(number, body)
 
-    def _welcome(self, step: Step) -> None:
-        """Take what the desk has ready; nobody waits any more for what was cancelled there."""
-        for number, run, refused in self._desk.take():
-            if number not in self._known:
+    def _accept_ready(self, step: Step) -> None:
+        """Accept tokenized requests; drop those that were cancelled meanwhile."""
+        for number, run, refused in self._tokenizers.collect():
+            if number not in self._requests:
                 if run is not None:
-                    run.answer.close()
+                    run.output.close()
             elif run is not None:
-                self._known[number] = run
+                self._requests[number] = run
                 self._waiting.append(run)
             elif refused is not None:
-                del self._known[number]
+                del self._requests[number]
                 step.error(number, refused.code, str(refused))
 
     def _cancel(self, number: int, step: Step) -> None:
-        if number not in self._known:
+        if number not in self._requests:
             return
-        run = self._known.pop(number)
+        run = self._requests.pop(number)
         if run is None:
             step.end(number, "cancelled", (0, 0, 0, 0))
             return
@@ -90,12 +92,12 @@ class Engine:
         if run in self._waiting:
             self._waiting.remove(run)
         else:
-            self._steps.leave(run)
+            self._steps.remove(run)
 
     def _admit(self) -> None:
-        """Give sequences to those who wait, as far as there are any."""
+        """Give free sequences to waiting requests."""
         for run in list(self._waiting):
-            sequence = self._prefixes.claim(run)
+            sequence = self._prefix_cache.claim(run)
             if sequence is not None:
                 self._waiting.remove(run)
-                self._steps.join(run, sequence)
+                self._steps.add(run, sequence)

@@ -1,7 +1,7 @@
-"""llama.cpp's engine host: its library through llama-cpp-python, with continuous batching of our own.
+"""The engine process of llama_cpp: llama-cpp-python's library, with continuous batching in Python.
 
-The order of things: `model` loads, `tokenizer_pool` prepares requests, `loop` runs,
-`prefix_cache` chooses the sequence that a prompt is read into, `steps` what is computed at once.
+`model` loads the file, `tokenizer_pool` turns requests into `RunningRequest`s, `loop` runs the steps,
+`prefix_cache` chooses the sequence that a prompt is read into, `steps` computes one batch at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIBRARIES = ("llama_cpp", "numpy", "jinja2")
 
 
 def main(arguments: list[str]) -> None:
-    """Run an engine: the fd to read from, the fd to write to, the options as JSON."""
+    """Run an engine. `arguments`: the fd to read from, the fd to write to, the options as JSON."""
     pipe, options = Pipe(int(arguments[0]), int(arguments[1])), loads(arguments[2])
     pipe.load(0.0, "starting the engine")
     try:
@@ -27,5 +27,5 @@ def main(arguments: list[str]) -> None:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         pipe.failed("llama-cpp-python cannot be imported: run `stoker runtimes install llama_cpp`")
         sys.exit(1)
-    host: Any = import_module(".assembly", __package__)  # it needs the libraries
-    host.run(pipe, options)
+    assembly: Any = import_module(".assembly", __package__)  # it imports the libraries
+    assembly.run(pipe, options)

@@ -1,4 +1,4 @@
-"""From the body of a chat completion to a run: its prompt as tokens, and how to answer it."""
+"""Turns the body of a chat completion into a running request: prompt tokens, sampling and output parser."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from ...shared.engine.chat_template import PromptError, Template
 from ...shared.engine.output_parser import Reply
 from ...shared.engine.syntax import Syntax
-from .answer import Answer
 from .gbnf import SchemaError
 from .grammar import Grammar, GrammarError
-from .run import Run
+from .output import Output
+from .running_request import RunningRequest
 from .sampler import Sampler
 from .tool_grammar import grammar_of_calls
 from .vocabulary import Vocabulary
 
 
-class RefusedError(Exception):
-    """Raised when a request cannot be answered; `code` is machine-readable, the text for people."""
+class LlamaRequestError(Exception):
+    """Raised when a request cannot be served; `code` is machine-readable, the text is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -29,9 +29,11 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Requests:
-    """What one model makes of requests. `context` is how many tokens one may have with its answer, `sampling`
-    what the model recommends where a request says nothing.
+class RequestBuilder:
+    """Builds the running requests of one model.
+
+    `context`: tokens of a prompt and its output together. `sampling`: the model's recommended parameters,
+    used where a request has none.
     """
 
     library: Any
@@ -43,40 +45,40 @@ class Requests:
     context: int
     sampling: Mapping[str, float]
 
-    def run(self, number: int, body: Mapping[str, Any]) -> Run:
-        """The run of a request. Raises `RefusedError`."""
+    def build(self, number: int, body: Mapping[str, Any]) -> RunningRequest:
+        """The running request of a body. Raises `LlamaRequestError`."""
         try:
-            return self._run(number, body)
-        except RefusedError:
+            return self._build(number, body)
+        except LlamaRequestError:
             raise
         except (SchemaError, GrammarError) as error:
             print(f"a request's tools: {error}", file=sys.stderr, flush=True)
-            said = str(error) if isinstance(error, SchemaError) else "a schema cannot be kept to"
-            raise RefusedError("invalid_prompt", f"these tools cannot be required: {said}") from error
+            reason = str(error) if isinstance(error, SchemaError) else "a schema cannot be kept to"
+            raise LlamaRequestError("invalid_prompt", f"these tools cannot be required: {reason}") from error
         except (PromptError, TypeError, ValueError, LookupError, AttributeError) as error:
             print(f"a request: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             message = "the engine cannot make a prompt of these messages"
-            raise RefusedError("invalid_prompt", message) from error
+            raise LlamaRequestError("invalid_prompt", message) from error
         except Exception as error:
             traceback.print_exc()
-            raise RefusedError("engine_error", "the engine failed before it answered") from error
+            raise LlamaRequestError("engine_error", "the engine failed before it answered") from error
 
-    def _run(self, number: int, body: Mapping[str, Any]) -> Run:
+    def _build(self, number: int, body: Mapping[str, Any]) -> RunningRequest:
         _check_images(body["messages"])
         tools = body.get("tools") or ()
         prompt = (self.tool_template if tools else self.template).render(body)
         least = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
-        if least >= self.context:  # to tell it apart into tokens would only take time
+        if least >= self.context:  # tokenizing it would only take time
             raise self._too_long(f"at least {least}")
         tokens = self.vocabulary.tokens(prompt)
         count = len(tokens)
         if count >= self.context:
             raise self._too_long(count)
         if count == 0:
-            raise RefusedError("invalid_prompt", "the prompt is empty")
-        room = self.numpy.empty(self.context, self.numpy.int32)
-        room[:count] = tokens
-        thinking = _is_thinking(prompt, self.syntax)
+            raise LlamaRequestError("invalid_prompt", "the prompt is empty")
+        buffer = self.numpy.empty(self.context, self.numpy.int32)
+        buffer[:count] = tokens
+        thinking = _starts_in_reasoning(prompt, self.syntax)
         grammar = opening = None
         if tools and body.get("tool_choice") == "required":
             text = grammar_of_calls(tools, self.syntax)
@@ -85,24 +87,24 @@ class Requests:
                 opening = self.vocabulary.single(self.syntax.thought)
         most = body.get("max_tokens")
         left = self.context - count
-        answer = Answer(
+        output = Output(
             self.vocabulary,
             Sampler(self.numpy, self._settings(body), body.get("seed")),
             Reply(number, self.syntax, body.get("stop") or (), calls=bool(tools), thinking=thinking),
             grammar,
             opening,
         )
-        return Run(number, room, count, left if most is None else min(int(most), left), answer)
+        return RunningRequest(number, buffer, count, left if most is None else min(int(most), left), output)
 
-    def _too_long(self, count: int | str) -> RefusedError:
+    def _too_long(self, count: int | str) -> LlamaRequestError:
         message = f"the prompt has {count} tokens; {self.context - 1} fit"
-        return RefusedError("context_length_exceeded", message)
+        return LlamaRequestError("context_length_exceeded", message)
 
     def _settings(self, body: Mapping[str, Any]) -> dict[str, float]:
         settings = dict(self.sampling)
-        for ours, name in (("temp", "temperature"), ("top_p", "top_p")):
+        for setting, name in (("temp", "temperature"), ("top_p", "top_p")):
             if body.get(name) is not None:
-                settings[ours] = float(body[name])
+                settings[setting] = float(body[name])
         return settings
 
 
@@ -110,11 +112,11 @@ def _check_images(messages: Any) -> None:
     for message in messages:
         parts = message.get("content")
         if isinstance(parts, list) and any(part.get("type") != "text" for part in parts):
-            raise RefusedError("invalid_prompt", "this engine takes no images")
+            raise LlamaRequestError("invalid_prompt", "this engine takes no images")
 
 
-def _is_thinking(prompt: str, syntax: Syntax) -> bool:
-    """Whether a prompt ends where the model is already thinking."""
+def _starts_in_reasoning(prompt: str, syntax: Syntax) -> bool:
+    """Whether a prompt ends inside the model's reasoning."""
     end = prompt.rstrip()
     if syntax.label:
         end = end.removesuffix(syntax.label).rstrip()

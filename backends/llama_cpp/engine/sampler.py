@@ -1,8 +1,7 @@
-"""Picks a token as llama-server does unless told otherwise: of the `top_k` best the fewest that make up
-`top_p`, of these none with less than `min_p` of the best one's chance, and only then the temperature.
+"""Samples a token with llama-server's default chain: top_k, top_p, min_p, then temperature.
 
-It is done here and not in the library because that takes a third of a millisecond for each token of a large
-vocabulary; this looks at all of them only to find the few that can be picked at all.
+Python and numpy are used instead of the library's samplers because those take a third of a millisecond per
+token with a large vocabulary; this code scans the vocabulary once, to find the few candidates.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from typing import Any
 
 DEFAULTS: Mapping[str, float] = {"temp": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 REACHES = (3.0, 10.0)
-"""How far below the best logit the `top_k` best are looked for. What lies below the last one has less than a
-20000th of the best one's chance, and is left out.
+"""How far below the highest logit candidates are searched. A token below the last value has less than a
+20000th of the best token's probability and is ignored.
 """
 LEAST = 1e-6
-"""Of temperature and top_p: what is less takes the best token. Single precision has no inverse of it."""
+"""A temperature or top_p below this is greedy: single precision has no inverse of it."""
 
 
 class Sampler:
-    """One generation's. The same seed makes the same choices; temperature or top_p 0 takes the best."""
+    """The sampler of one request. Equal seeds give equal choices; temperature or top_p 0 is greedy."""
 
     def __init__(self, numpy: Any, settings: Mapping[str, float], seed: int | None) -> None:
         self._numpy = numpy
@@ -29,11 +28,11 @@ class Sampler:
         self._top_k = int(settings["top_k"])
         self._top_p = settings["top_p"]
         self._min_p = settings["min_p"]
-        self._random = Random(seed)  # noqa: S311 - a seed has to give the same again
+        self._random = Random(seed)  # noqa: S311 - reproducible, not cryptographic
         self.is_greedy = min(self._temperature, self._top_p) < LEAST
 
     def pick(self, logits: Any) -> int:
-        """A token, from the logits of all (float32)."""
+        """A token, from the logits of the whole vocabulary (float32)."""
         if self.is_greedy:
             return int(logits.argmax())
         best = logits.max()
@@ -43,8 +42,8 @@ class Sampler:
                 break
         found = logits[near]
         if 0 < self._top_k < len(near):
-            kept = found.argpartition(-self._top_k)[-self._top_k :]
-            near, found = near[kept], found[kept]
+            chosen = found.argpartition(-self._top_k)[-self._top_k :]
+            near, found = near[chosen], found[chosen]
         order = found.argsort()[::-1]
         chances = self._numpy.exp(found[order] - best)
         if self._top_p < 1:

@@ -1,7 +1,7 @@
-"""The steps: what each computes, and what comes of it.
+"""The steps of the engine: which tokens each computes, and how its results are applied.
 
-A step computes the next token of whoever answers, and with the room that is left reads prompts, in turn: one
-that is not through when the room is used up goes to the end of the line.
+A step computes the next token of each generating request, and reads prompts with the remaining capacity, in
+rotation: a prompt that is not finished when the capacity is used up goes to the end of the rotation.
 """
 
 from __future__ import annotations
@@ -14,171 +14,171 @@ from typing import Any
 
 from ...shared.engine.step import Step
 from .batch import Batch
-from .pace import Pace
-from .prefix_cache import Prefixes
-from .run import Run
+from .prefix_cache import PrefixCache
+from .running_request import RunningRequest
 from .sequence import Sequence
+from .step_budget import StepBudget
 
-LEAST_HARMLESS = -1
-"""The library's codes: 1 no room, 2 aborted, -1 the batch makes no sense; below, something is broken."""
+LOWEST_RECOVERABLE = -1
+"""Codes of llama_decode: 1 no free cell, 2 aborted, -1 invalid batch; lower codes are fatal."""
 
-Part = tuple[Run, Sequence, int]
-"""A run, its sequence, and how many of its tokens a step computes."""
+Part = tuple[RunningRequest, Sequence, int]
+"""A request, its sequence, and how many of its tokens a step computes."""
 
 
 class Steps:
-    """The runs that take part, and the steps that they go."""
+    """The running requests and the batch of the next step."""
 
-    def __init__(self, batch: Batch, pace: Pace, prefixes: Prefixes) -> None:
+    def __init__(self, batch: Batch, pace: StepBudget, prefix_cache: PrefixCache) -> None:
         self.running: list[Part] = []
-        """In the order of their sequences; the counts are those of the last step."""
+        """Ordered by sequence id; the counts are those of the last step."""
         self._batch = batch
-        self._pace = pace
-        self._prefixes = prefixes
-        self._reading: deque[Run] = deque()  # whose prompts are not through, in turn
-        self._next: list[int] | None = None  # the tokens of a step that is like the last one
-        self._ended: list[Run] = []  # in this step
+        self._budget = pace
+        self._prefix_cache = prefix_cache
+        self._reading: deque[RunningRequest] = deque()  # requests with unread prompt, in rotation
+        self._next: list[int] | None = None  # the tokens, when the next batch has the shape of the last one
+        self._ended: list[RunningRequest] = []  # by this step
 
-    def join(self, run: Run, sequence: Sequence) -> None:
-        """Let a run take part from the next step on."""
+    def add(self, run: RunningRequest, sequence: Sequence) -> None:
+        """Let a request take part from the next step on."""
         self.running.append((run, sequence, 0))
         self.running.sort(key=lambda part: part[1].id)
         self._reading.append(run)
         self._next = None
 
-    def leave(self, run: Run, *, forget: bool = False) -> None:
-        """A run takes part no more, and may be forgotten or remembered."""
+    def remove(self, run: RunningRequest, *, forget: bool = False) -> None:
+        """Remove a request; its sequence stays in the prefix cache unless `forget`."""
         at = next(at for at, part in enumerate(self.running) if part[0] is run)
-        self._prefixes.release(run, self.running.pop(at)[1], forget=forget)
+        self._prefix_cache.release(run, self.running.pop(at)[1], forget=forget)
         if run in self._reading:
             self._reading.remove(run)
         self._next = None
 
-    def advance(self, step: Step) -> list[Run]:
-        """Compute a step, and say what comes of it; the runs that have ended with it."""
+    def advance(self, step: Step) -> list[RunningRequest]:
+        """Compute one step and write its output into `step`. Returns the requests that ended with it."""
         self._ended = []
         if self._next is not None:
-            self._batch.again(self._next)
+            self._batch.advance(self._next)
         else:
-            self._plan()
+            self._fill_batch()
         began = perf_counter()
         code = self._batch.compute()
         if code == 0:
-            self._settle([part for part in self.running if part[2]], step)
-            self._pace.took(self._batch.rows, perf_counter() - began)
+            self._apply_results([part for part in self.running if part[2]], step)
+            self._budget.record(self._batch.rows, perf_counter() - began)
         else:
-            self._recover(code, step)
+            self._recover_from_failure(code, step)
         return self._ended
 
-    # what a step computes
+    # ---- the batch of a step
 
-    def _plan(self) -> None:
-        """Fill the batch anew."""
-        shares = self._shares()
+    def _fill_batch(self) -> None:
+        """Fill the batch from the running requests."""
+        shares = self._token_shares()
         self.running = [(run, sequence, shares.get(run.number, 0)) for run, sequence, _ in self.running]
         self._batch.clear()
         for part in self.running:
             if part[2]:
-                self._fill(part)
+                self._add_to_batch(part)
 
-    def _shares(self) -> dict[int, int]:
-        """How many tokens of whom the next step computes."""
+    def _token_shares(self) -> dict[int, int]:
+        """How many tokens of each request the next step computes, by request number."""
         reading = self._reading
         shares = {run.number: 1 for run, _, _ in self.running if run not in reading}
-        room = max(self._pace.tokens - len(shares), 1)
+        capacity = max(self._budget.tokens - len(shares), 1)
         for _ in range(len(reading)):
-            if room == 0:
+            if capacity == 0:
                 break
             run = reading[0]
-            shares[run.number] = count = min(room, run.next_stop - run.done)
-            room -= count
+            shares[run.number] = count = min(capacity, run.next_stop - run.done)
+            capacity -= count
             if run.done + count < run.length:
                 reading.rotate(-1)
             else:
                 reading.popleft()
         return shares
 
-    def _fill(self, part: Part) -> None:
+    def _add_to_batch(self, part: Part) -> None:
         run, sequence, count = part
         end = run.done + count
         self._batch.add(sequence.id, run.done, run.tokens[run.done : end], wanted=end == run.length)
 
-    # what comes of it
+    # ---- the results of a step
 
-    def _settle(self, parts: list[Part], step: Step) -> None:
-        """Book what a step has computed, pick the next tokens and say them."""
-        answering = []
+    def _apply_results(self, parts: list[Part], step: Step) -> None:
+        """Advance the requests by their computed tokens, pick the next tokens and write them."""
+        generating = []
         for run, sequence, count in parts:
             run.done += count
-            self._prefixes.advanced(run, sequence)
+            self._prefix_cache.on_advance(run, sequence)
             if run.done == run.length:
-                answering.append(run)
-        if not answering:
+                generating.append(run)
+        if not generating:
             self._next = None
             return
         logits = self._batch.logits()
-        if all(run.answer.is_plain for run in answering):
+        if all(run.output.is_plain for run in generating):
             tokens = logits.argmax(axis=1).tolist()
         else:
-            tokens = [self._picked(run, row) for run, row in zip(answering, logits, strict=True)]
-        single = len(answering) == len(self.running) == self._batch.rows
+            tokens = [self._pick_token(run, row) for run, row in zip(generating, logits, strict=True)]
+        single = len(generating) == len(self.running) == self._batch.rows
         self._next = tokens if single else None
-        for run, token in zip(answering, tokens, strict=True):
-            self._say(run, token, step)
+        for run, token in zip(generating, tokens, strict=True):
+            self._write_token(run, token, step)
 
-    def _picked(self, run: Run, logits: Any) -> int | None:
-        """A run's next token; None when picking it failed."""
+    def _pick_token(self, run: RunningRequest, logits: Any) -> int | None:
+        """The next token of a request; None when picking it failed."""
         try:
-            return run.answer.pick(logits, run.said)
+            return run.output.pick(logits, run.generated)
         except Exception:
             traceback.print_exc()
             return None
 
-    def _say(self, run: Run, token: int | None, step: Step) -> None:
-        """Let a run say a token. What goes wrong with that is the end of this run alone."""
+    def _write_token(self, run: RunningRequest, token: int | None, step: Step) -> None:
+        """Write a token of a request. An exception ends this request alone."""
         try:
             if token is not None:
-                if run.take(token, step):
+                if run.add_token(token, step):
                     self._end(run)
                 return
         except Exception:
             traceback.print_exc()
         self._fail(run, step)
 
-    def _end(self, run: Run, *, forget: bool = False) -> None:
-        self.leave(run, forget=forget)
+    def _end(self, run: RunningRequest, *, forget: bool = False) -> None:
+        self.remove(run, forget=forget)
         self._ended.append(run)
 
-    def _fail(self, run: Run, step: Step) -> None:
+    def _fail(self, run: RunningRequest, step: Step) -> None:
         run.fail(step)
         self._end(run, forget=True)
 
-    # when it fails
+    # ---- recovery
 
-    def _recover(self, code: int, step: Step) -> None:
-        """After a step that failed: compute each run's part alone, and end those for which that fails too."""
+    def _recover_from_failure(self, code: int, step: Step) -> None:
+        """After a failed step: compute each request's part alone, and end the requests that fail again."""
         print(f"llama_decode: {code}", file=sys.stderr, flush=True)
-        if code < LEAST_HARMLESS:
+        if code < LOWEST_RECOVERABLE:
             sys.exit("the library cannot go on")
         parts = [part for part in self.running if part[2]]
         for run, sequence, _ in parts:
-            self._prefixes.rewind(run, sequence)
-            if run not in self._reading and (run.said == 0 or run.length - run.done > 1):
+            self._prefix_cache.rewind(run, sequence)
+            if run not in self._reading and (run.generated == 0 or run.length - run.done > 1):
                 self._reading.append(run)
         for run, sequence, count in parts:
-            if len(parts) == 1 or not self._computed_alone(run, sequence, count, step):
-                self._prefixes.rewind(run, sequence)
+            if len(parts) == 1 or not self._compute_alone(run, sequence, count, step):
+                self._prefix_cache.rewind(run, sequence)
                 self._fail(run, step)
         self._next = None
 
-    def _computed_alone(self, run: Run, sequence: Sequence, count: int, step: Step) -> bool:
-        """Compute a run's part in a step of its own; false when that fails."""
+    def _compute_alone(self, run: RunningRequest, sequence: Sequence, count: int, step: Step) -> bool:
+        """Compute a request's part in a step of its own; false when that fails."""
         part = (run, sequence, min(count, run.next_stop - run.done))
         self._batch.clear()
-        self._fill(part)
+        self._add_to_batch(part)
         if self._batch.compute() != 0:
             return False
         if run.done + part[2] == run.length and run in self._reading:
             self._reading.remove(run)
-        self._settle([part], step)
+        self._apply_results([part], step)
         return True

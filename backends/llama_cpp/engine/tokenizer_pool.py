@@ -1,6 +1,4 @@
-"""Makes runs of requests beside the loop: to tell a long prompt apart into tokens takes a while, and nobody
-else should have to wait for that.
-"""
+"""Tokenizes requests in threads beside the loop, so that a long prompt does not delay the other requests."""
 
 from __future__ import annotations
 
@@ -11,40 +9,40 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
-from .request import RefusedError, Requests
-from .run import Run
+from .request import LlamaRequestError, RequestBuilder
+from .running_request import RunningRequest
 
-CLERKS = 2
+WORKERS = 2
 
-Ready = tuple[int, Run | None, RefusedError | None]
-"""A request's number, and its run or why there is none."""
+Ready = tuple[int, RunningRequest | None, LlamaRequestError | None]
+"""A request's number, and the running request or the error."""
 
 
-class Desk:
-    """Takes requests in and gives out runs."""
+class TokenizerPool:
+    """Threads that turn request bodies into running requests."""
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+    def __init__(self, builder: RequestBuilder) -> None:
+        self._builder = builder
         self._in: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         self._out: deque[Ready] = deque()
-        self._bell, self._ringing = os.pipe()
-        for fd in (self._bell, self._ringing):
+        self._ready_fd, self._signal_fd = os.pipe()
+        for fd in (self._ready_fd, self._signal_fd):
             os.set_blocking(fd, False)
-        for _ in range(CLERKS):
-            threading.Thread(target=self._work, name="desk", daemon=True).start()
+        for _ in range(WORKERS):
+            threading.Thread(target=self._work, name="tokenizer", daemon=True).start()
 
     def fileno(self) -> int:
-        """Can be read from when something is ready to be taken."""
-        return self._bell
+        """A file descriptor that is readable when a request is ready."""
+        return self._ready_fd
 
-    def give(self, number: int, body: Any) -> None:
-        """Hand in a request."""
+    def submit(self, number: int, body: Any) -> None:
+        """Queue a request body."""
         self._in.put((number, body))
 
-    def take(self) -> list[Ready]:
-        """What is ready."""
+    def collect(self) -> list[Ready]:
+        """The requests that are ready."""
         try:
-            os.read(self._bell, 4096)
+            os.read(self._ready_fd, 4096)
         except BlockingIOError:
             return []
         ready = []
@@ -56,8 +54,8 @@ class Desk:
         while True:
             number, body = self._in.get()
             try:
-                self._out.append((number, self._requests.run(number, body), None))
-            except RefusedError as error:
+                self._out.append((number, self._builder.build(number, body), None))
+            except LlamaRequestError as error:
                 self._out.append((number, None, error))
-            with suppress(BlockingIOError):  # it rings already
-                os.write(self._ringing, b"!")
+            with suppress(BlockingIOError):  # the descriptor is readable already
+                os.write(self._signal_fd, b"!")

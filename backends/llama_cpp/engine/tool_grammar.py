@@ -1,8 +1,8 @@
-"""From tools to a grammar that lets a model do nothing but call one of them.
+"""Converts tools to a grammar whose only outputs are calls of one of them.
 
-A schema becomes rules as far as a grammar can hold it: types, properties and their order, required ones,
-enumerations, alternatives, references within the schema, sizes. What it cannot hold (patterns, formats,
-bounds of numbers) is left out: whatever the schema allows, the grammar allows as well.
+A schema becomes rules as far as a grammar can express it: types, properties and their order, required ones,
+enumerations, alternatives, references within the schema, sizes. Patterns, formats and numeric bounds are left
+out: the grammar allows every value that the schema allows.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ def grammar_of_calls(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
         for tool in tools:
             name = str(tool["function"]["name"])
             arguments = _Schema(rules, tool["function"].get("parameters") or {"type": "object"}).arguments()
-            said = json.dumps(name, ensure_ascii=False)[1:-1] if notation.escaped else name
-            calls.append(f"{literal(before + said + between)} {arguments} {literal(behind)}")
+            written = json.dumps(name, ensure_ascii=False)[1:-1] if notation.escaped else name
+            calls.append(f"{literal(before + written + between)} {arguments} {literal(behind)}")
     except (TypeError, AttributeError, LookupError) as error:
         raise SchemaError("a schema has not the form of one") from error
     return rules.text(rf"[\n]{{0,2}} ({' | '.join(calls)})")
 
 
 class _Schema:
-    """One tool's parameters, on their way into the rules."""
+    """Converts the parameters of one tool."""
 
     def __init__(self, rules: Rules, root: Any) -> None:
         self._rules = rules
         self._root = root
         self._references: dict[str, str] = {}
-        self._leaves: dict[str, tuple[str, ...]] = {}  # what a rule is a choice of
+        self._leaves: dict[str, tuple[str, ...]] = {}  # the alternatives of a rule
         self._depth = 0
 
     def arguments(self) -> str:
-        """The rule of the whole; arguments are an object, whatever else is said of them."""
+        """The rule for all arguments, which are always an object."""
         root = self._root
         if not isinstance(root, dict) or root.get("type", "object") != "object":
             raise SchemaError("parameters are not of the type object")
@@ -68,40 +68,38 @@ class _Schema:
         if self._depth > MAX_DEPTH:
             raise SchemaError("a schema is nested too deeply")
         try:
-            return self._of_object(schema)
+            return self._convert(schema)
         finally:
             self._depth -= 1
 
-    def _of_object(self, schema: dict[str, Any]) -> str:
-        ways: dict[str, Callable[[Any], str]] = {
+    def _convert(self, schema: dict[str, Any]) -> str:
+        converters: dict[str, Callable[[Any], str]] = {
             "$ref": self._reference,
-            "const": self._written,
-            "enum": lambda values: self._alternatives(values, self._written),
+            "const": self._literal,
+            "enum": lambda values: self._alternatives(values, self._literal),
             "anyOf": lambda schemas: self._alternatives(schemas, self._value),
             "oneOf": lambda schemas: self._alternatives(schemas, self._value),
-            "allOf": lambda parts: self._value(self._merged(schema, parts)),
+            "allOf": lambda parts: self._value(self._merge(schema, parts)),
         }
-        for key, of in ways.items():
+        for key, of in converters.items():
             if key in schema:
                 return of(schema[key])
-        kind = schema.get("type", _guessed(schema))
+        kind = schema.get("type", _guess_type(schema))
         if isinstance(kind, list):
             return self._alternatives([{**schema, "type": one} for one in kind], self._value)
         if kind == "value" or kind in SCALARS[1:]:
             return str(kind)
-        of_kind = {"object": self._object, "array": self._array, "string": self._string}
-        if kind not in of_kind:
+        by_type = {"object": self._object, "array": self._array, "string": self._string}
+        if kind not in by_type:
             raise SchemaError(f"there is no type {str(kind)[:40]!r}")
-        return of_kind[kind](schema)
+        return by_type[kind](schema)
 
     def _alternatives(self, values: Any, one: Callable[[Any], str]) -> str:
-        """One of several. Alternatives of alternatives are laid flat: llama.cpp walks each way through
-        them.
-        """
+        """A rule for one of several values. Nested alternatives are flat: llama.cpp follows each path."""
         if not isinstance(values, list) or not values:
             raise SchemaError("a list of alternatives is empty, or no list")
-        named = [one(value) for value in values]
-        leaves = tuple(dict.fromkeys(leaf for name in named for leaf in self._leaves.get(name, (name,))))
+        encode_key = [one(value) for value in values]
+        leaves = tuple(dict.fromkeys(leaf for name in encode_key for leaf in self._leaves.get(name, (name,))))
         name = self._rules.rule(" | ".join(leaves))
         self._leaves[name] = leaves
         return name
@@ -110,12 +108,12 @@ class _Schema:
         """A schema within this one, by its path (#/$defs/name); it may refer to itself."""
         if path not in self._references:
             name = self._references[path] = self._rules.reserve()
-            found = self._value(self._found(path))
+            found = self._value(self._resolve(path))
             self._rules.define(name, found)
             self._leaves[name] = self._leaves.get(found, (found,))
         return self._references[path]
 
-    def _found(self, path: Any) -> Any:
+    def _resolve(self, path: Any) -> Any:
         found = self._root
         try:
             start, *keys = path.split("/")
@@ -127,11 +125,11 @@ class _Schema:
             raise SchemaError(f"there is nothing at {str(path)[:80]!r}")
         return found
 
-    def _merged(self, schema: dict[str, Any], parts: Any) -> dict[str, Any]:
-        """The parts of an `allOf` as one schema; of what two say, the later holds."""
+    def _merge(self, schema: dict[str, Any], parts: Any) -> dict[str, Any]:
+        """The parts of an `allOf` as one schema; a later part overrides an earlier one."""
         merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
         for part in parts:
-            found = self._found(part["$ref"]) if "$ref" in part else part
+            found = self._resolve(part["$ref"]) if "$ref" in part else part
             properties = {**merged.get("properties", {}), **found.get("properties", {})}
             required = [*merged.get("required", ()), *found.get("required", ())]
             merged |= {**found, "required": required}
@@ -153,8 +151,10 @@ class _Schema:
             pair = self._rules.rule(f'{self._rules.notation.key} ":" blank {self._value(more)}')
             then = self._rules.rule(f'("," blank {pair})*')
             first = self._rules.rule(f'({pair} ("," blank {pair})*)?')
-        for name in reversed(names):  # first: nothing was said yet; then: something was, so a comma is due
-            pair = f'{literal(self._rules.notation.named(name))} ":" blank {self._value(properties[name])}'
+        for name in reversed(names):  # first: no property was written yet; then: one was, so a comma is due
+            pair = (
+                f'{literal(self._rules.notation.encode_key(name))} ":" blank {self._value(properties[name])}'
+            )
             skip = ("", "") if name in required else (f" | {first}", f" | {then}")
             first = self._rules.rule(f"{pair} {then}{skip[0]}")
             then = self._rules.rule(f'"," blank {pair} {then}{skip[1]}')
@@ -170,7 +170,7 @@ class _Schema:
         if most == 0:
             return self._rules.rule('"[" blank "]"')
         another = self._rules.rule(f'"," blank {item}')
-        items = f"{item} {another}{_repeated(max(least - 1, 0), None if most is None else most - 1)}"
+        items = f"{item} {another}{_repetition(max(least - 1, 0), None if most is None else most - 1)}"
         items = items if least else f"({items})?"
         return self._rules.rule(f'"[" blank {items} blank "]"', most or least)
 
@@ -179,15 +179,15 @@ class _Schema:
         if not least and most is None:
             return "string"
         quote = literal(self._rules.notation.quote)
-        return self._rules.rule(f"{quote} letter{_repeated(least, most)} {quote}", most or least)
+        return self._rules.rule(f"{quote} letter{_repetition(least, most)} {quote}", most or least)
 
-    def _written(self, value: Any) -> str:
-        """A rule for a value as the model writes it."""
-        return self._rules.rule(literal(self._rules.notation.written(value)))
+    def _literal(self, value: Any) -> str:
+        """A rule for exactly this value."""
+        return self._rules.rule(literal(self._rules.notation.encode_value(value)))
 
 
-def _guessed(schema: Mapping[str, Any]) -> str:
-    """The type of a schema that says none."""
+def _guess_type(schema: Mapping[str, Any]) -> str:
+    """The type of a schema without `type`."""
     if "properties" in schema or "additionalProperties" in schema:
         return "object"
     return "array" if "items" in schema or "prefixItems" in schema else "value"
@@ -202,5 +202,5 @@ def _bounds(schema: Mapping[str, Any], least: str, most: str) -> tuple[int, int 
     return min(low, MAX_REPEATED), None if high is None or high > MAX_REPEATED else high
 
 
-def _repeated(least: int, most: int | None) -> str:
+def _repetition(least: int, most: int | None) -> str:
     return f"{{{least},{'' if most is None else most}}}"

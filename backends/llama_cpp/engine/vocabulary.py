@@ -1,4 +1,4 @@
-"""A model's vocabulary: from text to tokens, and from a token to its bytes."""
+"""A model's vocabulary: text to tokens, and a token to its bytes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ PIECE_BYTES = 512
 INT32_MIN = -(1 << 31)
 
 Piece = tuple[bytes, str | None]
-"""A token's bytes, and the text that they are; None where they are parts of letters."""
+"""A token's bytes, and their text; None where they are parts of characters."""
 
 
 class Vocabulary:
-    """May be asked from any thread. Of the special tokens only those that are among `markers` have a text."""
+    """Thread-safe. Special tokens have a text only if they are among `markers`."""
 
     def __init__(self, library: Any, model: Any, numpy: Any, markers: Iterable[str]) -> None:
         self._library = library
@@ -34,7 +34,7 @@ class Vocabulary:
         self._shown = {token for marker in markers if (token := self.single(marker)) is not None}
 
     def tokens(self, text: str) -> Any:
-        """A prompt's tokens (int32), special ones read as such; the one that begins a text is there once."""
+        """The tokens of a prompt (int32), with special tokens parsed; the BOS token is added at most once."""
         begin = self.special["bos_token"]
         if self._begins and begin and text.startswith(begin):
             text = text[len(begin) :]
@@ -46,7 +46,7 @@ class Vocabulary:
         return int(tokens[0]) if len(tokens) == 1 else None
 
     def piece(self, token: int) -> Piece:
-        """What a token says; nothing for a special one."""
+        """A token's bytes and text; empty for a special token that is not a marker."""
         known = self._pieces[token]
         if known is None:
             data = self._bytes(token, special=token in self._shown)
@@ -58,7 +58,7 @@ class Vocabulary:
         return known
 
     def is_end(self, token: int) -> bool:
-        """Whether a token ends the answer."""
+        """Whether a token ends the output."""
         known = self._ends.get(token)
         if known is None:
             known = self._ends[token] = bool(self._library.llama_vocab_is_eog(self._vocab, token))
@@ -66,36 +66,38 @@ class Vocabulary:
 
     @property
     def first(self) -> int:
-        """Some token, to try the model with."""
+        """A token for the warm-up."""
         begin: int = self._library.llama_vocab_bos(self._vocab)
         return max(begin, 0)
 
     def _tokenize(self, text: str, begins: bool) -> Any:
         data = text.encode("utf-8", "replace")
-        room = len(data) // 2 + 16
+        capacity = len(data) // 2 + 16
         while True:
-            tokens = self._numpy.empty(room, self._numpy.int32)
+            tokens = self._numpy.empty(capacity, self._numpy.int32)
             pointer = tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
-            count = self._library.llama_tokenize(self._vocab, data, len(data), pointer, room, begins, True)
+            count = self._library.llama_tokenize(
+                self._vocab, data, len(data), pointer, capacity, begins, True
+            )
             if count >= 0:
                 return tokens[:count]
             if count == INT32_MIN:
-                raise ValueError("a text is too long to be told apart into tokens")
-            room = -count
+                raise ValueError("a text is too long to be tokenized")
+            capacity = -count
 
     def _text(self, token: int) -> str:
         return "" if token < 0 else self._bytes(token, special=True).decode("utf-8", "replace")
 
     def _length(self, token: int) -> int:
-        """Bytes of a token: what the library finds missing when it has no room for them."""
+        """The byte length of a token: the library returns it, negated, for an empty buffer."""
         missing: int = self._library.llama_token_to_piece(self._vocab, token, None, 0, 0, True)
         return -missing
 
     def _bytes(self, token: int, *, special: bool) -> bytes:
-        room = PIECE_BYTES
+        size = PIECE_BYTES
         while True:
-            buffer = ctypes.create_string_buffer(room)
-            count = self._library.llama_token_to_piece(self._vocab, token, buffer, room, 0, special)
+            buffer = ctypes.create_string_buffer(size)
+            count = self._library.llama_token_to_piece(self._vocab, token, buffer, size, 0, special)
             if count >= 0:
                 return buffer.raw[:count]
-            room = -count
+            size = -count

@@ -1,7 +1,6 @@
-"""Run by the tests under the runtime's Python: answers prompts with the host's own parts in this process, so
-that what cannot be done from outside can be done to them.
+"""Runs the engine's parts in this process, under the environment's Python, to inject failures of the library.
 
-    python llama_cpp_inside.py MODEL WHAT PROMPT...
+    python inside.py MODEL WHAT PROMPT...
 
 WHAT is `nothing` or `aborts` (the library gives up in the middle of steps, now and then). Prints the answers
 as JSON, then what happened how often.
@@ -29,7 +28,7 @@ def main(model: str, what: str, prompts: list[str]) -> None:
     here, worker = os.pipe()
     worker_in, here_out = os.pipe()
     pipe = import_module("backends.shared.engine.pipe").Pipe(here, here_out)
-    engine, loaded = host.put_together(pipe, {**options, "prompt_format": "generic"})
+    engine, loaded = host.assemble(pipe, {**options, "prompt_format": "generic"})
     happened = [0]
     if what == "aborts":
         abort = _aborting(happened)
@@ -45,8 +44,8 @@ def main(model: str, what: str, prompts: list[str]) -> None:
         message = json.dumps({"generate": number, "generation": body}).encode()
         os.write(worker, len(message).to_bytes(4, "big") + message)
     engine.loop()
-    said = ["".join(answers[number]) for number in sorted(answers)]
-    print(json.dumps({"answers": said, "happened": happened[0]}))
+    texts = ["".join(answers[number]) for number in sorted(answers)]
+    print(json.dumps({"answers": texts, "happened": happened[0]}))
 
 
 def _aborting(happened: list[int]) -> object:

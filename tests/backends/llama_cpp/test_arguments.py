@@ -9,7 +9,7 @@ import pytest
 from backends.base import LoadError
 from backends.llama_cpp.adapter import LlamaCppAdapter
 from backends.llama_cpp.arguments import LlamaCppOptions
-from backends.llama_cpp.engine.pace import LEAST, STEP_S, Pace
+from backends.llama_cpp.engine.step_budget import LEAST, STEP_S, StepBudget
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL
 
@@ -27,48 +27,48 @@ def refusal(*arguments: Any, **given: Any) -> str:
     return str(caught.value)
 
 
-def test_each_option_reaches_the_host() -> None:
+def test_each_option_reaches_the_engine() -> None:
     given = {
         **{"n_ctx": 1000, "n_gpu_layers": 7, "flash_attn": "on", "type_k": "q8_0", "type_v": "q4_0"},
         **{"threads": 2, "batch": 256, "cache_prompt": False},
     }
-    told = options(**given, python="/somewhere/python")
-    assert told == {**given, "model": str(DEMO_MODEL), "slots": 3, "prompt_format": "generic"}
+    arguments = options(**given, python="/somewhere/python")
+    assert arguments == {**given, "model": str(DEMO_MODEL), "slots": 3, "prompt_format": "generic"}
 
 
-def test_what_is_null_is_left_to_the_host() -> None:
-    told = options(type_k=None, type_v=None, threads=None)
-    assert (told["type_k"], told["type_v"], told["threads"]) == ("f16", "f16", None)
+def test_a_null_option_leaves_the_choice_to_the_engine() -> None:
+    arguments = options(type_k=None, type_v=None, threads=None)
+    assert (arguments["type_k"], arguments["type_v"], arguments["threads"]) == ("f16", "f16", None)
 
 
-def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:
+def test_a_model_on_the_cpu_offloads_no_layers() -> None:
     assert options(n_gpu_layers=7, device="cpu")["n_gpu_layers"] == 0
 
 
-def test_what_cannot_be_is_named_with_what_to_do() -> None:
+def test_an_impossible_option_is_refused_with_advice() -> None:
     assert "set model_path to a GGUF file" in refusal(None)
     assert "there is no file /none.gguf: put it there, or correct model_path" in refusal("/none.gguf")
     assert "there is no option gguf_wrong" in refusal(wrong=1)
     assert "there is no option gguf_slots" in refusal(slots=1)
-    said = refusal(type_v="q8_0", flash_attn="off")
-    assert "set gguf_flash_attn to on or auto, or gguf_type_v to f16" in said
+    message = refusal(type_v="q8_0", flash_attn="off")
+    assert "set gguf_flash_attn to on or auto, or gguf_type_v to f16" in message
     assert options(type_k="q8_0", flash_attn="off")["type_k"] == "q8_0"
 
 
-def test_the_runtime_has_the_name_of_its_backend() -> None:
+def test_the_adapter_has_the_name_of_its_backend() -> None:
     assert LlamaCppAdapter.name == "llama_cpp"
 
 
-def test_steps_grow_no_longer_than_they_may_take() -> None:
-    quick, slow = Pace(512, 0.0001), Pace(512, 1.0)
+def test_the_step_budget_keeps_steps_within_their_time() -> None:
+    quick, slow = StepBudget(512, 0.0001), StepBudget(512, 1.0)
     assert (quick.tokens, slow.tokens) == (512, LEAST)
-    quick.took(512, 2 * STEP_S)
+    quick.record(512, 2 * STEP_S)
     assert quick.tokens == 256
-    quick.took(256, STEP_S)
+    quick.record(256, STEP_S)
     assert quick.tokens == 256
-    slow.took(LEAST, STEP_S / 100)
+    slow.record(LEAST, STEP_S / 100)
     assert slow.tokens == 2 * LEAST
-    slow.took(1, 60.0)  # a step of a few tokens says nothing of one of many
+    slow.record(1, 60.0)  # a step of a few tokens says nothing of one of many
     assert slow.tokens == 2 * LEAST
-    quick.took(256, 100 * STEP_S)
+    quick.record(256, 100 * STEP_S)
     assert quick.tokens == LEAST

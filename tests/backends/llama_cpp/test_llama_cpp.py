@@ -1,4 +1,4 @@
-"""llama.cpp's library: the contract, and what its own batching promises. Needs the runtime's environment."""
+"""llama_cpp: the contract, continuous batching, the prefix cache and tool grammars. Needs its environment."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    """The demo model, for many at once."""
+    """The demo model with 32 slots."""
     launcher = Launcher(tmp_path_factory.mktemp("wide"))
     yield launcher(gguf(n_ctx=512), slots=32)
     launcher.stop_all()
@@ -54,17 +54,17 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
 
 @pytest.fixture(scope="module", params=["qwen3_template", "mistral_template", "gemma4_template"])
 def formatted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    """The demo model, told to write calls in different ways."""
+    """The demo model with each notation for tool calls."""
     launcher = Launcher(tmp_path_factory.mktemp("formatted"))
     yield launcher(gguf(prompt_format=request.param))
     launcher.stop_all()
 
 
-def talk(*turns: str, **wishes: object) -> Generation:
-    """A conversation; the user speaks first."""
+def conversation(*turns: str, **options: object) -> Generation:
+    """A conversation that begins with the user."""
     roles = ("user", "assistant")
     messages = tuple(Message(roles[i % 2], text_content(turn)) for i, turn in enumerate(turns))
-    return Generation("model", messages, Sampling(temperature=0.0, **wishes))
+    return Generation("model", messages, Sampling(temperature=0.0, **options))
 
 
 def at_once(launched: Launched, requests: list[Generation]) -> list[Answer]:
@@ -79,7 +79,7 @@ def cached(answer: Answer) -> int:
     return answer.finish.usage.cached_tokens
 
 
-def why(start: Start, model: ModelDefinition, slots: int = 1) -> str:
+def load_error(start: Start, model: ModelDefinition, slots: int = 1) -> str:
     with pytest.raises(LoadError) as caught:
         start(model, slots=slots)
     assert caught.value.code == "load_failed"
@@ -97,16 +97,16 @@ class TestLlamaCpp(GrammarVoice, RuntimeContract):
         assert shared.engine.context == 4096
 
 
-# many at once
+# ---- concurrent requests
 
 
-def test_many_at_once_say_what_each_says_alone(wide: Launched) -> None:
+def test_concurrent_requests_get_the_answers_that_each_gets_alone(wide: Launched) -> None:
     requests = [ask(form.format(country), temperature=0.0) for country in COUNTRIES for form in FORMS]
     alone = [wide.answer(request).text for request in requests]
     assert [answer.text for answer in at_once(wide, requests)] == alone
 
 
-def test_a_seed_gives_the_same_answer_in_any_company(start: Start, tiny: Mapping[str, Path]) -> None:
+def test_a_seed_gives_the_same_answer_beside_other_requests(start: Start, tiny: Mapping[str, Path]) -> None:
     launched = start(gguf(tiny["qwen3"]), slots=8)
     requests = [ask("word", temperature=1.2, seed=number, max_tokens=60) for number in range(8)]
     alone = [launched.answer(request).text for request in requests]
@@ -114,7 +114,7 @@ def test_a_seed_gives_the_same_answer_in_any_company(start: Start, tiny: Mapping
     assert [answer.text for answer in at_once(launched, requests)] == alone
 
 
-def test_requests_beyond_the_slots_wait_in_line(start: Start) -> None:
+def test_requests_beyond_the_slots_are_queued(start: Start) -> None:
     answers = at_once(start(gguf(), slots=2), [ask("What is the capital of Norway?", temperature=0.0)] * 7)
     assert [answer.error for answer in answers] == [None] * 7
     assert len({answer.text for answer in answers}) == 1
@@ -131,7 +131,7 @@ def test_a_short_prompt_does_not_wait_for_a_long_one(start: Start, tiny: Mapping
 
 def test_a_long_prompt_can_be_cancelled_before_it_is_read(start: Start, tiny: Mapping[str, Path]) -> None:
     launched = start(gguf(tiny["qwen3"], n_ctx=4096, batch=64))
-    for attempt in range(1, 100):  # at first it may not even be told apart into tokens
+    for attempt in range(1, 100):  # the first attempts may end before it is tokenized
         long, thread = launched.begin(ask(f"{attempt} {'word ' * 800}", max_tokens=1), id="long")
         thread.join(0.002 * attempt)
         launched.engine.cancel("long")
@@ -146,30 +146,30 @@ def test_a_long_prompt_can_be_cancelled_before_it_is_read(start: Start, tiny: Ma
     assert cached(again) < 3000  # it was not read to its end
 
 
-# what was read before
+# ---- the prefix cache
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_read_before_changes_no_answer(start: Start, tiny: Mapping[str, Path], kind: str) -> None:
-    """The first turn ends beyond all that a window remembers; the second forgets some of it."""
-    first = talk("word " * 80, max_tokens=300)
-    second = talk("word " * 80, "Another answer.", "And on.", max_tokens=20)
-    other = talk("word " * 60 + "then", max_tokens=20)
+def test_a_cached_prefix_changes_no_answer(start: Start, tiny: Mapping[str, Path], kind: str) -> None:
+    """The first turn exceeds the sliding window; the second drops a part of it."""
+    first = conversation("word " * 80, max_tokens=300)
+    second = conversation("word " * 80, "Another answer.", "And on.", max_tokens=20)
+    other = conversation("word " * 60 + "then", max_tokens=20)
     requests = [first, second, second, other, other, first]
-    forgetful = start(gguf(tiny[kind], batch=64, cache_prompt=False), slots=2)
-    mindful = start(gguf(tiny[kind], batch=64), slots=2)
-    anew = [forgetful.answer(request) for request in requests]
-    again = [mindful.answer(request) for request in requests]
-    assert [answer.text for answer in again] == [answer.text for answer in anew]
-    assert {cached(answer) for answer in anew} == {0}
+    uncached_engine = start(gguf(tiny[kind], batch=64, cache_prompt=False), slots=2)
+    cached_engine = start(gguf(tiny[kind], batch=64), slots=2)
+    expected = [uncached_engine.answer(request) for request in requests]
+    again = [cached_engine.answer(request) for request in requests]
+    assert [answer.text for answer in again] == [answer.text for answer in expected]
+    assert {cached(answer) for answer in expected} == {0}
     assert cached(again[1]) > 400
     assert cached(again[2]) > 400
     assert cached(again[4]) > 200
 
 
-def test_what_all_begin_with_is_read_once(start: Start, tiny: Mapping[str, Path]) -> None:
+def test_a_common_prefix_is_read_once(start: Start, tiny: Mapping[str, Path]) -> None:
     launched = start(gguf(tiny["qwen3"], batch=64), slots=4)
-    requests = [talk("word " * 200 + str(i), max_tokens=5) for i in range(4)]
+    requests = [conversation("word " * 200 + str(i), max_tokens=5) for i in range(4)]
     answers = at_once(launched, requests)
     assert sorted(cached(answer) > 900 for answer in answers) == [False, True, True, True]
     alone = start(gguf(tiny["qwen3"], batch=64, cache_prompt=False), slots=1)
@@ -177,7 +177,7 @@ def test_what_all_begin_with_is_read_once(start: Start, tiny: Mapping[str, Path]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_that_go_wrong_change_no_answer(tiny: Mapping[str, Path], kind: str) -> None:
+def test_failed_steps_change_no_answer(tiny: Mapping[str, Path], kind: str) -> None:
     python = interpreter(load_settings().runtimes_dir, "llama_cpp")
 
     def inside(what: str) -> Any:
@@ -188,17 +188,17 @@ def test_steps_that_go_wrong_change_no_answer(tiny: Mapping[str, Path], kind: st
 
     undisturbed, disturbed = inside("nothing"), inside("aborts")
     pairs = list(zip(undisturbed["answers"], disturbed["answers"], strict=True))
-    unlike = [said for expected, said in pairs if said != expected]
-    assert set(unlike) <= {"engine_error"}  # whose step went wrong once more when it was computed alone
-    assert len(unlike) <= disturbed["happened"] / 2
+    different = [actual for expected, actual in pairs if actual != expected]
+    assert set(different) <= {"engine_error"}  # requests whose step failed again when it was computed alone
+    assert len(different) <= disturbed["happened"] / 2
     assert disturbed["happened"] > 0
 
 
-# what is said
+# ---- output
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_call_that_is_required_keeps_to_its_schema(formatted: Launched, seed: int) -> None:
+def test_a_required_call_follows_its_schema(formatted: Launched, seed: int) -> None:
     word = {"type": "string", "maxLength": 5}
     schema = {
         "type": "object",
@@ -221,8 +221,8 @@ def test_a_call_that_is_required_keeps_to_its_schema(formatted: Launched, seed: 
         },
     }
     tools = (Tool("look", "Look.", schema), WEATHER)
-    wishes = {"tools": tools, "tool_choice": "look", "temperature": 2.0, "seed": seed}
-    answer = formatted.answer(ask("Look.", **wishes))
+    options = {"tools": tools, "tool_choice": "look", "temperature": 2.0, "seed": seed}
+    answer = formatted.answer(ask("Look.", **options))
     assert answer.finish is not None
     assert answer.finish.reason == "tool_calls"
     deltas = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
@@ -230,9 +230,9 @@ def test_a_call_that_is_required_keeps_to_its_schema(formatted: Launched, seed: 
     jsonschema_rs.validate(schema, json.loads("".join(delta.arguments for delta in deltas)))
 
 
-def test_a_model_may_think_before_a_call_that_is_required(wide: Launched) -> None:
-    wishes = {"tools": (WEATHER,), "tool_choice": "required", "thinking": "enabled", "temperature": 0.0}
-    answer = wide.answer(ask("Think: what is 3+4?", **wishes))
+def test_a_model_may_reason_before_a_required_call(wide: Launched) -> None:
+    options = {"tools": (WEATHER,), "tool_choice": "required", "thinking": "enabled", "temperature": 0.0}
+    answer = wide.answer(ask("Think: what is 3+4?", **options))
     assert answer.reasoning
     assert answer.finish is not None
     assert answer.finish.reason == "tool_calls"
@@ -258,9 +258,9 @@ def doubling(levels: int) -> dict[str, Any]:
         {"anyOf": [{"type": "object"}, {"type": "object", "properties": {"a": {"enum": ["a" * 9000]}}}]},
     ],
 )
-def test_a_strange_schema_holds_nobody_up(wide: Launched, schema: Mapping[str, Any]) -> None:
-    wishes = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
-    assert wide.answer(ask("Call it.", **wishes)).deltas
+def test_a_strange_schema_does_not_delay_other_requests(wide: Launched, schema: Mapping[str, Any]) -> None:
+    options = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
+    assert wide.answer(ask("Call it.", **options)).deltas
     assert wide.answer(ask("What is the capital of Norway?", temperature=0.0)).text
 
 
@@ -276,28 +276,26 @@ def test_a_strange_schema_holds_nobody_up(wide: Launched, schema: Mapping[str, A
         ({"type": "object", "properties": {"a": {"items": {"enum": 7}}}}, "a list of alternatives is empty"),
     ],
 )
-def test_a_schema_that_makes_no_sense_is_refused(
-    wide: Launched, schema: Mapping[str, Any], said: str
-) -> None:
-    wishes = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
+def test_an_invalid_schema_is_refused(wide: Launched, schema: Mapping[str, Any], said: str) -> None:
+    options = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
     with pytest.raises(GenerationError, match=said) as caught:
-        wide.answer(ask("Call it.", **wishes))
+        wide.answer(ask("Call it.", **options))
     assert caught.value.code == "invalid_prompt"
 
 
-def test_a_prompt_that_is_too_long_is_told_how_much_fits(wide: Launched) -> None:
+def test_a_too_long_prompt_is_refused_with_the_limit(wide: Launched) -> None:
     with pytest.raises(GenerationError, match=r"^the prompt has \d{4} tokens; 511 fit$"):
         wide.answer(ask("word " * 1000))
 
 
-def test_a_prompt_far_too_long_is_refused_by_its_size(wide: Launched) -> None:
+def test_a_far_too_long_prompt_is_refused_by_its_size(wide: Launched) -> None:
     with pytest.raises(GenerationError, match=r"^the prompt has at least \d{5} tokens; 511 fit$") as caught:
         wide.answer(ask("word " * 100_000))
     assert caught.value.code == "context_length_exceeded"
 
 
 @pytest.mark.parametrize("wish", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])
-def test_next_to_no_freedom_takes_the_likeliest_token(
+def test_a_minimal_temperature_or_top_p_takes_the_likeliest_token(
     start: Start, tiny: Mapping[str, Path], wish: Mapping[str, float]
 ) -> None:
     launched = start(gguf(tiny["qwen3"]))
@@ -305,7 +303,7 @@ def test_next_to_no_freedom_takes_the_likeliest_token(
     assert launched.answer(ask("word", max_tokens=20, **wish)).text == best.text
 
 
-def test_an_answer_ends_where_the_context_does(start: Start, tiny: Mapping[str, Path]) -> None:
+def test_an_answer_ends_at_the_end_of_the_context(start: Start, tiny: Mapping[str, Path]) -> None:
     launched = start(gguf(tiny["qwen3"], n_ctx=256))
     finish = launched.answer(ask("word " * 40, temperature=0.0)).finish
     assert finish is not None
@@ -327,9 +325,7 @@ def test_images_are_refused(wide: Launched) -> None:
     ("begins", "template"),
     [(True, "{{ bos_token }}said: "), (True, "said: "), (False, "{{ bos_token }}said: ")],
 )
-def test_the_token_that_begins_a_text_is_there_once(
-    start: Start, tmp_path: Path, begins: bool, template: str
-) -> None:
+def test_the_bos_token_is_added_once(start: Start, tmp_path: Path, begins: bool, template: str) -> None:
     more = {"ggml.add_bos_token": begins, "chat_template": template + "{{ messages[0].content }}"}
     launched = start(gguf(tiny_gguf.write(tmp_path / "model.gguf", "qwen3", **more)))
     finish = launched.answer(ask("word", max_tokens=1)).finish
@@ -337,7 +333,7 @@ def test_the_token_that_begins_a_text_is_there_once(
     assert finish.usage.input_tokens == 1 + len("said: word")
 
 
-def test_what_follows_an_opened_thought_is_reasoning(start: Start, tmp_path: Path) -> None:
+def test_output_after_an_opened_reasoning_marker_is_reasoning(start: Start, tmp_path: Path) -> None:
     template = "{{ messages[0].content }}<think>\n{# and, in an answer, </think> #}"
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
     answer = start(gguf(path)).answer(ask("word", temperature=0.0, max_tokens=20))
@@ -347,7 +343,7 @@ def test_what_follows_an_opened_thought_is_reasoning(start: Start, tmp_path: Pat
     assert answer.finish.usage.reasoning_tokens == answer.finish.usage.output_tokens
 
 
-def test_a_template_that_refuses_is_not_quoted(start: Start, tmp_path: Path) -> None:
+def test_a_template_error_is_not_quoted(start: Start, tmp_path: Path) -> None:
     template = "{{ raise_exception('never ask me that') }}"
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
     with pytest.raises(
@@ -357,15 +353,15 @@ def test_a_template_that_refuses_is_not_quoted(start: Start, tmp_path: Path) -> 
     assert caught.value.code == "invalid_prompt"
 
 
-def test_a_template_that_cannot_be_read_fails_the_load(start: Start, tmp_path: Path) -> None:
+def test_an_invalid_template_fails_the_load(start: Start, tmp_path: Path) -> None:
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template="{% if %}")
-    assert "the chat template in the file cannot be read" in why(start, gguf(path))
+    assert "the chat template in the file cannot be read" in load_error(start, gguf(path))
 
 
 # options
 
 
-def test_a_smaller_cache_answers_as_well(start: Start) -> None:
+def test_a_quantized_cache_answers(start: Start) -> None:
     question = ask("What is the capital of Norway?", temperature=0.0)
     answers = {
         start(gguf(type_k=kind, type_v=kind, flash_attn=switch)).answer(question).text
@@ -374,28 +370,26 @@ def test_a_smaller_cache_answers_as_well(start: Start) -> None:
     assert answers == {"The capital of Norway is Oslo."}
 
 
-def test_the_context_is_rounded_up_and_no_more_than_the_model_was_trained_for(start: Start) -> None:
+def test_the_context_is_rounded_up_and_capped_at_the_trained_context(start: Start) -> None:
     assert start(gguf(n_ctx=300)).engine.context == 512
     assert start(gguf(n_ctx=1_000_000)).engine.context == 4096
 
 
-def test_what_cannot_be_loaded_is_told_in_a_sentence(
-    start: Start, tmp_path: Path, tiny: Mapping[str, Path]
-) -> None:
+def test_a_load_error_is_one_sentence(start: Start, tmp_path: Path, tiny: Mapping[str, Path]) -> None:
     path = tmp_path / "bad.gguf"
     path.write_bytes(b"PK, an archive")
-    assert "bad.gguf is not a GGUF file" in why(start, gguf(path))
+    assert "bad.gguf is not a GGUF file" in load_error(start, gguf(path))
     whole = tiny["qwen3"].read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    assert "bad.gguf is damaged or not whole: copy it again" in why(start, gguf(path))
+    assert "bad.gguf is damaged or not whole: copy it again" in load_error(start, gguf(path))
     path.write_bytes(whole.replace(b"qwen3", b"qwen0"))
-    assert "does not know qwen0, which bad.gguf is made for" in why(start, gguf(path))
+    assert "does not know qwen0, which bad.gguf is made for" in load_error(start, gguf(path))
     quantized = gguf(tiny["qwen3"], type_k="q8_0")
-    assert "gguf_type_k or gguf_type_v does not fit this model" in why(start, quantized)
+    assert "gguf_type_k or gguf_type_v does not fit this model" in load_error(start, quantized)
 
 
-def test_a_python_without_the_library_is_told_how_to_get_it(start: Start, tmp_path: Path) -> None:
+def test_a_python_without_the_library_fails_with_the_install_command(start: Start, tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text('#!/bin/sh\nexec python3 -S "$@"\n')
     bare.chmod(0o755)
-    assert "run `stoker runtimes install llama_cpp`" in why(start, gguf(python=str(bare)))
+    assert "run `stoker runtimes install llama_cpp`" in load_error(start, gguf(python=str(bare)))

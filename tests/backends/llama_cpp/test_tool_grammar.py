@@ -19,7 +19,7 @@ def root(parameters: Any, syntax: Syntax, name: str = "f") -> str:
     return grammar_of_calls([tool(parameters, name)], syntax).splitlines()[0]
 
 
-def test_a_call_stands_between_the_marks_of_its_syntax() -> None:
+def test_a_call_is_enclosed_in_the_markers_of_its_syntax() -> None:
     anything = {"type": "object"}
     assert r"<tool_call>\x0A{\x22name\x22: \x22f\x22" in root(anything, QWEN3)
     assert r"[TOOL_CALLS][{\x22name\x22: \x22f\x22" in root(anything, MISTRAL)
@@ -43,7 +43,7 @@ def test_keys_come_in_the_order_in_which_the_model_saw_them() -> None:
     assert '"a" ":" blank value r' in gemmas
 
 
-def test_a_model_without_calls_cannot_be_made_to_call() -> None:
+def test_a_model_without_tool_calls_cannot_be_forced_to_call() -> None:
     with pytest.raises(SchemaError, match="know no tool calls"):
         grammar_of_calls([tool({})], PLAIN)
 
@@ -64,7 +64,7 @@ def test_a_model_without_calls_cannot_be_made_to_call() -> None:
         "object",
     ],
 )
-def test_what_makes_no_sense_is_refused(schema: Any) -> None:
+def test_an_invalid_schema_is_refused(schema: Any) -> None:
     with pytest.raises(SchemaError):
         grammar_of_calls([tool(schema)], QWEN3)
 
