@@ -19,7 +19,7 @@ from backends.base import GenerationError, LoadError
 from config.load import load_settings
 from config.settings import ModelDefinition
 from streams.events import Usage
-from tasks.generation import Generation, ImagePart, Message, Sampling, TextPart, Tool
+from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract, called
 from tests.backends.exllamav3 import tiny_qwen3_vl
@@ -163,7 +163,12 @@ def test_next_to_no_top_p_or_temperature_takes_the_likeliest_token(
 
 @pytest.mark.parametrize("thinking", ["disabled", "enabled"])
 def test_a_tool_that_is_chosen_is_called(engine: Launched, thinking: str) -> None:
-    wishes = {"tools": (WEATHER, TIME), "tool_choice": "get_time", "thinking": thinking, "temperature": 0.0}
+    wishes = {
+        "tools": (WEATHER, TIME),
+        "tool_choice": NamedTool("get_time"),
+        "thinking": thinking,
+        "temperature": 0.0,
+    }
     name, arguments = called(engine, ask("What is the weather in Oslo?", max_tokens=200, **wishes))
     assert name == "get_time"
     assert set(arguments) == {"city"}

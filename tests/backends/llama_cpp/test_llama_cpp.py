@@ -15,7 +15,7 @@ from backends.base import GenerationError, LoadError
 from config.load import load_settings
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, ImagePart, Message, Sampling, TextPart, Tool, text_content
+from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool, text_content
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract
 from tests.backends.llama_cpp import tiny_gguf
@@ -221,7 +221,7 @@ def test_a_required_call_follows_its_schema(formatted: Launched, seed: int) -> N
         },
     }
     tools = (Tool("look", "Look.", schema), WEATHER)
-    options = {"tools": tools, "tool_choice": "look", "temperature": 2.0, "seed": seed}
+    options = {"tools": tools, "tool_choice": NamedTool("look"), "temperature": 2.0, "seed": seed}
     answer = formatted.answer(ask("Look.", **options))
     assert answer.finish is not None
     assert answer.finish.reason == "tool_calls"

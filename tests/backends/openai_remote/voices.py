@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stoker.version import version
-from tasks.generation import Generation, Message, Tool, ToolCall, text_content
+from tasks.generation import Generation, Message, NamedTool, Tool, ToolCall, text_content
 from tests.backends.conftest import Launched, ask
 from tests.backends.contract import WEATHER, EngineContract, called
 
@@ -67,7 +67,7 @@ class GrammarVoice(DemoVoice):
         return ask("Count to one hundred.", temperature=0.0, max_tokens=100)
 
     def test_a_tool_that_is_chosen_is_called(self, shared: Launched) -> None:
-        wishes = {"tools": (WEATHER, TIME), "tool_choice": "get_time", "temperature": 0.0}
+        wishes = {"tools": (WEATHER, TIME), "tool_choice": NamedTool("get_time"), "temperature": 0.0}
         name, arguments = called(shared, ask("What is the weather in Oslo?", max_tokens=400, **wishes))
         assert name == "get_time"
         assert isinstance(arguments, dict)
