@@ -8,8 +8,7 @@ from typing import Any
 from api.capabilities import modalities, multi_turn, thinking_modes
 from backends.catalogue import BACKENDS, redacted_options
 from config.settings import Settings
-from fleet.estimate import estimate
-from fleet.memory import Gpu
+from fleet.memory import Gpu, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
 from fleet.state_changes import StateChange
@@ -70,7 +69,7 @@ def _heading(row: ModelRow) -> Json:
 
 def _weight(row: ModelRow, settings: Settings) -> Json:
     """What a replica carries, and what the model weighs."""
-    known = estimate(row)
+    known = estimate_memory(row)
     configured = row.definition.target_inflight
     return {
         "configured_target_inflight": configured,

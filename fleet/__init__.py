@@ -1,1 +1,1 @@
-"""What is loaded where: model states, replicas, workers, placement, operations and their progress."""
+"""The fleet: which models are loaded on which workers, and the operations that load and unload them."""

@@ -1,4 +1,4 @@
-"""What the fleet refuses."""
+"""Errors of loads and unloads that a client may see."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class InvalidLoadRequest(Rejected):
 
 
 class InsufficientMemory(Rejected):
-    """Raised when no device has room for a load; the message has the numbers."""
+    """Raised when no device has enough free memory for a load; the message has the numbers."""
 
     default_code = "insufficient_memory"
 
 
 class NoWorker(Rejected):
-    """Raised when no worker is there to load on."""
+    """Raised when no registered worker can host the model."""
 
     default_code = "no_worker"

@@ -1,4 +1,4 @@
-"""What a load asks for, and what a load or unload came to."""
+"""The request for a load and its validation, and the outcome of a load or unload."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from backends.catalogue import BACKENDS, backends_with_option
+from config.settings import ModelDefinition
+from fleet.errors import InvalidLoadRequest
 from fleet.operation import Operation
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """What a load asks for. None takes what is configured; `override` counts by key, null included.
+    """The parameters of a load.
 
-    `evict` is a model to be unloaded first.
+    `replicas` is None for the configured number. `override` replaces configured options field by field; a
+    value of None counts as a value. `evict` names a model that is unloaded first.
     """
 
     replicas: int | None = None
@@ -21,14 +25,14 @@ class LoadRequest:
     evict: str | None = None
 
     @property
-    def asks(self) -> bool:
-        """Whether it asks for anything but the configuration."""
+    def is_specified(self) -> bool:
+        """Whether the request differs from the configuration in replicas or options."""
         return self.replicas is not None or bool(self.override)
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A replica and the worker that shall start or stop it."""
+    """A replica and the worker that has to start or stop it."""
 
     replica: str
     worker: str
@@ -36,40 +40,78 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """What a load or unload came to: its operation, and whom to tell. Nobody, when nothing had to be done.
+    """The result of a request to load or unload a model.
 
-    `kind` is load or unload, `begun` whether this call began it, `first` the unload that has to come before.
+    `kind` is `load` or `unload`. `assignments` names the workers to notify; it is empty if nothing has to be
+    done yet. `begun` is whether this call began the operation. `eviction` is the unload of another model that
+    has to end first.
     """
 
     kind: str
     operation: Operation | None
     assignments: tuple[Assignment, ...] = ()
     begun: bool = False
-    first: LoadOutcome | None = None
+    eviction: LoadOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStart:
-    """A replica that a worker takes up: the model, and what this load changes of its options."""
+    """A replica that a worker has to start: its model, and the override of this load."""
 
     model: str
     override: Mapping[str, Any]
 
 
-NOTHING = LoadRequest()
+AS_CONFIGURED = LoadRequest()
 
 
-def assigned(model: str, operation: str, places: Sequence[str]) -> tuple[Assignment, ...]:
-    """The replicas of an operation, one on each of these workers, under names of their own."""
+def assign_replicas(model: str, operation: str, workers: Sequence[str]) -> tuple[Assignment, ...]:
+    """Assign one new replica to each of `workers`; the names are unique for this operation."""
     unique = operation.partition("_")[2][:8]
-    return tuple(Assignment(f"{model}#{unique}.{index}", worker) for index, worker in enumerate(places))
+    return tuple(Assignment(f"{model}#{unique}.{index}", worker) for index, worker in enumerate(workers))
 
 
-def pairs(assignments: Sequence[Assignment]) -> list[str]:
-    """The same as arguments of a script: replica, worker, ..."""
+def assignment_arguments(assignments: Sequence[Assignment]) -> list[str]:
+    """The assignments as arguments of a script: replica, worker, ..."""
     return [item for one in assignments for item in (one.replica, one.worker)]
 
 
-def mib_text(mib: int | None) -> str | int:
-    """A size as an argument of a script; "" when it is not known."""
+def mib_argument(mib: int | None) -> str | int:
+    """A size as an argument of a script: "" if it is unknown."""
     return "" if mib is None else mib
+
+
+def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
+    """Raise `InvalidLoadRequest` (Runtime Admin API: 400) for values that have the right type and are wrong.
+
+    These are: fields of another backend, values that are not allowed or above a maximum, fields that require
+    or exclude each other, fields without effect because the load does not set another field.
+    """
+    backend = BACKENDS[model.backend]
+    for name, value in override.items():
+        option = backend.option(name)
+        if option is None or option.load_field is None:
+            raise InvalidLoadRequest(_unknown_field(model, name), param=name)
+        if (problem := option.problem(value)) is not None:
+            raise InvalidLoadRequest(f"{name} {problem}", param=name)
+    for name, problem in backend.problems(override):
+        raise InvalidLoadRequest(f"{name} {problem}", param=name)
+    # a field without effect is an error only if this load could have set the field that it depends on
+    could_be_set = backend.load_fields.keys() - override.keys()
+    for name, problem in backend.ineffective(backend.merged(model.options, override)):
+        if name in override and backend.needs[name] in could_be_set:
+            raise InvalidLoadRequest(f"{name} {problem}", param=name)
+
+
+def check_replicas(model: ModelDefinition, replicas: int) -> None:
+    """Raise `InvalidLoadRequest` if the number of replicas is not from 1 to the model's `replica_max`."""
+    if not 1 <= replicas <= model.replica_max:
+        raise InvalidLoadRequest(
+            f"replicas must be from 1 to {model.replica_max} (replica_max) for {model.name}", param="replicas"
+        )
+
+
+def _unknown_field(model: ModelDefinition, name: str) -> str:
+    backends = backends_with_option(name)
+    known = f"belongs to {' and '.join(backends)}" if backends else "is not known"
+    return f"{name} {known}; {model.name} runs on {model.backend}"

@@ -1,4 +1,9 @@
-"""A device's memory, as its worker measured it. It travels from worker to API as JSON."""
+"""Memory: what a device has, as its worker measured it, and how much a model needs.
+
+A model's need is what was measured when the same options were loaded before, else the size of its files
+(Runtime Admin API, `vram_estimate_mib` and its source). On a CPU worker it is the machine's memory. A model
+on a remote server needs none.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,18 @@ from typing import Any
 
 import orjson
 
+from backends.catalogue import BACKENDS
+from fleet.model_row import ModelRow, fingerprint
+
+OBSERVED = "observed_load_delta"
+ARTIFACT = "model_artifact_size"
+UNAVAILABLE = "unavailable"
+ESTIMATE_SOURCES = (OBSERVED, ARTIFACT, UNAVAILABLE)
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU. `index` is the driver's, in bus order; `used_mib` is what all its processes hold together."""
+    """One GPU. `index` is the driver's, in bus order; `used_mib` is the sum over all its processes."""
 
     index: int
     uuid: str
@@ -21,10 +34,10 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """The memory that a worker's models share: of its GPUs together, or of its machine on the CPU.
+    """The memory that a worker's models share: of all its GPUs, or of its machine on the CPU.
 
-    Two workers whose `id` is the same share it. `gpus` is empty on the CPU. `error` is one sentence that says
-    why no GPU could be read and what to do; a worker with a GPU that cannot be read has a `total_mib` of 0.
+    Two workers with the same `id` share this memory. `gpus` is empty on the CPU. `error` is one sentence that
+    says why no GPU could be read and what to do; a worker whose GPU cannot be read has a `total_mib` of 0.
     """
 
     id: str
@@ -34,12 +47,12 @@ class DeviceMemory:
     error: str | None = None
 
     def to_json(self) -> bytes:
-        """The form that travels."""
+        """Encode for Redis."""
         return orjson.dumps(self)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> DeviceMemory:
-        """Read that form back. Raises `ValueError` when it is none."""
+        """Decode the result of `to_json`. Raises `ValueError` for anything else."""
         raw = orjson.loads(data)
         try:
             return cls(
@@ -51,6 +64,42 @@ class DeviceMemory:
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a DeviceMemory: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """`mib` is the sum over `replicas`, None if `source` is `unavailable`."""
+
+    mib: int | None
+    replicas: int
+    source: str
+
+
+def estimate_memory(row: ModelRow) -> MemoryEstimate:
+    """Estimate the memory of all replicas of the model, with the options of its last load."""
+    if row.observed_mib is not None and row.observed_variant == row.variant:
+        return MemoryEstimate(row.observed_mib, row.observed_replicas, OBSERVED)
+    if row.artifact_mib is not None and not _is_remote(row):
+        return MemoryEstimate(row.artifact_mib * row.replicas, row.replicas, ARTIFACT)
+    return MemoryEstimate(None, row.replicas, UNAVAILABLE)
+
+
+def required_mib(row: ModelRow, override: dict[str, object]) -> int | None:
+    """The memory that one replica needs when it is loaded with this override.
+
+    None if the need is unknown or if the model is remote. A measurement counts only for the same options; the
+    size of the files is a lower bound for any options.
+    """
+    if _is_remote(row):
+        return None
+    measured = row.observed_mib is not None and row.observed_replicas > 0
+    if measured and row.observed_variant == fingerprint(row.definition, override):
+        return -(-(row.observed_mib or 0) // row.observed_replicas)
+    return row.artifact_mib
+
+
+def _is_remote(row: ModelRow) -> bool:
+    return BACKENDS[row.definition.backend].remote
 
 
 def _gpu(raw: dict[str, Any]) -> Gpu:

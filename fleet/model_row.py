@@ -1,4 +1,4 @@
-"""A configured model with its live state, as one look at the ledger shows it."""
+"""A configured model with its live state, as Redis held it at one instant."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ HAS_OVERRIDE = (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
 class ModelRow:
     """A configured model with its live state.
 
-    `operation_id` is the latest load or unload. `override` holds what the last load changed, by field; it
-    is in force while the model is loading, loaded or unloading. `slots` is what one replica takes at once, as
-    the engines said (0 before there are any). `inflight` has a slot, `running` of these is in an engine's
-    hands (0 unless it was asked for). Memory is in MiB: `observed_mib` was measured for `observed_replicas`
-    replicas of what `observed_variant` is the fingerprint of; `artifact_mib` is the size of the model's
-    files. `lost` is how many replicas went with their workers and were not replaced yet, `workers` hosts
-    those that are there.
+    - `replicas` is the number of the current load, `wanted` whether an operator loaded (True) or unloaded
+      (False) the model last, None if neither happened. `workers` has one entry for each replica, `lost` is
+      the number of replicas that ended with their workers and were not replaced yet.
+    - `operation_id` is the latest load or unload. `override` has the fields that the last load overrode; it
+      is in force while the model is loading, loaded or unloading.
+    - `slots` is the capacity of one replica, as the engines reported it (0 before that). `inflight` jobs hold
+      a slot; `running` of them were claimed by a worker (0 unless the caller asked for the count).
+    - Memory is in MiB: `observed_mib` was measured for `observed_replicas` replicas with the options of which
+      `observed_variant` is the fingerprint; `artifact_mib` is the size of the model's files.
     """
 
     name: str
@@ -59,26 +61,26 @@ class ModelRow:
 
     @property
     def variant(self) -> str:
-        """The fingerprint of what was loaded last, or would be."""
+        """The fingerprint of the model with the options of its last load."""
         return fingerprint(self.definition, self.override)
 
 
-def overridden(model: ModelDefinition, override: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options in force when this model is loaded with that override."""
+def effective_options(model: ModelDefinition, override: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The model's configured options, with this override applied."""
     return BACKENDS[model.backend].merged(model.options, override)
 
 
 def fingerprint(model: ModelDefinition, override: Mapping[str, Any]) -> str:
-    """Names all that decides how much memory a replica takes."""
-    options = dict(overridden(model, override))
-    what = [model.backend, model.model_path, model.device, model.target_inflight, options]
-    return hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+    """A hash of all settings that determine how much memory a replica takes."""
+    options = dict(effective_options(model, override))
+    inputs = [model.backend, model.model_path, model.device, model.target_inflight, options]
+    return hashlib.sha256(orjson.dumps(inputs, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
-def from_ledger(
+def parse_model_row(
     model: ModelDefinition, raw: Sequence[bytes], waiting: int, replicas: Sequence[Any]
 ) -> ModelRow:
-    """Read one model of `look.lua`'s answer."""
+    """Parse one model's part of the answer of `read_models.lua`."""
     flat = [item.decode() for item in raw]
     row = dict(zip(flat[::2], flat[1::2], strict=True))
     parts = [replicas[at : at + 7] for at in range(0, len(replicas), 7)]
@@ -89,8 +91,8 @@ def from_ledger(
         name=model.name,
         definition=model,
         state=state,
-        replicas=(_whole(row, "replicas") if state in HAS_OVERRIDE else wanted) or model.replicas,
-        # those that drain are loaded still
+        replicas=(_integer(row, "replicas") if state in HAS_OVERRIDE else wanted) or model.replicas,
+        # replicas that drain still count as loaded
         loaded_replicas=len(parts) if state is ModelState.UNLOADING else len(ready),
         inflight=sum(part[4] for part in parts),
         queue_depth=waiting,
@@ -102,17 +104,17 @@ def from_ledger(
         loaded_at=_seconds(row, "loaded_us"),
         wanted=None if wanted is None else wanted > 0,
         override=orjson.loads(row.get("override", "{}")),
-        observed_mib=_whole(row, "observed_mib"),
-        observed_replicas=_whole(row, "observed_replicas") or 0,
+        observed_mib=_integer(row, "observed_mib"),
+        observed_replicas=_integer(row, "observed_replicas") or 0,
         observed_variant=row.get("observed_variant", ""),
-        artifact_mib=_whole(row, "artifact_mib"),
-        lost=_whole(row, "lost") or 0,
+        artifact_mib=_integer(row, "artifact_mib"),
+        lost=_integer(row, "lost") or 0,
         workers=tuple(part[2].decode() for part in parts),
         changed_at=_seconds(row, "changed_us"),
     )
 
 
-def _whole(row: Mapping[str, str], name: str) -> int | None:
+def _integer(row: Mapping[str, str], name: str) -> int | None:
     return int(row[name]) if name in row else None
 
 

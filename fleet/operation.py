@@ -1,4 +1,4 @@
-"""Loads and unloads under way, polled by id."""
+"""Operations: loads and unloads under way or ended, polled by id."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fleet.states import OperationStatus
 class Operation:
     """One load or unload.
 
-    `progress` 0..1, `stage` in a few words, times in unix seconds by Redis' clock. `eta_s` is how long it
-    will still take by what earlier ones took: None before there was one, and at the end. `memory_mib` is what
-    the load was seen to take or the unload gives back, None when it could not be measured. `context_tokens`
-    is what one request may have since a load, prompt and answer together, None where its engine does not
-    say. `evicts` is the model that a load has unloaded first.
+    `progress` is from 0 to 1; `stage` is a few words for people; times are unix seconds by Redis' clock.
+    `eta_s` is the expected remaining time by the duration of earlier operations: None before the first one,
+    and after the end. `memory_mib` is the measured memory that a load took or an unload frees, None if it
+    could not be measured. `context_tokens` is the limit of one request, prompt and answer together, None if
+    the engine does not report it. `evicts` is the model that is unloaded first.
     """
 
     id: str
@@ -38,19 +38,19 @@ class Operation:
     evicts: str | None = None
 
 
-def operation_id(kind: str) -> str:
-    """A new id; it is also the id of the Celery task of the first replica."""
+def new_operation_id(kind: str) -> str:
+    """Return a new id; the Celery task of the first replica has the same id."""
     return f"{kind}_{secrets.token_hex(12)}"
 
 
-def new_operation(id: str, model: str) -> Operation:
-    """One that has just begun, for whoever cannot ask the ledger for it."""
+def begun_operation(id: str, model: str) -> Operation:
+    """Describe an operation that has just begun, for a caller that cannot read it from Redis."""
     kind = id.partition("_")[0]
     return Operation(id, kind, model, OperationStatus.PENDING, "begun", 0.0, None, time.time(), None)
 
 
-def from_row(id: str, row: dict[bytes, bytes], now: float) -> Operation:
-    """Read a ledger row; `now` is Redis' clock, in unix seconds."""
+def parse_operation(id: str, row: dict[bytes, bytes], now: float) -> Operation:
+    """Parse the Redis hash of an operation. `now` is Redis' clock, in unix seconds."""
     text = {key.decode(): value.decode() for key, value in row.items()}
     status = OperationStatus(text["status"])
     created = int(text["created_us"]) / 1e6
@@ -76,7 +76,7 @@ def from_row(id: str, row: dict[bytes, bytes], now: float) -> Operation:
 
 
 def _eta_s(text: dict[str, str], now: float) -> float | None:
-    """What is left of the usual time, which counts from when the workers had it; 0 when it is over."""
+    """The expected duration minus the time since workers were assigned, not below 0."""
     if "expected_ms" not in text:
         return None
     began = int(text["began_us"]) / 1e6 if "began_us" in text else now

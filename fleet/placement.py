@@ -1,4 +1,4 @@
-"""Decides which worker takes each replica of a model. Others do it."""
+"""Chooses the worker of each replica. It changes nothing: the scripts assign, and check the choice again."""
 
 from __future__ import annotations
 
@@ -7,83 +7,101 @@ from collections.abc import Mapping, Sequence
 
 from config.settings import ModelDefinition
 from fleet.errors import InsufficientMemory, NoWorker
+from fleet.memory import estimate_memory
+from fleet.model_row import ModelRow
 from fleet.worker_row import WorkerRow
 
 
-def place(
+def place_replicas(
     model: ModelDefinition,
     replicas: int,
     workers: Sequence[WorkerRow],
-    need_mib: int | None = None,
-    returned_mib: Mapping[str, int] | None = None,
+    required_mib: int | None = None,
+    freed_mib: Mapping[str, int] | None = None,
 ) -> list[str]:
-    """The worker of each replica: spread over the workers that have room, most free memory first.
+    """Choose a worker for each replica: spread over the workers, most free memory first.
 
-    `need_mib` is what one replica takes (None: nobody knows, so nothing is refused), `returned_mib` what
-    will be free besides, by worker, once another model is gone. Raises `NoWorker` when no worker fits the
-    model's device (auto, cuda, cuda:N, cpu), `InsufficientMemory` when those that do have no room.
+    `required_mib` is the need of one replica (None: unknown, and memory is not checked). `freed_mib` is the
+    memory by worker that the unload of another model will free. Raises `NoWorker` if no worker has the
+    model's device (auto, cuda, cuda:N, cpu), `InsufficientMemory` if those that have it lack the memory.
     """
-    fitting = [worker for worker in workers if worker.fits(model.device) and not worker.draining]
-    if not fitting:
+    candidates = [worker for worker in workers if worker.fits(model.device) and not worker.draining]
+    if not candidates:
         wanted = "" if model.device == "auto" else f" with a {model.device} device"
         raise NoWorker(f"no worker{wanted} is running; start one with `stoker worker`", retry_after_s=5)
-    returned = returned_mib or {}
-    room = _room(fitting, returned)
-    taken: Counter[str] = Counter()
+    freed = freed_mib or {}
+    available = _available_mib(candidates, freed)
+    placed: Counter[str] = Counter()
     chosen: list[str] = []
     for _ in range(replicas):
-        roomy = [worker for worker in fitting if _has(room, worker, need_mib)]
-        if not roomy:
-            raise InsufficientMemory(_numbers(model, replicas, fitting, need_mib or 0, returned))
+        fitting = [worker for worker in candidates if _has_memory(available, worker, required_mib)]
+        if not fitting:
+            raise InsufficientMemory(_shortage(model, replicas, candidates, required_mib or 0, freed))
         best = min(
-            roomy,
+            fitting,
             key=lambda worker: (
-                taken[worker.name],
-                -room.get(worker.memory_id, 0),
+                placed[worker.name],
+                -available.get(worker.memory_id, 0),
                 worker.replicas,
                 worker.name,
             ),
         )
-        taken[best.name] += 1
-        if best.memory_id in room:
-            room[best.memory_id] -= need_mib or 0
+        placed[best.name] += 1
+        if best.memory_id in available:
+            available[best.memory_id] -= required_mib or 0
         chosen.append(best.name)
     return chosen
 
 
-def _room(workers: Sequence[WorkerRow], returned: Mapping[str, int]) -> dict[str, int]:
-    """What is free and promised to nobody, by memory: workers may share one."""
-    room = {
+def reserved_mib(places: Sequence[str], workers: Sequence[WorkerRow], required_mib: int) -> dict[str, int]:
+    """The memory, by memory id, that a load reserves on the workers that were chosen for its replicas."""
+    memory_ids = {worker.name: worker.memory_id for worker in workers}
+    replicas = Counter(memory_ids[name] for name in places)
+    return {memory_id: count * required_mib for memory_id, count in replicas.items()}
+
+
+def freed_by_unload(row: ModelRow) -> dict[str, int] | None:
+    """The memory, by worker, that the unload of this model frees; None if it is unknown."""
+    known = estimate_memory(row)
+    if known.mib is None:
+        return None
+    share = known.mib // max(1, known.replicas)
+    return {worker: share * count for worker, count in Counter(row.workers).items()}
+
+
+def _available_mib(workers: Sequence[WorkerRow], freed: Mapping[str, int]) -> dict[str, int]:
+    """The memory that is free and not promised to a load, by memory id: workers may share a device."""
+    available = {
         worker.memory_id: worker.memory.free_mib - worker.promised_mib
         for worker in workers
         if worker.memory and worker.memory_id
     }
     for worker in workers:
-        if worker.memory_id in room:
-            room[worker.memory_id] += returned.get(worker.name, 0)
-    return room
+        if worker.memory_id in available:
+            available[worker.memory_id] += freed.get(worker.name, 0)
+    return available
 
 
-def _has(room: Mapping[str, int], worker: WorkerRow, need_mib: int | None) -> bool:
-    return need_mib is None or room.get(worker.memory_id, need_mib) >= need_mib
+def _has_memory(available: Mapping[str, int], worker: WorkerRow, required_mib: int | None) -> bool:
+    return required_mib is None or available.get(worker.memory_id, required_mib) >= required_mib
 
 
-def _numbers(
+def _shortage(
     model: ModelDefinition,
     replicas: int,
     workers: Sequence[WorkerRow],
-    need_mib: int,
-    returned: Mapping[str, int],
+    required_mib: int,
+    freed: Mapping[str, int],
 ) -> str:
     each = "" if replicas == 1 else f" for each of {replicas} replicas"
-    there = "; ".join(
+    devices = "; ".join(
         f"{worker.name} has {worker.memory.free_mib} of {worker.memory.total_mib} MiB free"
         + (f", {worker.promised_mib} of them promised to loads under way" if worker.promised_mib else "")
-        + (f", and {returned[worker.name]} more without the evicted model" if worker.name in returned else "")
+        + (f", and {freed[worker.name]} more without the evicted model" if worker.name in freed else "")
         for worker in workers
         if worker.memory and worker.memory_id
     )
     return (
-        f"{model.name} needs about {need_mib} MiB{each}, and {there}: unload a model, name one as evictModel,"
-        " or ask for less"
+        f"{model.name} needs about {required_mib} MiB{each}, and {devices}:"
+        " unload a model, name one as evictModel, or ask for less"
     )

@@ -1,6 +1,7 @@
-"""What should be going on and is not: whoever looks finds it, since whoever began it may be dead.
+"""Finds loads that should be under way and are not, and continues them.
 
-Every worker looks now and then, and when it has stopped an engine.
+Every worker calls these methods every two seconds and after it stopped an engine, since the process that
+began a load may have ended.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from fleet.errors import InsufficientMemory, NoWorker, StateConflict
-from fleet.estimate import need_mib
-from fleet.fleet import SETTLING_S, Fleet
-from fleet.load_request import LoadOutcome, LoadRequest, assigned, mib_text, pairs
+from fleet.fleet import MEMORY_RELEASE_S, Fleet
+from fleet.load_request import LoadOutcome, LoadRequest, assign_replicas, assignment_arguments, mib_argument
+from fleet.memory import required_mib
 from fleet.model_row import ModelRow
-from fleet.operation import operation_id
-from fleet.placement import place
+from fleet.operation import new_operation_id
+from fleet.placement import place_replicas
 from fleet.states import ModelState
 from scheduler.errors import UnknownModel
 from scheduler.ledger import RECOVERABLE_CODES
@@ -21,15 +22,16 @@ from scheduler.scripts import redis_errors_translated
 
 
 class Recovery:
-    """Looks after all models. Methods raise `StorageUnavailable` when Redis is away."""
+    """Recovers models and loads after the end of a process. Methods raise `StorageUnavailable`."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
 
     def missing(self) -> list[str]:
-        """The models that should be loaded and are not: enabled ones, and those lost with their worker.
+        """The models that should be loaded and are not: enabled models, and models lost with their worker.
 
-        One that an operator unloaded stays unloaded until somebody loads it or the platform starts anew.
+        A model that an operator unloaded stays unloaded until it is loaded by request or the platform
+        restarts.
         """
         return [row.name for row in self.fleet.rows() if self._is_missing(row)]
 
@@ -39,78 +41,89 @@ class Recovery:
         return should and (row.state is ModelState.UNLOADED or lost)
 
     def reload(self, name: str) -> LoadOutcome:
-        """Load a model again as it was loaded last. Raises as `load` does."""
+        """Load a missing model with the replicas and override of its last load. Raises as `Fleet.load`."""
         row = self.fleet.row(name)
         if not self._is_missing(row):
-            return LoadOutcome("load", None)  # somebody was quicker
+            return LoadOutcome("load", None)  # another worker was faster
         request = LoadRequest(row.replicas, row.override if row.wanted else {})
         return self.fleet.begin(name, request, takeover=True)
 
     def replace_lost(self) -> list[LoadOutcome]:
-        """Replace replicas that loaded models lost with their workers, as far as there is room.
+        """Replace replicas that loaded models lost with their workers, as far as memory allows.
 
-        Returns what is to be rung for.
+        Returns the outcomes whose workers the caller has to notify.
         """
-        changes = []
+        outcomes = []
         for row in self.fleet.rows():
             if row.state is not ModelState.LOADED or not row.lost:
                 continue
-            need = need_mib(row, dict(row.override))
-            assignments = assigned(row.name, operation_id("load"), self._places(row, need))
+            required = required_mib(row, dict(row.override))
+            places = self._places_for_lost(row, required)
+            assignments = assign_replicas(row.name, new_operation_id("load"), places)
             if not assignments:
-                continue  # the others go on; a look later there may be room
+                continue  # the remaining replicas serve; a later call may find memory
             answer = self.fleet.scripts.run(
-                "replace_lost", row.name, self.fleet.lease_us, mib_text(need), *pairs(assignments)
+                "replace_lost",
+                row.name,
+                self.fleet.lease_us,
+                mib_argument(required),
+                *assignment_arguments(assignments),
             )
             if answer[0] == b"ok":
-                changes.append(LoadOutcome("load", None, assignments, begun=True))
-        return changes
+                outcomes.append(LoadOutcome("load", None, assignments, begun=True))
+        return outcomes
 
-    def _places(self, row: ModelRow, need: int | None) -> list[str]:
-        """Where as many of the lost replicas can be as there is room for."""
+    def _places_for_lost(self, row: ModelRow, required: int | None) -> list[str]:
+        """Workers for as many of the lost replicas as fit."""
         workers = self.fleet.workers(row.name)
         for count in range(row.lost, 0, -1):
             with suppress(NoWorker, InsufficientMemory):
-                return place(row.definition, count, workers, need)
+                return place_replicas(row.definition, count, workers, required)
         return []
 
     def resume_pending(self) -> list[LoadOutcome]:
-        """Go on with the loads that waited for another model's end, as far as that has come.
+        """Continue the loads that wait for the unload of another model, where that unload has ended.
 
-        Every worker calls it now and then and when it has stopped an engine, so that it does not matter who
-        began them. Returns what is to be rung for.
+        Returns the outcomes whose workers the caller has to notify.
         """
         with redis_errors_translated():
             waiting = self.fleet.client.zrange(f"{self.fleet.scripts.prefix}evicting", 0, -1)
-        changes = []
+        outcomes = []
         for name in (item.decode() for item in waiting):
-            with suppress(UnknownModel, StateConflict):  # not configured here, or on its way again: not now
-                change = self._go_on(self.fleet.row(name))
-                changes += [change] if change else []
-        return changes
+            # a model that is not configured here, or is loading again: a later call continues
+            with suppress(UnknownModel, StateConflict):
+                outcome = self._resume(self.fleet.row(name))
+                outcomes += [outcome] if outcome else []
+        return outcomes
 
-    def _go_on(self, row: ModelRow) -> LoadOutcome | None:
+    def _resume(self, row: ModelRow) -> LoadOutcome | None:
         operation = self.fleet.operation(row.operation_id or "")
         if operation is None or operation.evicts is None:
             return None
         evicted = self.fleet.row(operation.evicts)
-        first = None
+        unload = None
         if evicted.state.is_terminal and evicted.wanted is not False:
-            # whoever began the load did not come so far; or it was lost meanwhile, and shall not come back
-            first = self.fleet.unload(evicted.name)
+            # the process that began the load ended before it began this unload; or the evicted model was lost
+            # since, and must not be loaded again
+            unload = self.fleet.unload(evicted.name)
         if evicted.workers:
-            return first
-        need = need_mib(row, dict(row.override))
+            return unload
+        required = required_mib(row, dict(row.override))
         try:
-            places = place(row.definition, row.replicas, self.fleet.workers(row.name), need)
+            places = place_replicas(row.definition, row.replicas, self.fleet.workers(row.name), required)
         except (NoWorker, InsufficientMemory) as error:
-            # a driver needs a while to show what the evicted model gave back
+            # a driver needs a while to report the memory that the evicted model freed
             since = max(operation.created_at, evicted.changed_at or 0.0)
-            if since + SETTLING_S < self.fleet.scripts.now():
+            if since + MEMORY_RELEASE_S < self.fleet.scripts.now():
                 self.fleet.scripts.run("abort_load", row.name, operation.id, error.code, error.message)
             return None
-        assignments = assigned(row.name, operation.id, places)
+        assignments = assign_replicas(row.name, operation.id, places)
         answer = self.fleet.scripts.run(
-            "resume_pending", row.name, operation.id, self.fleet.lease_us, mib_text(need), *pairs(assignments)
+            "resume_pending",
+            row.name,
+            operation.id,
+            self.fleet.lease_us,
+            mib_argument(required),
+            *assignment_arguments(assignments),
         )
         return LoadOutcome("load", operation, assignments, begun=True) if answer[0] == b"ok" else None

@@ -1,4 +1,4 @@
-"""The states of a model and of its replicas; the transitions are drawn in fleet/README.md."""
+"""The states of a model, a replica and an operation; fleet/README.md has their transitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ModelState(enum.StrEnum):
 
 
 class ReplicaState(enum.StrEnum):
-    """A replica's state. One that is gone has no row."""
+    """A replica's state. A replica that has ended has no row in Redis."""
 
     ASSIGNED = "assigned"
     STARTING = "starting"
@@ -30,7 +30,7 @@ class ReplicaState(enum.StrEnum):
 
 
 class OperationStatus(enum.StrEnum):
-    """How far a load or unload is."""
+    """The status of a load or unload."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -39,5 +39,5 @@ class OperationStatus(enum.StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """True when nothing can change it any more."""
+        """True when the operation has ended."""
         return self in (OperationStatus.COMPLETED, OperationStatus.FAILED)

@@ -1,4 +1,4 @@
-"""The workers that are alive, as the ledger knows them."""
+"""A registered worker, as Redis holds it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from fleet.memory import DeviceMemory
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """One worker: its name, the device it is pinned to (cuda, cpu), how many replicas it hosts.
+    """One worker.
 
-    One that is `draining` finishes what it runs and takes nothing new. `memory` is its device's as it said
-    last, None before it did; `promised_mib` of what is free there waits for loads under way.
+    `device` is the kind of its device (cuda, cpu), `replicas` the number that it hosts, `since` the time of
+    its registration in unix seconds. A worker that is `draining` finishes its jobs and takes no new ones.
+    `memory` is its last report, None before the first; `promised_mib` is the part of the free memory that is
+    reserved for loads under way.
     """
 
     name: str
@@ -27,11 +29,11 @@ class WorkerRow:
 
     @property
     def memory_id(self) -> str:
-        """What names its memory, "" while nothing is known of it; workers on one device share it."""
+        """The id of its memory, "" while it is unknown; workers on one device have the same."""
         return self.memory.id if self.memory and self.memory.total_mib else ""
 
     def fits(self, device: str) -> bool:
-        """Whether a model with this `device` may run here."""
+        """Whether a model with this `device` setting (auto, cuda, cuda:N, cpu) may run on this worker."""
         kind, _, index = device.partition(":")
         if kind not in ("auto", self.device):
             return False
@@ -40,8 +42,8 @@ class WorkerRow:
         )
 
 
-def from_ledger(answer: Sequence[Any]) -> list[WorkerRow]:
-    """Read the answer of `look_workers.lua`; by name."""
+def parse_worker_rows(answer: Sequence[Any]) -> list[WorkerRow]:
+    """Parse the answer of `read_workers.lua`. Returns the workers by name."""
     parts = [answer[at : at + 7] for at in range(0, len(answer), 7)]
     rows = [
         WorkerRow(

@@ -7,7 +7,7 @@ import logging
 from kombu.exceptions import OperationalError
 
 from fleet.load_request import LoadOutcome
-from fleet.operation import operation_id
+from fleet.operation import new_operation_id
 from scheduler.errors import Failed
 from tasks import worker_interface as host
 from tasks.app import app, control_queue
@@ -32,10 +32,10 @@ def ring(change: LoadOutcome) -> None:
 
     The task of the first replica has the operation's id, those of the others have `.1`, `.2`, ... behind it.
     """
-    if change.first is not None:
-        ring(change.first)
+    if change.eviction is not None:
+        ring(change.eviction)
     task = load if change.kind == "load" else unload
-    first = change.operation.id if change.operation else operation_id(change.kind)
+    first = change.operation.id if change.operation else new_operation_id(change.kind)
     for index, assignment in enumerate(change.assignments):
         id = first if index == 0 else f"{first}.{index}"
         try:

@@ -14,10 +14,11 @@ from pathlib import Path
 from backends.base import Adapter, Bounded, Launch, LoadError, Progress
 from backends.registry import adapter
 from config.settings import ModelDefinition, Settings
-from fleet.fleet import ENDED, Fleet
+from fleet.fleet import Fleet
 from fleet.load_request import ReplicaStart
-from fleet.model_row import overridden
+from fleet.model_row import effective_options
 from fleet.states import ReplicaState
+from fleet.worker_reports import ENGINE_CRASHED
 from scheduler.errors import Failed, StokerError
 from scheduler.ledger import Ledger
 from scheduler.scripts import call_id
@@ -34,7 +35,7 @@ PROGRESS_EVERY_S = 0.2
 ENGINE_LOGS_KEPT = 50
 
 OVERDUE = ("unload_deadline", "the model was unloaded before this request ended")
-"""The same as `ENDED`, where an unload took too long."""
+"""The same as `ENGINE_CRASHED`, where an unload took too long."""
 
 
 class Replicas:
@@ -109,7 +110,7 @@ class Replicas:
         model = self._settings.models.get(start.model)
         if model is None:
             raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
-        model = replace(model, options=overridden(model, start.override))
+        model = replace(model, options=effective_options(model, start.override))
         adapter = _adapter(model)
         entry = self.table[name] = Replica(name, model, slots=self._room(model))
         started = time.monotonic()
@@ -246,7 +247,7 @@ class Replicas:
         finally:
             self.table.pop(entry.name, None)
             if entry.go():
-                self._report_down(entry.name, code, message, OVERDUE if entry.overdue else ENDED)
+                self._report_down(entry.name, code, message, OVERDUE if entry.overdue else ENGINE_CRASHED)
                 self.on_end()
 
     def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
@@ -290,7 +291,7 @@ class Replicas:
         """Tell the ledger that a replica it takes for ours is not here."""
         self._report_down(name, "unloaded", "it was not running")
 
-    def _report_down(self, name: str, code: str, message: str, job: tuple[str, str] = ENDED) -> None:
+    def _report_down(self, name: str, code: str, message: str, job: tuple[str, str] = ENGINE_CRASHED) -> None:
         """Say that a replica's engine is gone; `job` is what those hear that still ran on it."""
         self.retry.until_stopped(
             lambda: self._fleet.replica_down(

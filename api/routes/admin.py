@@ -39,7 +39,7 @@ def list_admin_models() -> Response:
     there, null included, else that of `definition`.
     """
     here = services()
-    rows = here.fleet.rows(closely=True)
+    rows = here.fleet.rows(count_running=True)
     return json_response({"models": [show_model(row, here.settings) for row in rows]})
 
 
@@ -150,7 +150,7 @@ def _answer(name: str, change: LoadOutcome) -> Response:
     from tasks.lifecycle import ring  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
     here = services()
-    for begun in filter(None, (change.first, change)):
+    for begun in filter(None, (change.eviction, change)):
         _record(begun)
     ring(change)
     operation, headers = change.operation, {}

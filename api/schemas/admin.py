@@ -8,7 +8,7 @@ import marshmallow
 from marshmallow import fields
 
 from api.schemas.models import STATES
-from fleet.estimate import SOURCES
+from fleet.memory import ESTIMATE_SOURCES
 
 STATE = {
     "enum": list(STATES),
@@ -54,7 +54,10 @@ class Weight(marshmallow.Schema):
     vram_estimate_replica_count = fields.Integer(required=True)
     vram_estimate_source = fields.String(
         required=True,
-        metadata=_said("Measured at the last load, the size of its files, or not known.", enum=list(SOURCES)),
+        metadata=_said(
+            "Measured at the last load, the size of its files, or not known.",
+            enum=list(ESTIMATE_SOURCES),
+        ),
     )
 
 

@@ -102,7 +102,7 @@ class Feed:
     def _differences(self, seen: dict[str, bytes], operations: set[str]) -> list[Told]:
         """What is not as it was `seen`, which it brings up to date; operations that ended are dropped."""
         here, told = self._here, []
-        rows = here.fleet.rows(closely=True)
+        rows = here.fleet.rows(count_running=True)
         for row in rows:
             told += _new(seen, "model", row.name, show_model(row, here.settings))
             if row.state in UNDER_WAY and row.operation_id:

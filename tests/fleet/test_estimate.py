@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from config.settings import ModelDefinition, Settings
-from fleet.estimate import Estimate, estimate, need_mib
 from fleet.load_request import LoadRequest
+from fleet.memory import MemoryEstimate, estimate_memory, required_mib
 from fleet.model_row import ModelRow, fingerprint
 from fleet.states import ModelState
 from tests.support.simulated_platform import SimulatedPlatform
@@ -39,40 +39,40 @@ def unload(platform: SimulatedPlatform) -> None:
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
 def test_nothing_is_known_of_a_model_that_nobody_saw(platform: SimulatedPlatform) -> None:
-    assert estimate(alpha(platform)) == Estimate(None, 1, "unavailable")
-    assert need_mib(alpha(platform), {}) is None
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(None, 1, "unavailable")
+    assert required_mib(alpha(platform), {}) is None
 
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
 def test_the_files_count_once_for_each_replica(platform: SimulatedPlatform) -> None:
     platform.fleet.report_artifacts({"alpha": 700, "beta": 300})
-    assert estimate(alpha(platform)) == Estimate(700, 1, "model_artifact_size")
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(700, 1, "model_artifact_size")
     platform.fleet.load("alpha", LoadRequest(3))
-    assert estimate(alpha(platform)) == Estimate(2100, 3, "model_artifact_size")
-    assert need_mib(alpha(platform), {}) == 700
-    assert estimate(platform.fleet.row("beta")) == Estimate(300, 1, "model_artifact_size")
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(2100, 3, "model_artifact_size")
+    assert required_mib(alpha(platform), {}) == 700
+    assert estimate_memory(platform.fleet.row("beta")) == MemoryEstimate(300, 1, "model_artifact_size")
 
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
 def test_what_was_seen_counts_more_than_the_files(platform: SimulatedPlatform) -> None:
     platform.fleet.report_artifacts({"alpha": 700})
     platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=901)
-    assert estimate(alpha(platform)) == Estimate(1802, 2, "observed_load_delta")
-    assert need_mib(alpha(platform), {}) == 901
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(1802, 2, "observed_load_delta")
+    assert required_mib(alpha(platform), {}) == 901
 
 
 def test_what_was_seen_stays_known_when_the_model_is_gone(platform: SimulatedPlatform) -> None:
     platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=900)
     unload(platform)
-    assert estimate(alpha(platform)) == Estimate(1800, 2, "observed_load_delta")
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(1800, 2, "observed_load_delta")
     platform.fleet.reset_to_configuration()
-    assert estimate(alpha(platform)) == Estimate(1800, 2, "observed_load_delta")
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(1800, 2, "observed_load_delta")
 
 
 def test_half_a_mebibyte_is_a_whole_one() -> None:
     model = ModelDefinition("alpha", "stub")
     row = ModelRow("alpha", model, ModelState.LOADED, 2, 2, 0, 0, observed_mib=25, observed_replicas=2)
-    assert need_mib(replace(row, observed_variant=fingerprint(model, {})), {}) == 13
+    assert required_mib(replace(row, observed_variant=fingerprint(model, {})), {}) == 13
 
 
 def test_a_load_that_could_not_be_measured_leaves_what_was_known(platform: SimulatedPlatform) -> None:
@@ -83,7 +83,7 @@ def test_a_load_that_could_not_be_measured_leaves_what_was_known(platform: Simul
         platform.starting(item.replica, item.worker)
         life = platform.incarnations[item.worker]
         platform.fleet.replica_up(item.replica, item.worker, life, 2, 1, memory_mib=memory)
-    assert estimate(alpha(platform)) == Estimate(900, 1, "observed_load_delta")
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(900, 1, "observed_load_delta")
 
 
 @pytest.mark.rule("load/notes")
@@ -93,13 +93,13 @@ def test_what_was_seen_counts_only_for_the_same_options(platform: SimulatedPlatf
         platform.fleet.load("alpha", LoadRequest(override={"gguf_n_ctx": 32768})), memory_mib=2000
     )
     row = alpha(platform)
-    assert estimate(row) == Estimate(2000, 1, "observed_load_delta")
-    assert need_mib(row, {"gguf_n_ctx": 32768}) == 2000
-    assert need_mib(row, {}) == 700
-    assert need_mib(row, {"gguf_n_ctx": 4096}) == 700
+    assert estimate_memory(row) == MemoryEstimate(2000, 1, "observed_load_delta")
+    assert required_mib(row, {"gguf_n_ctx": 32768}) == 2000
+    assert required_mib(row, {}) == 700
+    assert required_mib(row, {"gguf_n_ctx": 4096}) == 700
     unload(platform)
     platform.fleet.load("alpha")
-    assert estimate(alpha(platform)) == Estimate(700, 1, "model_artifact_size")
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(700, 1, "model_artifact_size")
 
 
 def test_an_override_to_the_configured_value_changes_nothing(platform: SimulatedPlatform) -> None:
@@ -122,7 +122,7 @@ def test_a_model_on_somebody_elses_machine_takes_nothing_and_needs_no_room(
     platform.register("w1")
     platform.fleet.report_artifacts({"alpha": 700, "beta": 60})  # of what had that name before
     platform.report_memory("w1", 50)
-    assert estimate(alpha(platform)) == Estimate(None, 1, "unavailable")
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(None, 1, "unavailable")
     load = platform.fleet.load("alpha", LoadRequest(2))
     assert [worker.promised_mib for worker in platform.fleet.workers()] == [0]
     for item in load.assignments:
@@ -131,8 +131,8 @@ def test_a_model_on_somebody_elses_machine_takes_nothing_and_needs_no_room(
         assert platform.fleet.replica_up(item.replica, item.worker, life, 2, None, memory_mib=0)
         assert client.hget(f"{platform.fleet.scripts.prefix}replica:{item.replica}", "pid") == b""
     assert alpha(platform).state is ModelState.LOADED
-    assert estimate(alpha(platform)) == Estimate(0, 2, "observed_load_delta")
-    assert need_mib(alpha(platform), {}) is None
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(0, 2, "observed_load_delta")
+    assert required_mib(alpha(platform), {}) is None
 
 
 def test_a_load_reserves_what_was_seen_and_not_what_the_files_weigh(platform: SimulatedPlatform) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, StateConflict
-from fleet.fleet import SETTLING_S
+from fleet.fleet import MEMORY_RELEASE_S
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
 from fleet.worker_row import WorkerRow
@@ -57,7 +57,7 @@ def beta_goes(platform: SimulatedPlatform, change: LoadOutcome) -> None:
 
 def test_a_load_unloads_the_other_model_first_and_then_goes_on(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
-    first = change.first
+    first = change.eviction
     assert first
     assert (change.begun, change.assignments, first.kind, first.begun) == (True, (), "unload", True)
     assert [item.worker for item in first.assignments] == ["w1"]
@@ -88,8 +88,8 @@ def test_what_runs_on_the_evicted_model_may_finish_and_who_waits_is_told(full: S
 def test_what_a_load_asks_for_waits_with_it(full: SimulatedPlatform) -> None:
     full.fleet.report_artifacts({"alpha": 30})
     change = full.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048}, "beta"))
-    assert change.first
-    beta_goes(full, change.first)
+    assert change.eviction
+    beta_goes(full, change.eviction)
     (going,) = full.recovery.resume_pending()
     for item in going.assignments:
         start = full.fleet.replica_starting(item.replica, "w1", full.incarnations["w1"])
@@ -101,7 +101,7 @@ def test_what_a_load_asks_for_waits_with_it(full: SimulatedPlatform) -> None:
 def test_the_same_load_again_changes_nothing_while_it_waits(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     again = full.fleet.load("alpha", EVICT)
-    assert (again.begun, again.first, again.operation) == (False, None, operation(full, change))
+    assert (again.begun, again.eviction, again.operation) == (False, None, operation(full, change))
 
 
 # ---- what stands in its way
@@ -109,7 +109,7 @@ def test_the_same_load_again_changes_nothing_while_it_waits(full: SimulatedPlatf
 
 def test_an_evicted_model_that_is_unloaded_already_is_not_waited_for(platform: SimulatedPlatform) -> None:
     change = platform.fleet.load("alpha", EVICT)
-    assert (change.first, len(change.assignments)) == (None, 1)
+    assert (change.eviction, len(change.assignments)) == (None, 1)
     platform.finish_load(change)
     assert platform.model("alpha") == "loaded"
 
@@ -125,8 +125,12 @@ def test_an_evicted_model_that_was_lost_is_not_brought_back(full: SimulatedPlatf
 def test_an_evicted_model_that_unloads_already_is_waited_for(full: SimulatedPlatform) -> None:
     unload = full.fleet.unload("beta")
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
-    assert (change.first.begun, change.first.operation, change.assignments) == (False, unload.operation, ())
+    assert change.eviction
+    assert (change.eviction.begun, change.eviction.operation, change.assignments) == (
+        False,
+        unload.operation,
+        (),
+    )
     beta_goes(full, unload)
     assert len(full.recovery.resume_pending()) == 1
 
@@ -194,14 +198,14 @@ def test_when_nobody_knows_what_comes_back_it_is_tried(platform: SimulatedPlatfo
     platform.load("beta")
     for worker in ("w1", "w2"):
         platform.report_memory(worker, 10)
-    assert platform.fleet.load("alpha", EVICT).first
+    assert platform.fleet.load("alpha", EVICT).eviction
 
 
 def test_a_load_waits_until_the_driver_shows_what_came_back(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
-    full.finish_unload(change.first)  # and its memory does not show yet
-    full.advance_time(SETTLING_S - 1)
+    assert change.eviction
+    full.finish_unload(change.eviction)  # and its memory does not show yet
+    full.advance_time(MEMORY_RELEASE_S - 1)
     assert full.recovery.resume_pending() == []
     assert full.model("alpha") == "loading"
     full.report_memory("w1", 100)
@@ -210,13 +214,13 @@ def test_a_load_waits_until_the_driver_shows_what_came_back(full: SimulatedPlatf
 
 def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
+    assert change.eviction
     full.advance_time(100)  # beta took its time
-    full.finish_unload(change.first)
+    full.finish_unload(change.eviction)
     full.report_memory("w1", 59)
     assert full.recovery.resume_pending() == []
     assert full.model("alpha") == "loading", "a driver may need a moment"
-    full.advance_time(SETTLING_S + 1)
+    full.advance_time(MEMORY_RELEASE_S + 1)
     full.recovery.resume_pending()
     row = full.fleet.row("alpha")
     numbers = "alpha needs about 60 MiB, and w1 has 59 of 100 MiB free"
@@ -232,7 +236,7 @@ def test_a_load_that_finds_no_room_after_all_is_given_up_with_the_numbers(full: 
 def test_a_load_whose_workers_all_left_is_given_up(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
     full.ledger.deregister("w1", full.incarnations["w1"], "shut down")
-    full.advance_time(SETTLING_S + 1)
+    full.advance_time(MEMORY_RELEASE_S + 1)
     full.recovery.resume_pending()
     assert (full.fleet.row("alpha").code, operation(full, change).code) == ("no_worker", "no_worker")
 
@@ -240,10 +244,10 @@ def test_a_load_whose_workers_all_left_is_given_up(full: SimulatedPlatform) -> N
 def test_who_waits_for_a_load_that_is_given_up_is_told(full: SimulatedPlatform) -> None:
     waiting = lost_with_a_line(full)
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
-    full.finish_unload(change.first)
+    assert change.eviction
+    full.finish_unload(change.eviction)
     full.report_memory("w1", 0)
-    full.advance_time(SETTLING_S + 1)
+    full.advance_time(MEMORY_RELEASE_S + 1)
     full.recovery.resume_pending()
     assert full.end(waiting).code == "model_failed"
 
@@ -284,14 +288,14 @@ def test_an_evicted_model_that_is_lost_before_its_unload_does_not_come_back(full
 
 def test_a_load_that_waits_can_be_taken_back(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
+    assert change.eviction
     back = full.fleet.unload("alpha")
     assert (back.begun, back.assignments) == (False, ())
     row = full.fleet.row("alpha")
     assert (row.state, row.wanted, row.last_error) == ("unloaded", False, None)
     ended = operation(full, change)
     assert (ended.status, ended.code) == ("failed", "load_cancelled")
-    beta_goes(full, change.first)
+    beta_goes(full, change.eviction)
     assert full.recovery.resume_pending() == []
     assert full.recovery.missing() == []
     assert full.model("beta") == "unloaded", "its unload had begun"
@@ -300,8 +304,8 @@ def test_a_load_that_waits_can_be_taken_back(full: SimulatedPlatform) -> None:
 
 def test_what_was_given_back_is_kept_for_the_load_that_waits(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
-    beta_goes(full, change.first)
+    assert change.eviction
+    beta_goes(full, change.eviction)
     with pytest.raises(InsufficientMemory, match="of them promised"):
         full.fleet.load("beta")
     assert [again.kind for again in full.recovery.resume_pending()] == ["load"]
@@ -309,8 +313,8 @@ def test_what_was_given_back_is_kept_for_the_load_that_waits(full: SimulatedPlat
 
 def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
-    beta_goes(full, change.first)
+    assert change.eviction
+    beta_goes(full, change.eviction)
     full.client.hset(f"{full.prefix}model:alpha", "keeps", "")  # as if nobody knew what it takes
     full.fleet.load("beta")
     assert full.recovery.resume_pending() == [], "it is on its way, and that is waited for"
@@ -323,7 +327,7 @@ def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: Simu
 def test_an_unload_that_never_ends_ends_the_load_at_its_deadline(full: SimulatedPlatform) -> None:
     waiting = lost_with_a_line(full)
     change = full.fleet.load("alpha", EVICT)
-    patience = 2 * (full.settings.limits.unload_timeout_s + SETTLING_S)
+    patience = 2 * (full.settings.limits.unload_timeout_s + MEMORY_RELEASE_S)
     full.client.zadd(f"{full.prefix}deadlines", {waiting: 1e18})
     full.run_for(patience - 1, "w1", every=1.9)
     assert full.model("alpha") == "loading"
@@ -338,8 +342,8 @@ def test_an_unload_that_never_ends_ends_the_load_at_its_deadline(full: Simulated
 
 def test_two_that_go_on_at_once_assign_once(full: SimulatedPlatform) -> None:
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
-    beta_goes(full, change.first)
+    assert change.eviction
+    beta_goes(full, change.eviction)
 
     def resume_pending() -> LoadOutcome:
         changes = SimulatedPlatform(full.client, full.settings).recovery.resume_pending()
@@ -355,11 +359,11 @@ def test_who_looked_before_the_others_went_on_changes_nothing(
     full: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change = full.fleet.load("alpha", EVICT)
-    assert change.first
-    full.finish_unload(change.first)
-    full.advance_time(SETTLING_S + 1)
+    assert change.eviction
+    full.finish_unload(change.eviction)
+    full.advance_time(MEMORY_RELEASE_S + 1)
     other = SimulatedPlatform(full.client, full.settings)
-    other.advance_time(SETTLING_S + 1)
+    other.advance_time(MEMORY_RELEASE_S + 1)
     look = full.fleet.workers
 
     def meanwhile(_asker: str) -> list[WorkerRow]:

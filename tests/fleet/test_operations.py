@@ -99,10 +99,10 @@ def test_the_wait_for_another_model_is_no_part_of_a_load(platform: SimulatedPlat
     unload_takes(platform, 1)
     platform.load("beta")
     change = platform.fleet.load("alpha", LoadRequest(evict="beta"))
-    assert change.first
+    assert change.eviction
     platform.advance_time(200)
     assert operation(platform, change).eta_s == about(30)
-    platform.finish_unload(change.first)
+    platform.finish_unload(change.eviction)
     (going,) = platform.recovery.resume_pending()
     platform.advance_time(10)
     assert operation(platform, change).eta_s == about(20)

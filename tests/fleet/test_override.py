@@ -11,9 +11,8 @@ import redis
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, Settings
 from fleet.errors import InvalidLoadRequest
-from fleet.load_request import LoadRequest
-from fleet.model_row import overridden
-from fleet.override import check_override
+from fleet.load_request import LoadRequest, check_override
+from fleet.model_row import effective_options
 from tests.support.simulated_platform import SimulatedPlatform
 
 GGUF = {"gguf_n_ctx": 4096, "gguf_type_k": "q8_0"}
@@ -162,14 +161,14 @@ def test_an_override_counts_by_key_and_null_is_a_value(backends: SimulatedPlatfo
     assert start
     assert start.override == override
     model = backends.settings.models["llama_cpp"]
-    options = overridden(model, start.override)
+    options = effective_options(model, start.override)
     assert (options["gguf_type_k"], options["gguf_n_ctx"]) == (None, 8192)
     assert model.options == GGUF, "the configuration stays what it is"
 
 
 def test_one_way_to_say_the_bits_replaces_the_other() -> None:
     model = ModelDefinition("alpha", "exllamav3", options={"exllama_cache_quant": "8,8"})
-    options = overridden(model, {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4})
+    options = effective_options(model, {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4})
     assert options["exllama_cache_quant"] is None
 
 

@@ -13,7 +13,7 @@ from config.settings import ModelDefinition, Settings
 from fleet.errors import InsufficientMemory, NoWorker
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
-from fleet.placement import place
+from fleet.placement import place_replicas
 from fleet.worker_row import WorkerRow
 from tests.fleet.races import at_once
 from tests.support.simulated_platform import SimulatedPlatform
@@ -42,51 +42,51 @@ def gpu(name: str, *indices: int) -> WorkerRow:
 
 def test_replicas_are_spread_and_the_emptiest_workers_take_the_first() -> None:
     workers = [row("w1", 2), row("w2", 0), row("w3", 1)]
-    assert place(ANY, 1, workers) == ["w2"]
-    assert place(ANY, 5, workers) == ["w2", "w3", "w1", "w2", "w3"]
+    assert place_replicas(ANY, 1, workers) == ["w2"]
+    assert place_replicas(ANY, 5, workers) == ["w2", "w3", "w1", "w2", "w3"]
 
 
 def test_the_most_free_memory_goes_before_the_fewest_replicas() -> None:
     workers = [roomy("w1", 50), roomy("w2", 90, replicas=3), roomy("w3", 70)]
-    assert place(ANY, 3, workers, 10) == ["w2", "w3", "w1"]
+    assert place_replicas(ANY, 3, workers, 10) == ["w2", "w3", "w1"]
 
 
 def test_what_is_promised_is_not_free() -> None:
     workers = [roomy("w1", 50), roomy("w2", 90, promised=60)]
-    assert place(ANY, 1, workers, 10) == ["w1"]
+    assert place_replicas(ANY, 1, workers, 10) == ["w1"]
 
 
 def test_a_second_replica_on_a_worker_comes_after_the_first_on_all_others() -> None:
     workers = [roomy("w1", 90), roomy("w2", 20)]
-    assert place(ANY, 3, workers, 10) == ["w1", "w2", "w1"]
+    assert place_replicas(ANY, 3, workers, 10) == ["w1", "w2", "w1"]
 
 
 def test_a_worker_without_room_is_passed_over() -> None:
     workers = [roomy("w1", 35), roomy("w2", 9)]
-    assert place(ANY, 3, workers, 10) == ["w1", "w1", "w1"]
+    assert place_replicas(ANY, 3, workers, 10) == ["w1", "w1", "w1"]
 
 
 def test_equals_are_taken_by_name() -> None:
-    assert place(ANY, 3, [row("b"), row("a"), row("c")]) == ["a", "b", "c"]
+    assert place_replicas(ANY, 3, [row("b"), row("a"), row("c")]) == ["a", "b", "c"]
 
 
 def test_a_model_goes_to_the_device_it_asks_for() -> None:
     workers = [row("c1", device="cpu"), row("g1", 3, device="cuda")]
-    assert place(replace(ANY, device="cuda"), 1, workers) == ["g1"]
-    assert place(replace(ANY, device="cpu"), 1, workers) == ["c1"]
-    assert place(replace(ANY, device="auto"), 1, workers) == ["c1"]
+    assert place_replicas(replace(ANY, device="cuda"), 1, workers) == ["g1"]
+    assert place_replicas(replace(ANY, device="cpu"), 1, workers) == ["c1"]
+    assert place_replicas(replace(ANY, device="auto"), 1, workers) == ["c1"]
 
 
 def test_a_model_goes_to_the_one_gpu_that_it_names() -> None:
     workers = [row("c1"), gpu("g1", 0), gpu("g2", 1, 2), row("g3", device="cuda")]
-    assert place(replace(ANY, device="cuda:0"), 2, workers) == ["g1", "g1"]
-    assert place(replace(ANY, device="cuda:2"), 1, workers) == ["g2"]
+    assert place_replicas(replace(ANY, device="cuda:0"), 2, workers) == ["g1", "g1"]
+    assert place_replicas(replace(ANY, device="cuda:2"), 1, workers) == ["g2"]
     with pytest.raises(NoWorker, match="no worker with a cuda:3 device is running"):
-        place(replace(ANY, device="cuda:3"), 1, workers)
+        place_replicas(replace(ANY, device="cuda:3"), 1, workers)
 
 
 def test_a_worker_that_drains_takes_nothing() -> None:
-    assert place(ANY, 2, [row("w1", draining=True), row("w2", 7)]) == ["w2", "w2"]
+    assert place_replicas(ANY, 2, [row("w1", draining=True), row("w2", 7)]) == ["w2", "w2"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_without_a_fitting_worker_the_load_is_refused(
     model: ModelDefinition, workers: list[WorkerRow]
 ) -> None:
     with pytest.raises(NoWorker) as refusal:
-        place(model, 1, workers)
+        place_replicas(model, 1, workers)
     assert refusal.value.retry_after_s
 
 
@@ -142,28 +142,28 @@ def test_what_a_worker_hosts_counts_whatever_its_state(platform: SimulatedPlatfo
 def test_a_load_that_fits_nowhere_is_refused_with_the_numbers() -> None:
     workers = [roomy("w1", 30, promised=5), roomy("w2", 20), row("w3", device="cuda")]
     with pytest.raises(InsufficientMemory) as refusal:
-        place(replace(ANY, device="cpu"), 1, workers, 40)
+        place_replicas(replace(ANY, device="cpu"), 1, workers, 40)
     assert refusal.value.code == "insufficient_memory"
     assert refusal.value.message == (
         "alpha needs about 40 MiB, and w1 has 30 of 100 MiB free, 5 of them promised to loads under way;"
         " w2 has 20 of 100 MiB free: unload a model, name one as evictModel, or ask for less"
     )
     with pytest.raises(InsufficientMemory, match="needs about 20 MiB for each of 3 replicas"):
-        place(ANY, 3, workers[:2], 20)
+        place_replicas(ANY, 3, workers[:2], 20)
 
 
 def test_two_workers_on_one_device_share_its_memory() -> None:
     shared = [roomy("w1", 50, id="GPU-0"), roomy("w2", 50, id="GPU-0")]
-    assert place(ANY, 2, shared, 25) == ["w1", "w2"]
+    assert place_replicas(ANY, 2, shared, 25) == ["w1", "w2"]
     with pytest.raises(InsufficientMemory):
-        place(ANY, 2, shared, 26)
+        place_replicas(ANY, 2, shared, 26)
 
 
 def test_what_comes_back_counts_as_free() -> None:
     workers = [roomy("w1", 10), roomy("w2", 15)]
     with pytest.raises(InsufficientMemory):
-        place(ANY, 1, workers, 30)
-    assert place(ANY, 1, workers, 30, {"w1": 20}) == ["w1"]
+        place_replicas(ANY, 1, workers, 30)
+    assert place_replicas(ANY, 1, workers, 30, {"w1": 20}) == ["w1"]
 
 
 @pytest.mark.parametrize(
@@ -172,11 +172,11 @@ def test_what_comes_back_counts_as_free() -> None:
     ids=["nothing was told", "it cannot be read"],
 )
 def test_where_the_memory_is_not_known_nothing_is_refused(worker: WorkerRow) -> None:
-    assert place(ANY, 2, [worker], 1_000_000) == ["w1", "w1"]
+    assert place_replicas(ANY, 2, [worker], 1_000_000) == ["w1", "w1"]
 
 
 def test_what_nobody_knows_the_size_of_is_not_refused() -> None:
-    assert place(ANY, 2, [roomy("w1", 0)], None) == ["w1", "w1"]
+    assert place_replicas(ANY, 2, [roomy("w1", 0)], None) == ["w1", "w1"]
 
 
 # ---- who was promised it first

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from fleet.errors import StateConflict
-from fleet.fleet import SETTLING_S
+from fleet.fleet import MEMORY_RELEASE_S
 from fleet.load_request import LoadRequest
-from fleet.state_changes import FIRST, StateChanges
+from fleet.state_changes import STREAM_START, StateChanges
 from tests.support.simulated_platform import SimulatedPlatform
 
 Told = tuple[str, str, str | None]
@@ -22,7 +22,7 @@ def changes(platform: SimulatedPlatform) -> StateChanges:
 
 def told(platform: SimulatedPlatform, model: str = "alpha") -> list[Told]:
     """(was, state, code) of each change of a model so far."""
-    entries = changes(platform).read(FIRST)
+    entries = changes(platform).read(STREAM_START)
     return [(str(one.was), str(one.state), one.code) for one in entries if one.model == model]
 
 
@@ -112,8 +112,8 @@ def what_is_left_of_a_failure_is_unloaded(platform: SimulatedPlatform) -> list[T
 def waits_for_another_and_goes_on(platform: SimulatedPlatform) -> list[Told]:
     platform.load("beta")
     change = platform.fleet.load("alpha", LoadRequest(evict="beta"))
-    assert change.first
-    platform.finish_unload(change.first)
+    assert change.eviction
+    platform.finish_unload(change.eviction)
     platform.finish_load(platform.recovery.resume_pending()[0])
     return UP
 
@@ -121,12 +121,12 @@ def waits_for_another_and_goes_on(platform: SimulatedPlatform) -> list[Told]:
 def waits_for_another_and_finds_no_room(platform: SimulatedPlatform) -> list[Told]:
     platform.load("beta")
     change = platform.fleet.load("alpha", LoadRequest(evict="beta"))
-    assert change.first
-    platform.finish_unload(change.first)
+    assert change.eviction
+    platform.finish_unload(change.eviction)
     platform.fleet.report_artifacts({"alpha": 60})
     for worker in ("w1", "w2"):
         platform.report_memory(worker, 10)
-    platform.advance_time(SETTLING_S + 1)
+    platform.advance_time(MEMORY_RELEASE_S + 1)
     platform.recovery.resume_pending()
     return [UP[0], ("loading", "failed", "insufficient_memory")]
 
@@ -134,7 +134,9 @@ def waits_for_another_and_finds_no_room(platform: SimulatedPlatform) -> list[Tol
 def waits_for_another_in_vain(platform: SimulatedPlatform) -> list[Told]:
     platform.load("beta")
     platform.fleet.load("alpha", LoadRequest(evict="beta"))
-    platform.run_for(2 * (platform.settings.limits.unload_timeout_s + SETTLING_S) + 2, "w1", "w2", every=1.9)
+    platform.run_for(
+        2 * (platform.settings.limits.unload_timeout_s + MEMORY_RELEASE_S) + 2, "w1", "w2", every=1.9
+    )
     return [UP[0], ("loading", "failed", "load_timeout")]
 
 
@@ -198,7 +200,7 @@ def test_a_change_names_the_operation_that_it_belongs_to(platform: SimulatedPlat
     assert load.operation
     assert unload.operation
     ids = [load.operation.id, unload.operation.id]
-    assert [one.operation for one in changes(platform).read(FIRST)] == [ids[0], ids[0], ids[1], ids[1]]
+    assert [one.operation for one in changes(platform).read(STREAM_START)] == [ids[0], ids[0], ids[1], ids[1]]
 
 
 def test_a_failure_says_why_and_when(platform: SimulatedPlatform) -> None:
@@ -206,7 +208,7 @@ def test_a_failure_says_why_and_when(platform: SimulatedPlatform) -> None:
     platform.starting(item.replica, item.worker)
     platform.advance_time(30)
     platform.crash(item.replica, item.worker, code="load_failed")
-    began, failed = changes(platform).read(FIRST)
+    began, failed = changes(platform).read(STREAM_START)
     assert (began.code, began.message) == (None, None)
     assert (failed.code, failed.message) == ("load_failed", "killed by SIGSEGV")
     assert failed.at - began.at == pytest.approx(30, abs=0.5)
@@ -227,12 +229,12 @@ def test_what_changes_nothing_is_not_told(platform: SimulatedPlatform) -> None:
 
 def test_who_follows_reads_on_where_it_was(platform: SimulatedPlatform) -> None:
     feed = changes(platform)
-    assert (feed.last(), feed.read(FIRST)) == (FIRST, [])
+    assert (feed.last(), feed.read(STREAM_START)) == (STREAM_START, [])
     platform.load()
-    first, second = feed.read(FIRST)
+    first, second = feed.read(STREAM_START)
     assert (feed.last(), feed.read(second.id)) == (second.id, [])
     assert feed.read(first.id) == [second]
-    assert feed.read(FIRST, most=1) == [first]
+    assert feed.read(STREAM_START, limit=1) == [first]
     assert feed.read(second.id, wait_s=0.01) == []
 
 

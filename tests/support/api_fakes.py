@@ -164,7 +164,7 @@ class FakeFleet:
         self.stumbles = 0  # how often Redis is away in the middle of a look
         self.ends_after = -1  # looks at an operation after which it has completed; negative: never
 
-    def rows(self, *, closely: bool = False) -> list[ModelRow]:  # noqa: ARG002 - counts nothing
+    def rows(self, *, count_running: bool = False) -> list[ModelRow]:  # noqa: ARG002 - counts nothing
         if self.away:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [self._row(model) for model in self.settings.models.values()]

@@ -1,0 +1,96 @@
+"""What workers report about their memory, their model files and their replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import redis
+
+from config.settings import Settings
+from fleet.load_request import ReplicaStart, mib_argument
+from fleet.memory import DeviceMemory
+from scheduler.scripts import Scripts, call_id
+
+ENGINE_CRASHED = ("engine_crashed", "the engine that ran this request ended")
+"""The error code and message of jobs that ran on an engine that ended."""
+
+
+class WorkerReports:
+    """The half of `Fleet` that workers call to report. Methods raise `StorageUnavailable`.
+
+    `incarnation` is the worker's own, as the ledger gave it at registration: Redis ignores the reports of an
+    earlier incarnation.
+    """
+
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        self.settings = settings
+        self.client: Any = client
+        self.scripts = Scripts(client, settings.redis.prefix, Path(__file__).parent / "lua")
+
+    def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
+        """Report the memory of a worker's device."""
+        id = memory.id if memory.total_mib else ""
+        self.scripts.run("report_memory", worker, incarnation, id, memory.free_mib, memory.to_json().decode())
+
+    def report_load_error(self, name: str, message: str) -> None:
+        """Report why a model that should be loaded could not be; shown while the model is unloaded."""
+        self.scripts.run("report_load_error", name, message)
+
+    def report_artifacts(self, sizes_mib: Mapping[str, int]) -> None:
+        """Report the size of the files of these models."""
+        if sizes_mib:
+            self.scripts.run("report_artifacts", *(item for pair in sizes_mib.items() for item in pair))
+
+    def replica_starting(
+        self, replica: str, worker: str, incarnation: str, call: str | None = None
+    ) -> ReplicaStart | None:
+        """Take up a replica that is assigned to this worker; None if it is not, or was taken up before.
+
+        A caller that repeats the call after an error passes the same `call` id and gets the same result.
+        """
+        answer = self.scripts.run("replica_starting", replica, worker, incarnation, call or call_id())
+        return ReplicaStart(answer[0].decode(), orjson.loads(answer[1])) if answer else None
+
+    def replica_progress(self, replica: str, progress: float, stage: str) -> bool:
+        """Report the progress (0 to 1) of a load or unload; False if the operation is over."""
+        return bool(self.scripts.run("replica_progress", replica, f"{progress:.3f}", stage))
+
+    def replica_up(  # noqa: PLR0913 - these properties describe one engine
+        self,
+        replica: str,
+        worker: str,
+        incarnation: str,
+        slots: int,
+        pid: int | None,
+        *,
+        memory_mib: int | None = None,
+        context: int | None = None,
+    ) -> bool:
+        """Report that a replica's engine accepts requests; False if the engine has to be stopped again.
+
+        `pid` is None for an engine without a process on this machine, `memory_mib` None if its memory could
+        not be measured, `context` its limit in tokens, None if it does not report one.
+        """
+        engine = (slots, pid or "", mib_argument(memory_mib), context or "")
+        answer: Any = self.scripts.run("replica_up", replica, worker, incarnation, *engine)
+        return bool(answer != b"gone")
+
+    def replica_down(  # noqa: PLR0913 - operators and tenants each get a code and a message
+        self,
+        replica: str,
+        worker: str,
+        incarnation: str,
+        *,
+        code: str,
+        message: str,
+        job: tuple[str, str] = ENGINE_CRASHED,
+    ) -> None:
+        """Report that a replica's engine has ended.
+
+        `code` and `message` are shown to operators; `job` has the code and message for the jobs that ran on
+        it.
+        """
+        self.scripts.run("replica_down", replica, worker, incarnation, code, message, *job)
