@@ -38,10 +38,10 @@ KEYS = (
         "job:<id>",
         "hash",
         "the truth about a request: status, tenant, weight, model, priority, dialect, generation, echo, "
-        "subscribers, store, keep_s, cost, wait_us, attempts, cancel, last (number of its last event), bytes (said); "
+        "subscribers, store, retention_s, cost, max_wait_us, attempts, cancel, last (number of its last event), bytes (said); "
         "run_by_us, once it was claimed: until when it may run, also when it is tried again; "
         "while somebody has it: replica, worker, fence, call; and admitted, dispatched, claimed, ended (_us)",
-        "admit append subscribe cancel claim delete include/dispatch include/lost include/terminal",
+        "admit append subscribe cancel claim delete include/dispatch include/requeue include/terminal",
         ENDED,
     ),
     Key(
@@ -55,7 +55,7 @@ KEYS = (
         "deadlines",
         "zset",
         "jobs that have not ended, by the time at which they will be",
-        "admit claim expire include/lost include/terminal",
+        "admit claim expire include/requeue include/terminal",
         EMPTY,
     ),
     Key(
@@ -67,14 +67,14 @@ KEYS = (
     ),
     # ---- the line
     Key(
-        "line:<model>:<priority>:<tenant>",
+        "queue:<model>:<priority>:<tenant>",
         "zset",
         "a tenant's waiting jobs, by admission",
         "include/queue",
         EMPTY,
     ),
     Key(
-        "turn:<model>:<priority>",
+        "fair_share:<model>:<priority>",
         "zset",
         "the tenants with a line there, by what they were served (tokens divided by weight)",
         "include/queue",
@@ -82,7 +82,7 @@ KEYS = (
     ),
     Key("waiting:<model>", "zset", "all waiting jobs of a model, by admission", "include/queue", EMPTY),
     Key(
-        "passed:<model>",
+        "skipped:<model>",
         "hash",
         "how often each waiting priority was passed over since its last turn",
         "include/queue",
@@ -100,14 +100,14 @@ KEYS = (
         "slots:<replica>",
         "set",
         "the jobs that hold its slots: dispatched or running",
-        "include/dispatch include/lost include/replica include/terminal",
+        "include/dispatch include/requeue include/replica include/terminal",
         EMPTY,
     ),
     Key(
         "leases",
         "zset",
         "dispatched and running jobs, by the time at which they count as lost",
-        "heartbeat claim expire include/dispatch include/lost include/terminal",
+        "heartbeat claim expire include/dispatch include/requeue include/terminal",
         EMPTY,
     ),
     Key("fence", "string", "the last fence or incarnation given out", "include/base", FOREVER),
@@ -122,13 +122,13 @@ KEYS = (
     Key(
         "worker:<worker>",
         "hash",
-        "incarnation (missing: given up), wake_up_list and bell, device, about, since_us, draining; "
+        "incarnation (missing: given up), wake_up_list and bell, device, description, since_us, draining; "
         "memory_id, free_mib and memory (JSON), as it measured them",
         "deregister register report_memory include/replica",
         "until it deregisters",
     ),
     Key(
-        "hosts:<worker>",
+        "worker_replicas:<worker>",
         "set",
         "the replicas assigned to a worker",
         "include/assign include/replica",
@@ -139,7 +139,7 @@ KEYS = (
         "model:<model>",
         "hash",
         "state, operation (the latest), wanted (replicas; 0: unloaded by hand), replicas (of the load), "
-        "override (JSON), keeps (memory promised while it waits, JSON), variant (fingerprint of what is "
+        "override (JSON), reserved (memory, JSON), variant (fingerprint of what is "
         "loaded), code and last_error, lost (replicas), wait_ms (average), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",

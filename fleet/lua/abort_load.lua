@@ -8,7 +8,7 @@
 -- include: queue
 -- include: dispatch
 -- include: terminal
--- include: lost
+-- include: requeue
 -- include: model
 -- include: replica
 local waits = redis.call('ZSCORE', P .. 'evicting', ARGV[2])

@@ -20,17 +20,17 @@ local leaving = redis.call('SCARD', P .. 'replicas:' .. model)
 if (state ~= 'unloaded' and state ~= 'failed') then return refused(state) end
 if leaving > 0 then return refused('unloading') end
 if ARGV[12] == '1' and row[3] == '0' then return { 'over' } end
-local trouble = obstacle(13, ARGV[7], model)
+local trouble = placement_error(13, ARGV[7], model)
 if trouble then return trouble end
 redis.call('HSET', model_key(model), 'wanted', ARGV[4], 'replicas', ARGV[4],
   'override', ARGV[6], 'variant', ARGV[8])
 redis.call('HDEL', model_key(model), 'last_error', 'code', 'lost')
 begin_operation(operation, 'load', model, 'pending', 'waiting for a worker', ARGV[4])
-become(model, 'loading')
+set_model_state(model, 'loading')
 if ARGV[9] == '' then
-  assign(model, operation, 13, ARGV[7], ARGV[5])
+  assign_replicas(model, operation, 13, ARGV[7], ARGV[5])
 else
-  redis.call('HSET', model_key(model), 'keeps', ARGV[11])
+  redis.call('HSET', model_key(model), 'reserved', ARGV[11])
   redis.call('HSET', P .. 'operation:' .. operation, 'evicts', ARGV[9], 'stage', 'unloading ' .. ARGV[9])
   redis.call('ZADD', P .. 'evicting', text(NOW + tonumber(ARGV[10])), model)
 end

@@ -9,7 +9,7 @@
 -- include: queue
 -- include: terminal
 -- include: dispatch
--- include: lost
+-- include: requeue
 -- include: model
 -- include: replica
 local model, operation = ARGV[2], ARGV[3]
@@ -24,15 +24,15 @@ if #replicas == 0 then
   if waits then
     end_operation(row[2], 'failed', { code = 'load_cancelled', message = 'unloaded before there was room for it' })
   end
-  if state ~= 'unloaded' then become(model, 'unloaded') end
-  evict(model, 'model_unloading', 'the model is being unloaded')
+  if state ~= 'unloaded' then set_model_state(model, 'unloaded') end
+  fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
   return { 'state', 'unloaded', row[2] or '' }
 end
 begin_operation(operation, 'unload', model, 'running', 'draining', #replicas)
 redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW))
-become(model, 'unloading')
+set_model_state(model, 'unloading')
 redis.call('DEL', P .. 'ready:' .. model)
-evict(model, 'model_unloading', 'the model is being unloaded')
+fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
 local answer, memory = { 'ok' }, 0
 for _, replica in ipairs(replicas) do
   local one = redis.call('HMGET', replica_key(replica), 'worker', 'memory_mib')

@@ -8,9 +8,9 @@
 local answer = {}
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
   local row = redis.call('HMGET', worker_key(worker), 'device', 'since_us', 'draining', 'memory', 'memory_id')
-  local of_it = row[5] and row[5] ~= '' and promised(row[5], ARGV[2]) or 0
+  local of_it = row[5] and row[5] ~= '' and promised_mib(row[5], ARGV[2]) or 0
   for _, item in ipairs({ worker, row[1] or '', row[2] or '0', row[3] and 1 or 0,
-    redis.call('SCARD', P .. 'hosts:' .. worker), row[4] or '', of_it }) do
+    redis.call('SCARD', P .. 'worker_replicas:' .. worker), row[4] or '', of_it }) do
     answer[#answer + 1] = item
   end
 end

@@ -9,7 +9,7 @@
 -- include: queue
 -- include: dispatch
 -- include: terminal
--- include: lost
+-- include: requeue
 -- include: model
 -- include: replica
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'fenced' end

@@ -10,7 +10,7 @@
 -- include: queue
 -- include: dispatch
 -- include: terminal
--- include: lost
+-- include: requeue
 -- include: model
 -- include: replica
 local key = replica_key(ARGV[2])
@@ -44,7 +44,7 @@ if loading then
     redis.call('HSET', P .. 'operation:' .. row[3], 'memory_mib', text(memory))
   end
   end_operation(row[3], 'completed')
-  become(row[2], 'loaded')
+  set_model_state(row[2], 'loaded')
 elseif redis.call('SCARD', P .. 'ready:' .. row[2])
   >= tonumber(redis.call('HGET', model_key(row[2]), 'wanted')) then
   redis.call('HDEL', model_key(row[2]), 'last_error') -- it is whole again

@@ -8,7 +8,7 @@
 -- include: queue
 -- include: dispatch
 -- include: terminal
--- include: lost
+-- include: requeue
 -- include: model
 -- include: replica
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
@@ -20,5 +20,5 @@ for at = 2, #ARGV do
     fail_model(model, 'load_interrupted', 'the platform was started anew')
   end
   redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost')
-  if redis.call('HGET', model_key(model), 'state') == 'failed' then become(model, 'unloaded') end
+  if redis.call('HGET', model_key(model), 'state') == 'failed' then set_model_state(model, 'unloaded') end
 end

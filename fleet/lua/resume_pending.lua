@@ -7,8 +7,8 @@
 local model, operation = ARGV[2], ARGV[3]
 local waits = redis.call('ZSCORE', P .. 'evicting', model)
 if not waits or redis.call('HGET', model_key(model), 'operation') ~= operation then return { 'over' } end
-local trouble = obstacle(6, ARGV[5], model)
+local trouble = placement_error(6, ARGV[5], model)
 if trouble then return trouble end
 redis.call('ZREM', P .. 'evicting', model)
-assign(model, operation, 6, ARGV[5], ARGV[4])
+assign_replicas(model, operation, 6, ARGV[5], ARGV[4])
 return { 'ok' }

@@ -28,7 +28,7 @@ if row[1] ~= 'loaded' then return { 'state', row[1] or 'unloaded', row[3] or '' 
 -- the tenant's rate limit belongs here: after the model's state, before the line, in this same call
 
 local depth = redis.call('ZCARD', P .. 'waiting:' .. model)
-if depth > 0 or not roomy_replica(model) then
+if depth > 0 or not least_loaded_replica(model) then
   if depth >= tonumber(ARGV[15]) then return { 'full', depth, row[2] or '0' } end
   local own = 0
   for _, name in ipairs(PRIORITIES) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
@@ -37,7 +37,7 @@ end
 
 redis.call('HSET', job_key(id), 'status', 'queued', 'tenant', tenant, 'weight', weight, 'model', model,
   'priority', priority, 'dialect', ARGV[7], 'generation', ARGV[8], 'echo', ARGV[9], 'subscribers', ARGV[10],
-  'store', ARGV[11], 'keep_s', ARGV[12], 'cost', ARGV[13], 'wait_us', ARGV[14],
+  'store', ARGV[11], 'retention_s', ARGV[12], 'cost', ARGV[13], 'max_wait_us', ARGV[14],
   'admitted_us', text(NOW), 'attempts', '0', 'last', '0', 'bytes', '0')
 redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(ARGV[14])), id)
 if idempotency then

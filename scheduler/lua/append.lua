@@ -20,7 +20,7 @@ while at <= #ARGV do
       local event = ARGV[at + 4 + offset]
       if number + offset > last then
         last, bytes = number + offset, bytes + #event
-        write(id, last, event)
+        append_event(id, last, event)
         lines[#lines + 1] = id .. ' ' .. text(last) .. ' ' .. event
       end
     end
@@ -35,5 +35,5 @@ while at <= #ARGV do
   if verdict then stop[#stop + 1] = id; stop[#stop + 1] = verdict end
   at = at + 4 + count
 end
-for subscribers, lines in pairs(copies) do tell(subscribers, table.concat(lines, '\n')) end
+for subscribers, lines in pairs(copies) do publish(subscribers, table.concat(lines, '\n')) end
 return stop

@@ -15,7 +15,7 @@ if TERMINAL[row[1]] then
   redis.call('DEL', job_key(id), log_key(id))
   return 1
 end
-redis.call('HSET', job_key(id), 'store', '0', 'keep_s', '60', 'cancel', '1')
+redis.call('HSET', job_key(id), 'store', '0', 'retention_s', '60', 'cancel', '1')
 if row[1] == 'running' then
   redis.call('PUBLISH', P .. 'notify:' .. row[4], 'cancel ' .. id)
 else

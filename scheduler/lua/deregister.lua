@@ -8,14 +8,14 @@
 -- include: queue
 -- include: dispatch
 -- include: terminal
--- include: lost
+-- include: requeue
 -- include: model
 -- include: replica
 local worker = ARGV[2]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return 'fenced' end
 if ARGV[4] == 'drain' then
   redis.call('HSET', worker_key(worker), 'draining', '1')
-  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
+  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
     local model = redis.call('HGET', replica_key(replica), 'model')
     redis.call('SREM', P .. 'ready:' .. model, replica)
   end

@@ -9,7 +9,7 @@
 -- include: queue
 -- include: dispatch
 -- include: terminal
--- include: lost
+-- include: requeue
 -- include: model
 -- include: replica
 
@@ -50,7 +50,7 @@ for _, worker in ipairs(due('workers')) do
 end
 
 for _, id in ipairs(due('leases')) do
-  local model = lose(id, 'worker_lost', 'the worker that ran this request fell silent')
+  local model = requeue_or_fail(id, 'worker_lost', 'the worker that ran this request fell silent')
   if model then touched[model] = true; closed = closed + 1 end
   redis.call('ZREM', P .. 'leases', id)
 end

@@ -3,13 +3,13 @@
 -- know by now, so that a lost bell costs one heartbeat and not a request.
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 lease (us)  5 age (us) after which a job's bell counts as lost
--- returns {fenced} | {ok, {running id...}, {cancelled id...}, {unheard id...}, {replica, state, ...}}
+-- returns {fenced} | {ok, {running id...}, {cancelled id...}, {unclaimed id...}, {replica, state, ...}}
 -- include: base
 local worker, lease = ARGV[2], tonumber(ARGV[4])
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
 redis.call('ZADD', P .. 'workers', text(NOW + lease), worker)
-local running, cancelled, unheard, replicas = {}, {}, {}, {}
-for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
+local running, cancelled, unclaimed, replicas = {}, {}, {}, {}
+for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
   replicas[#replicas + 1] = replica
   replicas[#replicas + 1] = redis.call('HGET', replica_key(replica), 'state')
   for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
@@ -19,8 +19,8 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
       running[#running + 1] = id
       if row[2] == '1' then cancelled[#cancelled + 1] = id end
     elseif NOW - tonumber(row[3]) > tonumber(ARGV[5]) then
-      unheard[#unheard + 1] = id
+      unclaimed[#unclaimed + 1] = id
     end
   end
 end
-return { 'ok', running, cancelled, unheard, replicas }
+return { 'ok', running, cancelled, unclaimed, replicas }

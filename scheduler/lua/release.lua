@@ -9,12 +9,12 @@
 -- include: queue
 -- include: dispatch
 -- include: terminal
--- include: lost
+-- include: requeue
 local id = ARGV[2]
 local row = redis.call('HMGET', job_key(id), 'status', 'fence', 'model', 'cancel')
 if row[1] ~= 'running' or row[2] ~= ARGV[3] then return 'fenced' end
 if ARGV[10] == '1' and row[4] ~= '1' then
-  lose(id, ARGV[6], ARGV[7])
+  requeue_or_fail(id, ARGV[6], ARGV[7])
 else
   local status, code = ARGV[4], ARGV[6]
   if row[4] == '1' and status == 'failed' then status, code = 'cancelled', 'cancelled' end

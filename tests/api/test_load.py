@@ -180,7 +180,7 @@ def test_a_right_load_begins_and_its_override_is_shown_by_key(
     }, "an override changes no definition"
     change = platform.fleet.operation(answer.json["operation"]["id"])
     assert change
-    replica = next(iter(platform.client.smembers(f"{platform.prefix}hosts:w1"))).decode()
+    replica = next(iter(platform.client.smembers(f"{platform.prefix}worker_replicas:w1"))).decode()
     start = platform.fleet.replica_starting(replica, "w1", platform.incarnations["w1"])
     assert start
     assert (start.model, start.override) == (f"m-{backend}", override)

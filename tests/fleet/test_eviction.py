@@ -315,7 +315,7 @@ def test_an_evicted_model_that_somebody_loads_again_is_unloaded_again(full: Simu
     change = full.fleet.load("alpha", EVICT)
     assert change.eviction
     beta_goes(full, change.eviction)
-    full.client.hset(f"{full.prefix}model:alpha", "keeps", "")  # as if nobody knew what it takes
+    full.client.hset(f"{full.prefix}model:alpha", "reserved", "")  # as if nobody knew what it takes
     full.fleet.load("beta")
     assert full.recovery.resume_pending() == [], "it is on its way, and that is waited for"
     for replica in full.client.smembers(f"{full.prefix}replicas:beta"):

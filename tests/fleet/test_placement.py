@@ -121,7 +121,7 @@ def test_a_worker_that_went_after_it_was_chosen_leaves_no_model_loading(
     with pytest.raises(NoWorker):
         platform.fleet.load("alpha")
     assert platform.model() == "unloaded"
-    assert platform.client.keys(f"{platform.prefix}hosts:*") == []
+    assert platform.client.keys(f"{platform.prefix}worker_replicas:*") == []
 
 
 def test_what_a_worker_hosts_counts_whatever_its_state(platform: SimulatedPlatform) -> None:

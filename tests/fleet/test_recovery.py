@@ -121,7 +121,7 @@ def test_a_worker_that_goes_leaves_nothing_under_way(
     assert ended
     assert ended.status.is_terminal
     assert ended.finished_at
-    assert platform.client.smembers(f"{platform.prefix}hosts:{gone}") == set()
+    assert platform.client.smembers(f"{platform.prefix}worker_replicas:{gone}") == set()
 
 
 def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_again(

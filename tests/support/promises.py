@@ -82,7 +82,7 @@ def the_line_is_those_who_are_queued(now: Snapshot) -> None:
         queued.setdefault(now.jobs[id]["model"], set()).add(id)
     assert {model: set(ids) for model, ids in now.all("waiting").items()} == queued
     lines: dict[str, set[str]] = {}
-    for name, ids in now.all("line").items():
+    for name, ids in now.all("queue").items():
         model, priority, tenant = name.split(":")
         lines.setdefault(model, set()).update(ids)
         for id, score in ids.items():
@@ -90,17 +90,17 @@ def the_line_is_those_who_are_queued(now: Snapshot) -> None:
             assert (row["model"], row["priority"], row["tenant"]) == (model, priority, tenant), id
             assert score == float(row["admitted_us"]) == now.all("waiting")[model][id], id
     assert lines == queued
-    assert sum(len(ids) for ids in now.all("line").values()) == sum(map(len, queued.values()))
+    assert sum(len(ids) for ids in now.all("queue").values()) == sum(map(len, queued.values()))
 
 
 def a_tenant_has_a_turn_where_it_has_a_line(now: Snapshot) -> None:
-    turns = {f"{name}:{tenant}" for name, tenants in now.all("turn").items() for tenant in tenants}
-    assert turns == set(now.all("line"))
+    turns = {f"{name}:{tenant}" for name, tenants in now.all("fair_share").items() for tenant in tenants}
+    assert turns == set(now.all("queue"))
 
 
 def only_priorities_that_wait_are_impatient(now: Snapshot) -> None:
-    for model, counts in now.all("passed").items():
-        assert all(f"{model}:{priority}" in now.all("turn") for priority in counts), counts
+    for model, counts in now.all("skipped").items():
+        assert all(f"{model}:{priority}" in now.all("fair_share") for priority in counts), counts
 
 
 def what_holds_a_slot_has_a_lease(now: Snapshot) -> None:
@@ -138,8 +138,8 @@ def what_was_spoken_is_never_tried_again(now: Snapshot) -> None:
 def ended_rows_go_away_and_living_ones_stay(now: Snapshot) -> None:
     for id, row in now.jobs.items():
         if row["status"] in TERMINAL:
-            assert 0 < now.ttls[f"job:{id}"] <= int(row["keep_s"]), id
-            assert 0 < now.ttls[f"log:{id}"] <= int(row["keep_s"]), id
+            assert 0 < now.ttls[f"job:{id}"] <= int(row["retention_s"]), id
+            assert 0 < now.ttls[f"log:{id}"] <= int(row["retention_s"]), id
         else:
             assert now.ttls[f"job:{id}"] == -1, id
             assert now.ttls.get(f"log:{id}", -1) == -1, id
@@ -164,7 +164,9 @@ def only_a_loaded_model_has_replicas_that_take_jobs(now: Snapshot) -> None:
 def models_replicas_and_workers_agree(now: Snapshot) -> None:
     rows = now.all("replica")
     by_model = {(model, replica) for model, names in now.all("replicas").items() for replica in names}
-    by_worker = {(worker, replica) for worker, names in now.all("hosts").items() for replica in names}
+    by_worker = {
+        (worker, replica) for worker, names in now.all("worker_replicas").items() for replica in names
+    }
     assert by_model == {(row["model"], name) for name, row in rows.items()}
     assert by_worker == {(row["worker"], name) for name, row in rows.items()}
     assert set(now.all("slots")) <= set(rows)
@@ -313,7 +315,17 @@ def check(now: Snapshot) -> None:
 def check_that_nothing_is_left(now: Snapshot) -> None:
     """After everybody died and time passed: all has ended, and what remains is meant to."""
     assert now.with_status("queued", *HOLDING) == set()
-    for word in ("slots", "line", "turn", "waiting", "passed", "hosts", "replicas", "ready", "replica"):
+    for word in (
+        "slots",
+        "queue",
+        "fair_share",
+        "waiting",
+        "skipped",
+        "worker_replicas",
+        "replicas",
+        "ready",
+        "replica",
+    ):
         assert not now.all(word), word
     for name in ("leases", "deadlines", "workers", "evicting"):
         assert not now.one(name), name

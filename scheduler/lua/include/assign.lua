@@ -2,15 +2,15 @@
 
 -- What was promised of a device's memory and is not taken yet: the estimates of the loads under way on it, and
 -- what is kept for those that wait until another model gives it back. `asker` is the model that asks.
-local function promised(memory, asker)
+local function promised_mib(memory, asker)
   local sum = 0
   for _, model in ipairs(redis.call('ZRANGE', P .. 'evicting', 0, -1)) do
-    local keeps = redis.call('HGET', model_key(model), 'keeps')
-    if model ~= asker and keeps and keeps ~= '' then sum = sum + (cjson.decode(keeps)[memory] or 0) end
+    local reserved = redis.call('HGET', model_key(model), 'reserved')
+    if model ~= asker and reserved and reserved ~= '' then sum = sum + (cjson.decode(reserved)[memory] or 0) end
   end
   for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
     if redis.call('HGET', worker_key(worker), 'memory_id') == memory then
-      for _, replica in ipairs(redis.call('SMEMBERS', P .. 'hosts:' .. worker)) do
+      for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
         local row = redis.call('HMGET', replica_key(replica), 'state', 'need_mib')
         if row[1] == 'assigned' or row[1] == 'starting' then sum = sum + (tonumber(row[2]) or 0) end
       end
@@ -22,20 +22,20 @@ end
 -- pairs: replica, worker, ... from ARGV[first] on; need: MiB of each, or ''. nil, or why it cannot be:
 -- {gone, worker} when a worker went, or began to, since it was chosen; {short, worker} when somebody else was
 -- promised its memory since.
-local function obstacle(first, need, asker)
+local function placement_error(first, need, asker)
   local asked = {}
   for at = first + 1, #ARGV, 2 do
     local row = redis.call('HMGET', worker_key(ARGV[at]), 'incarnation', 'draining', 'memory_id', 'free_mib')
     if not row[1] or row[2] then return { 'gone', ARGV[at] } end
     if need ~= '' and row[3] and row[3] ~= '' then
-      asked[row[3]] = (asked[row[3]] or promised(row[3], asker)) + tonumber(need)
+      asked[row[3]] = (asked[row[3]] or promised_mib(row[3], asker)) + tonumber(need)
       if asked[row[3]] > tonumber(row[4]) then return { 'short', ARGV[at] } end
     end
   end
   return nil
 end
 
-local function assign(model, operation, first, need, lease)
+local function assign_replicas(model, operation, first, need, lease)
   if operation ~= '' then
     redis.call('HSET', P .. 'operation:' .. operation, 'stage', 'waiting for a worker', 'began_us', text(NOW))
   end
@@ -45,6 +45,6 @@ local function assign(model, operation, first, need, lease)
     redis.call('HSET', replica_key(replica), 'model', model, 'worker', worker, 'state', 'assigned',
       'operation', operation, 'progress', '0', 'lease_us', lease, 'override', override, 'need_mib', need)
     redis.call('SADD', P .. 'replicas:' .. model, replica)
-    redis.call('SADD', P .. 'hosts:' .. worker, replica)
+    redis.call('SADD', P .. 'worker_replicas:' .. worker, replica)
   end
 end

@@ -9,8 +9,8 @@ local function text(number) return string.format('%.0f', number) end
 
 local function job_key(id) return P .. 'job:' .. id end
 local function log_key(id) return P .. 'log:' .. id end
-local function queue_key(model, priority, tenant) return P .. 'line:' .. model .. ':' .. priority .. ':' .. tenant end
-local function turn_key(model, priority) return P .. 'turn:' .. model .. ':' .. priority end
+local function queue_key(model, priority, tenant) return P .. 'queue:' .. model .. ':' .. priority .. ':' .. tenant end
+local function fair_share_key(model, priority) return P .. 'fair_share:' .. model .. ':' .. priority end
 local function slots_key(replica) return P .. 'slots:' .. replica end
 local function model_key(model) return P .. 'model:' .. model end
 local function replica_key(replica) return P .. 'replica:' .. replica end

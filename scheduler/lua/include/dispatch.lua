@@ -2,7 +2,7 @@
 -- A slot is membership in `slots:<replica>`, never a counter: giving it back twice is harmless.
 
 -- The ready replica with the most room, in turn among equals; nil when all slots are taken.
-local function roomy_replica(model)
+local function least_loaded_replica(model)
   local replicas = redis.call('SMEMBERS', P .. 'ready:' .. model)
   if #replicas == 0 then return nil end
   local start = 0
@@ -21,14 +21,14 @@ local function roomy_replica(model)
 end
 
 -- The bell is a message the worker gave us when it registered; all that varies is the job's id.
-local function ring(worker, id)
+local function notify(worker, id)
   local bell = redis.call('HMGET', worker_key(worker), 'wake_up_list', 'wake_up_message')
   if bell[1] then redis.call('LPUSH', bell[1], (string.gsub(bell[2], '@ID@', id))) end
 end
 
 local function dispatch(model)
   while redis.call('EXISTS', P .. 'waiting:' .. model) == 1 do
-    local replica = roomy_replica(model)
+    local replica = least_loaded_replica(model)
     local id = replica and next_job(model)
     if not id then return end
     local place = redis.call('HMGET', replica_key(replica), 'worker', 'lease_us')
@@ -37,6 +37,6 @@ local function dispatch(model)
     redis.call('ZADD', P .. 'leases', text(NOW + tonumber(place[2])), id)
     redis.call('HSET', job_key(id), 'status', 'dispatched', 'replica', replica, 'worker', place[1],
       'dispatched_us', text(NOW))
-    ring(place[1], id)
+    notify(place[1], id)
   end
 end

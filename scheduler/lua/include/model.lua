@@ -3,7 +3,7 @@
 -- why: { code, message } of a failure, or nothing. Who follows `changes` reads it after its last entry.
 local CHANGES_KEPT = 1000
 
-local function become(model, state, why)
+local function set_model_state(model, state, why)
   local key = model_key(model)
   local row = redis.call('HMGET', key, 'state', 'operation')
   redis.call('HSET', key, 'state', state, 'changed_us', text(NOW))
@@ -15,7 +15,7 @@ local function become(model, state, why)
 end
 
 -- How long such an operation took before, as far as anybody knows: a third from each new one.
-local function learn(model, kind, took_us)
+local function update_average_duration(model, kind, took_us)
   local name, took = kind .. '_ms', took_us / 1000
   local before = tonumber(redis.call('HGET', model_key(model), name)) or took
   redis.call('HSET', model_key(model), name, text(before * 2 / 3 + took / 3))
@@ -40,7 +40,7 @@ local function end_operation(id, status, why)
   if why then redis.call('HSET', key, 'error', why.message, 'code', why.code)
   else
     redis.call('HSET', key, 'progress', '1')
-    if row[4] then learn(row[2], row[1], NOW - tonumber(row[4])) end
+    if row[4] then update_average_duration(row[2], row[1], NOW - tonumber(row[4])) end
   end
   redis.call('EXPIRE', key, 86400)
 end

@@ -4,7 +4,7 @@
 local function finish(id, status, why)
   local key = job_key(id)
   local row = redis.call('HMGET', key, 'status', 'model', 'tenant', 'priority', 'replica', 'last', 'subscribers',
-    'admitted_us', 'claimed_us', 'keep_s', 'store', 'weight', 'cost')
+    'admitted_us', 'claimed_us', 'retention_s', 'store', 'weight', 'cost')
   local was, model, tenant = row[1], row[2], row[3]
   if not was or TERMINAL[was] then return nil end
   if was == 'queued' then leave_queue(id, model, row[4], tenant) end
@@ -13,7 +13,7 @@ local function finish(id, status, why)
   redis.call('ZREM', P .. 'deadlines', id)
   local tokens = why.tokens or (was == 'dispatched' and 0) -- what never ran cost nothing
   if was ~= 'queued' and tokens then
-    settle(model, tenant, tonumber(row[12]), tokens - tonumber(row[13]))
+    settle_usage(model, tenant, tonumber(row[12]), tokens - tonumber(row[13]))
   end
 
   local admitted, claimed = tonumber(row[8]), tonumber(row[9])
@@ -27,8 +27,8 @@ local function finish(id, status, why)
   event[#event + 1] = ',"queue_ms":' .. text(math.floor(((claimed or NOW) - admitted) / 1000))
   event[#event + 1] = ',"run_ms":' .. text(claimed and math.floor((NOW - claimed) / 1000) or 0) .. '}'
   local said, number = table.concat(event), tonumber(row[6]) + 1
-  write(id, number, said)
-  tell(row[7], id .. ' ' .. text(number) .. ' ' .. said)
+  append_event(id, number, said)
+  publish(row[7], id .. ' ' .. text(number) .. ' ' .. said)
 
   redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'last', text(number))
   if row[11] ~= '1' then redis.call('HDEL', key, 'generation', 'echo') end

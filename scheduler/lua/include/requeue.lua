@@ -1,12 +1,12 @@
 -- What becomes of a job whose replica or worker is gone: back into line once when nothing was said yet,
 -- else it fails. Nothing that a client may have read is ever said twice.
-local MOST_ATTEMPTS = 2
+local MAX_ATTEMPTS = 2
 
 -- Whether somebody will serve those who wait for the model: it is there or on its way, or was lost with its
 -- worker (which is no fault of its own, so the next worker brings it back).
 local RECOVERABLE = { worker_lost = true, load_interrupted = true }
 
-local function may_hope(model)
+local function will_be_served(model)
   local row = redis.call('HMGET', model_key(model), 'state', 'code', 'wanted')
   if row[1] == 'failed' then return RECOVERABLE[row[2]] end
   if row[1] == 'unloaded' then return row[3] and row[3] ~= '0' end
@@ -15,23 +15,23 @@ end
 
 local function requeue(id)
   local row = redis.call('HMGET', job_key(id), 'model', 'priority', 'tenant', 'admitted_us', 'replica',
-    'weight', 'cost', 'wait_us')
+    'weight', 'cost', 'max_wait_us')
   redis.call('SREM', slots_key(row[5]), id)
   redis.call('ZREM', P .. 'leases', id)
   redis.call('HDEL', job_key(id), 'replica', 'worker', 'fence', 'claimed_us')
   redis.call('HSET', job_key(id), 'status', 'queued')
-  settle(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
+  settle_usage(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
   -- it waits no longer than any other, and no longer than it might have run
   redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(row[8])), id)
   join_queue(id, row[1], row[2], row[3], tonumber(row[4]))
 end
 
 -- Returns the model whose line changed, or nil.
-local function lose(id, code, message)
+local function requeue_or_fail(id, code, message)
   local row = redis.call('HMGET', job_key(id), 'status', 'last', 'attempts', 'cancel', 'model')
   if not row[1] or TERMINAL[row[1]] or row[1] == 'queued' then return nil end
   if row[4] == '1' then return finish(id, 'cancelled', { code = 'cancelled' }) end
-  if row[2] == '0' and tonumber(row[3]) < MOST_ATTEMPTS and may_hope(row[5]) then
+  if row[2] == '0' and tonumber(row[3]) < MAX_ATTEMPTS and will_be_served(row[5]) then
     requeue(id)
     return row[5]
   end
