@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workers.nvml import Driver, DriverError, chosen, uuids
+from workers.nvml import Driver, DriverError, gpu_uuids, visible_gpus
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def seats(environ: Mapping[str, str] | None = None) -> list[Seat]:
     environ = os.environ if environ is None else environ
     there = _uuids()
     visible = environ.get("CUDA_VISIBLE_DEVICES")
-    indices = list(range(len(there))) if visible is None else chosen(visible, there)
+    indices = list(range(len(there))) if visible is None else visible_gpus(visible, there)
     if not indices:
         return [Seat("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
     # the driver counts in bus order; CUDA does so only when told to
@@ -38,7 +38,7 @@ def _uuids() -> list[str]:
     """The UUIDs of all GPUs in bus order; none without a driver."""
     driver = Driver()
     try:
-        return driver.ask(uuids)
+        return driver.query(gpu_uuids)
     except DriverError:
         return []
     finally:

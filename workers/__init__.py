@@ -1,1 +1,1 @@
-"""How a model runs here: the per-GPU host, replicas, engine processes and their supervision, runtimes."""
+"""The worker process of one GPU (or of the CPU): it runs jobs in engine processes and supervises these."""

@@ -1,4 +1,4 @@
-"""The worker's heart: heartbeats, hears cancel bells, and sees to it that what should be loaded is."""
+"""The worker agent: heartbeats, receives cancellations, and repairs the fleet's state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import redis
@@ -17,161 +16,161 @@ from fleet.recovery import Recovery
 from scheduler.errors import Fenced, StokerError
 from scheduler.ledger import Ledger
 from tasks.lifecycle import ring
-from workers.executor import Host
+from workers.executor import Executor
 from workers.model_files import size_mib
+from workers.reconciler import Reconciler, spawn_thread
 
 logger = logging.getLogger("workers")
 
 EX_TEMPFAIL = 75
-"""The exit code of a worker whose incarnation is over: whoever supervises it starts a fresh one."""
+"""The exit code of a worker whose incarnation is over; its supervisor starts a fresh one."""
 
-EAR_S = 1.0
-LOOK_EVERY_S = 2.0
-FILES_EVERY_S = 30.0
+LISTEN_TIMEOUT_S = 1.0
+RECOVERY_INTERVAL_S = 2.0
+FILE_SIZE_INTERVAL_S = 30.0
 
 
 class WorkerAgent:
-    """Three threads: the heartbeat, the ear for cancels, and the look for what is missing."""
+    """Three threads: the heartbeat, the cancellation listener and the recovery loop.
 
-    def __init__(self, host: Host, ledger: Ledger, fleet: Fleet, listener: redis.Redis) -> None:
-        self._host = host
+    `listener` is a Redis client without read time-out for the subscription.
+    """
+
+    def __init__(self, executor: Executor, ledger: Ledger, fleet: Fleet, listener: redis.Redis) -> None:
+        self._executor = executor
         self._ledger = ledger
         self._fleet = fleet
+        self._heartbeat_s = ledger.settings.lease.beat_ms / 1000
+        self._reconciler = Reconciler(executor, self._heartbeat_s, spawn_thread)
         self._recovery = Recovery(fleet)
         self._listener: Any = listener
-        self._stopping = threading.Event()
-        self._ended = threading.Event()
-        self._something_ended = threading.Event()
+        self._stopping = threading.Event()  # of the recovery loop
+        self._ended = threading.Event()  # of all three threads
+        self._replica_ended = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._told: dict[str, str] = {}
-        self._sizes: dict[str, int] = {}
-        host.replicas.on_end = self._something_ended.set
+        self._logged_obstacles: dict[str, str] = {}  # model -> error code
+        self._file_sizes_mib: dict[str, int] = {}
+        executor.replicas.on_end = self._replica_ended.set
 
     def start(self) -> None:
-        """Begin to heartbeat."""
-        for target in (self._heartbeat, self._hear, self._look):
+        """Start the three threads."""
+        for target in (self._heartbeat, self._listen_for_cancellations, self._recover):
             thread = threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def stop(self) -> None:
-        """Stop looking for work; the heartbeat goes on until the process ends, for the sake of what drains."""
+        """Stop the recovery loop. Heartbeats go on until the process ends, since jobs may still drain."""
         self._stopping.set()
-        self._something_ended.set()
+        self._replica_ended.set()
 
     def end(self) -> None:
-        """End all three threads and wait for them: for a process that goes on without this worker."""
+        """End all three threads and wait for them, in a process that continues without this worker."""
         self.stop()
         self._ended.set()
         for thread in self._threads:
             thread.join()
 
-    def _heartbeat(self) -> None:
-        period = self._ledger.settings.lease.beat_ms / 1000
-        away = False
-        while not self._ended.wait(period):
-            try:
-                self._host.check_stalls()
-                reply = self._ledger.heartbeat(self._host.worker, self._host.incarnation)
-                self._host.follow(reply, spawn)
-                away = False
-            except Fenced:
-                self._fenced()
-            except StokerError as error:
-                if not away:
-                    logger.warning("%s", error.message)
-                away = True
-            except Exception:
-                logger.exception("a heartbeat stumbled; the heart goes on")
+    # ---- heartbeat
 
-    def _fenced(self) -> None:
-        if self._host.draining:
+    def _heartbeat(self) -> None:
+        redis_away = False
+        while not self._ended.wait(self._heartbeat_s):
+            try:
+                self._executor.stall_detector.check()
+                reply = self._ledger.heartbeat(self._executor.worker, self._executor.incarnation)
+                self._reconciler.apply(reply)
+                redis_away = False
+            except Fenced:
+                self._exit_fenced()
+            except StokerError as error:
+                if not redis_away:
+                    logger.warning("%s", error.message)
+                redis_away = True
+            except Exception:
+                logger.exception("a heartbeat failed; the next one follows")
+
+    def _exit_fenced(self) -> None:
+        if self._executor.draining:
             return
         logger.error(
             "worker %s was given up or another one took its name: ending, so that a fresh one can start",
-            self._host.worker,
+            self._executor.worker,
         )
-        self._host.kill()
+        self._executor.kill()
         os._exit(EX_TEMPFAIL)
 
-    def _hear(self) -> None:
-        """Cancel bells; one that is lost is repeated by the next heartbeat."""
-        channel = f"{self._ledger.scripts.prefix}bell:{self._host.worker}"
+    # ---- cancellations
+
+    def _listen_for_cancellations(self) -> None:
+        """Stop jobs as soon as they are cancelled. The next heartbeat repeats a message that was lost."""
+        channel = f"{self._ledger.scripts.prefix}bell:{self._executor.worker}"
         while not self._ended.is_set():
             try:
                 with self._listener.pubsub() as pubsub:
                     pubsub.subscribe(channel)
                     while not self._ended.is_set():
-                        self._obey(pubsub.get_message(timeout=EAR_S))
+                        self._handle_message(pubsub.get_message(timeout=LISTEN_TIMEOUT_S))
             except (redis.ConnectionError, redis.TimeoutError, OSError):
                 time.sleep(0.2)
             except Exception:
-                logger.exception("the ear stumbled; it goes on")
+                logger.exception("the cancellation listener failed; it subscribes again")
                 time.sleep(0.2)
 
-    def _obey(self, message: Any) -> None:
+    def _handle_message(self, message: Any) -> None:
         if message is not None and message["type"] == "message":
             verb, _, id = message["data"].decode().partition(" ")
             if verb == "cancel":
-                self._host.stop_id(id, "cancelled")
+                self._executor.stop_job_id(id, "cancelled")
 
-    def _look(self) -> None:
-        """See to it that what should be loaded is, and that everybody knows what there is room for."""
+    # ---- recovery
+
+    def _recover(self) -> None:
+        """Report memory and file sizes, continue interrupted loads, and load missing models."""
         files_due = 0.0
-        # others may be registering in this moment: with them there, the replicas are spread better
-        self._stopping.wait(self._ledger.settings.lease.beat_ms / 2000)
+        # other workers may be registering at this moment: replicas are spread better over all of them
+        self._stopping.wait(self._heartbeat_s / 2)
         while not self._stopping.is_set():
             try:
-                self._host.replicas.memory_reporter.tell()
+                self._executor.replicas.memory_reporter.report()
                 if time.monotonic() >= files_due:
-                    self._measure_files()
-                    files_due = time.monotonic() + FILES_EVERY_S
-                for change in (*self._recovery.resume_pending(), *self._recovery.replace_lost()):
-                    self._ring(change)
+                    self._report_file_sizes()
+                    files_due = time.monotonic() + FILE_SIZE_INTERVAL_S
+                for outcome in (*self._recovery.resume_pending(), *self._recovery.replace_lost()):
+                    self._notify(outcome)
                 for name in self._recovery.missing():
-                    self._bring(name)
+                    self._reload(name)
             except StokerError as error:
-                logger.debug("%s", error.message)  # the heartbeat has said it
+                logger.debug("%s", error.message)  # the heartbeat logs it as a warning
             except Exception:
-                logger.exception("looking for missing models failed; trying again")
-            self._something_ended.wait(LOOK_EVERY_S)
-            self._something_ended.clear()
+                logger.exception("recovery failed; trying again")
+            self._replica_ended.wait(RECOVERY_INTERVAL_S)
+            self._replica_ended.clear()
 
-    def _measure_files(self) -> None:
-        """Tell how large the models' files are, where that is new."""
+    def _report_file_sizes(self) -> None:
+        """Report the sizes of models' files that changed since the last report."""
         sizes = {name: size_mib(model) for name, model in self._ledger.settings.models.items()}
-        news = {name: size for name, size in sizes.items() if size and self._sizes.get(name) != size}
-        self._fleet.report_artifacts(news)
-        self._sizes |= news
+        changed = {
+            name: size for name, size in sizes.items() if size and self._file_sizes_mib.get(name) != size
+        }
+        self._fleet.report_artifacts(changed)
+        self._file_sizes_mib |= changed
 
-    def _bring(self, name: str) -> None:
-        """Load a model that should be loaded; what stands in its way is said once."""
+    def _reload(self, name: str) -> None:
+        """Load a model that should be loaded; an obstacle is logged and reported once."""
         try:
-            change = self._recovery.reload(name)
+            outcome = self._recovery.reload(name)
         except StokerError as error:
-            if self._told.get(name) != error.code:
+            if self._logged_obstacles.get(name) != error.code:
                 logger.warning("%s should be loaded and is not: %s", name, error.message)
                 self._fleet.report_load_error(name, error.message)
-            self._told[name] = error.code
+            self._logged_obstacles[name] = error.code
             return
-        self._told.pop(name, None)
-        self._ring(change)
+        self._logged_obstacles.pop(name, None)
+        self._notify(outcome)
 
-    def _ring(self, change: LoadOutcome) -> None:
-        for item in change.assignments[:1]:
-            logger.info("%sing %s, as it should be", change.kind, item.replica.partition("#")[0])
-        ring(change)
-
-
-def spawn(call: Callable[[], object]) -> None:
-    """Run something beside the heartbeat, which must not wait."""
-
-    def run() -> None:
-        try:
-            call()
-        except StokerError as error:
-            logger.warning("%s", error.message)
-        except Exception:
-            logger.exception("a call of the heart failed")
-
-    threading.Thread(target=run, daemon=True).start()
+    def _notify(self, outcome: LoadOutcome) -> None:
+        """Send the workers their tasks for a load or unload that the recovery loop began."""
+        for item in outcome.assignments[:1]:
+            logger.info("recovery: %sing %s", outcome.kind, item.replica.partition("#")[0])
+        ring(outcome)

@@ -1,4 +1,4 @@
-"""How much memory this worker's device has, what is free of it, and what an engine holds."""
+"""The memory of this worker's device: total, free, and held by an engine."""
 
 from __future__ import annotations
 
@@ -10,95 +10,97 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from fleet.memory import DeviceMemory, Gpu
-from workers.device import device
-from workers.nvml import Driver, DriverError, chosen, uuids
+from workers.nvml import Driver, DriverError, device_type, gpu_uuids, visible_gpus
 
 MIB = 1024 * 1024
-PROC = Path("/proc")
+CGROUP_OF_SELF = Path("/proc/self/cgroup")
 CGROUPS = Path("/sys/fs/cgroup")
 
 
 class DeviceMemoryReader:
-    """Reads the memory of the device that CUDA_VISIBLE_DEVICES gave to this process when the gauge was made.
+    """Reads the memory of the device that CUDA_VISIBLE_DEVICES gave to this process when it was constructed.
 
-    On GPUs it asks their driver, else it reads the machine's memory. No trouble of the driver is raised:
-    what could not be read is an `error` or None. Any thread may use it.
+    GPUs are read through their driver; a worker on the CPU has the machine's memory. A driver's failure is
+    not raised: it is the `error` of a reading, or None for the memory of an engine. Any thread may use it.
     """
 
     def __init__(self) -> None:
         self._visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        self._on_gpu = device() == "cuda"
+        self._on_gpu = device_type() == "cuda"
         self._driver = Driver()
         self._uuids: list[str] = []  # of the worker's GPUs, once they are known
 
     def read(self) -> DeviceMemory:
-        """What the device has now, all processes of all users counted."""
+        """The device's memory at this moment, used by all processes of all users."""
         if not self._on_gpu:
-            total, free = machine()
+            total, free = machine_memory()
             return DeviceMemory(f"host:{platform.node()}", total // MIB, free // MIB, error=self._why_no_gpu)
         try:
-            return self._driver.ask(self._gpus)
+            return self._driver.query(self._read_gpus)
         except DriverError as error:
             unknown = f"gpu:{platform.node()}:{self._visible}"
             return DeviceMemory(self._id or unknown, 0, 0, error=f"no GPU can be read: {error}")
 
     def held_by(self, group: int) -> int | None:
-        """MiB that the processes of a group, and those they started, hold on the device; rounded up.
+        """MiB of the device that the processes of a process group and their descendants hold, rounded up.
 
-        Shared pages of the machine's memory are divided among who shares them. None when nobody can say: the
-        group has ended, the driver has no figure for single processes, or it shows a container none.
+        Pages of the machine's memory that several processes share are divided among them. None when it is
+        unknown: the group has ended, the driver has no figures for single processes, or a container hides
+        them.
         """
-        members = _members(group)
+        pids = _group_members(group)
         held: int | None
         if not self._on_gpu:
-            held = sum(map(_resident, members)) if members else None
+            held = sum(map(_resident_bytes, pids)) if pids else None
         else:
             try:
-                held = self._driver.ask(lambda nvml: self._held(nvml, members))
+                held = self._driver.query(lambda nvml: self._held_on_gpus(nvml, pids))
             except DriverError:
                 held = None
         return None if held is None else -(-held // MIB)
 
     @property
     def _id(self) -> str:
-        return "+".join(sorted(self._uuids))  # in whatever order a worker names them, they are the same
+        return "+".join(sorted(self._uuids))  # independent of the order in which a worker names its GPUs
 
     def _handles(self, nvml: Any) -> list[Any]:
-        """The worker's GPUs. Raises `DriverError` when there are none such."""
+        """The worker's GPUs. Raises `DriverError` when CUDA_VISIBLE_DEVICES selects none."""
         if not self._uuids:
-            there = uuids(nvml)
-            self._uuids = [there[index] for index in chosen(self._visible or "", there)]
+            uuids = gpu_uuids(nvml)
+            self._uuids = [uuids[index] for index in visible_gpus(self._visible or "", uuids)]
             if not self._uuids:
                 raise DriverError(
-                    f"CUDA_VISIBLE_DEVICES is {self._visible!r}, and the driver has {len(there)} GPUs; "
+                    f"CUDA_VISIBLE_DEVICES is {self._visible!r}, and the driver has {len(uuids)} GPUs; "
                     "name one of them by index or UUID"
                 )
         return [nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in self._uuids]
 
-    def _gpus(self, nvml: Any) -> DeviceMemory:
+    def _read_gpus(self, nvml: Any) -> DeviceMemory:
         gpus, free_mib = [], 0
         for handle, uuid in zip(self._handles(nvml), self._uuids, strict=True):
-            memory = _memory(nvml, handle)
+            memory = _gpu_memory(nvml, handle)
             index, name = nvml.nvmlDeviceGetIndex(handle), str(nvml.nvmlDeviceGetName(handle))
             gpus.append(Gpu(index, uuid, name, memory.used // MIB, memory.total // MIB))
             free_mib += memory.free // MIB
         return DeviceMemory(self._id, sum(gpu.total_mib for gpu in gpus), free_mib, tuple(gpus))
 
-    def _held(self, nvml: Any, members: set[int]) -> int | None:
+    def _held_on_gpus(self, nvml: Any, pids: set[int]) -> int | None:
         figures = [
             process.usedGpuMemory
             for handle in self._handles(nvml)
             for process in nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)
-            if process.pid in members
+            if process.pid in pids
         ]
         return sum(figures) if figures and None not in figures else None
 
     @cached_property
     def _why_no_gpu(self) -> str | None:
-        """Why a worker on the CPU has no GPU; None when it shall have none. A new GPU needs a new worker."""
+        """Why a worker on the CPU has no GPU; None when it was configured so. Read only once."""
         try:
-            count = len(self._driver.ask(uuids))
+            count = len(self._driver.query(gpu_uuids))
         except DriverError as error:
             return f"no GPU can be read: {error}"
         finally:
@@ -113,83 +115,71 @@ class DeviceMemoryReader:
         return None
 
 
-def machine() -> tuple[int, int]:
-    """The bytes of memory that this process may use in all, and those free or soon made free.
+def machine_memory() -> tuple[int, int]:
+    """Bytes of memory that this process may use in total, and those of them that are free or reclaimable.
 
-    Of the machine as in /proc/meminfo, or of the tightest control group (v2) around the process.
+    They are the machine's, or those of the tightest control group (v2) around the process.
     """
-    try:
-        lines = (PROC / "meminfo").read_text().splitlines()
-        sizes = {
-            name: int(size.split()[0]) * 1024 for name, _, size in (line.partition(":") for line in lines)
-        }
-        total, free = sizes["MemTotal"], sizes["MemAvailable"]
-    except OSError:
-        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        free = total  # macOS does not say more
-        with suppress(ValueError):
-            free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for limit, left in _limits():
+    memory = psutil.virtual_memory()
+    total, free = memory.total, memory.available
+    for limit, left in _cgroup_limits():
         total, free = min(total, limit), min(free, left)
     return total, free
 
 
-def _limits() -> Iterator[tuple[int, int]]:
-    """The limits on this process, and what each leaves, in bytes: its control group's and those above it."""
+def _cgroup_limits() -> Iterator[tuple[int, int]]:
+    """The limit in bytes, and what it leaves, of this process's control group and of each one above it."""
     try:
-        lines = (PROC / "self" / "cgroup").read_text().splitlines()
+        lines = CGROUP_OF_SELF.read_text().splitlines()
     except OSError:
         return
-    own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
-    inside = Path(own)
-    for folder in (inside, *inside.parents):
+    own = Path(next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), ""))
+    for folder in (own, *own.parents):
         try:
             limit, used = (int((CGROUPS / folder / f"memory.{of}").read_text()) for of in ("max", "current"))
             stat = (CGROUPS / folder / "memory.stat").read_text()
-        except (OSError, ValueError):  # it has none: "max", or no such file at the root
+        except (OSError, ValueError):  # no limit: "max", or no such file at the root
             continue
         caches = dict(line.split() for line in stat.splitlines())
-        used -= int(caches.get("inactive_file", 0))  # dropped as soon as somebody needs the room
+        used -= int(caches.get("inactive_file", 0))  # the kernel drops these pages when memory is needed
         yield limit, min(limit, max(0, limit - used))
 
 
-def _memory(nvml: Any, handle: Any) -> Any:
-    """Bytes as nvidia-smi counts them: what the driver keeps for itself is neither used nor free."""
+def _gpu_memory(nvml: Any, handle: Any) -> Any:
+    """The memory in bytes as nvidia-smi counts it: what the driver reserves is neither used nor free."""
     try:
         return nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
-    except nvml.NVMLError_FunctionNotFound:  # a driver before 510 counts that as used
+    except nvml.NVMLError_FunctionNotFound:  # drivers before 510 count the reserved memory as used
         return nvml.nvmlDeviceGetMemoryInfo(handle)
 
 
-def _members(group: int) -> set[int]:
-    """The processes of a group, and their children that left it."""
-    members: set[int] = set()
-    children: dict[int, list[int]] = {}
-    for stat in PROC.glob("[0-9]*/stat"):
+def _group_members(group: int) -> set[int]:
+    """The pids of a process group, and of their descendants that left the group."""
+    members = set()
+    for pid in psutil.pids():
         with suppress(OSError):
-            _state, parent, its_group = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
-            pid = int(stat.parent.name)
-            children.setdefault(int(parent), []).append(pid)
-            if int(its_group) == group:
+            if os.getpgid(pid) == group:
                 members.add(pid)
-    left = list(members)
-    while left:
-        found = set(children.get(left.pop(), ())) - members
-        members |= found
-        left += found
-    return members
+    # the leader first: usually all others are its descendants, so that one look at the process table is
+    # enough
+    descendants: set[int] = set()
+    for pid in sorted(members, key=lambda pid: pid != group):
+        if pid not in descendants:
+            with suppress(psutil.Error):
+                descendants.update(child.pid for child in psutil.Process(pid).children(recursive=True))
+    return members | descendants
 
 
-def _resident(pid: int) -> int:
-    """Bytes of the machine's memory that a process holds; pages that others share count in part.
+def _resident_bytes(pid: int) -> int:
+    """Bytes of the machine's memory that a process holds; a page shared by n processes counts as 1/n.
 
-    Where only its user may see that, all of its pages count in full. 0 when it has ended.
+    Where only the process's user may see that, shared pages count in full. 0 when the process has ended.
     """
-    folder = PROC / str(pid)
-    with suppress(OSError):
-        for line in (folder / "smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    with suppress(OSError):
-        return int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        try:
+            memory = process.memory_full_info()
+            return int(getattr(memory, "pss", memory.rss))  # only Linux has it
+        except psutil.AccessDenied:
+            return int(process.memory_info().rss)
     return 0

@@ -1,9 +1,8 @@
-"""Writes what all requests of a worker say, in one round trip per engine step.
+"""Writes the events of all running jobs to Redis, one round trip for each step of an engine.
 
-Engines emit from their own threads and never wait for Redis: while one write is under way, everything said
-meanwhile gathers and becomes the next one, neighbouring pieces of text as one event. When Redis is away the
-writes are repeated (they are idempotent) and what is said is kept, up to a bound; over it the generations are
-stopped.
+Engines emit deltas from their own threads and never wait for Redis: deltas that arrive during a write form
+the next one, with adjacent pieces of text merged into one event. While Redis is away writes are repeated
+(they are idempotent) and deltas are buffered, up to a limit; beyond it the jobs are stopped.
 """
 
 from __future__ import annotations
@@ -23,55 +22,55 @@ from workers.running_job import RunningJob
 
 logger = logging.getLogger("workers")
 
-MOST_PENDING = 200_000
-"""Events kept while Redis is away; some ten minutes of a busy worker's."""
+MAX_PENDING_DELTAS = 200_000
+"""Deltas buffered while Redis is away; some ten minutes of a busy worker's output."""
 
-MOST_AT_ONCE = 5_000
-"""Events in one write: a longer script would keep everybody else waiting."""
+MAX_DELTAS_PER_WRITE = 5_000
+"""Redis runs one script at a time: a longer one would delay all its other clients."""
 
-GATHER_S = 0.0005
-"""Between two writes: the requests of an engine's step speak one after another, and share the second one."""
+BATCH_INTERVAL_S = 0.0005
+"""The least time between two writes: the jobs of one engine step emit one after another and share a write."""
 
-RETRY_S = (0.05, 0.1, 0.2, 0.4, 0.5)
+RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
 
 class EventWriter:
     """A thread between the engines and the ledger.
 
-    `stop_run(run, code)` is called when a generation must stop: fenced, cancelled, output_too_large or
-    storage_unavailable.
+    `stop_job(job, code)` is called when a job has to stop, with the code fenced, cancelled, output_too_large,
+    engine_error, storage_full or storage_unavailable.
     """
 
-    def __init__(self, ledger: Ledger, stop_run: Callable[[RunningJob, str], None]) -> None:
+    def __init__(self, ledger: Ledger, stop_job: Callable[[RunningJob, str], None]) -> None:
         self._ledger = ledger
-        self._stop_run = stop_run
+        self._stop_job = stop_job
         self._pending: deque[tuple[RunningJob, Delta | Release]] = deque()
-        self._hurry = threading.Event()
+        self._urgent = threading.Event()
         self._wake = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
-        self._thread = threading.Thread(target=self._run, name="flusher", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="event-writer", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
 
-    def say(self, run: RunningJob, delta: Delta) -> None:
-        """Queue what the engine of a generation said. Never waits for Redis."""
-        run.hear()
-        if run.stop_code is not None:
+    def write(self, job: RunningJob, delta: Delta) -> None:
+        """Queue a delta of a job's engine. Never waits for Redis."""
+        job.note_output()
+        if job.stop_code is not None:
             return
-        self._put(run, delta)
-        if len(self._pending) > MOST_PENDING:
-            self._stop_run(run, "storage_unavailable")
+        self._put(job, delta)
+        if len(self._pending) > MAX_PENDING_DELTAS:
+            self._stop_job(job, "storage_unavailable")
 
-    def end(self, run: RunningJob, release: Release) -> None:
-        """Queue a generation's end, behind all that it said."""
-        self._put(run, release)
-        self._hurry.set()
+    def end(self, job: RunningJob, release: Release) -> None:
+        """Queue a job's release, after all its deltas."""
+        self._put(job, release)
+        self._urgent.set()
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """Wait until everything said so far is written."""
+        """Wait until everything queued so far is written. False after `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         while self._pending or not self._idle.is_set():
             if time.monotonic() > deadline:
@@ -80,56 +79,57 @@ class EventWriter:
             time.sleep(0.005)
         return True
 
-    def _put(self, run: RunningJob, item: Delta | Release) -> None:
-        self._pending.append((run, item))
+    def _put(self, job: RunningJob, item: Delta | Release) -> None:
+        self._pending.append((job, item))
         if not self._wake.is_set():
             self._wake.set()
 
     def _run(self) -> None:
-        written = 0.0
+        written_at = 0.0
         while True:
             self._wake.wait()
             self._idle.clear()
-            if (early := written + GATHER_S - time.monotonic()) > 0:
-                self._hurry.wait(early)  # not for an end: a client waits for it, and so does the next request
-            self._hurry.clear()
+            if (early_s := written_at + BATCH_INTERVAL_S - time.monotonic()) > 0:
+                self._urgent.wait(early_s)  # a release is not delayed: it frees a slot for the next job
+            self._urgent.clear()
             self._wake.clear()
-            runs: dict[str, RunningJob] = {}
-            said: dict[str, list[Delta]] = {}
+            jobs: dict[str, RunningJob] = {}
+            deltas: dict[str, list[Delta]] = {}
             releases: list[Release] = []
-            for _ in range(min(len(self._pending), MOST_AT_ONCE)):
-                run, item = self._pending.popleft()
+            for _ in range(min(len(self._pending), MAX_DELTAS_PER_WRITE)):
+                job, item = self._pending.popleft()
                 if isinstance(item, Release):
                     releases.append(item)
                 else:
-                    runs[run.claim.id] = run
-                    said.setdefault(run.claim.id, []).append(item)
-            if said or releases:
-                self._write(runs, said, releases)
-                written = time.monotonic()
+                    jobs[job.claim.id] = job
+                    deltas.setdefault(job.claim.id, []).append(item)
+            if deltas or releases:
+                self._write_batch(jobs, deltas, releases)
+                written_at = time.monotonic()
             if self._pending:
                 self._wake.set()
             self._idle.set()
 
-    def _write(
-        self, runs: dict[str, RunningJob], said: dict[str, list[Delta]], releases: list[Release]
+    def _write_batch(
+        self, jobs: dict[str, RunningJob], deltas: dict[str, list[Delta]], releases: list[Release]
     ) -> None:
         entries = []
-        for id, deltas in said.items():
-            run = runs[id]
+        for id, job_deltas in deltas.items():
+            job = jobs[id]
             try:
-                events = tuple(delta.encode() for delta in gathered(deltas))
+                events = tuple(delta.encode() for delta in merge_text(job_deltas))
             except Exception:
-                logger.exception("%s said what cannot be written", id)
-                self._stop_run(run, "engine_error")
+                logger.exception("the output of %s cannot be encoded", id)
+                self._stop_job(job, "engine_error")
                 continue
-            entries.append(AppendRequest(id, run.claim.fence, run.number + 1, events))
-            run.number += len(events)
-        for id, verdict in self._persist(entries, releases).items():
+            entries.append(AppendRequest(id, job.claim.fence, job.events_written + 1, events))
+            job.events_written += len(events)
+        for id, verdict in self._write_to_ledger(entries, releases).items():
             code = {"cancel": "cancelled", "full": "output_too_large"}.get(verdict, verdict)
-            self._stop_run(runs[id], code)
+            self._stop_job(jobs[id], code)
 
-    def _persist(self, entries: list[AppendRequest], releases: list[Release]) -> dict[str, str]:
+    def _write_to_ledger(self, entries: list[AppendRequest], releases: list[Release]) -> dict[str, str]:
+        """Write, repeatedly while Redis is away. Returns the jobs to stop, each with the reason."""
         attempt = 0
         while True:
             try:
@@ -138,21 +138,19 @@ class EventWriter:
                 if attempt == 0:
                     logger.warning("%s", error.message)
                 if error.code == "storage_full" and entries:
-                    # ends are allowed even then; what was said last is lost, and said to be
-                    return self._give_up(entries, releases)
+                    # Redis accepts releases even then; the events are lost, and their jobs end with that
+                    # error
+                    self._write_to_ledger([], releases)
+                    return {entry.id: "storage_full" for entry in entries}
             except Exception:
                 logger.exception("a write failed that cannot be repeated")
                 return {entry.id: "storage_unavailable" for entry in entries}
-            time.sleep(RETRY_S[min(attempt, len(RETRY_S) - 1)])
+            time.sleep(RETRY_DELAYS_S[min(attempt, len(RETRY_DELAYS_S) - 1)])
             attempt += 1
 
-    def _give_up(self, entries: list[AppendRequest], releases: list[Release]) -> dict[str, str]:
-        self._persist([], releases)
-        return {entry.id: "storage_full" for entry in entries}
 
-
-def gathered(deltas: list[Delta]) -> Iterator[Delta]:
-    """The same words in fewer events: pieces of text, or of reasoning, that follow each other are one."""
+def merge_text(deltas: list[Delta]) -> Iterator[Delta]:
+    """The same deltas with adjacent pieces of text, or of reasoning, merged into one."""
     for kind, group in groupby(deltas, key=type):
         if kind is TextDelta or kind is ReasoningDelta:
             yield kind("".join([delta.text for delta in group]))  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Weighs what is loaded: tells the fleet how much memory the device has left, and what a load took of it."""
+"""Reports a worker's device memory to the fleet, and measures how much memory each load took."""
 
 from __future__ import annotations
 
@@ -15,89 +15,91 @@ from workers.device_memory import DeviceMemoryReader
 
 @dataclass
 class MemoryMeasurement:
-    """An engine that comes or goes. `alone` turns false when another one came or went meanwhile.
+    """The measurement of an engine's start or stop.
 
-    `group` is the process group of one that comes, once there is one.
+    `before` is the device's memory before it; `alone` turns false when another engine starts or stops
+    meanwhile; `group` is the process group of a starting engine once it is known.
     """
 
     before: DeviceMemory
     alone: bool = True
     group: int | None = None
 
-    def belongs_to(self, group: int) -> None:
-        """The engine that comes is this process group."""
+    def set_group(self, group: int) -> None:
+        """Record the process group of the starting engine."""
         self.group = group
 
 
 class MemoryReporter:
-    """One worker's. `incarnation` is set when its life begins; any thread may use it."""
+    """Of one worker. `incarnation` is set when the worker registers. Any thread may use it."""
 
     def __init__(self, worker: str, fleet: Fleet) -> None:
         self.incarnation = ""
         self._worker = worker
         self._fleet = fleet
-        self._gauge = DeviceMemoryReader()
-        self._told: DeviceMemory | None = None
+        self._reader = DeviceMemoryReader()
+        self._reported: DeviceMemory | None = None
         self._under_way: list[MemoryMeasurement] = []
         self._lock = threading.Lock()
-        self._telling = threading.Lock()
+        self._report_lock = threading.Lock()
 
-    def tell(self) -> None:
-        """Read the device and tell the fleet, if it is not as it was. While Redis is away nobody is told.
+    def report(self) -> None:
+        """Read the device and report its memory if it changed. Nothing is reported while Redis is away.
 
-        What engines hold that are still loading counts as free: the whole of it is promised to them.
+        Memory of engines that still load counts as free: their loads have reserved all that they need.
         """
-        with self._telling:  # what was read first is told first
-            memory = self._gauge.read()
-            if loading := self._loading_mib():
-                memory = replace(memory, free_mib=min(memory.total_mib, memory.free_mib + loading))
-            if memory == self._told:
+        with self._report_lock:  # reports arrive in the order of their readings
+            memory = self._reader.read()
+            if loading_mib := self._loading_mib():
+                memory = replace(memory, free_mib=min(memory.total_mib, memory.free_mib + loading_mib))
+            if memory == self._reported:
                 return
             try:
                 self._fleet.report_memory(self._worker, self.incarnation, memory)
-                self._told = memory
+                self._reported = memory
             except StokerError:
-                self._told = None
+                self._reported = None  # unknown: the report may have arrived
 
     def _loading_mib(self) -> int:
         with self._lock:
             groups = [measurement.group for measurement in self._under_way if measurement.group is not None]
-        return sum(self._gauge.held_by(group) or 0 for group in groups)
+        return sum(self._reader.held_by(group) or 0 for group in groups)
 
     @contextmanager
-    def moving(self, *, here: bool = True) -> Iterator[MemoryMeasurement]:
-        """While an engine comes or goes; when it has, the fleet is told what is left.
+    def measuring(self, *, remote: bool = False) -> Iterator[MemoryMeasurement]:
+        """Surround the start or stop of an engine; afterwards the device's memory is reported.
 
-        One that is not `here` takes nothing, and disturbs nobody's weighing.
+        A `remote` engine takes no memory on this machine and does not disturb other measurements.
         """
-        if not here:
-            yield MemoryMeasurement(self._gauge.read(), alone=False)
+        if remote:
+            yield MemoryMeasurement(self._reader.read(), alone=False)
             return
-        with self._lock:  # whoever is not under way any more has ended before this reading
+        with self._lock:  # a measurement that is no longer under way has ended before this reading
             for other in self._under_way:
                 other.alone = False
-            measurement = MemoryMeasurement(self._gauge.read(), alone=not self._under_way)
+            measurement = MemoryMeasurement(self._reader.read(), alone=not self._under_way)
             self._under_way.append(measurement)
         try:
             yield measurement
         finally:
             with self._lock:
                 self._under_way.remove(measurement)
-            self.tell()
+            self.report()
 
-    def taken(self, measurement: MemoryMeasurement, group: int | None) -> int | None:
-        """What the engine of that process group was seen to take, in MiB; None when it cannot be told.
+    def taken_mib(self, measurement: MemoryMeasurement, group: int | None) -> int | None:
+        """The MiB that the started engine with this process group took; None when that is unknown.
 
-        What the driver says of its processes, else what is free less than before, if it was alone. An engine
-        without one takes nothing here.
+        It is what the driver (or the kernel) attributes to its processes, else the loss of free memory since
+        `measurement.before`, if no other engine started or stopped meanwhile. An engine without a process
+        group (`None`) takes 0.
         """
         if group is None:
             return 0
-        held = self._gauge.held_by(group)
-        if held is not None:
-            return held
-        after = self._gauge.read()
+        held_mib = self._reader.held_by(group)
+        if held_mib is not None:
+            return held_mib
+        after = self._reader.read()
         if not measurement.alone or not after.total_mib or after.id != measurement.before.id:
             return None
-        taken = measurement.before.free_mib - after.free_mib
-        return taken if taken > 0 else None  # somebody else gave more back meanwhile
+        taken_mib = measurement.before.free_mib - after.free_mib
+        return taken_mib if taken_mib > 0 else None  # other processes freed more than the engine took

@@ -1,7 +1,8 @@
-"""The GPU driver, asked through NVML: which GPUs there are, and which of them CUDA_VISIBLE_DEVICES means."""
+"""Access to the NVIDIA driver through NVML, and the meaning of CUDA_VISIBLE_DEVICES."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +13,9 @@ T = TypeVar("T")
 
 UNINITIALIZED, NO_PERMISSION, NOT_LOADED, NO_LIBRARY = 1, 4, 9, 12
 GPU_IS_LOST, RESET_REQUIRED, VERSION_MISMATCH = 15, 16, 18
-LOST = {UNINITIALIZED, NOT_LOADED, GPU_IS_LOST, RESET_REQUIRED, VERSION_MISMATCH}  # a new init may help
+NEEDS_INIT = {UNINITIALIZED, NOT_LOADED, GPU_IS_LOST, RESET_REQUIRED, VERSION_MISMATCH}
+"""Errors after which a new `nvmlInit` may help."""
+
 REMEDIES = {
     NO_PERMISSION: "let this user open the GPU's device files",
     NOT_LOADED: "load the NVIDIA driver, or give this container the GPU",
@@ -24,22 +27,22 @@ REMEDIES = {
 
 
 class DriverError(Exception):
-    """Raised when the driver gives no answer; the text says why, and after a semicolon what to do."""
+    """Raised when an NVML call fails. The text gives the reason and, after a semicolon, the remedy."""
 
 
 class Driver:
-    """NVML, initialised with the first question and then kept: that takes far longer than an answer."""
+    """An NVML session, initialized at the first query and left open: a query is much faster than that."""
 
     def __init__(self) -> None:
         self._open = False
         self._lock = threading.Lock()
 
-    def ask(self, question: Callable[[Any], T]) -> T:
-        """The answer of `question`, which is given nvidia-ml-py. Raises `DriverError`.
+    def query(self, function: Callable[[Any], T]) -> T:
+        """Call `function` with the pynvml module and return its result. Raises `DriverError`.
 
-        When the driver was lost since the last time it is asked again, after a new init.
+        When the driver was lost since the last query, NVML is initialized again and the query repeated.
         """
-        nvml: Any = import_module("pynvml")  # it has no types, and whoever never asks need not wait for it
+        nvml: Any = import_module("pynvml")  # it has no types, and a CPU-only process need not import it
         fresh = False
         with self._lock:
             while True:
@@ -48,16 +51,16 @@ class Driver:
                         fresh = True
                         nvml.nvmlInit()
                         self._open = True
-                    return question(nvml)
+                    return function(nvml)
                 except nvml.NVMLError as error:
-                    if error.value in LOST:
+                    if error.value in NEEDS_INIT:
                         self._shut_down(nvml)
                     if fresh or self._open:
                         remedy = REMEDIES.get(error.value, "see what nvidia-smi says here")
                         raise DriverError(f"{error}; {remedy}") from error
 
     def close(self) -> None:
-        """Let go of the driver, until the next question."""
+        """Shut NVML down; the next query initializes it again."""
         with self._lock:
             self._shut_down(import_module("pynvml"))
 
@@ -68,18 +71,19 @@ class Driver:
                 nvml.nvmlShutdown()
 
 
-def uuids(nvml: Any) -> list[str]:
-    """A question: the UUIDs of all GPUs, in bus order."""
+def gpu_uuids(nvml: Any) -> list[str]:
+    """The UUIDs of all GPUs, in bus order. A function for `Driver.query`."""
     handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
     return [str(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
 
 
-def chosen(visible: str, uuids: list[str]) -> list[int]:
-    """The indices that a CUDA_VISIBLE_DEVICES names: indices in bus order, UUIDs or how one UUID begins.
+def visible_gpus(visible: str, uuids: list[str]) -> list[int]:
+    """The GPUs that a value of CUDA_VISIBLE_DEVICES selects, as indices into `uuids` (all GPUs in bus order).
 
-    As in CUDA the list ends at the first entry that does not exist.
+    An entry is an index in bus order, a UUID or the unambiguous beginning of a UUID. As in CUDA, the list
+    ends at the first entry that does not exist.
     """
-    chosen: list[int] = []
+    selected: list[int] = []
     for entry in filter(None, (part.strip() for part in visible.split(","))):
         if entry.isdecimal() and int(entry) < len(uuids):
             index = int(entry)
@@ -88,6 +92,12 @@ def chosen(visible: str, uuids: list[str]) -> list[int]:
             if len(matching) != 1:
                 break
             index = matching[0]
-        if index not in chosen:
-            chosen.append(index)
-    return chosen
+        if index not in selected:
+            selected.append(index)
+    return selected
+
+
+def device_type() -> str:
+    """`cuda` when CUDA_VISIBLE_DEVICES gives this process a GPU, else `cpu`."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
+    return "cuda" if visible and visible != "-1" else "cpu"

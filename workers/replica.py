@@ -1,4 +1,4 @@
-"""A replica on this worker: its engine and where it is in its life."""
+"""The state of one replica on this worker."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from fleet.states import ReplicaState
 
 @dataclass
 class Replica:
-    """One loaded (or loading) model on this GPU. `gone` is set once, by whoever reports its end.
+    """One loaded (or loading) copy of a model.
 
-    `cancellation` ends its start early. `overdue` is set when its unload took too long: what still runs on it
-    ends for that reason.
+    `engine` is None until the adapter has started it. `slots` is the number of jobs that may run on it at
+    once. `cancellation` ends its start early. `overdue` is set when its unload took longer than
+    `limits.unload_timeout_s`: jobs that still run on it end with the code `unload_deadline`.
     """
 
     name: str
@@ -26,22 +27,25 @@ class Replica:
     slots: int = 0
     overdue: bool = False
     cancellation: CancellationToken = field(default_factory=CancellationToken)
-    _gone: bool = False
+    _end_claimed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def remote(self) -> bool:
-        """Whether its engine runs on somebody else's machine."""
+        """Whether its engine is a remote server, which has no process and takes no memory on this machine."""
         return BACKENDS[self.model.backend].remote
 
-    def go(self) -> bool:
-        """True for the first caller only: the end of a replica is reported once."""
+    def claim_end(self) -> bool:
+        """True for the first caller only, which then reports the end of the replica."""
         with self._lock:
-            first, self._gone = not self._gone, True
+            first, self._end_claimed = not self._end_claimed, True
             return first
 
     def begin_stopping(self) -> bool:
-        """True for the first caller only, and not while it starts: such a start is abandoned instead."""
+        """Change from up to stopping. False when it is not up: stopping already, or still starting.
+
+        A replica that still starts is stopped by cancelling its start.
+        """
         with self._lock:
             if self.state is not ReplicaState.UP:
                 return False

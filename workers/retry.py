@@ -1,4 +1,4 @@
-"""Reports that must arrive: repeated until Redis takes them, since what they say stays true meanwhile."""
+"""Retries of reports to Redis that must not be lost. What they report stays true while Redis is away."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ RETRY_S = 0.3
 
 
 class Retry:
-    """Repeats calls while Redis is away, until `end` is called."""
+    """Repeats calls that fail with a `StokerError`, until `stop` is called. Any thread may use it."""
 
     def __init__(self) -> None:
-        self._ended = threading.Event()
+        self._stopped = threading.Event()
 
-    def end(self) -> None:
-        """From now on a call that fails is not repeated."""
-        self._ended.set()
+    def stop(self) -> None:
+        """From now on a failed call is not repeated."""
+        self._stopped.set()
 
-    def until_stopped(self, call: Callable[[], T]) -> T:
-        """The call's result. Raises its `StokerError` only after `end`."""
+    def retry_until_stopped(self, call: Callable[[], T]) -> T:
+        """Repeat `call` every `RETRY_S` until it succeeds, and return its result.
+
+        Raises the call's `StokerError` only after `stop`.
+        """
         warned = False
         while True:
             try:
                 return call()
             except StokerError as error:
-                if self._ended.is_set():
+                if self._stopped.is_set():
                     raise
                 if not warned:
                     logger.warning("%s", error.message)
                 warned = True
-                self._ended.wait(RETRY_S)
+                self._stopped.wait(RETRY_S)

@@ -17,7 +17,7 @@ from backends.shared.start import starting
 from backends.shared.translation import UNKNOWN_SOURCE
 from config.settings import ROOT, ModelDefinition
 from tasks.generation import Generation
-from workers.device import device
+from workers.nvml import device_type
 
 BACKEND = BACKENDS["ct2"]
 LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
@@ -47,7 +47,7 @@ def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
     folder = ROOT / model.model_path
     if not folder.is_dir():
         raise LoadError("load_failed", f"there is no folder {folder}: correct model_path")
-    on_cpu = model.device == "cpu" or (model.device == "auto" and device() == "cpu")
+    on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
     return {
         **{name: value for name, value in BACKEND.values(model.options).items() if name != "python"},
         "model": str(folder),

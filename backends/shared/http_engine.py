@@ -19,7 +19,7 @@ from backends.shared.call import Call
 from backends.shared.chat_stream import ChatStream, events, failed
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineError
-from workers.engine_process.process import REASON_S, EngineProcess
+from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 LOOPBACK = "127.0.0.1"
 PATH = "/v1/chat/completions"
@@ -130,6 +130,6 @@ class HttpEngine:
 
     def _lost(self) -> EngineError:
         """The error for a connection that broke: the engine's end, or (it lives on) this generation's."""
-        if self._process.wait(REASON_S) is not None:
+        if self._process.wait(EXIT_WAIT_S) is not None:
             return self._process.lost()
         return GenerationError("engine_error", "the engine closed the connection in the middle of its answer")

@@ -30,7 +30,7 @@ from backends.base import Emit, Finish, GenerationError
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
-from workers.engine_process.process import REASON_S, EngineProcess
+from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 MAX_FRAME = 16 * 1024 * 1024
 READ_BYTES = 1 << 18
@@ -204,7 +204,7 @@ class PipeEngine:
             reason = f"engine spoke garbage: {error}"
         except (TypeError, ValueError, KeyError) as error:
             reason = f"engine spoke garbage: a step that cannot be read ({type(error).__name__})"
-        if reason is not None or self._process.wait(REASON_S) is None:
+        if reason is not None or self._process.wait(EXIT_WAIT_S) is None:
             self._process.kill()  # it lives on, and can no longer be spoken to
         with self._lock:
             self._lost = str(self._process.lost(reason))

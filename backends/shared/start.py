@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from backends.base import Launch, LoadError
 from workers.engine_process.errors import Exit
-from workers.engine_process.process import REASON_S, EngineProcess, last_lines
+from workers.engine_process.process import EXIT_WAIT_S, EngineProcess, last_lines
 
 STOP_S = 2.0  # from SIGTERM to SIGKILL, for an engine whose start failed
 
@@ -68,7 +68,7 @@ class Start:
         if self._cancelled:
             return LoadError("load_cancelled", "the load was cancelled")
         if reason is None:
-            exit = process.wait(REASON_S)
+            exit = process.wait(EXIT_WAIT_S)
             reason = f"engine {exit} while loading" if exit else "the engine hung up while loading"
         log = last_lines(process.log_path)
         return LoadError("load_failed", f"{reason}: {log}" if log else reason)

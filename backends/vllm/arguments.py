@@ -22,7 +22,7 @@ from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import GEMMA4, MISTRAL, QWEN3
 from config.settings import ROOT, ModelDefinition
-from workers.device import device
+from workers.nvml import device_type
 
 PREFIX = "vllm_"
 CPU_BLOCK = 32
@@ -94,7 +94,7 @@ class VllmOptions:
         """
         values = BACKENDS[model.backend].with_defaults(model.options)
         given = {name: value for name, value in values.items() if value is not None}
-        on_cpu = model.device == "cpu" or (model.device == "auto" and device() == "cpu")
+        on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
         path, draft = _model(model.model_path), _speculative(given)
         engine: dict[str, Any] = {
             "model": path,

@@ -21,9 +21,9 @@ from governance.audit import KEPT
 from scheduler.keys import KEYS
 from stoker.managed_process import MAX_LOG_BYTES
 from tests.docs.page import blocks, code, read, rows, section
-from workers.agent import EX_TEMPFAIL, LOOK_EVERY_S
-from workers.executor import DEAF_S
-from workers.replicas import ENGINE_LOGS_KEPT
+from workers.agent import EX_TEMPFAIL, RECOVERY_INTERVAL_S
+from workers.stall_detector import CANCEL_TIMEOUT_S
+from workers.replica_manager import MAX_OLD_ENGINE_LOGS
 
 ROOMS = (
     "api",
@@ -130,11 +130,11 @@ def test_the_numbers_are_those_that_are_shipped(page):
     assert f"{limits.request_timeout_s / 60:.0f} min running (`limits.request_timeout_s`)" in text
     assert f"{WorkerSettings().drain_timeout_s:.0f} s (`worker.drain_timeout_s`)" in text
     assert f"({ApiSettings().graceful_timeout_s} seconds, in Compose 30)" in text
-    assert f"killed after {DEAF_S:.0f} s" in text
-    assert f"within about {LOOK_EVERY_S:.0f} seconds" in text
+    assert f"killed after {CANCEL_TIMEOUT_S:.0f} s" in text
+    assert f"within about {RECOVERY_INTERVAL_S:.0f} seconds" in text
     assert f"exits with {EX_TEMPFAIL}" in text
     assert f"{KEPT:,} times" in text
     assert f"over {MAX_LOG_BYTES >> 20} MiB" in text
-    assert f"the latest {ENGINE_LOGS_KEPT} engines" in text
+    assert f"the latest {MAX_OLD_ENGINE_LOGS} engines" in text
     assert ResponseSettings().retention_s == 3600
     assert "an hour of retention" in text

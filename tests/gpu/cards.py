@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from workers.nvml import Driver, uuids
+from workers.nvml import Driver, gpu_uuids
 
 MIB = 1024 * 1024
 SETTLED_S = 20.0
@@ -32,8 +32,8 @@ class Cards:
     def all(self) -> list[Card]:
         """In bus order."""
 
-        def ask(nvml: Any) -> list[Card]:
-            handles = [nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in uuids(nvml)]
+        def query(nvml: Any) -> list[Card]:
+            handles = [nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in gpu_uuids(nvml)]
             return [
                 Card(
                     str(nvml.nvmlDeviceGetUUID(handle)),
@@ -43,25 +43,25 @@ class Cards:
                 for handle in handles
             ]
 
-        return self._driver.ask(ask)
+        return self._driver.query(query)
 
     def driver(self) -> str:
         """The driver's version, and the newest CUDA that it knows."""
 
-        def ask(nvml: Any) -> str:
+        def query(nvml: Any) -> str:
             cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
             return f"{nvml.nvmlSystemGetDriverVersion()} (CUDA {cuda // 1000}.{cuda % 1000 // 10})"
 
-        return self._driver.ask(ask)
+        return self._driver.query(query)
 
     def used_mib(self) -> dict[str, int]:
         """What all processes of all users hold, by UUID."""
 
-        def ask(nvml: Any) -> dict[str, int]:
-            handles = {uuid: nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in uuids(nvml)}
+        def query(nvml: Any) -> dict[str, int]:
+            handles = {uuid: nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in gpu_uuids(nvml)}
             return {uuid: nvml.nvmlDeviceGetMemoryInfo(handles[uuid]).used // MIB for uuid in handles}
 
-        return self._driver.ask(ask)
+        return self._driver.query(query)
 
     def held_mib(self, group: int) -> dict[str, int]:
         """What the processes of a group hold, by the UUID of each GPU that lists any of them.
@@ -69,16 +69,16 @@ class Cards:
         Empty in a container that does not share the machine's process numbers.
         """
 
-        def ask(nvml: Any) -> dict[str, int]:
+        def query(nvml: Any) -> dict[str, int]:
             held: dict[str, int] = {}
-            for uuid in uuids(nvml):
+            for uuid in gpu_uuids(nvml):
                 handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
                 for process in nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle):
                     if _group_of(process.pid) == group:
                         held[uuid] = held.get(uuid, 0) + (process.usedGpuMemory or 0) // MIB
             return held
 
-        return self._driver.ask(ask)
+        return self._driver.query(query)
 
     def settled(self, wanted: dict[str, int], near_mib: int) -> dict[str, int]:
         """What is used as soon as it is about `wanted`, or at last: a driver takes its time to take back."""

@@ -13,7 +13,7 @@ from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, shared, start  # noqa: F401 - the fixtures of engines
 from tests.gpu.cards import Card, Cards
 from workers.environments import manifest
-from workers.nvml import DriverError, chosen
+from workers.nvml import DriverError, visible_gpus
 
 BACKENDS = ("llama_cpp", "exllamav3")
 FIGURES: list[str] = []
@@ -37,7 +37,7 @@ def card(cards: Cards) -> Iterator[Card]:
     """The GPU that engines are pinned to, by its UUID: the last of those that CUDA_VISIBLE_DEVICES allows."""
     there = cards.all()
     allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
-    indices = range(len(there)) if allowed is None else chosen(allowed, [card.uuid for card in there])
+    indices = range(len(there)) if allowed is None else visible_gpus(allowed, [card.uuid for card in there])
     if not indices:
         pytest.skip(f"CUDA_VISIBLE_DEVICES is {allowed!r}, which is no GPU")
     one = there[indices[-1]]

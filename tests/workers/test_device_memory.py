@@ -1,4 +1,4 @@
-"""The memory of a worker's device: the machine's as it is, GPUs' through a simulated driver."""
+"""The memory of a worker's device: of the real machine, and of GPUs with a simulated driver."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from config.settings import ROOT
 from fleet.memory import DeviceMemory, Gpu
 from tests.support import nvml
 from workers import device_memory as module
-from workers.device_memory import DeviceMemoryReader, machine
+from workers.device_memory import DeviceMemoryReader, machine_memory
 
 pytestmark = pytest.mark.rule("memory/gpus")
 
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the stub measures its memory in /proc")
 MIB = 1024 * 1024
 UUIDS = [f"GPU-{0xA0000000 + 0x01000000 * index:08x}-5a1d-4c0e-9b7f-000000000000" for index in range(3)]
-SLACK_MIB = 4  # an engine does not hold still between two readings
-NOTHING = "nothing"  # the environment's variable is not set
+SLACK_MIB = 4  # an engine's memory changes a little between two readings
+UNSET = "unset"  # CUDA_VISIBLE_DEVICES is not set
 
-READ = "tell(reader.read().to_json())"
+READ = "show(reader.read().to_json())"
 ENGINE = """
 from pathlib import Path
 from config.settings import ModelDefinition
@@ -45,18 +47,18 @@ FREE_AND_HELD = f"""
 {ENGINE}
 import subprocess
 other = subprocess.Popen(["sleep", "60"], process_group=0)
-def look():
-    tell(json.dumps([reader.read().free_mib, reader.held_by(engine.pid), reader.held_by(other.pid)]))
+def measure():
+    show(json.dumps([reader.read().free_mib, reader.held_by(engine.pid), reader.held_by(other.pid)]))
 free = reader.read().free_mib
 engine = load()
-look()
+measure()
 engine.stop(2.0)
-look()
+measure()
 other.kill()
-tell(json.dumps(free))
+show(json.dumps(free))
 """
 
-Asked = Callable[..., list[Any]]
+Run = Callable[..., list[Any]]
 
 
 @pytest.fixture(scope="session")
@@ -65,17 +67,17 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Asked:
-    """Runs some code beside a `reader` in a process with this CUDA_VISIBLE_DEVICES; what it told, as JSON."""
+def run_process(tmp_path: Path) -> Run:
+    """Runs code with a `reader` in a process with this CUDA_VISIBLE_DEVICES; returns what it showed."""
 
-    def asked(code: str, visible: str, **environment: str) -> list[Any]:
+    def run(code: str, visible: str, **environment: str) -> list[Any]:
         before = (
             "import json, os, pynvml\nfrom workers.device_memory import DeviceMemoryReader\n"
             "reader = DeviceMemoryReader()\n"
-            "def tell(text): print(text if isinstance(text, str) else text.decode())\n"
+            "def show(text): print(text if isinstance(text, str) else text.decode())\n"
         )
         given = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": visible, **environment}
-        if visible == NOTHING:
+        if visible == UNSET:
             del given["CUDA_VISIBLE_DEVICES"]
         ran = subprocess.run(
             [sys.executable, "-c", before + code],
@@ -89,22 +91,22 @@ def ask(tmp_path: Path) -> Asked:
         assert ran.returncode == 0, ran.stderr
         return [json.loads(line) for line in ran.stdout.splitlines()]
 
-    return asked
+    return run
 
 
 @pytest.fixture
-def gpus(ask: Asked, driver: Path) -> Asked:
-    """The same beside two simulated GPUs of 1000 MiB each, of which others have 100."""
+def gpus(run_process: Run, driver: Path) -> Run:
+    """The same with two simulated GPUs of 1000 MiB each, of which other processes use 100."""
     given = nvml.environment(driver, gpus=2, total_mib=1000, base_mib=100)
 
-    def asked(code: str, visible: str, **environment: str) -> list[Any]:
-        return ask(code, visible, **{**given, **environment})
+    def run(code: str, visible: str, **environment: str) -> list[Any]:
+        return run_process(code, visible, **{**given, **environment})
 
-    return asked
+    return run
 
 
-def read(asked: Asked, visible: str, **environment: str) -> DeviceMemory:
-    (memory,) = asked(READ, visible, **environment)
+def read(run: Run, visible: str, **environment: str) -> DeviceMemory:
+    (memory,) = run(READ, visible, **environment)
     return DeviceMemory.from_json(json.dumps(memory))
 
 
@@ -117,7 +119,7 @@ def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_on_the_cpu_it_is_the_machines_memory() -> None:
+def test_the_memory_of_a_cpu_worker_is_the_machines() -> None:
     memory = DeviceMemoryReader().read()
     assert memory.id == f"host:{platform.node()}"
     assert memory.gpus == ()
@@ -126,15 +128,15 @@ def test_on_the_cpu_it_is_the_machines_memory() -> None:
 
 
 @LINUX
-def test_on_the_cpu_an_engine_holds_what_it_has_loaded(ask: Asked) -> None:
-    loaded, stopped, _free = ask(FREE_AND_HELD, "")
+def test_an_engine_on_the_cpu_holds_the_memory_that_it_loaded(run_process: Run) -> None:
+    loaded, stopped, _free = run_process(FREE_AND_HELD, "")
     assert 96 <= loaded[1] < 96 + 32
     assert stopped[1] is None
 
 
 @LINUX
 @pytest.mark.usefixtures("on_the_cpu")
-def test_what_an_engines_children_hold_counts_even_when_they_left_its_group() -> None:
+def test_the_memory_of_an_engines_children_counts_even_when_they_left_its_group() -> None:
     child = "import os, time; held = b'x' * (48 << 20); print(os.getpid(), flush=True); time.sleep(60)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], process_group=0)"
     process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, process_group=0)
@@ -148,13 +150,12 @@ def test_what_an_engines_children_hold_counts_even_when_they_left_its_group() ->
 
 
 @pytest.fixture
-def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A /proc and a /sys/fs/cgroup to write to, of a machine with 1000 MiB of which 800 are available."""
-    monkeypatch.setattr(module, "PROC", tmp_path / "proc")
+def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for control groups, on a machine with 1000 MiB of which 800 are available."""
+    memory = SimpleNamespace(total=1000 * MIB, available=800 * MIB)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(module, "CGROUP_OF_SELF", tmp_path / "self")
     monkeypatch.setattr(module, "CGROUPS", tmp_path / "cgroup")
-    write(
-        tmp_path / "proc" / "meminfo", f"MemTotal: {1000 * 1024} kB\nMemAvailable: {800 * 1024} kB\nHuge: 0\n"
-    )
     return tmp_path
 
 
@@ -164,7 +165,7 @@ def write(path: Path, text: str) -> None:
 
 
 def limit(folder: Path, most: str, current_mib: int, inactive_mib: int) -> None:
-    """What the kernel says of a control group."""
+    """Write the files of a control group."""
     write(folder / "memory.max", f"{most}\n")
     write(folder / "memory.current", f"{current_mib * MIB}\n")
     write(folder / "memory.stat", f"anon 1\ninactive_file {inactive_mib * MIB}\nactive_file 2\n")
@@ -173,61 +174,70 @@ def limit(folder: Path, most: str, current_mib: int, inactive_mib: int) -> None:
 @pytest.mark.parametrize(
     ("most", "current_mib", "inactive_mib", "expected"),
     [
-        (str(500 * MIB), 300, 100, (500, 300)),  # pages of files that nobody reads any more make room
-        (str(2000 * MIB), 300, 100, (1000, 800)),  # it promises more than there is
+        (str(500 * MIB), 300, 100, (500, 300)),  # inactive pages of files are reclaimable
+        (str(2000 * MIB), 300, 100, (1000, 800)),  # more than the machine has
         (str(500 * MIB), 600, 0, (500, 0)),
         ("max", 300, 100, (1000, 800)),
     ],
 )
 def test_a_container_has_no_more_than_its_limit(
-    pretended: Path, most: str, current_mib: int, inactive_mib: int, expected: tuple[int, int]
+    simulated: Path, most: str, current_mib: int, inactive_mib: int, expected: tuple[int, int]
 ) -> None:
-    write(pretended / "proc" / "self" / "cgroup", "0::/\n")
-    limit(pretended / "cgroup", most, current_mib, inactive_mib)
-    assert tuple(size // MIB for size in machine()) == expected
+    write(simulated / "self", "0::/\n")
+    limit(simulated / "cgroup", most, current_mib, inactive_mib)
+    assert tuple(size // MIB for size in machine_memory()) == expected
 
 
-def test_the_tightest_of_the_groups_around_a_service_counts(pretended: Path) -> None:
-    write(pretended / "proc" / "self" / "cgroup", "1:name=systemd:/other\n0::/slice/stoker.service\n")
-    limit(pretended / "cgroup" / "slice" / "stoker.service", str(700 * MIB), 10, 0)
-    limit(pretended / "cgroup" / "slice", str(900 * MIB), 850, 0)
-    assert tuple(size // MIB for size in machine()) == (700, 50)
+def test_the_tightest_of_the_nested_control_groups_counts(simulated: Path) -> None:
+    write(simulated / "self", "1:name=systemd:/other\n0::/slice/stoker.service\n")
+    limit(simulated / "cgroup" / "slice" / "stoker.service", str(700 * MIB), 10, 0)
+    limit(simulated / "cgroup" / "slice", str(900 * MIB), 850, 0)
+    assert tuple(size // MIB for size in machine_memory()) == (700, 50)
 
 
-def test_a_system_without_proc_is_asked_for_its_pages(
+def test_without_a_control_group_the_memory_is_the_machines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PROC", tmp_path / "none")
-    total, free = machine()
+    monkeypatch.setattr(module, "CGROUP_OF_SELF", tmp_path / "none")
+    total, free = machine_memory()
     assert total == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert 0 < free <= total
 
 
-@LINUX
 @pytest.mark.usefixtures("on_the_cpu")
-def test_a_process_that_does_not_show_its_pages_counts_with_all_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_process_that_does_not_show_its_shared_pages_counts_with_all_its_resident_memory(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "PROC", tmp_path)
-    write(tmp_path / "77" / "stat", "77 (a ) b) S 1 77 77 0")
-    write(tmp_path / "77" / "statm", "900 300 100 1 0 1 0")
-    held = 300 * os.sysconf("SC_PAGE_SIZE")
-    assert DeviceMemoryReader().held_by(77) == -(-held // MIB)
+    def refuse(process: psutil.Process) -> None:
+        raise psutil.AccessDenied(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "memory_full_info", refuse)
+    code = "import time; print(flush=True); time.sleep(60)"
+    argv = [sys.executable, "-c", code]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, process_group=0) as process:
+        assert process.stdout
+        process.stdout.readline()
+        try:
+            held = psutil.Process(process.pid).memory_info().rss
+            assert held > 0
+            assert DeviceMemoryReader().held_by(process.pid) == -(-held // MIB)
+        finally:
+            process.kill()
 
 
 # ---- why there is no GPU
 
 
-def test_a_worker_on_a_machine_without_a_driver_says_what_to_do(ask: Asked) -> None:
+def test_without_a_driver_the_error_gives_the_remedy(run_process: Run) -> None:
     if shutil.which("nvidia-smi"):
         pytest.skip("there is a driver here")
     why = "NVML Shared Library Not Found; install the NVIDIA driver, or give this container the GPU"
-    on_the_cpu = read(ask, "")
+    on_the_cpu = read(run_process, "")
     assert on_the_cpu.error == f"no GPU can be read: {why}"
     assert on_the_cpu.total_mib > 0
-    on_a_gpu = read(ask, "0")
+    on_a_gpu = read(run_process, "0")
     assert on_a_gpu == DeviceMemory(f"gpu:{platform.node()}:0", 0, 0, error=f"no GPU can be read: {why}")
-    assert ask("tell(json.dumps(reader.held_by(os.getpgrp())))", "0") == [None]
+    assert run_process("show(json.dumps(reader.held_by(os.getpgrp())))", "0") == [None]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +246,7 @@ def test_a_worker_on_a_machine_without_a_driver_says_what_to_do(ask: Asked) -> N
         ("", "2", None),
         ("-1", "2", None),
         (
-            NOTHING,
+            UNSET,
             "2",
             "no GPU is read: CUDA_VISIBLE_DEVICES is not set, and the driver has 2 GPUs; "
             "name the worker's GPU in it, or leave it empty",
@@ -244,8 +254,8 @@ def test_a_worker_on_a_machine_without_a_driver_says_what_to_do(ask: Asked) -> N
         ("", "0", "no GPU can be read: the driver has 0 GPUs; give this container the GPU"),
     ],
 )
-def test_a_worker_without_a_gpu_says_so_unless_it_was_meant_to_have_none(
-    gpus: Asked, visible: str, count: str, error: str | None
+def test_a_worker_without_a_gpu_reports_the_reason_unless_it_was_configured_so(
+    gpus: Run, visible: str, count: str, error: str | None
 ) -> None:
     memory = read(gpus, visible, FAKE_NVML_GPUS=count)
     assert memory.error == error
@@ -253,7 +263,7 @@ def test_a_worker_without_a_gpu_says_so_unless_it_was_meant_to_have_none(
     assert memory.total_mib != 1000
 
 
-def test_a_gpu_that_does_not_exist_is_an_error(gpus: Asked) -> None:
+def test_a_gpu_that_does_not_exist_is_an_error(gpus: Run) -> None:
     memory = read(gpus, "7")
     assert memory.total_mib == memory.free_mib == 0
     assert memory.error == (
@@ -265,29 +275,29 @@ def test_a_gpu_that_does_not_exist_is_an_error(gpus: Asked) -> None:
 # ---- GPUs
 
 
-def test_a_gpu_is_read_through_its_driver(gpus: Asked) -> None:
+def test_a_gpu_is_read_through_its_driver(gpus: Run) -> None:
     memory = read(gpus, "1")
     assert memory == DeviceMemory(UUIDS[1], 1000, 900, (Gpu(1, UUIDS[1], "Simulated GPU 1", 100, 1000),))
 
 
 @pytest.mark.parametrize("visible", [UUIDS[1], "GPU-a1", " 1 ,7"])
-def test_a_gpu_may_be_named_as_cuda_allows(gpus: Asked, visible: str) -> None:
+def test_a_gpu_may_be_named_as_cuda_allows(gpus: Run, visible: str) -> None:
     assert read(gpus, visible) == read(gpus, "1")
 
 
-def test_a_group_of_gpus_has_the_memory_of_all_of_them(gpus: Asked) -> None:
+def test_a_group_of_gpus_has_the_memory_of_all_of_them(gpus: Run) -> None:
     memory = read(gpus, f"{UUIDS[2]},0", FAKE_NVML_GPUS="3")
     assert (memory.total_mib, memory.free_mib, memory.error) == (2000, 1800, None)
     assert [gpu.index for gpu in memory.gpus] == [2, 0]
     assert memory.id == f"{UUIDS[0]}+{UUIDS[2]}"
 
 
-def test_workers_that_name_the_same_gpus_share_an_id(gpus: Asked) -> None:
+def test_workers_that_name_the_same_gpus_share_an_id(gpus: Run) -> None:
     assert read(gpus, "0,1").id == read(gpus, "1,0").id
 
 
 @LINUX
-def test_a_gpu_fills_when_an_engine_loads_and_empties_when_it_ends(gpus: Asked) -> None:
+def test_a_gpus_memory_is_taken_by_an_engine_and_free_after_its_end(gpus: Run) -> None:
     loaded, stopped, free = gpus(FREE_AND_HELD, "0")
     assert free == 900
     left, held, held_by_another = loaded
@@ -298,17 +308,17 @@ def test_a_gpu_fills_when_an_engine_loads_and_empties_when_it_ends(gpus: Asked) 
 
 
 @LINUX
-def test_another_gpus_engine_takes_nothing_of_this_one(gpus: Asked) -> None:
+def test_an_engine_takes_no_memory_of_another_gpu(gpus: Run) -> None:
     code = f"{ENGINE}\nengine = load()\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n{READ}\n"
-    here = "tell(DeviceMemoryReader().read().to_json())\nengine.stop(2.0)"
-    on_one, on_zero = gpus(code + here, "1")
+    show_this = "show(DeviceMemoryReader().read().to_json())\nengine.stop(2.0)"
+    on_one, on_zero = gpus(code + show_this, "1")
     assert (on_one["gpus"][0]["index"], on_zero["gpus"][0]["index"]) == (1, 0)
     assert on_one["free_mib"] <= 900 - 96
     assert on_zero["free_mib"] == 900
 
 
 @LINUX
-def test_a_group_of_gpus_is_filled_together(gpus: Asked) -> None:
+def test_an_engine_takes_memory_of_all_gpus_of_its_group(gpus: Run) -> None:
     loaded, stopped, free = gpus(FREE_AND_HELD, "0,1")
     assert free == 1800
     left, held, _ = loaded
@@ -318,14 +328,14 @@ def test_a_group_of_gpus_is_filled_together(gpus: Asked) -> None:
 
 
 @LINUX
-def test_where_a_driver_has_no_figures_for_processes_nobody_knows_what_an_engine_holds(gpus: Asked) -> None:
+def test_an_engines_memory_is_unknown_when_the_driver_has_no_figures_for_processes(gpus: Run) -> None:
     loaded, _, _ = gpus(FREE_AND_HELD, "0", FAKE_NVML_NO_PROCESSES="1")
     left, held, _ = loaded
     assert left <= 900 - 96
     assert held is None
 
 
-def test_a_driver_that_was_lost_is_an_error_until_it_is_back(gpus: Asked) -> None:
+def test_a_lost_driver_is_an_error_until_it_is_back(gpus: Run) -> None:
     code = f"{READ}\nos.environ['FAKE_NVML_ERROR'] = '15'\n{READ}\ndel os.environ['FAKE_NVML_ERROR']\n{READ}"
     first, lost, back = gpus(code, "0")
     assert first == back
@@ -333,12 +343,12 @@ def test_a_driver_that_was_lost_is_an_error_until_it_is_back(gpus: Asked) -> Non
     assert lost["error"] == "no GPU can be read: GPU is lost; reset the GPU, or restart the machine"
 
 
-def test_a_driver_that_somebody_shut_down_is_opened_again(gpus: Asked) -> None:
+def test_a_driver_that_was_shut_down_is_opened_again(gpus: Run) -> None:
     first, again = gpus(f"{READ}\npynvml.nvmlShutdown()\n{READ}", "0")
     assert first == again
 
 
-def test_the_driver_is_opened_once(gpus: Asked) -> None:
+def test_the_driver_is_opened_once(gpus: Run) -> None:
     code = """
 opened = []
 init = pynvml.nvmlInit
@@ -346,15 +356,15 @@ pynvml.nvmlInit = lambda: opened.append(init())
 for _ in range(3):
     reader.read()
     reader.held_by(1)
-tell(json.dumps(len(opened)))
+show(json.dumps(len(opened)))
 os.environ["FAKE_NVML_ERROR"] = "999"
-tell(json.dumps(reader.read().error))
-tell(json.dumps(len(opened)))
+show(json.dumps(reader.read().error))
+show(json.dumps(len(opened)))
 """
     assert gpus(code, "0") == [1, "no GPU can be read: Unknown Error; see what nvidia-smi says here", 1]
 
 
-def test_a_driver_of_old_counts_its_memory_too(gpus: Asked) -> None:
+def test_an_old_driver_without_the_second_memory_version_is_read(gpus: Run) -> None:
     code = """
 plain = pynvml.nvmlDeviceGetMemoryInfo
 def old(handle, version=None):

@@ -75,7 +75,7 @@ def test_the_fleet_is_told_what_the_device_has(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
     assert (w1(platform).memory, w1(platform).memory_id) == (None, "")
-    scale_of(platform).tell()
+    scale_of(platform).report()
     assert (w1(platform).memory, w1(platform).memory_id) == (reader.memory, "GPU-0")
 
 
@@ -83,7 +83,7 @@ def test_a_device_that_cannot_be_read_tells_why_and_has_no_name(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
     reader.memory = DeviceMemory("gpu:node:0", 0, 0, error="no GPU can be read: start its driver")
-    scale_of(platform).tell()
+    scale_of(platform).report()
     assert (w1(platform).memory, w1(platform).memory_id) == (reader.memory, "")
 
 
@@ -92,7 +92,7 @@ def test_what_is_as_it_was_is_told_once(reader: DeviceMemoryReader) -> None:
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
     for takes in (0, 0, 30, 0, -30, 0):
         reader.takes(takes)
-        memory_reporter.tell()
+        memory_reporter.report()
     assert fleet.free == [90, 60, 90]
 
 
@@ -100,7 +100,7 @@ def test_what_is_as_it_was_is_told_once(reader: DeviceMemoryReader) -> None:
 def test_a_life_that_is_over_tells_nothing(platform: SimulatedPlatform) -> None:
     memory_reporter = scale_of(platform)
     platform.register()
-    memory_reporter.tell()
+    memory_reporter.report()
     assert w1(platform).memory is None
 
 
@@ -111,12 +111,12 @@ def test_while_redis_is_away_nobody_is_told_and_nothing_breaks(
     platform = SimulatedPlatform(redis.Redis.from_url(own_server.url), here)
     platform.register()
     memory_reporter = scale_of(platform)
-    memory_reporter.tell()
+    memory_reporter.report()
     own_server.kill()
     reader.takes(30)
-    memory_reporter.tell()
+    memory_reporter.report()
     own_server.start()
-    with memory_reporter.moving():
+    with memory_reporter.measuring():
         reader.takes(20)
     assert (w1(platform).memory or reader.memory).free_mib == 40
 
@@ -132,7 +132,7 @@ def test_what_may_not_have_been_heard_is_no_news_that_was_told(reader: DeviceMem
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
     for takes in (0, 30, -30):  # back to what was told before
         reader.takes(takes)
-        memory_reporter.tell()
+        memory_reporter.report()
     assert fleet.free == [90, 60, 90]
 
 
@@ -148,11 +148,11 @@ def test_what_was_read_first_is_told_first(reader: DeviceMemoryReader) -> None:
 
     fleet = Slow()
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
-    first = threading.Thread(target=memory_reporter.tell)
+    first = threading.Thread(target=memory_reporter.report)
     first.start()
     assert slow.wait(10)
     reader.takes(30)
-    second = threading.Thread(target=memory_reporter.tell)
+    second = threading.Thread(target=memory_reporter.report)
     second.start()
     second.join(0.1)
     going_on.set()
@@ -168,30 +168,30 @@ def test_what_runs_elsewhere_takes_nothing_and_spoils_no_weighing(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
     memory_reporter = scale_of(platform)
-    with memory_reporter.moving() as measurement:
-        with memory_reporter.moving(here=False) as far:
-            assert memory_reporter.taken(far, None) == 0
+    with memory_reporter.measuring() as measurement:
+        with memory_reporter.measuring(remote=True) as far:
+            assert memory_reporter.taken_mib(far, None) == 0
         reader.takes(40)
-        with memory_reporter.moving(here=False):
+        with memory_reporter.measuring(remote=True):
             pass
-        assert memory_reporter.taken(measurement, 4242) == 40
+        assert memory_reporter.taken_mib(measurement, 4242) == 40
 
 
 def test_what_the_driver_says_of_an_engine_counts(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
     memory_reporter = scale_of(platform)
-    with memory_reporter.moving() as measurement:
+    with memory_reporter.measuring() as measurement:
         reader.takes(40)
         reader.held[4242] = 35
-        assert memory_reporter.taken(measurement, 4242) == 35
+        assert memory_reporter.taken_mib(measurement, 4242) == 35
 
 
 def test_else_what_is_free_less_than_before(reader: DeviceMemoryReader, platform: SimulatedPlatform) -> None:
     memory_reporter = scale_of(platform)
-    with memory_reporter.moving() as measurement:
+    with memory_reporter.measuring() as measurement:
         reader.takes(40)
-        assert memory_reporter.taken(measurement, 4242) == 40
+        assert memory_reporter.taken_mib(measurement, 4242) == 40
     assert (w1(platform).memory or reader.memory).free_mib == 50
 
 
@@ -200,36 +200,36 @@ def test_two_engines_on_the_scale_at_once_cannot_be_told_apart(
     reader: DeviceMemoryReader, platform: SimulatedPlatform, first_ends_first: bool
 ) -> None:
     memory_reporter = scale_of(platform)
-    loads = [memory_reporter.moving(), memory_reporter.moving()]
+    loads = [memory_reporter.measuring(), memory_reporter.measuring()]
     first, second = (load.__enter__() for load in loads)
     reader.takes(40)
     order = zip(loads, (first, second), strict=True)
     for load, measurement in order if first_ends_first else reversed(list(order)):
-        assert memory_reporter.taken(measurement, 4242) is None
+        assert memory_reporter.taken_mib(measurement, 4242) is None
         load.__exit__(None, None, None)
-    with memory_reporter.moving() as alone:
+    with memory_reporter.measuring() as alone:
         reader.takes(10)
-        assert memory_reporter.taken(alone, 4242) == 10
+        assert memory_reporter.taken_mib(alone, 4242) == 10
 
 
 def test_an_engine_that_stops_meanwhile_spoils_the_weighing(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
     memory_reporter = scale_of(platform)
-    with memory_reporter.moving() as measurement:
+    with memory_reporter.measuring() as measurement:
         reader.takes(40)
-        with memory_reporter.moving():
+        with memory_reporter.measuring():
             reader.takes(-20)
-        assert memory_reporter.taken(measurement, 4242) is None
+        assert memory_reporter.taken_mib(measurement, 4242) is None
 
 
 def test_who_gave_memory_back_meanwhile_makes_no_load_free_of_cost(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
     memory_reporter = scale_of(platform)
-    with memory_reporter.moving() as measurement:
+    with memory_reporter.measuring() as measurement:
         reader.takes(-5)
-        assert memory_reporter.taken(measurement, 4242) is None
+        assert memory_reporter.taken_mib(measurement, 4242) is None
 
 
 @pytest.mark.parametrize(
@@ -241,9 +241,9 @@ def test_a_device_that_is_not_what_it_was_tells_nothing_of_a_load(
     reader: DeviceMemoryReader, platform: SimulatedPlatform, after: DeviceMemory
 ) -> None:
     memory_reporter = scale_of(platform)
-    with memory_reporter.moving() as measurement:
+    with memory_reporter.measuring() as measurement:
         reader.memory = after
-        assert memory_reporter.taken(measurement, 4242) is None
+        assert memory_reporter.taken_mib(measurement, 4242) is None
 
 
 def fails(reader: DeviceMemoryReader) -> DeviceMemory:
@@ -253,12 +253,12 @@ def fails(reader: DeviceMemoryReader) -> DeviceMemory:
 
 def test_a_load_that_fails_is_off_the_scale(reader: DeviceMemoryReader, platform: SimulatedPlatform) -> None:
     memory_reporter = scale_of(platform)
-    with pytest.raises(RuntimeError), memory_reporter.moving():
+    with pytest.raises(RuntimeError), memory_reporter.measuring():
         reader.memory = fails(reader)
     assert (w1(platform).memory or reader.memory).free_mib == 50
-    with memory_reporter.moving() as measurement:
+    with memory_reporter.measuring() as measurement:
         reader.takes(10)
-        assert memory_reporter.taken(measurement, 4242) == 10
+        assert memory_reporter.taken_mib(measurement, 4242) == 10
 
 
 def test_what_a_loading_engine_holds_is_free_still_since_all_of_it_is_promised(
@@ -266,13 +266,13 @@ def test_what_a_loading_engine_holds_is_free_still_since_all_of_it_is_promised(
 ) -> None:
     fleet = Told()
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
-    with memory_reporter.moving() as measurement:
-        memory_reporter.tell()
-        measurement.belongs_to(7)
+    with memory_reporter.measuring() as measurement:
+        memory_reporter.report()
+        measurement.set_group(7)
         reader.takes(55)
         reader.held[7] = 55
-        memory_reporter.tell()
+        memory_reporter.report()
         assert fleet.free == [90], "nothing is less than it was"
         reader.takes(5)  # somebody else
-        memory_reporter.tell()
+        memory_reporter.report()
     assert fleet.free == [90, 85, 30]

@@ -1,1 +1,1 @@
-"""Engine processes: start, guard and pipe protocol."""
+"""Engine processes: how they are started, guarded and stopped."""

@@ -1,4 +1,4 @@
-"""How an engine fails, and how its process ended."""
+"""Errors of engines, and how an engine's process ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class EngineError(Exception):
-    """Raised when an engine cannot do what was asked; `code` is machine-readable, the text is for people."""
+    """Raised when an engine fails to do what was requested; `code` is for programs, the text for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -15,7 +15,7 @@ class EngineError(Exception):
 
 
 class EngineLost(EngineError):
-    """Raised when the engine's process is gone or no longer speaks.
+    """Raised when the engine's process has ended or no longer responds.
 
     Codes: engine_crashed, engine_stalled.
     """
@@ -23,7 +23,7 @@ class EngineLost(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How an engine's process ended: by `signal` or with `code`; `expected` when we asked for it."""
+    """How an engine's process ended: by `signal` or with `code`; `expected` after a request to stop."""
 
     code: int | None
     signal: int | None

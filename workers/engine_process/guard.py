@@ -1,25 +1,28 @@
-"""The guard of one engine: a process between it and its worker, so that no death leaves a process behind.
+"""The guard of one engine, a process between it and its worker: no crash leaves processes behind.
 
     worker  --lifeline (stdin)-->  guard  --fork-->  engine (a process group of its own)
             <----- status pipe ---
 
-It runs by its path (`python -I -S guard.py STATUS_FD KEEP_FDS COMMAND...`), imports little and nothing of
-ours, and is up in about 15 ms. The engine inherits its environment, folder, stdout, stderr and the KEEP_FDS
-(numbers with commas between, may be empty).
+It runs by its path: `python -I -S guard.py STATUS_FD KEEP_FDS COMMAND...`. The engine inherits its
+environment, working directory, stdout, stderr and the KEEP_FDS (numbers separated by commas, may be empty).
 
-Why a process: PR_SET_PDEATHSIG fires when the *thread* that forked ends, so a worker full of threads cannot
-use it; a pipe does what it cannot, for its end is closed by the kernel however the worker dies. The guard
-has one thread, so it can: killing the guard kills the engine.
+The guard starts in about 15 ms because it imports only a few modules of the standard library. `-S` hides
+site-packages, so that it reads /proc itself where psutil would do.
 
-Python's `multiprocessing` has a helper process, the resource tracker: when all who used shared memory and
-semaphores are gone, it removes what they left in /dev/shm. Nobody else knows what was theirs, so a SIGKILL to
-the group spares it for a moment.
+Why a process: PR_SET_PDEATHSIG fires when the *thread* that forked ends, so a worker with many threads cannot
+use it. The kernel closes the lifeline however the worker dies. The guard has one thread and can use
+PR_SET_PDEATHSIG: killing the guard kills the engine.
 
-Lifeline, lines: `stop SECONDS` (SIGTERM to the group, SIGKILL after the time), `kill` (SIGKILL to the group).
-Its end means that the worker is gone: SIGKILL to the group.
-Status, JSON lines: `{"pid": n}` after the start or `{"error": text}` instead of it, `{"exit": code or null,
-"signal": n or null, "asked": whether a stop was asked for before}` as soon as the engine has ended. Its end
-means that all which the engine left behind is gone too.
+Python's `multiprocessing` has a helper process, the resource tracker, which removes shared memory and
+semaphores from /dev/shm when all processes that used them have ended. Only the tracker knows their names, so
+it gets a moment to do so before it is killed with the rest of the group.
+
+Lines on the lifeline: `stop SECONDS` (SIGTERM to the group, SIGKILL after the time), `kill` (SIGKILL to the
+group). When the lifeline closes, the worker has ended: SIGKILL to the group.
+
+JSON lines on the status pipe: `{"pid": n}` after the start or `{"error": text}` instead of it; `{"exit": code
+or null, "signal": n or null, "stop_requested": whether a stop was received before}` as soon as the engine has
+ended. The pipe closes when all processes that the engine left behind have ended.
 """
 
 import contextlib
@@ -35,43 +38,43 @@ PR_SET_CHILD_SUBREAPER = 36
 LIFELINE = 0
 TRACKER = b"from multiprocessing.resource_tracker import main"
 TRACKER_S = 1.0
-CLEARING_S = 5.0  # a process in the middle of a driver call can outlive its SIGKILL for a while
+CLEANUP_S = 5.0  # a process in the middle of a driver call can outlive its SIGKILL for a while
 
 
 def main(arguments: list[str]) -> None:
-    """Start the engine, watch over it until it has ended, then clear what is left of it."""
-    status_fd, kept = int(arguments[0]), [int(fd) for fd in arguments[1].split(",") if fd]
+    """Start the engine, wait until it has ended, then kill the processes that it left behind."""
+    status_fd, kept_fds = int(arguments[0]), [int(fd) for fd in arguments[1].split(",") if fd]
     os.set_inheritable(status_fd, False)
     prctl = _prctl()
-    prctl(PR_SET_CHILD_SUBREAPER, 1)  # whoever the engine orphans becomes our child, not init's
-    wake_up_message = _bell()
+    prctl(PR_SET_CHILD_SUBREAPER, 1)  # orphans of the engine become children of the guard, not of init
+    child_ended = _child_ended_pipe()
     try:
-        engine = _start(arguments[2:], kept, prctl)
+        engine = _start(arguments[2:], kept_fds, prctl)
     except OSError as error:
-        import json  # noqa: PLC0415 - the rare case pays for it
+        import json  # noqa: PLC0415 - rarely needed, and slow to import
 
         _report(status_fd, f'{{"error": {json.dumps(str(error))}}}')
         return
-    watch = Watch(engine, wake_up_message)
+    watch = Watch(engine, child_ended)
     _report(status_fd, f'{{"pid": {engine}}}')
-    code, asked = watch.until_the_end()
+    code, stop_requested = watch.run()
     ended = f'"exit": {code}, "signal": null' if code >= 0 else f'"exit": null, "signal": {-code}'
-    _report(status_fd, f'{{{ended}, "asked": {"true" if asked else "false"}}}')
-    _clear(engine, wake_up_message)
+    _report(status_fd, f'{{{ended}, "stop_requested": {"true" if stop_requested else "false"}}}')
+    _kill_leftovers(engine, child_ended)
 
 
 def _prctl() -> Callable[[int, int], int]:
-    """Linux' prctl; elsewhere a function that does nothing, and the lifeline alone must do."""
+    """prctl(2) of Linux. On other systems a function that does nothing: only the lifeline protects there."""
     if sys.platform != "linux":
         return lambda *_: 0
-    import ctypes  # noqa: PLC0415 - not needed elsewhere
+    import ctypes  # noqa: PLC0415 - needed on Linux only
 
     prctl = ctypes.CDLL(None).prctl
     return lambda option, value: int(prctl(option, value, 0, 0, 0))
 
 
-def _bell() -> int:
-    """A pipe's end that becomes readable when a child has ended."""
+def _child_ended_pipe() -> int:
+    """The end of a pipe that becomes readable when a child process ends."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -80,10 +83,10 @@ def _bell() -> int:
     return reading
 
 
-def _start(command: list[str], kept: list[int], prctl: Callable[[int, int], int]) -> int:
+def _start(command: list[str], kept_fds: list[int], prctl: Callable[[int, int], int]) -> int:
     """Fork the engine and return its pid once the command runs. Raises `OSError` when it cannot be run."""
     guard = os.getpid()
-    trouble, tell = os.pipe()  # a successful exec closes it
+    error_pipe, error_end = os.pipe()  # a successful exec closes it
     engine = os.fork()
     if engine == 0:
         try:
@@ -92,52 +95,54 @@ def _start(command: list[str], kept: list[int], prctl: Callable[[int, int], int]
             if os.getppid() != guard:
                 os._exit(127)  # the guard died before the line above
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and exec keeps what is ignored
+            signal.signal(
+                signal.SIGPIPE, signal.SIG_DFL
+            )  # Python ignores it, and ignored signals stay so over exec
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
         except OSError as error:
-            os.write(tell, str(error.errno).encode())
+            os.write(error_end, str(error.errno).encode())
         finally:
             os._exit(127)
-    os.close(tell)
-    for fd in kept:
-        os.close(fd)  # or the worker would not see the engine's end on them
-    errno = os.read(trouble, 16)
-    os.close(trouble)
+    os.close(error_end)
+    for fd in kept_fds:
+        os.close(fd)  # otherwise the worker would not see them close when the engine ends
+    errno = os.read(error_pipe, 16)
+    os.close(error_pipe)
     if errno:
         raise OSError(int(errno), os.strerror(int(errno)), command[0])
     return engine
 
 
 class Watch:
-    """The time while the engine runs."""
+    """Obeys the lifeline while the engine runs."""
 
-    def __init__(self, engine: int, wake_up_message: int) -> None:
+    def __init__(self, engine: int, child_ended: int) -> None:
         self.engine = engine
-        self.wake_up_message = wake_up_message
-        self.asked = False
+        self.child_ended = child_ended
+        self.stop_requested = False
         self.deadline: float | None = None  # when SIGTERM has had its time, by time.monotonic()
-        self.sources = [LIFELINE, wake_up_message]
+        self.sources = [LIFELINE, child_ended]
         self.buffer = b""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._signal(signal.SIGKILL))
 
-    def until_the_end(self) -> tuple[int, bool]:
-        """Obey the lifeline until the engine ends: its exit code (negative: the signal), and `asked`."""
+    def run(self) -> tuple[int, bool]:
+        """Wait until the engine ends: its exit code (negative: the signal), whether a stop was received."""
         while True:
             timeout = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
             readable, _, _ = select.select(self.sources, [], [], timeout)
-            _silence(self.wake_up_message)
-            code = _reap(self.engine)  # first: a request to end does not excuse an end that came before it
+            _drain(self.child_ended)
+            code = _reap(self.engine)  # first: an end before the request to stop is not an expected one
             if code is not None:
-                return code, self.asked
+                return code, self.stop_requested
             if LIFELINE in readable:
-                self._listen()
+                self._read_lifeline()
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 self.deadline = None
                 self._signal(signal.SIGKILL)
 
-    def _listen(self) -> None:
+    def _read_lifeline(self) -> None:
         data = os.read(LIFELINE, 4096)
         if not data:
             self.sources.remove(LIFELINE)
@@ -151,14 +156,14 @@ class Watch:
                 self._stop(float(argument))
 
     def _stop(self, timeout_s: float) -> None:
-        if not self.asked:
+        if not self.stop_requested:
             self._signal(signal.SIGTERM)
-        self.asked = True
+        self.stop_requested = True
         until = time.monotonic() + timeout_s
         self.deadline = until if self.deadline is None else min(self.deadline, until)
 
     def _signal(self, number: int) -> None:
-        """Signal the whole group. The engine is not reaped yet, so the number is surely still its own."""
+        """Signal the whole group. The engine is not reaped yet, so its pid cannot have been reused."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if number == signal.SIGKILL:
                 _kill(self.engine)
@@ -167,7 +172,7 @@ class Watch:
 
 
 def _reap(engine: int) -> int | None:
-    """Bury who has ended, orphans we were given included; the engine's exit code when it was among them."""
+    """Reap all ended children, adopted orphans included. Returns the engine's exit code if it ended."""
     code = None
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -176,33 +181,33 @@ def _reap(engine: int) -> int | None:
     return code
 
 
-def _clear(engine: int, wake_up_message: int) -> None:
-    """Kill and bury the rest: the engine's group, and (Linux) those that left the group and came to us."""
+def _kill_leftovers(engine: int, child_ended: int) -> None:
+    """Kill and reap the engine's group and (on Linux) the processes that left the group and were adopted."""
     began = time.monotonic()
-    while (took_s := time.monotonic() - began) < CLEARING_S:
-        spare = took_s < TRACKER_S
-        strays = _children()
-        for child in strays:
-            if not (spare and _is_tracker(child)):
+    while (took_s := time.monotonic() - began) < CLEANUP_S:
+        spare_trackers = took_s < TRACKER_S
+        orphans = _children()
+        for child in orphans:
+            if not (spare_trackers and _is_tracker(child)):
                 os.kill(child, signal.SIGKILL)
         try:
-            _kill(engine, spare=spare)
+            _kill(engine, spare_trackers=spare_trackers)
         except ProcessLookupError:
-            if not strays:
+            if not orphans:
                 return
         except PermissionError:
-            return  # what macOS says of a group of zombies
-        select.select([wake_up_message], [], [], 0.02)
-        _silence(wake_up_message)
+            return  # on macOS: the group has only zombies
+        select.select([child_ended], [], [], 0.02)
+        _drain(child_ended)
         _reap(engine)
 
 
-def _kill(engine: int, *, spare: bool = True) -> None:
-    """SIGKILL to the group, resource trackers spared if wanted. Raises `OSError` where there is no group."""
-    group = _group(engine) if spare else []
+def _kill(engine: int, *, spare_trackers: bool = True) -> None:
+    """Kill the group, except its resource trackers if wanted. Raises `OSError` if there is no group."""
+    group = _group(engine) if spare_trackers else []
     trackers = [pid for pid in group if pid != engine and _is_tracker(pid)]
     if not trackers:
-        os.killpg(engine, signal.SIGKILL)  # at once, so that nobody can fork meanwhile
+        os.killpg(engine, signal.SIGKILL)  # all at once, so that none can fork meanwhile
         return
     for pid in group:
         if pid not in trackers:
@@ -211,10 +216,10 @@ def _kill(engine: int, *, spare: bool = True) -> None:
 
 
 def _group(engine: int) -> list[int]:
-    """Who is in the engine's group; nobody where that cannot be read."""
+    """The pids of the engine's group; empty where there is no /proc."""
     group = []
     with contextlib.suppress(OSError):
-        for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:  # noqa: PTH208 - as below
+        for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:  # noqa: PTH208 - see below
             with contextlib.suppress(ProcessLookupError):
                 if os.getpgid(pid) == engine:
                     group.append(pid)
@@ -223,7 +228,7 @@ def _group(engine: int) -> list[int]:
 
 def _is_tracker(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - pathlib costs our start
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - importing pathlib is slow
             return TRACKER in file.read()
     except OSError:
         return False
@@ -231,19 +236,19 @@ def _is_tracker(pid: int) -> bool:
 
 def _children() -> list[int]:
     try:
-        with open("/proc/thread-self/children") as file:  # noqa: PTH123 - pathlib costs our start
+        with open("/proc/thread-self/children") as file:  # noqa: PTH123 - importing pathlib is slow
             return [int(pid) for pid in file.read().split()]
     except OSError:
         return []
 
 
-def _silence(wake_up_message: int) -> None:
+def _drain(child_ended: int) -> None:
     with contextlib.suppress(BlockingIOError):
-        os.read(wake_up_message, 512)
+        os.read(child_ended, 512)
 
 
 def _report(status_fd: int, line: str) -> None:
-    with contextlib.suppress(BrokenPipeError):  # nobody listens any more
+    with contextlib.suppress(BrokenPipeError):  # the worker has ended
         os.write(status_fd, line.encode() + b"\n")
 
 

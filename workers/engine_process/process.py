@@ -1,4 +1,4 @@
-"""An engine's process, seen from its worker: start, watch, stop. It runs under a guard (see `guard.py`)."""
+"""Starts, watches and stops the process of an engine, which runs under a guard process (see `guard.py`)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 from telemetry.printable import printable
 from workers.engine_process.errors import EngineLost, Exit
 
-GRACE_S = 6.0  # beyond its timeout a stop may take so long (a guard clears what is left for up to 5 s)
-REASON_S = 0.5  # how long whoever lost an engine waits to learn why
+GRACE_S = 6.0  # how much longer than its timeout a stop may take (a guard cleans up for up to 5 s)
+EXIT_WAIT_S = 0.5  # how long `lost` waits for the exit status of an engine that closed its connection
 LOG_NAME = "engine.log"
 MAX_LOG_BYTES = 8 * 1024 * 1024
 LOG_CHECK_MS = 30_000
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """What an engine inherits (no address, no password of ours), and over it what its adapter gives."""
+    """The environment of an engine: the allowed variables of this process (no secrets), and `given`."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -42,7 +42,7 @@ def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def last_lines(path: Path, lines: int = 3, limit: int = 300) -> str:
-    """The end of a log for `last_error`: its last lines, " | " between them, at most `limit` characters."""
+    """The last lines of a log for `last_error`, joined with " | ", at most `limit` characters."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - 4096))
@@ -54,21 +54,21 @@ def last_lines(path: Path, lines: int = 3, limit: int = 300) -> str:
 
 
 class EngineProcess:
-    """A running engine.
+    """The process of a running engine.
 
-    `pid` is its own, `guard_pid` its guard's, `log_path` holds what it writes to stdout and stderr.
-    `on_exit` is called once, from the thread that watches, when the engine and all of its group are gone;
-    only an exit that `stop` asked for is expected, code 0 or not.
+    `pid` is the engine's, `guard_pid` its guard's; `log_path` holds the engine's stdout and stderr. `exit` is
+    set as soon as the engine itself has ended. `on_exit` is called once, from the watching thread, when the
+    engine and all of its process group have ended. An exit is expected only after `stop`, whatever its code.
     """
 
     def __init__(self, guard: Guard, log_path: Path, on_exit: Callable[[Exit], None]) -> None:
         self.pid = guard.engine_pid
         self.guard_pid = guard.pid
         self.log_path = log_path
-        self.exit: Exit | None = None  # known as soon as the engine itself has ended
+        self.exit: Exit | None = None
         self._guard = guard
         self._on_exit = on_exit
-        self._asked = False
+        self._stop_requested = False
         self._ended = threading.Event()
         self._gone = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name=f"engine-{self.pid}", daemon=True)
@@ -84,26 +84,27 @@ class EngineProcess:
         on_exit: Callable[[Exit], None],
         pass_fds: Sequence[int] = (),
     ) -> EngineProcess:
-        """Start `argv` in `directory` (made when missing), its log there; `pass_fds` keep their numbers.
+        """Start the command `argv` in `directory`, which is created if needed and gets the log file.
 
-        `env` is added to what `clean_environment` lets through. Returns when the command runs. Raises
-        `OSError` when it cannot be run.
+        `env` is added to the allowed variables (see `clean_environment`); the file descriptors `pass_fds`
+        keep their numbers in the engine. Returns when the command runs. Raises `OSError` when it cannot be
+        run.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_path = directory / LOG_NAME
-        with _emptied(log_path) as output:
+        with _open_empty_log(log_path) as output:
             guard = Guard.start(argv, directory, clean_environment(env), output, pass_fds)
         return cls(guard, log_path, on_exit)
 
     def wait(self, timeout_s: float | None = None) -> Exit | None:
-        """Wait until the engine has ended; None when it still runs after `timeout_s`."""
+        """Wait until the engine has ended. None when it still runs after `timeout_s`."""
         self._ended.wait(timeout_s)
         return self.exit
 
     def stop(self, timeout_s: float) -> None:
-        """Ask the group to end, kill it after `timeout_s`, wait until all of it is gone. Idempotent."""
-        self._asked = True
-        self._guard.tell(f"stop {timeout_s:.3f}")
+        """Send the process group SIGTERM, after `timeout_s` SIGKILL; wait until it has ended. Idempotent."""
+        self._stop_requested = True
+        self._guard.send(f"stop {timeout_s:.3f}")
         if threading.current_thread() is self._watcher or self._gone.wait(timeout_s + GRACE_S):
             return
         log.error("the guard of engine %d does not answer: killing both", self.pid)
@@ -111,25 +112,24 @@ class EngineProcess:
         self._gone.wait(GRACE_S)
 
     def kill(self) -> None:
-        """Kill the group at once, as a crash: for an engine that can no longer be trusted. Does not wait."""
-        self._guard.tell("kill")
+        """Kill the process group at once; its exit counts as a crash. Does not wait."""
+        self._guard.send("kill")
 
     def lost(self, reason: str | None = None) -> EngineLost:
-        """The error for a generation whose engine fell silent; without a `reason`, how the process ended."""
+        """The error for a generation that lost its engine. The default `reason` is how the process ended."""
         if reason is None:
-            ended = self.wait(REASON_S)
+            ended = self.wait(EXIT_WAIT_S)
             reason = f"engine {ended}" if ended else "engine closed its connection"
         return EngineLost("engine_crashed", reason)
 
     def _watch(self) -> None:
         while (line := self._next_status()) is not None:
-            self._end(Exit(line["exit"], line["signal"], expected=line["asked"]))
-        if (
-            self.exit is None
-        ):  # the guard was killed: on Linux the engine died with it, its group is ours to end
+            self._end(Exit(line["exit"], line["signal"], expected=line["stop_requested"]))
+        if self.exit is None:
+            # the guard was killed: on Linux the engine died with it, but not the rest of its group
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
-            self._end(Exit(None, signal.SIGKILL, expected=self._asked))
+            self._end(Exit(None, signal.SIGKILL, expected=self._stop_requested))
         self._guard.close()
         try:
             self._on_exit(self.exit or Exit(None, None, expected=False))
@@ -139,10 +139,10 @@ class EngineProcess:
             self._gone.set()
 
     def _next_status(self) -> dict[str, Any] | None:
-        while not self._guard.has_news(LOG_CHECK_MS):
+        while not self._guard.wait_readable(LOG_CHECK_MS):
             with suppress(OSError):
                 if self.log_path.stat().st_size > MAX_LOG_BYTES:
-                    os.truncate(self.log_path, 0)  # it is written in append mode, so the engine goes on at 0
+                    os.truncate(self.log_path, 0)  # in append mode the engine continues at the new end
         return self._guard.read()
 
     def _end(self, ended: Exit) -> None:
@@ -151,7 +151,7 @@ class EngineProcess:
 
 
 class Guard:
-    """A running guard and our ends of its two pipes: the lifeline and the status pipe."""
+    """A running guard process and this process's ends of its two pipes: the lifeline and the status pipe."""
 
     def __init__(self, process: subprocess.Popen[bytes], lifeline: int, status: BinaryIO) -> None:
         self.pid = process.pid
@@ -159,7 +159,7 @@ class Guard:
         self._process = process
         self._status = status
         self._lifeline: int | None = lifeline
-        self._lock = threading.Lock()  # a closed lifeline's number may already be somebody else's
+        self._lock = threading.Lock()  # for the lifeline: a closed descriptor's number may be reused
 
     @classmethod
     def start(
@@ -183,7 +183,7 @@ class Guard:
                 cwd=directory,
                 env=env,
                 pass_fds=(status_end, *pass_fds),
-                start_new_session=True,  # a Ctrl-C in the terminal is the worker's to answer
+                start_new_session=True,  # a Ctrl-C in the terminal goes to the worker alone
             )
         except BaseException:
             os.close(lifeline)
@@ -200,29 +200,29 @@ class Guard:
         self.engine_pid = first["pid"]
         return self
 
-    def tell(self, line: str) -> None:
-        """Write one line to the lifeline; nothing when the guard is gone."""
+    def send(self, line: str) -> None:
+        """Write one line to the lifeline. Does nothing when the guard has ended."""
         with self._lock, suppress(BrokenPipeError):
             if self._lifeline is not None:
                 os.write(self._lifeline, line.encode() + b"\n")
 
-    def has_news(self, timeout_ms: int) -> bool:
-        """Wait for a status line or the end; false when neither came in time."""
+    def wait_readable(self, timeout_ms: int) -> bool:
+        """Wait for a status line or the end of the pipe. False when neither came in time."""
         poll = select.poll()
         poll.register(self._status, select.POLLIN)
         return bool(poll.poll(timeout_ms))
 
     def read(self) -> dict[str, Any] | None:
-        """The next status line, None at the end."""
+        """Read the next status line; None at the end of the pipe."""
         line: bytes = self._status.readline()
         return json.loads(line) if line.endswith(b"\n") else None
 
     def kill(self) -> None:
-        """Kill the guard itself, and so (Linux) the engine."""
+        """Kill the guard itself and thereby, on Linux, the engine."""
         self._process.kill()
 
     def close(self) -> None:
-        """Give the pipes back and bury the guard."""
+        """Close the pipes and reap the guard."""
         with self._lock:
             if self._lifeline is not None:
                 os.close(self._lifeline)
@@ -231,8 +231,11 @@ class Guard:
         self._process.wait()
 
 
-def _emptied(path: Path) -> BinaryIO:
-    """The log, empty, its owner's only; in append mode, so that it can be emptied again while written to."""
+def _open_empty_log(path: Path) -> BinaryIO:
+    """Open the log in append mode, emptied, readable for its owner only.
+
+    In append mode the file can be truncated while the engine writes to it.
+    """
     output = path.open("ab")
     output.truncate(0)
     path.chmod(0o600)

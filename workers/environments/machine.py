@@ -66,7 +66,7 @@ def _of_the_gpu(variant: Variant, built: bool) -> Iterator[str]:
 def _of_the_driver(needed: Version) -> Iterator[str]:
     driver = Driver()
     try:
-        gpus, cuda = driver.ask(_look)
+        gpus, cuda = driver.query(_look)
     except DriverError as error:
         yield f"it needs an NVIDIA GPU, and there is none to be seen ({error})"
         return

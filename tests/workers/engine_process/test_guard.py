@@ -80,21 +80,21 @@ def guarded() -> Iterator[Callable[..., Guarded]]:
 
 
 def test_an_end_is_told_with_its_code(guarded: Callable[..., Guarded]) -> None:
-    assert guarded("sh", "-c", "exit 7").hear() == {"exit": 7, "signal": None, "asked": False}
+    assert guarded("sh", "-c", "exit 7").hear() == {"exit": 7, "signal": None, "stop_requested": False}
 
 
 def test_an_end_with_code_zero_that_nobody_asked_for_is_told_as_such(
     guarded: Callable[..., Guarded],
 ) -> None:
     engine = guarded("true")
-    assert engine.hear() == {"exit": 0, "signal": None, "asked": False}
+    assert engine.hear() == {"exit": 0, "signal": None, "stop_requested": False}
     assert engine.hear() == {}
 
 
 def test_an_end_is_told_with_its_signal(guarded: Callable[..., Guarded]) -> None:
     engine = guarded(*SLEEP)
     os.kill(engine.pid, signal.SIGSEGV)
-    assert engine.hear() == {"exit": None, "signal": signal.SIGSEGV, "asked": False}
+    assert engine.hear() == {"exit": None, "signal": signal.SIGSEGV, "stop_requested": False}
 
 
 def test_a_command_that_cannot_run_is_told_with_the_reason(guarded: Callable[..., Guarded]) -> None:
@@ -113,7 +113,7 @@ def test_a_stop_is_a_polite_request_first(guarded: Callable[..., Guarded]) -> No
     engine = guarded("sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done")
     assert engine.read_line() == "ready"
     engine.tell("stop 5.0")
-    assert engine.hear() == {"exit": 3, "signal": None, "asked": True}
+    assert engine.hear() == {"exit": 3, "signal": None, "stop_requested": True}
 
 
 def test_who_ignores_a_stop_is_killed_after_the_timeout(guarded: Callable[..., Guarded]) -> None:
@@ -121,13 +121,13 @@ def test_who_ignores_a_stop_is_killed_after_the_timeout(guarded: Callable[..., G
     assert engine.read_line() == "ready"
     engine.tell("stop 60")
     engine.tell("stop 0.05")  # the earlier of the two counts
-    assert engine.hear() == {"exit": None, "signal": signal.SIGKILL, "asked": True}
+    assert engine.hear() == {"exit": None, "signal": signal.SIGKILL, "stop_requested": True}
 
 
 def test_a_kill_is_not_a_stop(guarded: Callable[..., Guarded]) -> None:
     engine = guarded(*SLEEP)
     engine.tell("kill")
-    assert engine.hear() == {"exit": None, "signal": signal.SIGKILL, "asked": False}
+    assert engine.hear() == {"exit": None, "signal": signal.SIGKILL, "stop_requested": False}
 
 
 def test_an_engine_ends_when_its_worker_hangs_up(guarded: Callable[..., Guarded]) -> None:

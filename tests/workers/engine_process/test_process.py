@@ -108,7 +108,7 @@ def test_a_crash_that_is_not_yet_known_of_is_not_made_expected_by_a_stop(
     assert has_ended(process.pid, PATIENCE_S)
     stopping = threading.Thread(target=process.stop, args=(PATIENCE_S,))
     stopping.start()
-    wait_until(lambda: process._asked)
+    wait_until(lambda: process._stop_requested)
     os.kill(process.guard_pid, signal.SIGCONT)
     stopping.join()
     assert exits.get_nowait() == Exit(None, signal.SIGSEGV, expected=False)

@@ -1,4 +1,4 @@
-"""A host with real engines and the real ledger; its heart is beaten by hand."""
+"""A worker in the test's process: real engines and the real ledger, heartbeats sent by the test."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ from scheduler.ledger import Ledger
 from streams.events import End
 from streams.log import read
 from tasks.generation import Generation, Message, text_content
-from workers.executor import Host
+from workers.executor import Executor
+from workers.reconciler import Reconciler
 
 
-class Seat:
-    """One worker, without Celery: bells are heard by beating."""
+class WorkerHarness:
+    """One worker without Celery: the test's `heartbeat` takes the place of wake-up messages."""
 
     def __init__(self, settings: Settings, name: str = "w1") -> None:
         self.client = redis.Redis.from_url(settings.redis.url)
         self.settings = settings
         self.ledger = Ledger(self.client, settings)
         self.fleet = Fleet(self.client, settings)
-        self.host = Host(name, settings, self.ledger, self.fleet)
-        self.host.begin(self.ledger.register(name, f"{self.ledger.scripts.prefix}bells", "@ID@", "cpu"))
+        self.executor = Executor(name, settings, self.ledger, self.fleet)
+        self.executor.begin(self.ledger.register(name, f"{self.ledger.scripts.prefix}bells", "@ID@", "cpu"))
+        self.reconciler = Reconciler(self.executor, settings.lease.beat_ms / 1000, self.spawn)
         self.threads: list[threading.Thread] = []
         self.problems: list[BaseException] = []
 
@@ -47,8 +49,8 @@ class Seat:
         thread.start()
 
     def heartbeat(self) -> None:
-        self.host.check_stalls()
-        self.host.follow(self.ledger.heartbeat(self.host.worker, self.host.incarnation), self.spawn)
+        self.executor.stall_detector.check()
+        self.reconciler.apply(self.ledger.heartbeat(self.executor.worker, self.executor.incarnation))
 
     def until(self, true: Callable[[], Any], seconds: float = 10) -> Any:
         deadline = time.monotonic() + seconds
@@ -67,9 +69,9 @@ class Seat:
         id = f"resp_{os.urandom(6).hex()}"
         return self.ledger.admit(Job(id, "acme", model, "test", generation.to_json(), b"{}")).id
 
-    def said(self, id: str) -> list[Any]:
+    def events(self, id: str) -> list[Any]:
         return [event for _, event in read(self.client, self.settings.redis.prefix, id)]
 
     def end(self, id: str) -> End:
-        self.until(lambda: isinstance((self.said(id) or [None])[-1], End))
-        return self.said(id)[-1]  # type: ignore[no-any-return]
+        self.until(lambda: isinstance((self.events(id) or [None])[-1], End))
+        return self.events(id)[-1]  # type: ignore[no-any-return]

@@ -1,0 +1,87 @@
+"""Brings a worker into the state that the answer to its heartbeat describes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from fleet.states import ReplicaState
+from scheduler.errors import StokerError
+from scheduler.job import HeartbeatReply
+from workers.executor import Executor
+from workers.replica import Replica
+
+logger = logging.getLogger("workers")
+
+Spawn = Callable[[Callable[[], object]], None]
+"""Runs a call in another thread."""
+
+
+class Reconciler:
+    """Applies heartbeat replies to an executor.
+
+    `spawn` runs calls that may take long in other threads, since the heartbeat must not wait for them.
+    `heartbeat_s` is the time between two heartbeats.
+    """
+
+    def __init__(self, executor: Executor, heartbeat_s: float, spawn: Spawn) -> None:
+        self._executor = executor
+        self._replicas = executor.replicas
+        self._heartbeat_s = heartbeat_s
+        self._spawn = spawn
+
+    def apply(self, reply: HeartbeatReply) -> None:
+        """Stop cancelled and fenced jobs, run jobs that got no wake-up message, load and unload replicas."""
+        executor = self._executor
+        for id in reply.cancelled:
+            executor.stop_job_id(id, "cancelled")
+        for id, job in list(executor.running.items()):
+            # a younger job may have been claimed after the ledger answered
+            if id not in reply.running and time.monotonic() - job.started > 2 * self._heartbeat_s:
+                executor.stop_job(job, "fenced")
+        for id in reply.unclaimed:
+            if id not in executor.claiming:
+                logger.warning("%s was dispatched here and its wake-up message was lost: running it", id)
+                self._spawn(lambda id=id: executor.generate(id))  # type: ignore[misc]
+        for name, state in reply.replicas.items():
+            self._reconcile_replica(name, state)
+        for replica in list(self._replicas.table.values()):
+            if replica.name not in reply.replicas:
+                self._stop_unknown(replica)
+
+    def _reconcile_replica(self, name: str, wanted: str) -> None:
+        """Load or unload a replica so that it reaches the state in the ledger."""
+        replica = self._replicas.get(name)
+        if wanted == ReplicaState.ASSIGNED and replica is None and not self._executor.draining:
+            self._spawn(lambda: self._executor.load(name))
+        elif wanted == ReplicaState.STOPPING and replica is None:
+            self._spawn(lambda: self._replicas.report_missing(name))
+        elif wanted == ReplicaState.STOPPING and replica is not None:
+            if replica.state is ReplicaState.STARTING:
+                self._replicas.abandon(replica)
+            elif replica.state is ReplicaState.UP:
+                self._spawn(lambda: self._executor.unload(name))
+
+    def _stop_unknown(self, replica: Replica) -> None:
+        """Stop a replica that the ledger does not list: its load was abandoned, or its end was reported."""
+        if replica.state is ReplicaState.STARTING:
+            self._replicas.abandon(replica)
+        elif replica.state is ReplicaState.UP and replica.claim_end():
+            logger.warning("%s is not in the ledger any more: stopping it", replica.name)
+            self._spawn(lambda: self._replicas.stop(replica, "", ""))
+
+
+def spawn_thread(call: Callable[[], object]) -> None:
+    """Run a call in a daemon thread; its exceptions are logged."""
+
+    def run() -> None:
+        try:
+            call()
+        except StokerError as error:
+            logger.warning("%s", error.message)
+        except Exception:
+            logger.exception("a call started by the heartbeat failed")
+
+    threading.Thread(target=run, daemon=True).start()

@@ -1,0 +1,315 @@
+"""Loads and unloads the replicas of one worker: starts, drains and stops them, and reports each step."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from backends.base import Adapter, Bounded, Launch, LoadError, Progress
+from backends.registry import adapter
+from config.settings import ModelDefinition, Settings
+from fleet.fleet import Fleet
+from fleet.load_request import ReplicaStart
+from fleet.model_row import effective_options
+from fleet.states import ReplicaState
+from fleet.worker_reports import ENGINE_CRASHED
+from scheduler.errors import Failed, StokerError
+from scheduler.ledger import Ledger
+from scheduler.scripts import call_id
+from workers.engine_process.errors import EngineLost, Exit
+from workers.memory_reporter import MemoryMeasurement, MemoryReporter
+from workers.replica import Replica
+from workers.retry import Retry
+from workers.running_job import UNLOAD_DEADLINE
+
+logger = logging.getLogger("workers")
+
+STOP_TIMEOUT_S = 10.0
+JOBS_END_S = 2.0  # how long jobs that an unload stopped may take to end
+PROGRESS_INTERVAL_S = 0.2
+MAX_OLD_ENGINE_LOGS = 50
+
+
+class ReplicaManager:
+    """The replicas of one worker, by name in `table`.
+
+    `stop_jobs(replica, code)` stops the jobs that run on a replica. `on_end` is called when a replica has
+    ended: a load of another model may wait for its memory. Any thread may use it.
+    """
+
+    def __init__(
+        self,
+        worker: str,
+        settings: Settings,
+        ledger: Ledger,
+        fleet: Fleet,
+        stop_jobs: Callable[[str, str], int],
+    ) -> None:
+        self.worker = worker
+        self.incarnation = ""
+        self.table: dict[str, Replica] = {}
+        self.retry = Retry()
+        self.memory_reporter = MemoryReporter(worker, fleet)
+        self.on_end: Callable[[], object] = lambda: None
+        self._settings = settings
+        self._ledger = ledger
+        self._fleet = fleet
+        self._stop_jobs = stop_jobs
+        self._loading: set[str] = set()  # replicas in `load`: a heartbeat may ask for one of them again
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> Replica | None:
+        """The replica with that name, None when it is not on this worker."""
+        return self.table.get(name)
+
+    # ---- loading
+
+    def load(self, name: str) -> str:
+        """Start the engine of a replica assigned to this worker. Raises `Failed` when that fails."""
+        with self._lock:
+            if name in self._loading:
+                return "already here"
+            self._loading.add(name)
+        try:
+            call = call_id()  # a call whose answer was lost is repeated under the same id and granted again
+            start = self.retry.retry_until_stopped(
+                lambda: self._fleet.replica_starting(name, self.worker, self.incarnation, call)
+            )
+            if start is None:
+                return "nothing to do"
+            try:
+                return self._start(name, start)
+            except Exception as error:
+                raise self._report_failed_start(name, error) from None
+        finally:
+            self._loading.discard(name)
+
+    def _report_failed_start(self, name: str, error: Exception) -> Failed:
+        """Report any failure of a start, expected or not: otherwise the replica would stay `starting`."""
+        if not isinstance(error, LoadError):
+            logger.exception("%s did not start: unexpected error", name, exc_info=error)
+            error = LoadError(
+                "load_failed", f"the engine could not be started: {error or type(error).__name__}"
+            )
+        else:
+            logger.warning("%s did not load: %s", name, error)
+        replica = self.table.pop(name, None)
+        if replica is not None and replica.engine is not None:
+            replica.engine.stop(0.0)
+        if replica is None or replica.claim_end():
+            self._report_down(name, error.code, str(error))
+        self.on_end()
+        return Failed(str(error), code=error.code)
+
+    def _start(self, name: str, start: ReplicaStart) -> str:
+        model = self._settings.models.get(start.model)
+        if model is None:
+            raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
+        model = replace(model, options=effective_options(model, start.override))
+        adapter = _adapter(model)
+        replica = self.table[name] = Replica(name, model, slots=self._free_slots(model))
+        started = time.monotonic()
+        with self.memory_reporter.measuring(remote=replica.remote) as measurement:
+            engine = replica.engine = adapter.start(self._launch(replica, measurement))
+            memory_mib = self.memory_reporter.taken_mib(measurement, engine.pid)
+        replica.slots = min(replica.slots, engine.slots)
+        replica.state = ReplicaState.UP
+        up = self.retry.retry_until_stopped(
+            lambda: self._fleet.replica_up(
+                name,
+                self.worker,
+                self.incarnation,
+                replica.slots,
+                engine.pid,
+                memory_mib=memory_mib,
+                context=engine.context if isinstance(engine, Bounded) else None,
+            )
+        )
+        if not up:
+            self.stop(replica, "load_cancelled", "the load was cancelled")
+            return "cancelled"
+        took_s = time.monotonic() - started
+        where = "remote" if engine.pid is None else f"pid {engine.pid}"
+        logger.info("%s is up: %s, %d slots, %.1f s", name, where, replica.slots, took_s)
+        return f"{replica.slots} slots"
+
+    def _free_slots(self, model: ModelDefinition) -> int:
+        """Slots for one more replica: each running job takes a thread of the pool. Raises `LoadError`."""
+        free = self._settings.worker.threads - sum(replica.slots for replica in list(self.table.values()))
+        if free < 1:
+            raise LoadError("load_failed", "no threads are left on this worker: raise worker.threads")
+        return min(model.target_inflight, free)
+
+    def _launch(self, replica: Replica, measurement: MemoryMeasurement) -> Launch:
+        engines = self._settings.data_dir / "engines" / self.worker
+        directory = engines / _folder_name(replica.name)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._remove_old_logs(engines)
+        except OSError as error:
+            raise LoadError("load_failed", f"cannot write to {directory}: {error.strerror}") from error
+        return Launch(
+            model=replica.model,
+            replica=replica.name,
+            slots=replica.slots,
+            directory=directory,
+            environments=self._settings.runtimes_dir,
+            progress=self._progress(replica),
+            on_exit=lambda exit: self._exited(replica, exit),
+            on_process=measurement.set_group,
+            cancellation=replica.cancellation,
+        )
+
+    def _remove_old_logs(self, engines: Path) -> None:
+        """Remove the folders of engines that ended, except the latest `MAX_OLD_ENGINE_LOGS`."""
+        current = {_folder_name(name) for name in self.table}
+        with suppress(OSError):  # another start may be doing the same
+            old = [directory for directory in engines.iterdir() if directory.name not in current]
+            old.sort(key=lambda directory: directory.stat().st_mtime)
+            for directory in old[:-MAX_OLD_ENGINE_LOGS]:
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def _progress(self, replica: Replica) -> Progress:
+        reported_at = 0.0
+
+        def progress(done: float, stage: str) -> None:
+            nonlocal reported_at
+            now = time.monotonic()
+            if now - reported_at < PROGRESS_INTERVAL_S and done < 1:
+                return
+            reported_at = now
+            try:
+                wanted = self._fleet.replica_progress(replica.name, done, stage)
+            except StokerError:
+                return
+            if not wanted:
+                self.abandon(replica)
+
+        return progress
+
+    def abandon(self, replica: Replica) -> None:
+        """Cancel the start of a replica whose load was cancelled."""
+        replica.cancellation.cancel()
+
+    # ---- unloading
+
+    def unload(self, name: str) -> str:
+        """Drain and stop a replica."""
+        replica = self.table.get(name)
+        if replica is not None and replica.state is ReplicaState.STARTING:
+            self.abandon(replica)  # the thread that starts it reports its end
+            return "cancelled"
+        if replica is None or not replica.begin_stopping():
+            return "nothing to do"
+        try:
+            self._drain(replica)
+        finally:
+            self.stop(replica, "unloaded", "the model was unloaded")
+        return "unloaded"
+
+    def _drain(self, replica: Replica) -> None:
+        deadline = time.monotonic() + self._settings.limits.unload_timeout_s
+        most = reported = 0
+        while time.monotonic() < deadline:
+            held = self.retry.retry_until_stopped(lambda: self._ledger.jobs_on_replica(replica.name))
+            if held == 0:
+                return
+            if held != reported:
+                most, reported = max(most, held), held
+                self._report_drain(replica, held, most)
+            time.sleep(0.05)
+        replica.overdue = True
+        self._stop_jobs(replica.name, "unload_deadline")
+        # the stopped jobs report their ends; if their engine ended first, that would look like a crash
+        until = time.monotonic() + JOBS_END_S
+        while time.monotonic() < until and self.retry.retry_until_stopped(
+            lambda: self._ledger.jobs_on_replica(replica.name)
+        ):
+            time.sleep(0.05)
+
+    def _report_drain(self, replica: Replica, held: int, most: int) -> None:
+        requests = "1 request runs" if held == 1 else f"{held} requests run"
+        with suppress(StokerError):
+            self._fleet.replica_progress(replica.name, 1 - held / most, f"draining: {requests}")
+
+    def stop(self, replica: Replica, code: str, message: str) -> None:
+        """Stop a replica's engine and report its end with this code and message."""
+        try:
+            if replica.engine is not None:
+                with self.memory_reporter.measuring(remote=replica.remote):
+                    replica.engine.stop(STOP_TIMEOUT_S)
+        finally:
+            self.table.pop(replica.name, None)
+            if replica.claim_end():
+                self._report_down(
+                    replica.name, code, message, UNLOAD_DEADLINE if replica.overdue else ENGINE_CRASHED
+                )
+                self.on_end()
+
+    def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Stop all engines at once. Only the end of the worker is reported, not that of each replica."""
+        self.retry.stop()
+        threads = []
+        for replica in list(self.table.values()):
+            replica.claim_end()
+            if replica.engine is None:
+                self.abandon(replica)
+                continue
+            thread = threading.Thread(target=replica.engine.stop, args=(timeout_s,))
+            thread.start()
+            threads.append(thread)
+        for thread in threads:
+            thread.join(timeout_s + 2)
+
+    # ---- losing an engine
+
+    def _exited(self, replica: Replica, exit: Exit) -> None:
+        """Called when an engine's process has ended. An expected end is reported by the caller of `stop`."""
+        if not exit.expected:
+            ended = EngineLost(
+                "engine_crashed", f"the engine of {replica.model.name} ended by itself: {exit}"
+            )
+            self.lost(replica.name, ended)
+
+    def lost(self, name: str, error: EngineLost) -> None:
+        """Report that a replica's engine is lost, before its jobs are released, and stop the engine."""
+        replica = self.table.get(name)
+        if replica is None or not replica.claim_end():
+            return
+        logger.error("%s is lost: %s", name, error)
+        job = UNLOAD_DEADLINE if replica.overdue else (error.code, str(error))
+        self._report_down(name, error.code, str(error), job)
+        self.table.pop(name, None)
+        if replica.engine is not None:
+            with self.memory_reporter.measuring(remote=replica.remote):
+                replica.engine.stop(0.0)
+        self.on_end()
+
+    def report_missing(self, name: str) -> None:
+        """Report the end of a replica that the ledger assigns to this worker and that does not exist here."""
+        self._report_down(name, "unloaded", "it was not running")
+
+    def _report_down(self, name: str, code: str, message: str, job: tuple[str, str] = ENGINE_CRASHED) -> None:
+        """Report a replica's end; `job` is the code and message with which jobs that still run on it end."""
+        self.retry.retry_until_stopped(
+            lambda: self._fleet.replica_down(
+                name, self.worker, self.incarnation, code=code, message=message, job=job
+            )
+        )
+
+
+def _folder_name(replica: str) -> str:
+    return replica.replace("/", "_").replace("#", "-")
+
+
+def _adapter(model: ModelDefinition) -> Adapter:
+    try:
+        return adapter(model.backend)
+    except (LookupError, ValueError, ImportError) as error:
+        raise LoadError("load_failed", f"backend {model.backend} cannot run here: {error}") from error
