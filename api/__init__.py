@@ -1,5 +1,6 @@
-"""The HTTP front: what does the client want, and how do we answer?
+"""The HTTP API.
 
-`routes/` holds one file per endpoint family, `dialects/` one per protocol (parse what was asked, render what
-was said), `schemas/` the bodies as OpenAPI describes and the intake checks them.
+`routes/` holds one file per group of endpoints, `dialects/` one per protocol (parses requests, renders
+responses), `schemas/` the shapes of the bodies, which document and check them, `auth/` the API keys and
+access rules, and `streaming/` all between a response's event log and the client's socket.
 """

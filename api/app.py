@@ -6,40 +6,39 @@ from functools import partial
 
 from flask import Flask
 
-from api import request_hooks as guard
-from api import routes
+from api import request_hooks, routes
 from api.auth.access import Access, declare
 from api.openapi import DESCRIPTION, Api
 from api.services import EXTENSION, AppServices, open_services
 from config.settings import Settings
+from config.version import version
 
-VERSION = "0.1.0"
-DOCS = ("static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui")
-"""Endpoints of Flask and flask-smorest, which declare nothing themselves."""
+DOCUMENTATION_ENDPOINTS = ("static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui")
+"""Endpoints of Flask and flask-smorest, which do not declare an access themselves."""
 
 
 def create_app(settings: Settings, services: AppServices | None = None) -> Flask:
-    """The app for these settings. Nothing connects before the first request.
+    """The app for these settings, with these services or its own. Nothing connects before
+    `AppServices.start`.
 
-    `rooms` are the rooms to use instead of its own. Raises `ConfigError` when the API would be open to the
-    network.
+    Raises `ConfigError` when the API would be open to the network.
     """
     app = Flask("api", static_folder="static")
     app.config.from_mapping(
         MAX_CONTENT_LENGTH=settings.api.max_body_bytes,
         API_TITLE="Stoker",
-        API_VERSION=VERSION,
+        API_VERSION=version(),
         OPENAPI_VERSION="3.1.0",
         OPENAPI_URL_PREFIX="/",
         OPENAPI_SWAGGER_UI_PATH="/docs",
         OPENAPI_SWAGGER_UI_URL="/static/swagger-ui/",
-        OPENAPI_SWAGGER_UI_CONFIG={"validatorUrl": None},  # it would ask a server on the internet
+        OPENAPI_SWAGGER_UI_CONFIG={"validatorUrl": None},  # the default is a server on the internet
         API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}, "security": [{"key": []}]},
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
     app.extensions[EXTENSION] = services or open_services(settings)
-    guard.install(app)
+    request_hooks.install(app)
     routes.register(Api(app))
-    for endpoint in DOCS:
+    for endpoint in DOCUMENTATION_ENDPOINTS:
         app.view_functions[endpoint] = declare(partial(app.view_functions[endpoint]), Access.PUBLIC)
     return app

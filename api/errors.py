@@ -1,10 +1,9 @@
-"""The one table from an error's code to how a client sees it, and the errors that are the API's own.
+"""The table of all error codes (HTTP status, error type, retry), and the errors that the API itself raises.
 
-The table covers every code of `scheduler.errors`, of the engines and of this room. An error body is always
-`{"error": {"message", "type", "param", "code"}}` (OpenAI API reference, "Error codes"); the types are
-OpenAI's too. `retry` tells whether the same request may succeed later: where it may not, the answer says
-`x-should-retry: false`, which OpenAI's and Anthropic's SDKs obey (they would repeat a 409 or a 5xx
-otherwise).
+The table covers every code of `scheduler.errors`, `fleet.errors`, the engines and the API. An error body is
+always `{"error": {"message", "type", "param", "code"}}`, with the types of OpenAI (OpenAI API reference,
+"Error codes"). `retry` tells whether the same request may succeed later. If not, the response carries
+`x-should-retry: false`, which OpenAI's and Anthropic's SDKs obey; by default they repeat a 409 or a 5xx.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ PERMISSION = "permission_error"
 RATE_LIMIT = "rate_limit_error"
 SERVER = "server_error"
 
-LONGEST_RETRY_AFTER_S = 60  # Anthropic's SDK sleeps for as long as it is told
+MAX_RETRY_AFTER_S = 60  # Anthropic's SDK sleeps for the whole `Retry-After`
 
 
-class Kind(NamedTuple):
-    """How an error of one code is answered.
+class ErrorKind(NamedTuple):
+    """How errors of one code are answered.
 
-    `response_code` is the `error.code` of a failed Response object: a closed list in OpenAI's SDK, so our own
-    code leads the message there ("engine_crashed: ...").
+    `response_code` is the `error.code` of a failed Response object. OpenAI's SDK accepts a closed list there,
+    so the platform's code begins the message instead ("engine_crashed: ...").
     """
 
     status: int
@@ -37,66 +36,66 @@ class Kind(NamedTuple):
     response_code: str = SERVER
 
 
-CODES: Mapping[str, Kind] = {
-    # the API's own: the request as such
-    "invalid_request": Kind(400, INVALID),
-    "invalid_json": Kind(400, INVALID),
-    "unsupported_parameter": Kind(400, INVALID),
-    "unsupported_tool": Kind(400, INVALID),
-    "unsupported_input": Kind(400, INVALID),
-    "thinking_unsupported": Kind(400, INVALID),
-    "image_unsupported": Kind(400, INVALID),
-    "multi_turn_unsupported": Kind(400, INVALID),
-    "invalid_load_request": Kind(400, INVALID),
-    "unprocessable_request": Kind(422, INVALID),
-    "invalid_api_key": Kind(401, AUTHENTICATION),
-    "tenant_mismatch": Kind(403, PERMISSION),
-    "admin_required": Kind(403, PERMISSION),
-    "remote_not_allowed": Kind(403, PERMISSION),
-    "not_found": Kind(404, INVALID),
-    "method_not_allowed": Kind(405, INVALID),
-    "request_too_large": Kind(413, INVALID),
-    "unsupported_media_type": Kind(415, INVALID),
-    "server_busy": Kind(503, SERVER, retry=True),
-    "internal_error": Kind(500, SERVER),
-    # Rejected: never in line
-    "unknown_model": Kind(404, INVALID),
-    "model_not_loaded": Kind(409, INVALID),
-    "model_loading": Kind(409, INVALID, retry=True),
-    "model_unloading": Kind(409, INVALID),
-    "model_failed": Kind(409, INVALID),
-    "idempotency_key_reused": Kind(409, INVALID),
-    "rate_limit_exceeded": Kind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
-    "queue_full": Kind(503, SERVER, retry=True),
-    "storage_full": Kind(503, SERVER, retry=True),
-    "storage_unavailable": Kind(503, SERVER, retry=True),
+CODES: Mapping[str, ErrorKind] = {
+    # ApiError: the request itself is refused
+    "invalid_request": ErrorKind(400, INVALID),
+    "invalid_json": ErrorKind(400, INVALID),
+    "unsupported_parameter": ErrorKind(400, INVALID),
+    "unsupported_tool": ErrorKind(400, INVALID),
+    "unsupported_input": ErrorKind(400, INVALID),
+    "thinking_unsupported": ErrorKind(400, INVALID),
+    "image_unsupported": ErrorKind(400, INVALID),
+    "multi_turn_unsupported": ErrorKind(400, INVALID),
+    "invalid_load_request": ErrorKind(400, INVALID),
+    "unprocessable_request": ErrorKind(422, INVALID),
+    "invalid_api_key": ErrorKind(401, AUTHENTICATION),
+    "tenant_mismatch": ErrorKind(403, PERMISSION),
+    "admin_required": ErrorKind(403, PERMISSION),
+    "remote_not_allowed": ErrorKind(403, PERMISSION),
+    "not_found": ErrorKind(404, INVALID),
+    "method_not_allowed": ErrorKind(405, INVALID),
+    "request_too_large": ErrorKind(413, INVALID),
+    "unsupported_media_type": ErrorKind(415, INVALID),
+    "server_busy": ErrorKind(503, SERVER, retry=True),
+    "internal_error": ErrorKind(500, SERVER),
+    # Rejected: not admitted to the queue
+    "unknown_model": ErrorKind(404, INVALID),
+    "model_not_loaded": ErrorKind(409, INVALID),
+    "model_loading": ErrorKind(409, INVALID, retry=True),
+    "model_unloading": ErrorKind(409, INVALID),
+    "model_failed": ErrorKind(409, INVALID),
+    "idempotency_key_reused": ErrorKind(409, INVALID),
+    "rate_limit_exceeded": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "queue_full": ErrorKind(503, SERVER, retry=True),
+    "storage_full": ErrorKind(503, SERVER, retry=True),
+    "storage_unavailable": ErrorKind(503, SERVER, retry=True),
     # Rejected: loads and unloads
-    "model_busy": Kind(409, INVALID),
-    "no_worker": Kind(503, SERVER),
-    "insufficient_memory": Kind(409, INVALID),
-    # Evicted: left the line unserved
-    "queue_timeout": Kind(503, SERVER, retry=True),
-    "cancelled": Kind(409, INVALID),
-    # Failed: while running
-    "invalid_prompt": Kind(400, INVALID, response_code="invalid_prompt"),
-    "context_length_exceeded": Kind(400, INVALID, response_code="invalid_prompt"),
-    "output_too_large": Kind(500, SERVER),
-    "engine_error": Kind(500, SERVER),
-    "remote_rate_limited": Kind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
-    "remote_unavailable": Kind(503, SERVER, retry=True),
-    # 502: the server behind the gateway broke off (RFC 9110, 15.6.3). The platform has tried it on another
-    # engine already, if nothing had been said; a client's repeats would kill one engine after the other
-    "engine_crashed": Kind(502, SERVER),
-    "engine_stalled": Kind(504, SERVER),
-    "deadline_exceeded": Kind(504, SERVER),
-    "stream_lost": Kind(504, SERVER),
-    "worker_lost": Kind(503, SERVER, retry=True),
-    "worker_shutdown": Kind(503, SERVER, retry=True),
-    "unload_deadline": Kind(503, SERVER),
-    "load_failed": Kind(503, SERVER),
-    "load_timeout": Kind(503, SERVER),
-    "load_cancelled": Kind(503, SERVER),
-    "load_interrupted": Kind(503, SERVER, retry=True),
+    "model_busy": ErrorKind(409, INVALID),
+    "no_worker": ErrorKind(503, SERVER),
+    "insufficient_memory": ErrorKind(409, INVALID),
+    # Evicted: removed from the queue before a replica took it
+    "queue_timeout": ErrorKind(503, SERVER, retry=True),
+    "cancelled": ErrorKind(409, INVALID),
+    # Failed: while it ran
+    "invalid_prompt": ErrorKind(400, INVALID, response_code="invalid_prompt"),
+    "context_length_exceeded": ErrorKind(400, INVALID, response_code="invalid_prompt"),
+    "output_too_large": ErrorKind(500, SERVER),
+    "engine_error": ErrorKind(500, SERVER),
+    "remote_rate_limited": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "remote_unavailable": ErrorKind(503, SERVER, retry=True),
+    # 502: the server behind the gateway failed (RFC 9110, 15.6.3). The platform has retried on another engine
+    # already unless the response had events; a client's retries could crash one engine after the other
+    "engine_crashed": ErrorKind(502, SERVER),
+    "engine_stalled": ErrorKind(504, SERVER),
+    "deadline_exceeded": ErrorKind(504, SERVER),
+    "stream_lost": ErrorKind(504, SERVER),
+    "worker_lost": ErrorKind(503, SERVER, retry=True),
+    "worker_shutdown": ErrorKind(503, SERVER, retry=True),
+    "unload_deadline": ErrorKind(503, SERVER),
+    "load_failed": ErrorKind(503, SERVER),
+    "load_timeout": ErrorKind(503, SERVER),
+    "load_cancelled": ErrorKind(503, SERVER),
+    "load_interrupted": ErrorKind(503, SERVER, retry=True),
 }
 
 MESSAGES: Mapping[str, str] = {
@@ -105,15 +104,15 @@ MESSAGES: Mapping[str, str] = {
     "deadline_exceeded": "the response took longer than a request may",
     "storage_unavailable": "the shared store (Redis) was away for too long",
 }
-"""What an end without a message of its own says."""
+"""The messages for an `End` that carries none."""
 
-UNKNOWN = Kind(500, SERVER)
-"""For a code that is not in the table: a room has grown and the table has not."""
+UNKNOWN_CODE = ErrorKind(500, SERVER)
+"""For a code that is missing in the table."""
 
 
-def kind_of(code: str) -> Kind:
-    """How errors of that code are answered."""
-    return CODES.get(code, UNKNOWN)
+def kind_of(code: str) -> ErrorKind:
+    """The table's entry for a code."""
+    return CODES.get(code, UNKNOWN_CODE)
 
 
 class ApiError(Rejected):
@@ -123,7 +122,7 @@ class ApiError(Rejected):
 
 
 class InvalidRequest(ApiError):
-    """Raised when a body, header or query is not what the endpoint takes; `param` names where."""
+    """Raised when a body, header or query is invalid for the endpoint; `param` names the place."""
 
 
 class UnprocessableRequest(ApiError):
@@ -133,31 +132,31 @@ class UnprocessableRequest(ApiError):
 
 
 class NotFound(ApiError):
-    """Raised when the tenant has nothing of that name; another tenant's is answered the same."""
+    """Raised when the tenant has no such object, even if another tenant has one."""
 
     default_code = "not_found"
 
 
 class InvalidApiKey(ApiError):
-    """Raised when the request brings no key, or one that nobody has."""
+    """Raised when the request carries no API key, or an unknown one."""
 
     default_code = "invalid_api_key"
 
 
 class Forbidden(ApiError):
-    """Raised when the key is good and not enough (tenant_mismatch, admin_required)."""
+    """Raised when the API key is valid but not sufficient (tenant_mismatch, admin_required)."""
 
     default_code = "admin_required"
 
 
 class ServerBusy(ApiError):
-    """Raised when each thread that may wait for a model already does."""
+    """Raised when no concurrency permit is free."""
 
     default_code = "server_busy"
 
 
 def body_of(error: StokerError) -> dict[str, Any]:
-    """The error envelope. Details (`queueDepth`, `avgWaitMs` of queue_full) stand beside the four keys."""
+    """The error's body, with its details (`queueDepth`, `avgWaitMs` of queue_full) next to the four keys."""
     return envelope(error.code, error.message, error.param, error.details)
 
 
@@ -170,18 +169,18 @@ def envelope(
 
 
 def headers_of(error: StokerError) -> dict[str, str]:
-    """What the answer's headers say about a repeat: `Retry-After` (seconds), `x-should-retry`."""
+    """The headers for the client's retry: `Retry-After` (seconds) or `x-should-retry`."""
     headers = {}
     if error.retry_after_s is not None:
-        headers["Retry-After"] = str(max(1, min(LONGEST_RETRY_AFTER_S, error.retry_after_s)))
+        headers["Retry-After"] = str(max(1, min(MAX_RETRY_AFTER_S, error.retry_after_s)))
     elif not kind_of(error.code).retry:
         headers["x-should-retry"] = "false"
     return headers
 
 
-def failure(end: End) -> StokerError:
-    """The error of a response that ended without an answer: `Evicted` if its turn never came, or `Failed`."""
+def error_from_end(end: End) -> StokerError:
+    """The error of a response that ended without an answer: `Failed`, or `Evicted` if it never ran."""
     code = end.code or ("cancelled" if end.status == "cancelled" else "engine_error")
     message = end.message or MESSAGES.get(code, "the response ended without an answer")
-    family = Failed if end.run_ms else Evicted
-    return family(message, code=code, retry_after_s=5 if kind_of(code).retry else None)
+    error = Failed if end.run_ms else Evicted
+    return error(message, code=code, retry_after_s=5 if kind_of(code).retry else None)

@@ -1,8 +1,8 @@
-"""How a JSON body comes in: bounded, UTF-8, well-formed, not too deep, of its shape. Whatever is not, is a
+"""Reads JSON bodies: bounded in size and depth, UTF-8, well-formed, of the declared shape. All others are a
 400.
 
-orjson refuses what Python's own parser lets through and what later breaks an answer half-way: NaN and
-infinities, lone surrogates, other encodings (RFC 8259 wants UTF-8).
+orjson refuses what Python's own parser accepts and what later breaks an answer half-way: NaN and infinities,
+lone surrogates, encodings other than UTF-8 (RFC 8259 requires UTF-8).
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from flask import Request
 from api.errors import ApiError, InvalidRequest
 from api.schemas.strict_schema import Mismatch, Shape
 
-DEEPEST = 64
-"""Levels of arrays and objects. orjson reads 1024, but writing, copying and a JSON Schema's readers recurse.
-"""
+MAX_DEPTH = 64
+"""Levels of arrays and objects. orjson reads 1024, but writing, `copy` and JSON Schema validators recurse."""
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-"""Unrolled: an image is a string of megabytes, which a choice at each character takes seconds to pass."""
+"""Unrolled: an image is a string of megabytes, and an alternative at each character would take seconds."""
 
 _NOT_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -29,7 +28,7 @@ _NOT_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 def read_body(
     request: Request, shape: type[Shape], mistaken: type[ApiError] = InvalidRequest
 ) -> dict[str, Any]:
-    """The request's body, a JSON object of that shape. `mistaken` is raised when it is of another.
+    """The request's body, a JSON object of that shape. Raises `mistaken` for an object of another shape.
 
     Raises `ApiError`: unsupported_media_type (415), invalid_json (400); and werkzeug's own 413 for a body
     over `MAX_CONTENT_LENGTH`.
@@ -47,7 +46,7 @@ def read_body(
 
 
 def read_bytes(request: Request) -> bytes:
-    """The body as it came. It is kept, so that it can be read again for its hash."""
+    """The body's bytes. Flask caches them, so that they can be read again for the Idempotency-Key's hash."""
     media_type = request.mimetype
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise ApiError("send the body with Content-Type: application/json", code="unsupported_media_type")
@@ -60,15 +59,15 @@ def parse_json(body: bytes) -> Any:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise ApiError(f"the body is not JSON, at character {error.pos}", code="invalid_json") from None
-    if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deeper(body, DEEPEST):
-        raise ApiError(f"the body is nested deeper than {DEEPEST} levels", code="invalid_json")
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deeper(body, MAX_DEPTH):
+        raise ApiError(f"the body is nested deeper than {MAX_DEPTH} levels", code="invalid_json")
     return value
 
 
 def _is_deeper(body: bytes, levels: int) -> bool:
-    """Whether a valid JSON text nests deeper: strings go, then innermost pairs, one level at a time.
+    """Whether a valid JSON text nests deeper: removes strings, then innermost pairs, one level at a time.
 
-    Each round is a pass of C code over what is left, and there are no more rounds than levels.
+    Each round is one pass of C code over the rest, and there are at most `levels` rounds.
     """
     brackets = _STRING.sub(b"", body).translate(None, _NOT_BRACKET)
     for _ in range(levels):

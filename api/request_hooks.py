@@ -1,4 +1,4 @@
-"""What happens around every request: it gets an id, its caller is found, and its answer carries the id."""
+"""Runs around every request: authorizes the caller, and puts the request's id into the response's headers."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from flask import Flask, Response, current_app, g, request
 
 from api.auth.access import Access, access_of
 from api.errors import Forbidden
-from api.services import services
+from api.services import current_services
 
 
 def install(app: Flask) -> None:
-    """Put the guard around all routes of the app."""
-    app.before_request(guard)
-    app.after_request(sign)
+    """Register the hooks for all routes of the app."""
+    app.before_request(authorize_request)
+    app.after_request(add_request_id)
 
 
-def guard() -> None:
-    """Let the request through, or raise `InvalidApiKey`, `Forbidden` or `InvalidRequest`."""
+def authorize_request() -> None:
+    """Find the caller and check its access. Raises `InvalidApiKey`, `Forbidden` or `InvalidRequest`."""
     if request.endpoint is None:
-        return  # no such route: the error handler says so
+        return  # no such route: the error handler answers 404
     access = access_of(current_app.view_functions.get(request.endpoint))
     if access is None:
-        raise Forbidden("this route is closed")  # nobody said who may use it
+        raise Forbidden("this route is closed")  # it declares no access
     if access is not Access.PUBLIC:
-        g.caller = services().authenticator.identify(request.headers, access)
+        g.caller = current_services().authenticator.identify(request.headers, access)
 
 
 def request_id() -> str:
-    """The id of the request that is answered now."""
+    """The id of the current request."""
     if "request_id" not in g:
         g.request_id = f"req_{secrets.token_hex(16)}"
     return str(g.request_id)
 
 
-def sign(response: Response) -> Response:
-    """Put the request's id on the answer: OpenAI's SDKs read `x-request-id`, Anthropic's `request-id`."""
+def add_request_id(response: Response) -> Response:
+    """Add the request's id: OpenAI's SDKs read `x-request-id`, Anthropic's `request-id`."""
     response.headers["x-request-id"] = response.headers["request-id"] = request_id()
     return response

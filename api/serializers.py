@@ -1,4 +1,4 @@
-"""Models, operations and memory as administrators see them (Runtime Admin API). Rows in, plain JSON out."""
+"""Makes the JSON objects of the Runtime Admin API from the fleet's models, operations and memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fleet.worker_row import WorkerRow
 
 Json = dict[str, Any]
 
-COMMON = (
+COMMON_FIELDS = (
     "model_path",
     "backend",
     "device",
@@ -28,15 +28,15 @@ COMMON = (
     "target_inflight",
     "load_timeout_s",
 )
-"""The fields of a definition that all backends have."""
+"""The fields of a definition that all backends share."""
 
 
-def show_model(row: ModelRow, settings: Settings) -> Json:
+def serialize_model(row: ModelRow, settings: Settings) -> Json:
     """A row of `GET /v1/admin/models`."""
     model = row.definition
     backend = BACKENDS[model.backend]
     return {
-        **_heading(row),
+        **_identity(row),
         "resolved_backend": model.backend,
         "configured_enabled": model.enabled,
         "replicas": row.replicas,
@@ -49,7 +49,7 @@ def show_model(row: ModelRow, settings: Settings) -> Json:
         "last_error_code": row.code,
         "operation_id": row.operation_id,
         "loaded_at": row.loaded_at,
-        **_weight(row, settings),
+        **_capacity(row, settings),
         "load_constraints": backend.load_constraints,
         "load_recommendations": backend.recommendations,
         "load_override": dict(row.active_override),
@@ -62,32 +62,32 @@ def show_model(row: ModelRow, settings: Settings) -> Json:
     }
 
 
-def _heading(row: ModelRow) -> Json:
+def _identity(row: ModelRow) -> Json:
     loaded = row.state is ModelState.LOADED
     return {"name": row.name, "runtime_state": str(row.state), "is_loaded": loaded}
 
 
-def _weight(row: ModelRow, settings: Settings) -> Json:
-    """What a replica carries, and what the model weighs."""
-    known = estimate_memory(row)
+def _capacity(row: ModelRow, settings: Settings) -> Json:
+    """The requests in flight per replica, and the memory estimate."""
+    memory = estimate_memory(row)
     configured = row.definition.target_inflight
     return {
         "configured_target_inflight": configured,
-        # what the engines said they take; before there are any, what a worker has threads for
+        # what the engines reported; without engines, limited by a worker's threads
         "effective_target_inflight": row.slots or min(configured, settings.worker.threads),
-        "vram_estimate_mib": known.mib,
-        "vram_estimate_replica_count": known.replicas,
-        "vram_estimate_source": known.source,
+        "vram_estimate_mib": memory.mib,
+        "vram_estimate_replica_count": memory.replicas,
+        "vram_estimate_source": memory.source,
     }
 
 
 def _definition(row: ModelRow) -> Json:
-    common = {name: getattr(row.definition, name) for name in COMMON}
+    common = {name: getattr(row.definition, name) for name in COMMON_FIELDS}
     return {**common, **redacted_options(row.definition)}
 
 
-def show_operation(operation: Operation) -> Json:
-    """A load or unload."""
+def serialize_operation(operation: Operation) -> Json:
+    """An operation."""
     return {
         "id": operation.id,
         "object": "operation",
@@ -117,8 +117,8 @@ def _result(operation: Operation) -> Json | None:
     }
 
 
-def show_change(change: StateChange) -> Json:
-    """One change of a model's state."""
+def serialize_state_change(change: StateChange) -> Json:
+    """A change of a model's state."""
     return {
         "type": "state",
         "id": change.id,
@@ -132,7 +132,7 @@ def show_change(change: StateChange) -> Json:
     }
 
 
-def show_memory(rows: Sequence[ModelRow], workers: Sequence[WorkerRow], settings: Settings) -> Json:
+def serialize_memory(rows: Sequence[ModelRow], workers: Sequence[WorkerRow], settings: Settings) -> Json:
     """The body of `GET /v1/admin/gpu-memory`."""
     return {
         "gpus": _gpus(workers),
@@ -146,13 +146,13 @@ def show_memory(rows: Sequence[ModelRow], workers: Sequence[WorkerRow], settings
             }
             for worker in workers
         ],
-        "models": [{**_heading(row), **_weight(row, settings)} for row in rows],
-        "error": _why_not_all(workers),
+        "models": [{**_identity(row), **_capacity(row, settings)} for row in rows],
+        "error": _missing_gpus_reason(workers),
     }
 
 
 def _gpus(workers: Sequence[WorkerRow]) -> list[Json]:
-    """Each GPU once, though several workers may see it."""
+    """Each GPU once, even if several workers see it."""
     seen: dict[str, tuple[Gpu, list[str]]] = {}
     for worker in workers:
         for gpu in worker.memory.gpus if worker.memory else ():
@@ -171,15 +171,13 @@ def _gpus(workers: Sequence[WorkerRow]) -> list[Json]:
     ]
 
 
-def _why_not_all(workers: Sequence[WorkerRow]) -> str | None:
-    """Why GPUs are missing in the list, if they are."""
+def _missing_gpus_reason(workers: Sequence[WorkerRow]) -> str | None:
+    """Why GPUs are missing in the list; None if none is missing."""
     if not workers:
         return "no worker is running; start one with `stoker worker`"
-    troubles = {
-        worker.name: worker.memory.error for worker in workers if worker.memory and worker.memory.error
-    }
-    if troubles:
-        return "; ".join(f"{name}: {trouble}" for name, trouble in troubles.items())
+    errors = {worker.name: worker.memory.error for worker in workers if worker.memory and worker.memory.error}
+    if errors:
+        return "; ".join(f"{name}: {error}" for name, error in errors.items())
     if all(worker.memory is None for worker in workers):
         return "no worker has read its device yet; ask again in a few seconds"
     return None if _gpus(workers) else "no worker has a GPU: all run on the CPU, as CUDA_VISIBLE_DEVICES says"

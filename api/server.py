@@ -1,8 +1,8 @@
-"""gunicorn, as this API needs it: `python -m api.server`, or `serve(settings)`.
+"""Runs the API under gunicorn: `python -m api.server`, or `serve(settings)`.
 
-gthread workers: a waiting request costs a thread and nothing else, and `gunicorn.socket` lets us notice a
-client that hangs up. Each process makes its own app after the fork, so no connection and no thread is ever
-shared.
+It uses gthread workers: a waiting request costs one thread only, and `gunicorn.socket` makes a client's
+disconnect visible. Each process makes its own app and starts its services after the fork, so that processes
+share neither connections nor threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gunicorn import glogging  # type: ignore[import-untyped]
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 
 from api.app import create_app
-from api.services import EXTENSION
+from api.services import EXTENSION, AppServices
 from config.errors import ConfigError
 from config.load import load_settings
 from config.settings import Settings
@@ -28,18 +28,17 @@ from telemetry.logging import setup
 logger = logging.getLogger("api")
 
 KEEP_ALIVE_S = 75
-"""How long an idle connection stays; longer than most clients keep theirs, so that it is they who close it.
-"""
+"""How long an idle connection stays open: longer than in most clients, so that the client closes it."""
 
 SPARE_CONNECTIONS = 1024
-"""Idle connections beside one for each thread."""
+"""Idle connections, in addition to one for each thread."""
 
 
-class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's own lines go where all others go, in the same form."""
+class GunicornLogger(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
+    """Sends gunicorn's log lines through the root logger, in the platform's format."""
 
     def setup(self, cfg: Any) -> None:
-        """Set the level; `telemetry.logging` has set up the rest."""
+        """Set the level; `telemetry.logging` sets up handlers and format."""
         super().setup(cfg)
         self.error_log.handlers.clear()
         self.error_log.propagate = True
@@ -53,17 +52,17 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         super().__init__()
 
     def load_config(self) -> None:
-        """Give gunicorn its settings."""
-        for name, value in configuration(self.settings).items():
+        """Set gunicorn's options."""
+        for name, value in gunicorn_options(self.settings).items():
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        """Make this process' app."""
+        """Make the app of this process."""
         return create_app(self.settings)
 
 
-def configuration(settings: Settings) -> dict[str, Any]:
-    """gunicorn's settings for ours."""
+def gunicorn_options(settings: Settings) -> dict[str, Any]:
+    """gunicorn's options for the platform's settings."""
     api = settings.api
     return {
         "bind": f"{api.host}:{api.port}",
@@ -75,43 +74,43 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "graceful_timeout": api.graceful_timeout_s,
         "preload_app": False,
         "accesslog": None,
-        "logger_class": Log,
+        "logger_class": GunicornLogger,
         "loglevel": settings.log_level,
         "proc_name": "stoker-api",
         "control_socket_disable": True,
-        "post_worker_init": start_rooms,
-        "worker_exit": stop_rooms,
+        "post_worker_init": start_services,
+        "worker_exit": stop_services,
     }
 
 
-def start_rooms(worker: Any) -> None:
-    """Called in each new process once its app is made: begin to listen before the first request comes."""
+def start_services(worker: Any) -> None:
+    """Start the services of a new process: after its app is made, before its first request."""
     settle()
-    here = worker.wsgi.extensions[EXTENSION]
-    here.life.goes_on = lambda: bool(worker.alive)
-    here.start()
+    services: AppServices = worker.wsgi.extensions[EXTENSION]
+    services.shutdown.is_running = lambda: bool(worker.alive)
+    services.start()
 
 
-def stop_rooms(_server: Any, worker: Any) -> None:
-    """Called in a process that ends."""
-    app = getattr(worker, "wsgi", None)  # none, if it could not be made
+def stop_services(_server: Any, worker: Any) -> None:
+    """Stop the services of a process that ends."""
+    app = getattr(worker, "wsgi", None)  # missing if the app could not be made
     if isinstance(app, Flask):
         app.extensions[EXTENSION].stop()
 
 
 def serve(settings: Settings) -> None:
-    """Answer until SIGTERM or SIGINT. Raises `ConfigError` before anything is listened to."""
+    """Serve until SIGTERM or SIGINT. Raises `ConfigError` before the port is opened."""
     setup(settings)
     try:
         check_server(command_client(settings), settings)
     except ConfigError as error:
-        logger.warning("%s", error)  # /health says so too, and the API answers as soon as Redis does
-    create_app(settings)  # what is wrong with the configuration is said here, not by each worker
+        logger.warning("%s", error)  # /health reports it too, and the API works as soon as Redis does
+    create_app(settings)  # raises the errors of the configuration here, once, and not in each process
     Server(settings).run()
 
 
 def main() -> None:
-    """Answer with the settings of this machine; a configuration that cannot be used is one line each."""
+    """Serve with the settings of this machine. An invalid configuration ends in one line per problem."""
     try:
         serve(load_settings())
     except ConfigError as error:

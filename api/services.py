@@ -1,21 +1,22 @@
-"""The rooms below, as the API uses them: made in one place, kept in `app.extensions["stoker"]`.
+"""The parts of the platform that a request uses, made once per process and found in
+`app.extensions["stoker"]`.
 
-Nothing connects and no thread starts before `start`, which the first request calls in each process: gunicorn
-forks, and neither a connection nor a thread lives through that.
+Nothing connects and no thread starts before `AppServices.start`. The process that serves the app calls it,
+after gunicorn's fork: neither a connection nor a thread survives a fork.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
 from flask import current_app
 
 from api.auth.authenticator import Authenticator
-from api.redis_probe import Probe
-from api.shutdown import Life
+from api.permits import ConcurrencyPermits
 from api.streaming.disconnect_watcher import DisconnectWatcher
 from config.settings import Settings
 from config.tenants import Tenants
@@ -29,26 +30,36 @@ from streams.subscriber import EventSubscriber
 
 EXTENSION = "stoker"
 
+PROBE_TIMEOUT_S = 1.0
 
-class ConcurrencyPermits:
-    """The threads that may wait for a model; the others stay free for what answers at once (/health)."""
 
-    def __init__(self, threads: int) -> None:
-        self.count = max(1, threads - max(2, threads // 16))
-        self._free = threading.BoundedSemaphore(self.count)
+class RedisProbe:
+    """Checks whether Redis takes writes: with a full disk it still answers reads and pings."""
 
-    def take(self) -> bool:
-        """Take one; False when there is none."""
-        return self._free.acquire(blocking=False)
+    def __init__(self, settings: Settings) -> None:
+        client = command_client(settings)
+        timeouts = {"socket_timeout": PROBE_TIMEOUT_S, "socket_connect_timeout": PROBE_TIMEOUT_S}
+        client.connection_pool.connection_kwargs.update(timeouts)
+        self._ledger = Ledger(client, settings)
 
-    def give_back(self) -> None:
-        """Give one back."""
-        self._free.release()
+    def write(self) -> None:
+        """Write. Raises `StorageUnavailable` or `StorageFull`."""
+        self._ledger.ping()
+
+
+class ShutdownFlag:
+    """Tells requests without an end of their own whether this process is being shut down.
+
+    The server that runs the process replaces `is_running`.
+    """
+
+    def __init__(self) -> None:
+        self.is_running: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True)
 class AppServices:
-    """What a request may use."""
+    """The services of one API process."""
 
     settings: Settings
     authenticator: Authenticator
@@ -58,33 +69,28 @@ class AppServices:
     subscriber: EventSubscriber
     reaper: Reaper
     audit: Audit
-    probe: Probe
+    redis_probe: RedisProbe
     disconnects: DisconnectWatcher
     permits: ConcurrencyPermits
-    life: Life = field(default_factory=Life)
-    began_at: float = field(default_factory=time.monotonic)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    shutdown: ShutdownFlag = field(default_factory=ShutdownFlag)
+    created_at: float = field(default_factory=time.monotonic)
     _started: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
-        """Begin to listen and to reap in this process. Only the first call does anything."""
-        if self._started.is_set():
-            return
-        with self._lock:
-            if not self._started.is_set():
-                self.subscriber.start()
-                self.reaper.start()
-                self._started.set()
+        """Start the subscriber's and the reaper's threads. Called once, before the first request."""
+        self.subscriber.start()
+        self.reaper.start()
+        self._started.set()
 
     def stop(self) -> None:
-        """End what `start` began."""
+        """Stop the threads that `start` started, if it was called."""
         if self._started.is_set():
             self.subscriber.stop()
             self.reaper.stop()
 
 
 def open_services(settings: Settings) -> AppServices:
-    """Make the rooms. Raises `ConfigError` when the platform would be open to the network."""
+    """Make the services. Raises `ConfigError` when the platform would be open to the network."""
     client = command_client(settings)
     ledger = Ledger(client, settings)
     return AppServices(
@@ -96,12 +102,12 @@ def open_services(settings: Settings) -> AppServices:
         subscriber=EventSubscriber(client, blocking_client(settings), settings.redis.prefix),
         reaper=Reaper(ledger),
         audit=Audit(client, settings.redis.prefix),
-        probe=Probe(settings),
+        redis_probe=RedisProbe(settings),
         disconnects=DisconnectWatcher(),
         permits=ConcurrencyPermits(settings.api.threads),
     )
 
 
-def services() -> AppServices:
-    """The rooms of the app that answers now."""
+def current_services() -> AppServices:
+    """The services of the app that handles the current request."""
     return cast(AppServices, current_app.extensions[EXTENSION])

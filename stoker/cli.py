@@ -17,10 +17,10 @@ from config.errors import ConfigError
 from config.keys import read_keys
 from config.load import load_settings
 from config.settings import Settings
+from config.version import version
 from stoker.client import ApiError, Client
 from stoker.run_file import read_run
 from stoker.terminal import Screen
-from stoker.version import version
 from telemetry.logging import setup
 
 WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # it becomes the name of a queue

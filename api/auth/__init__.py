@@ -1,1 +1,1 @@
-"""Who is calling and what they may do: keys, tenants, access rules."""
+"""Authentication and authorization: API keys, tenants, access rules."""

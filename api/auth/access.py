@@ -1,7 +1,7 @@
-"""Who may use which route: each declares it, and one that does not is closed.
+"""The access rule of each route. A route without a rule is closed.
 
-The declaration sits on the view function, `guard` reads it before every request, and a test walks the URL map
-for a route that has none.
+The rule is an attribute of the view function, `api.request_hooks` checks it before every request, and a test
+searches the URL map for routes without one.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ _ATTRIBUTE = "stoker_access"
 
 
 class Access(Enum):
-    """How much a caller has to bring."""
+    """The credentials that a route requires."""
 
     PUBLIC = "public"
-    """Nothing."""
+    """None."""
 
     TENANT = "tenant"
-    """A tenant's key, where the platform has keys."""
+    """A tenant's API key, if the platform has keys."""
 
     ADMIN = "admin"
-    """The key of a tenant that is an administrator."""
+    """The API key of a tenant that is an administrator, if the platform has keys."""
 
 
 def declare(view: View, access: Access) -> View:
-    """Say who may use this view."""
+    """Set the access rule of this view."""
     setattr(view, _ATTRIBUTE, access)
     return view
 
 
 def access_of(view: Callable[..., Any] | None) -> Access | None:
-    """What the view declares; None when it declares nothing."""
+    """The access rule of the view; None when it has none."""
     return getattr(view, _ATTRIBUTE, None)

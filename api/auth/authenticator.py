@@ -1,10 +1,10 @@
-"""Who is asking: a tenant, by its API key, and how urgently.
+"""Identifies the caller of a request: the tenant, by its API key, and the priority.
 
-Two modes. With keys configured (the usual one) the key decides: `Authorization: Bearer KEY`, as OpenAI's SDK
-and Anthropic's newer ones send it, or `x-api-key: KEY`, as Anthropic's older ones do; both are taken
-everywhere. A differing `X-Tenant-ID` is refused, not followed. Without any key the platform is open:
-everybody may do everything, `X-Tenant-ID` picks a configured tenant (else it is `default`, one bucket for all
-invented names), and the API listens on the loopback interface only.
+There are two modes. With keys configured (the usual mode) the key identifies the tenant: `Authorization:
+Bearer KEY`, as OpenAI's SDK and Anthropic's newer ones send it, or `x-api-key: KEY`, as Anthropic's older
+ones do; every route accepts both. An `X-Tenant-ID` that names another tenant is refused. Without any key the
+platform is open: every caller may use every route, `X-Tenant-ID` selects a configured tenant (unknown names
+share the tenant `default`), and the API listens on the loopback interface only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEFAULT_PRIORITY = "normal"
 
 
 class Headers(Protocol):
-    """Header fields by name, in any case of letters."""
+    """Header fields by case-insensitive name."""
 
     def get(self, name: str, /) -> str | None:
         """The field's value; None when there is no such field."""
@@ -34,14 +34,14 @@ class Headers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The tenant that asks, and the priority priority its requests get."""
+    """The tenant of a request, and the request's priority."""
 
     tenant: Tenant
     priority: str
 
 
 class Authenticator:
-    """Finds the caller of a request. Raises `ConfigError` when the platform would be open to the network."""
+    """Identifies callers. Raises `ConfigError` when the platform would be open to the network."""
 
     def __init__(self, settings: Settings, tenants: Tenants) -> None:
         self._tenants = tenants
@@ -56,7 +56,7 @@ class Authenticator:
         """The caller.
 
         Raises `InvalidApiKey` (401), `Forbidden` (403: tenant_mismatch, admin_required) and `InvalidRequest`
-        (400) for a priority that is none.
+        (400) for an unknown priority.
         """
         tenant = self._open_tenant(headers) if self.open else self._keyed_tenant(headers)
         if access is Access.ADMIN and not (tenant.admin or self.open):
@@ -68,7 +68,7 @@ class Authenticator:
         return named or self._tenants.by_name(DEFAULT) or Tenant(DEFAULT)
 
     def _keyed_tenant(self, headers: Headers) -> Tenant:
-        key = key_of(headers)
+        key = api_key_of(headers)
         if key is None:
             raise InvalidApiKey("no API key: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")
         tenant = self._tenants.by_key(key)
@@ -83,28 +83,28 @@ class Authenticator:
 
 
 def caller() -> Caller:
-    """The caller of the request that is answered now; `api.request_hooks` found it."""
+    """The caller of the current request, as `api.request_hooks` identified it."""
     return cast(Caller, g.caller)
 
 
-def key_of(headers: Headers) -> str | None:
-    """The API key of a request, in clear; None when it brings none."""
+def api_key_of(headers: Headers) -> str | None:
+    """The API key of a request, in clear text; None when it carries none."""
     scheme, _, key = (headers.get("Authorization") or "").partition(" ")
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()
     return headers.get("x-api-key") or None
 
 
-def priority_of(asked: str | None, tenant: Tenant) -> str:
-    """The priority for `X-Priority`, never more urgent than the tenant may ask for. Raises `InvalidRequest`."""
-    priority = DEFAULT_PRIORITY if asked is None else asked.strip().lower()
+def priority_of(requested: str | None, tenant: Tenant) -> str:
+    """The priority for an `X-Priority` header, capped by the tenant's. Raises `InvalidRequest`."""
+    priority = DEFAULT_PRIORITY if requested is None else requested.strip().lower()
     if priority not in PRIORITIES:
         raise InvalidRequest(f"X-Priority must be one of {', '.join(PRIORITIES)}", param="X-Priority")
     return PRIORITIES[max(PRIORITIES.index(priority), PRIORITIES.index(tenant.max_priority))]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a listening address can be reached from this machine only."""
+    """Whether only this machine can reach a listening address."""
     if host == "localhost":
         return True
     try:

@@ -14,7 +14,7 @@ from api.dialects.conversation import from_messages
 from api.dialects.images import Images
 from api.dialects.items import Answer, Item, Speech, Step, fold
 from api.dialects.options import check_tool_choice, refuse, thinking_of
-from api.errors import body_of, failure
+from api.errors import body_of, error_from_end
 from streams.events import Event, Usage
 from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMode
 
@@ -182,7 +182,7 @@ class _Rendering:
     def _finish(self) -> list[Frame]:
         end = self._answer.end
         if end is None or self._answer.status in ("failed", "cancelled"):
-            return [("", body_of(failure(end)))] if end else []
+            return [("", body_of(error_from_end(end)))] if end else []
         frames = [self._chunk({}, _finish_reason(self._answer))]
         if self._with_usage:
             frames.append(self._frame(choices=[], usage=_usage(self._answer.usage)))

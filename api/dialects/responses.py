@@ -19,7 +19,7 @@ from api.dialects.conversation import from_input, from_messages
 from api.dialects.images import Images
 from api.dialects.items import Answer, Item, Speech, Step, fold
 from api.dialects.options import check_tool_choice, refuse, thinking_of
-from api.errors import InvalidRequest, failure, kind_of
+from api.errors import InvalidRequest, error_from_end, kind_of
 from streams.events import Event, Usage
 from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, ToolChoiceMode, text_content
 
@@ -187,7 +187,7 @@ def _cut_off(folded: Answer) -> str:
 
 def _error(folded: Answer) -> dict[str, str]:
     assert folded.end is not None  # noqa: S101 - only an ended answer has failed
-    error = failure(folded.end)
+    error = error_from_end(folded.end)
     return {"code": kind_of(error.code).response_code, "message": f"{error.code}: {error.message}"}
 
 

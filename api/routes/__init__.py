@@ -1,13 +1,12 @@
-"""The routes: one file per endpoint family, each a few lines between HTTP and the rooms below."""
+"""The routes: one file per group of endpoints. A view converts between HTTP and a call of the services."""
 
 from __future__ import annotations
 
 from api.openapi import Api
-from api.routes import admin, chat, health, models, responses
-from api.routes import model_events as feed
+from api.routes import admin, chat, health, model_events, models, responses
 
 
 def register(api: Api) -> None:
-    """Put all families into the app and its document."""
-    for family in (responses, chat, models, health, admin, feed):
-        api.register_blueprint(family.routes)
+    """Add all groups to the app and its OpenAPI document."""
+    for group in (responses, chat, models, health, admin, model_events):
+        api.register_blueprint(group.routes)

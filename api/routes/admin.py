@@ -1,4 +1,4 @@
-"""/v1/admin: the Runtime Admin API, the live control plane."""
+"""/v1/admin: the Runtime Admin API."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from api.auth.access import Access
 from api.auth.authenticator import caller
 from api.errors import NotFound, UnprocessableRequest
 from api.openapi import Family
-from api.prefer import await_end, wait_wanted
+from api.prefer import requested_wait_s, wait_for_operation
 from api.routes.error_responses import STORAGE
 from api.routes.parameters import PREFER
 from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, GpuMemory, OperationObject
 from api.schemas.load import EVICT, LoadRequestBody
-from api.serializers import show_memory, show_model, show_operation
-from api.services import services
+from api.serializers import serialize_memory, serialize_model, serialize_operation
+from api.services import current_services
 from api.streaming.respond import json_response
 from fleet.load_request import LoadOutcome, LoadRequest
 
 logger = logging.getLogger("api")
 
-routes = Family("admin", __name__, description="Load, unload and look at models; for administrators.")
+routes = Family("admin", __name__, description="Load, unload and inspect models; for administrators.")
 
-_NAME = {"name": "The model's name; it may hold slashes."}
+_NAME = {"name": "The model's name; it may contain slashes."}
 
 
 @routes.endpoint("/v1/admin/models", access=Access.ADMIN, answers={200: AdminModelList}, errors=STORAGE)
 def list_admin_models() -> Response:
     """List the models with their live state
 
-    `definition` and the `configured_` fields are what the configuration says, the rest is how it is now:
-    `unloaded`, `loading`, `loaded` (answers requests), `unloading` (finishes those it has) or `failed`
-    (`last_error` says why). The value in force of a live field is that of `load_override` if the key is
-    there, null included, else that of `definition`.
+    `definition` and the `configured_` fields are the configuration, the other fields the current state.
+    `runtime_state` is `unloaded`, `loading`, `loaded` (answers requests), `unloading` (finishes those it has)
+    or `failed` (`last_error` says why). The effective value of a live field is that of `load_override` if the
+    key is there, null included, else that of `definition`.
     """
-    here = services()
-    rows = here.fleet.rows(count_running=True)
-    return json_response({"models": [show_model(row, here.settings) for row in rows]})
+    services = current_services()
+    rows = services.fleet.rows(count_running=True)
+    return json_response({"models": [serialize_model(row, services.settings) for row in rows]})
 
 
 @routes.endpoint(
@@ -55,20 +55,20 @@ def retrieve_admin_model(name: str) -> Response:
 
     The same row as in the list.
     """
-    here = services()
-    return json_response(show_model(here.fleet.row(name), here.settings))
+    services = current_services()
+    return json_response(serialize_model(services.fleet.row(name), services.settings))
 
 
 @routes.endpoint("/v1/admin/gpu-memory", access=Access.ADMIN, answers={200: GpuMemory}, errors=STORAGE)
 def show_gpu_memory() -> Response:
-    """Show the GPUs' memory, and what the models take of it
+    """Show the GPUs' memory and the models' share of it
 
-    As the workers measured it within the last seconds. Where a GPU cannot be read, or there is none, `error`
+    As the workers measured it within the last seconds. If a GPU cannot be read, or there is none, `error`
     says why.
     """
-    here = services()
-    rows, workers = here.fleet.rows(), here.fleet.workers()
-    return json_response(show_memory(rows, workers, here.settings))
+    services = current_services()
+    rows, workers = services.fleet.rows(), services.fleet.workers()
+    return json_response(serialize_memory(rows, workers, services.settings))
 
 
 @routes.endpoint(
@@ -94,18 +94,18 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     """Load a model
 
     202 when a load has begun: poll `operation`, follow `/v1/admin/events`, or send `Prefer: wait=N` and get
-    200 with the row as it is when the load has ended, `loaded` or `failed`. 200 when the model is loaded or
+    200 with the model's state when the load has ended, `loaded` or `failed`. 200 when the model is loaded or
     loading already. The replicas are all-or-nothing: if one fails, the model is `failed` and the others stop.
 
-    `replicas` and the fields of the model's backend (`load_constraints`) count for this load only. 422: a
+    `replicas` and the fields of the model's backend (`load_constraints`) apply to this load only. 422: a
     field is unknown, of another type, or under its minimum. 400 `invalid_load_request`: its value is wrong
     for this model, fields contradict each other, or the model is loaded already. 409: the model is being
-    unloaded, or there is no room (`insufficient_memory`, with the numbers). With `evictModel` that model is
-    unloaded first.
+    unloaded, or the memory does not suffice (`insufficient_memory`, with the numbers). With `evictModel` that
+    model is unloaded first.
     """
     override = {key: value for key, value in body.items() if key not in ("replicas", EVICT)}
     request = LoadRequest(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))
-    return _answer(name, services().fleet.load(name, request))
+    return _operation_response(name, current_services().fleet.load(name, request))
 
 
 @routes.endpoint(
@@ -121,10 +121,10 @@ def unload_model(name: str) -> Response:
     """Unload a model
 
     202 when an unload has begun: poll `operation`, follow `/v1/admin/events`, or send `Prefer: wait=N`. 200
-    when the model is unloaded or unloading already. What waits is cancelled with `model_unloading`, what runs
+    when the model is unloaded or unloading already. Waiting requests end with `model_unloading`, running ones
     may finish (for `limits.unload_timeout_s`), then the engines end and their memory is free.
     """
-    return _answer(name, services().fleet.unload(name))
+    return _operation_response(name, current_services().fleet.unload(name))
 
 
 @routes.endpoint(
@@ -137,40 +137,40 @@ def unload_model(name: str) -> Response:
 def retrieve_operation(id: str) -> Response:
     """Poll a load or unload
 
-    Its progress (0 to 1), stage, how long it will still take by what earlier ones took, and its result or its
-    error. Kept for a day after its end.
+    Its progress (0 to 1), its stage, the remaining time estimated from earlier operations, and its result or
+    error. It is stored for a day after its end.
     """
-    operation = services().fleet.operation(id)
+    operation = current_services().fleet.operation(id)
     if operation is None:
         raise NotFound(f"there is no operation {id}", param="id")
-    return json_response(show_operation(operation))
+    return json_response(serialize_operation(operation))
 
 
-def _answer(name: str, change: LoadOutcome) -> Response:
+def _operation_response(name: str, outcome: LoadOutcome) -> Response:
     from tasks.lifecycle import ring  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
-    here = services()
-    for begun in filter(None, (change.eviction, change)):
-        _record(begun)
-    ring(change)
-    operation, headers = change.operation, {}
-    wait_s = wait_wanted()
-    if wait_s and operation and (awaited := await_end(here, operation, wait_s)):
+    services = current_services()
+    for begun in filter(None, (outcome.eviction, outcome)):
+        _audit(begun)
+    ring(outcome)
+    operation, headers = outcome.operation, {}
+    wait_s = requested_wait_s()
+    if wait_s and operation and (awaited := wait_for_operation(services, operation, wait_s)):
         operation, headers = awaited, {"Preference-Applied": f"wait={wait_s}"}
-    shown = show_model(here.fleet.row(name), here.settings)
-    shown["operation"] = show_operation(operation) if operation else None
-    going_on = change.begun and operation is not None and not operation.status.is_terminal
-    if going_on and operation:
+    body = serialize_model(services.fleet.row(name), services.settings)
+    body["operation"] = serialize_operation(operation) if operation else None
+    pending = outcome.begun and operation is not None and not operation.status.is_terminal
+    if pending and operation:
         headers["Location"] = f"/v1/admin/operations/{operation.id}"
-    return json_response(shown, 202 if going_on else 200, headers)
+    return json_response(body, 202 if pending else 200, headers)
 
 
-def _record(change: LoadOutcome) -> None:
-    if not change.operation or not change.begun:
+def _audit(outcome: LoadOutcome) -> None:
+    operation = outcome.operation
+    if not operation or not outcome.begun:
         return
-    operation = change.operation
     try:
-        services().audit.record(caller().tenant.name, operation.kind, operation.model, operation.id)
+        current_services().audit.record(caller().tenant.name, operation.kind, operation.model, operation.id)
     except redis.RedisError:
-        # it has begun already; refusing now would only hide it
+        # the operation has begun already; an error response would only hide it
         logger.exception("%s %s is missing in the audit chain", operation.id, operation.model)

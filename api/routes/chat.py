@@ -31,9 +31,9 @@ def create_chat_completion(body: dict[str, Any]) -> Response:
     """Answer a conversation
 
     Generates the next message of a conversation. With `stream: true` the answer comes as
-    `chat.completion.chunk` objects while the model speaks; an error after the first of them is told as
-    `data: {"error": {...}}`. A client that hangs up ends the generation.
+    `chat.completion.chunk` objects while the model generates; an error after the first of them is sent as
+    `data: {"error": {...}}`. A client that disconnects ends the generation.
 
-    `reasoning_content`, in messages and deltas, holds what the model thought before it answered.
+    `reasoning_content`, in messages and deltas, holds the reasoning that precedes the answer.
     """
     return generate(chat, body)

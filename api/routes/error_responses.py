@@ -1,4 +1,4 @@
-"""The error codes of routes, for their documentation."""
+"""The error codes that groups of routes share, for their documentation."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ GENERATION = (
     "stream_lost",
     *STORAGE,
 )
-"""Whatever may happen to a request on its way into line and through a GPU."""
+"""The error codes of requests that generate: from admission, the queue and the engine."""

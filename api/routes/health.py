@@ -9,7 +9,7 @@ from flask import Response
 from api.auth.access import Access
 from api.openapi import Family
 from api.schemas.models import Health
-from api.services import AppServices, services
+from api.services import AppServices, current_services
 from api.streaming.respond import json_response
 from fleet.model_row import ModelRow
 from fleet.states import ModelState
@@ -20,25 +20,25 @@ routes = Family("health", __name__, description="Whether the platform can work."
 
 @routes.endpoint("/health", access=Access.PUBLIC, answers={200: Health, 503: Health})
 def check_health() -> Response:
-    """Tell how the platform is
+    """Check the platform's health
 
     Needs no key. 503 when Redis is away or takes no writes, or when there are models and all of them failed;
     `reason` says which.
     """
-    here = services()
+    services = current_services()
     try:
-        here.probe.write()
-        rows = here.fleet.rows()
+        services.redis_probe.write()
+        rows = services.fleet.rows()
     except StokerError as error:
-        return _answer(here, [], error.code)
+        return _answer(services, [], error.code)
     failed = bool(rows) and all(row.state is ModelState.FAILED for row in rows)
-    return _answer(here, rows, "all_models_failed" if failed else None)
+    return _answer(services, rows, "all_models_failed" if failed else None)
 
 
-def _answer(here: AppServices, rows: list[ModelRow], reason: str | None) -> Response:
+def _answer(services: AppServices, rows: list[ModelRow], reason: str | None) -> Response:
     health = {
         "status": "unhealthy" if reason else "healthy",
-        "uptime": int(time.monotonic() - here.began_at),
+        "uptime": int(time.monotonic() - services.created_at),
         "modelsLoaded": sum(row.state is ModelState.LOADED for row in rows),
         "queueDepth": sum(row.queue_depth for row in rows),
     }

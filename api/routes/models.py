@@ -1,4 +1,4 @@
-"""/v1/models: what may be named in a request."""
+"""/v1/models: the models that a request may name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from api.capabilities import remote
 from api.openapi import Family
 from api.routes.error_responses import STORAGE
 from api.schemas.models import ModelList, ModelObject
-from api.services import services
+from api.services import current_services
 from api.streaming.respond import json_response
 from fleet.model_row import ModelRow
 
@@ -25,9 +25,9 @@ routes = Family(
 def list_models() -> Response:
     """List the models
 
-    All configured ones, loaded or not; `state` tells which can answer now.
+    All configured models, loaded or not; `state` tells which can answer now.
     """
-    models = [_show(row) for row in services().fleet.rows()]
+    models = [_serialize(row) for row in current_services().fleet.rows()]
     names = [model["id"] for model in models] or [None]
     return json_response(
         {
@@ -52,10 +52,10 @@ def retrieve_model(name: str) -> Response:
 
     One configured model and its state.
     """
-    return json_response(_show(services().fleet.row(name)))
+    return json_response(_serialize(current_services().fleet.row(name)))
 
 
-def _show(row: ModelRow) -> dict[str, Any]:
+def _serialize(row: ModelRow) -> dict[str, Any]:
     created = int(row.loaded_at or 0)
     return {
         "id": row.name,

@@ -1,4 +1,4 @@
-"""Query parameters and headers that several routes take, as OpenAPI has them."""
+"""The query parameters and headers of the routes, as OpenAPI describes them, and functions that read them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def _header(name: str, about: str, **schema: Any) -> dict[str, Any]:
 
 PRIORITY = _header(
     "X-Priority",
-    "The priority to wait in; never above the tenant's own bound. Normal unless set.",
+    "The request's priority in the queue, at most the tenant's maximum. Normal unless set.",
     enum=list(PRIORITIES),
 )
 IDEMPOTENCY_KEY = _header(
     "Idempotency-Key",
-    "A repeat under the same key, with the same body and within 15 minutes, gets the first one's response.",
+    "A repeat with the same key and the same body within 15 minutes gets the first request's response.",
     minLength=1,
     maxLength=255,
     pattern="^[!-~]+$",
@@ -32,24 +32,26 @@ PREFER = _header(
     pattern="^wait=[0-9]{1,3}$",
 )
 LAST_EVENT_ID = _header(
-    "Last-Event-ID", "The id of the last event that was heard of.", pattern="^[0-9]{1,20}-[0-9]{1,20}$"
+    "Last-Event-ID",
+    "The id of the last event that the client has received.",
+    pattern="^[0-9]{1,20}-[0-9]{1,20}$",
 )
 STREAM = {
     "name": "stream",
     "in": "query",
-    "description": "Answer with server-sent events: all from the first one, then those still to come.",
+    "description": "Answer with server-sent events: all from the first one, then those to come.",
     "schema": {"type": "boolean"},
 }
 STARTING_AFTER = {
     "name": "starting_after",
     "in": "query",
-    "description": "With `stream`: only the events with a `sequence_number` over this one.",
+    "description": "With `stream`: only the events with a `sequence_number` greater than this.",
     "schema": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
 }
 
 
-def flag(name: str) -> bool:
-    """A boolean of the query; False unless given. Raises `InvalidRequest`."""
+def boolean_parameter(name: str) -> bool:
+    """A boolean query parameter; False unless given. Raises `InvalidRequest`."""
     value = request.args.get(name)
     if value is None:
         return False
@@ -58,11 +60,11 @@ def flag(name: str) -> bool:
     return value.lower() == "true"
 
 
-def whole(name: str, most: int = 2**31 - 1) -> int | None:
-    """An integer from 0 to `most` of the query, None unless given. Raises `InvalidRequest`."""
+def integer_parameter(name: str, maximum: int = 2**31 - 1) -> int | None:
+    """An integer query parameter from 0 to `maximum`; None unless given. Raises `InvalidRequest`."""
     value = request.args.get(name)
     if value is None:
         return None
-    if not (value.isascii() and value.isdigit() and len(value) <= 10 and int(value) <= most):
-        raise InvalidRequest(f"{name} must be an integer from 0 to {most}", param=name)
+    if not (value.isascii() and value.isdigit() and len(value) <= 10 and int(value) <= maximum):
+        raise InvalidRequest(f"{name} must be an integer from 0 to {maximum}", param=name)
     return int(value)

@@ -1,11 +1,13 @@
-"""Notices that a client has hung up while its request waits, at once and without writing to it.
+"""Notices at once, and without writing, that a client has disconnected while its request waits.
 
-A thread that waits for a model reads nothing from its socket and, not streaming, writes nothing either. One
-watcher per process asks the kernel instead: `epoll` with EPOLLRDHUP reports the client's FIN or RST
-(epoll_ctl(2)). The watcher only calls back; whatever may block is for the thread that is woken. Where there
-is no epoll or no socket (another server, a test client), nothing is watched and the next write finds out.
+A thread that waits for a model does not read from its socket and, unless it streams, does not write either.
+One watcher per process asks the kernel instead: `epoll` with EPOLLRDHUP reports the client's FIN or RST
+(epoll_ctl(2)). The watcher only calls back; work that may block belongs in the thread that the callback
+wakes. Without epoll or a socket (another server, a test client) there is no watch, and the next write fails
+instead.
 
-A client that closes its sending side only and still reads counts as gone; HTTP clients do not do that.
+A client that closes its sending side only and still reads counts as disconnected; HTTP clients do not do
+that.
 """
 
 from __future__ import annotations
@@ -25,63 +27,66 @@ HAS_EPOLL = hasattr(select, "epoll")
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """One socket under watch. `fd` is kept since a closed socket has none any more."""
+    """A watched socket. `fd` is stored because a closed socket has none any more."""
 
     fd: int
-    on_hangup: Callable[[], None]
+    on_disconnect: Callable[[], None]
 
 
 class DisconnectWatcher:
-    """All sockets that wait. Thread and epoll are made at the first watch, which is after any fork."""
+    """Watches all waiting sockets. The first watch, which comes after any fork, starts thread and epoll."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._watches: dict[int, Watch] = {}
         self._epoll: select.epoll | None = None
 
-    def watch(self, connection: socket | None, on_hangup: Callable[[], None]) -> Watch | None:
-        """Call `on_hangup`, once and from the watcher's thread, when the peer is gone; None: cannot be
-        watched.
+    def watch(self, connection: socket | None, on_disconnect: Callable[[], None]) -> Watch | None:
+        """Call `on_disconnect`, once and in the watcher's thread, when the peer disconnects.
+
+        Returns None when the connection cannot be watched.
         """
         if connection is None or not HAS_EPOLL or connection.fileno() < 0:
             return None
-        watch = Watch(connection.fileno(), on_hangup)
+        watch = Watch(connection.fileno(), on_disconnect)
         with self._lock:
             try:
-                self._started().register(watch.fd, select.EPOLLRDHUP | select.EPOLLONESHOT)
+                self._started_epoll().register(watch.fd, select.EPOLLRDHUP | select.EPOLLONESHOT)
             except OSError:
                 return None
             self._watches[watch.fd] = watch
         return watch
 
     def forget(self, watch: Watch | None) -> None:
-        """End a watch; `on_hangup` is not called any more once this returns."""
+        """End a watch; `on_disconnect` is not called any more once this returns."""
         if watch is None:
             return
         with self._lock:
             if self._watches.get(watch.fd) is not watch:
                 return
             del self._watches[watch.fd]
-            with suppress(OSError):  # it was closed, and the kernel has forgotten it by itself
-                self._started().unregister(watch.fd)
+            with suppress(OSError):  # the socket is closed, which has removed it from the epoll
+                self._started_epoll().unregister(watch.fd)
 
     def watched(self) -> int:
-        """How many sockets are under watch."""
+        """The number of watched sockets."""
         return len(self._watches)
 
-    def _started(self) -> select.epoll:
+    def _started_epoll(self) -> select.epoll:
         if self._epoll is None:
             self._epoll = select.epoll()
-            threading.Thread(target=self._listen, args=(self._epoll,), name="hangups", daemon=True).start()
+            threading.Thread(
+                target=self._run, args=(self._epoll,), name="disconnect watcher", daemon=True
+            ).start()
         return self._epoll
 
-    def _listen(self, epoll: select.epoll) -> None:
+    def _run(self, epoll: select.epoll) -> None:
         while True:
             for fd, _ in epoll.poll():
                 try:
                     self._report(epoll, fd)
                 except Exception:
-                    logger.exception("a hang-up could not be reported")
+                    logger.exception("a client's disconnect could not be reported")
 
     def _report(self, epoll: select.epoll, fd: int) -> None:
         # under the lock, so that neither the watch nor its socket can go away in between
@@ -89,15 +94,15 @@ class DisconnectWatcher:
             watch = self._watches.get(fd)
             if watch is None:
                 return
-            if not _is_gone(fd):
-                # news of an earlier connection that had the same number
+            if not _is_disconnected(fd):
+                # a stale report about an earlier connection with the same number
                 epoll.modify(fd, select.EPOLLRDHUP | select.EPOLLONESHOT)
                 return
-            watch.on_hangup()
+            watch.on_disconnect()
 
 
-def _is_gone(fd: int) -> bool:
+def _is_disconnected(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLRDHUP)
-    gone = select.POLLRDHUP | select.POLLHUP | select.POLLERR | select.POLLNVAL
-    return any(flags & gone for _, flags in poll.poll(0))
+    flags_of_the_end = select.POLLRDHUP | select.POLLHUP | select.POLLERR | select.POLLNVAL
+    return any(flags & flags_of_the_end for _, flags in poll.poll(0))

@@ -1,9 +1,9 @@
-"""What happens to the models, told as server-sent events to one client that would otherwise poll.
+"""Reports changes of the models to an administrator's client as server-sent events, so that it need not poll.
 
-Two sources. Changes of state come from the fleet's stream, in order, and can be replayed. Rows, operations
-and the memory are looked at when something changed and every second, and told when they differ from what
-this client has seen; so it may join at any time, and nothing that it shows stays wrong for longer than
-that.
+There are two sources. State changes come from the fleet's stream, in order, and can be replayed. Models,
+operations and the memory are read after each state change and every second, and are sent when they differ
+from what this client has got. So a client may connect at any time, and what it shows is outdated for a second
+at most.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from socket import socket
 
 import orjson
 
-from api.serializers import Json, show_change, show_memory, show_model, show_operation
+from api.serializers import (
+    Json,
+    serialize_memory,
+    serialize_model,
+    serialize_operation,
+    serialize_state_change,
+)
 from api.services import AppServices
 from api.streaming import sse
 from fleet.states import ModelState
@@ -24,13 +31,13 @@ from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")
 
-LOOK_EVERY_S = 1.0
-PAGE = 100  # changes read at once
-UNDER_WAY = (ModelState.LOADING, ModelState.UNLOADING)
+POLL_INTERVAL_S = 1.0
+PAGE_SIZE = 100  # state changes per read
+IN_TRANSITION = (ModelState.LOADING, ModelState.UNLOADING)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ModelEvent:
     """One event. Only those with an `id` can be replayed."""
 
     name: str
@@ -38,94 +45,127 @@ class Told:
     id: str | None = None
 
     def encode(self) -> bytes:
-        """As server-sent event."""
+        """The event's bytes."""
         return sse.encode_one(self.name, self.data, self.id)
 
 
-class Feed:
-    """One client's. `after` is the id of the last change it heard of, None to begin with what is now."""
+class ModelEventStream:
+    """The events for one client.
 
-    def __init__(self, here: AppServices, after: str | None, *, follow: bool = True) -> None:
-        self._here = here
+    `after` is the id of the last state change that the client has got; None begins with the current state.
+    Without `follow` the stream ends after the first events. Calls `on_close` when it is closed.
+    """
+
+    def __init__(
+        self,
+        services: AppServices,
+        after: str | None,
+        *,
+        follow: bool = True,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        self._services = services
         self._after = after
         self._follow = follow
-        self._seen: dict[str, bytes] = {}
-        self._operations: set[str] = set()  # those that are not told to their end
-        self._gone = threading.Event()
-        self._told_at = time.monotonic()
+        self._on_close = on_close
+        self._sent: dict[str, bytes] = {}
+        self._operations: set[str] = set()  # those whose end was not sent yet
+        self._disconnected = threading.Event()
+        self._last_written_at = time.monotonic()
+        self._closed = False
+        self._unwatch: Callable[[], None] | None = None
 
-    def hang_up(self) -> None:
-        """The client is gone."""
-        self._gone.set()
+    def watch(self, connection: socket | None) -> None:
+        """End the stream when the client disconnects."""
+        disconnects = self._services.disconnects
+        watch = disconnects.watch(connection, self.disconnect)
+        self._unwatch = lambda: disconnects.forget(watch)
 
-    def stream(self, on_close: Callable[[], None]) -> Iterator[bytes]:
-        """The events, until the client goes or this process ends. While Redis is away there are none."""
+    def disconnect(self) -> None:
+        """End the stream: the client has disconnected."""
+        self._disconnected.set()
+
+    def close(self) -> None:
+        """End the watch and call `on_close`. Only the first call has an effect."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._unwatch is not None:
+            self._unwatch()
+        if self._on_close is not None:
+            self._on_close()
+
+    def stream(self) -> Iterator[bytes]:
+        """The events, until the client disconnects or this process shuts down. None while Redis is away."""
         try:
-            yield from self._until_the_end()
+            yield from self._events()
         finally:
-            on_close()
+            self.close()
 
-    def _until_the_end(self) -> Iterator[bytes]:
+    def _events(self) -> Iterator[bytes]:
         away = False
-        while not self._gone.is_set() and self._here.life.goes_on():
+        while not self._disconnected.is_set() and self._services.shutdown.is_running():
             try:
-                told = self._round()
+                events = self._poll()
                 away = False
             except StokerError as error:
                 if not away:
                     logger.warning("%s", error.message)
-                away, told = True, []
-                self._gone.wait(LOOK_EVERY_S)
-            if told:
-                self._told_at = time.monotonic()
-                yield b"".join(event.encode() for event in told)
-            elif time.monotonic() - self._told_at >= self._here.settings.api.keep_alive_s:
-                self._told_at = time.monotonic()
+                away, events = True, []
+                self._disconnected.wait(POLL_INTERVAL_S)
+            if events:
+                self._last_written_at = time.monotonic()
+                yield b"".join(event.encode() for event in events)
+            elif time.monotonic() - self._last_written_at >= self._services.settings.api.keep_alive_s:
+                self._last_written_at = time.monotonic()
                 yield sse.KEEP_ALIVE
             if not self._follow:
                 return
 
-    def _round(self) -> list[Told]:
-        """What is new; waits for it a little, but not at first. All of it counts as told, or nothing."""
-        changes = self._here.changes
-        after = changes.last() if self._after is None else self._after
-        news = changes.read(after, LOOK_EVERY_S if self._seen else 0.0)
-        while len(news) % PAGE == 0 and (more := news and changes.read(news[-1].id)):
-            news += more
-        told = [Told("state", show_change(change), change.id) for change in news]
-        seen = dict(self._seen)
-        operations = self._operations | {change.operation for change in news if change.operation}
-        told += self._differences(seen, operations)
-        self._after, self._seen, self._operations = (news[-1].id if news else after), seen, operations
-        return told
+    def _poll(self) -> list[ModelEvent]:
+        """The new events. Waits for a state change for POLL_INTERVAL_S, except in the first call.
 
-    def _differences(self, seen: dict[str, bytes], operations: set[str]) -> list[Told]:
-        """What is not as it was `seen`, which it brings up to date; operations that ended are dropped."""
-        here, told = self._here, []
-        rows = here.fleet.rows(count_running=True)
+        An error leaves the state as it was, so that the next call returns the same events.
+        """
+        changes = self._services.changes
+        after = changes.last() if self._after is None else self._after
+        new = changes.read(after, POLL_INTERVAL_S if self._sent else 0.0)
+        while len(new) % PAGE_SIZE == 0 and (more := new and changes.read(new[-1].id)):
+            new += more
+        events = [ModelEvent("state", serialize_state_change(change), change.id) for change in new]
+        sent = dict(self._sent)
+        operations = self._operations | {change.operation for change in new if change.operation}
+        events += self._differences(sent, operations)
+        self._after, self._sent, self._operations = (new[-1].id if new else after), sent, operations
+        return events
+
+    def _differences(self, sent: dict[str, bytes], operations: set[str]) -> list[ModelEvent]:
+        """The events for all that differs from `sent`. Updates `sent`; removes operations that have ended."""
+        services, events = self._services, []
+        rows = services.fleet.rows(count_running=True)
         for row in rows:
-            told += _new(seen, "model", row.name, show_model(row, here.settings))
-            if row.state in UNDER_WAY and row.operation_id:
+            events += _changed(sent, "model", row.name, serialize_model(row, services.settings))
+            if row.state in IN_TRANSITION and row.operation_id:
                 operations.add(row.operation_id)
         for id in sorted(operations):
-            operation = here.fleet.operation(id)
+            operation = services.fleet.operation(id)
             if operation is not None:
-                told += _new(seen, "operation", id, show_operation(operation))
+                events += _changed(sent, "operation", id, serialize_operation(operation))
             if operation is None or operation.status.is_terminal:
                 operations.remove(id)
-                seen.pop(f"operation {id}", None)
-        memory = show_memory(rows, here.fleet.workers(), here.settings)
-        # a machine's free memory is never the same twice; what is followed here are the GPUs
-        gpus = {"gpus": memory["gpus"], "error": memory["error"]}
-        return told + _new(seen, "gpu_memory", "", memory, compared=gpus)
+                sent.pop(f"operation {id}", None)
+        memory = serialize_memory(rows, services.fleet.workers(), services.settings)
+        # a machine's free memory differs at each read; only the GPUs and the error are compared
+        compared = {"gpus": memory["gpus"], "error": memory["error"]}
+        return events + _changed(sent, "gpu_memory", "", memory, compared=compared)
 
 
-def _new(
-    seen: dict[str, bytes], kind: str, name: str, shown: Json, *, compared: Json | None = None
-) -> list[Told]:
-    """One event, if what is compared is not as it was seen."""
-    key, now = f"{kind} {name}", orjson.dumps(compared or shown)
-    if seen.get(key) == now:
+def _changed(
+    sent: dict[str, bytes], kind: str, name: str, data: Json, *, compared: Json | None = None
+) -> list[ModelEvent]:
+    """One event if `compared` (else `data`) differs from what was sent; else none. Updates `sent`."""
+    key, now = f"{kind} {name}", orjson.dumps(compared or data)
+    if sent.get(key) == now:
         return []
-    seen[key] = now
-    return [Told(kind, {"type": kind, kind: shown})]
+    sent[key] = now
+    return [ModelEvent(kind, {"type": kind, kind: data})]

@@ -1,4 +1,4 @@
-"""One client's wait for what a response says, and what happens when either side goes away."""
+"""Passes one response's events to one client, and ends when the response ends or the client disconnects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streams.subscriber import LogCursor
 logger = logging.getLogger("api")
 
 BURST = 64
-"""Events gathered into one write; a client that is slow hears more at once."""
+"""Most events in one write. A slow client gets several events per write."""
 
 LOST = End(
     "failed",
@@ -32,72 +32,74 @@ LOST = End(
 
 
 class ClientDisconnected(Exception):
-    """Raised when the client has hung up, so that nobody is there to answer."""
+    """Raised when the client has closed the connection."""
 
 
 class EventSink(Protocol):
-    """Takes events as they come, in the subscriber's thread. `settle` is called from the client's own."""
+    """Accepts events as they come, in the subscriber's thread. The client's own thread calls `flush`."""
 
-    told_at: float
-    """When the client was told something last, by `time.monotonic`; 0.0 before it was."""
+    last_written_at: float
+    """When bytes were last written to the client, by `time.monotonic`; 0.0 before the first write."""
 
-    def take(self, event: Event) -> bool:
-        """See `streams.subscriber.Accept`. Raises `OSError` when the client is gone."""
+    def accept(self, event: Event) -> bool:
+        """Process an event without blocking; False leaves it to `LogCursor.next`. Raises `OSError` when the
+        client has disconnected.
+        """
         ...
 
-    def settle(self) -> None:
-        """Finish what `take` could not without waiting. Raises `OSError` as well."""
+    def flush(self) -> None:
+        """Finish, blocking, what `accept` could not finish. Raises `OSError` as well."""
         ...
 
 
 class CollectingSink:
-    """Keeps what comes for a client who wants it whole. Fulfils `Listener`."""
+    """Collects the events of a response that is answered in one piece. Fulfils `EventSink`."""
 
-    told_at = 0.0
+    last_written_at = 0.0
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def take(self, event: Event) -> bool:
-        """See `Listener.take`."""
+    def accept(self, event: Event) -> bool:
+        """See `EventSink.accept`."""
         if isinstance(event, End):
             return False
         self.events.append(event)
         return True
 
-    def settle(self) -> None:
-        """See `Listener.settle`."""
+    def flush(self) -> None:
+        """See `EventSink.flush`."""
 
 
 class StreamingSink:
-    """Tells a client at once what comes. Fulfils `Listener`; `wake` is called when `settle` has to be."""
+    """Writes each event to the client at once. Fulfils `EventSink`; calls `wake` when `flush` is needed."""
 
     def __init__(
-        self, writer: ChunkedWriter, told: Callable[[Event], bytes], wake: Callable[[], None]
+        self, writer: ChunkedWriter, encode: Callable[[Event], bytes], wake: Callable[[], None]
     ) -> None:
-        self._outlet = writer
-        self._told = told
+        self._writer = writer
+        self._encode = encode
         self._wake = wake
-        self.told_at = 0.0
+        self.last_written_at = 0.0
 
-    def take(self, event: Event) -> bool:
-        """See `Listener.take`."""
-        if isinstance(event, End) or not self._outlet.free:
+    def accept(self, event: Event) -> bool:
+        """See `EventSink.accept`."""
+        if isinstance(event, End) or not self._writer.is_flushed:
             return False
-        if words := self._told(event):
-            self.told_at = time.monotonic()
-            self._outlet.write(words)
-            if not self._outlet.free:
+        if data := self._encode(event):
+            self.last_written_at = time.monotonic()
+            self._writer.write(data)
+            if not self._writer.is_flushed:
                 self._wake()
         return True
 
-    def settle(self) -> None:
-        """See `Listener.settle`."""
-        self._outlet.settle()
+    def flush(self) -> None:
+        """See `EventSink.flush`."""
+        self._writer.flush()
 
 
 def longest_wait_s(settings: Settings) -> float:
-    """After this long a response has ended, by the ledger's promise; to wait longer is in vain."""
+    """The time within which the ledger ends every response."""
     bounded = settings.queue.timeout_ms + settings.lease.lease_ms
     return settings.limits.request_timeout_s + bounded / 1000 + 5
 
@@ -105,7 +107,7 @@ def longest_wait_s(settings: Settings) -> float:
 class ResponseStream:
     """Reads a `LogCursor` for one client.
 
-    `on_abandon` is called when it is closed before the response has ended, `on_close` when it is closed.
+    Calls `on_abandon` when it is closed before the response has ended, and `on_close` when it is closed.
     """
 
     def __init__(
@@ -120,30 +122,31 @@ class ResponseStream:
         self._keep_alive_s = settings.api.keep_alive_s
         self._deadline = time.monotonic() + longest_wait_s(settings)
         self._on_abandon, self._on_close = on_abandon, on_close
-        self._gone = False
-        self._ended = False  # its log has
-        self._done = False  # we have, with or without it
+        self._disconnected = False
+        self._ended = False  # the log has its `End`
+        self._done = False  # this stream has returned an `End`: the log's, or LOST
         self._closed = False
         self._unwatch: Callable[[], None] | None = None
 
     def watch(self, disconnects: DisconnectWatcher, connection: socket | None) -> None:
-        """Have the wait end when the client hangs up."""
-        watch = disconnects.watch(connection, self._hang_up)
+        """End the wait when the client disconnects."""
+        watch = disconnects.watch(connection, self._disconnect)
         self._unwatch = lambda: disconnects.forget(watch)
 
-    def _hang_up(self) -> None:
-        self._gone = True
+    def _disconnect(self) -> None:
+        self._disconnected = True
         self._cursor.wake()
 
-    def read(self, listener: EventSink | None = None) -> list[Event]:
-        """What is said next, as far as it is there; [] after the client was told nothing for `keep_alive_s`.
+    def read(self, sink: EventSink | None = None) -> list[Event]:
+        """The next events that are available; [] when nothing was written to the client for `keep_alive_s`.
 
-        What `listener` takes meanwhile is not told here. Raises `ClientGone`.
+        Events that `sink` accepts are not returned. Raises `ClientDisconnected` when the client has closed
+        the connection.
         """
         silent_at = time.monotonic() + self._keep_alive_s
-        while not self._gone:
-            event = self._wait(min(silent_at, self._deadline) - time.monotonic(), listener)
-            if self._gone:
+        while not self._disconnected:
+            event = self._wait(min(silent_at, self._deadline) - time.monotonic(), sink)
+            if self._disconnected:
                 break
             if event is not None:
                 return self._burst(event)
@@ -151,18 +154,18 @@ class ResponseStream:
             if now >= self._deadline:
                 self._done = True
                 return [LOST]
-            if listener is not None:
-                silent_at = max(silent_at, listener.told_at + self._keep_alive_s)
+            if sink is not None:
+                silent_at = max(silent_at, sink.last_written_at + self._keep_alive_s)
             if now >= silent_at:
                 return []
         raise ClientDisconnected
 
-    def _wait(self, timeout_s: float, listener: EventSink | None) -> Event | None:
-        if listener is None:
+    def _wait(self, timeout_s: float, sink: EventSink | None) -> Event | None:
+        if sink is None:
             return self._next(timeout_s)
         try:
-            self._cursor.deliver_to(listener.take, max(0.0, timeout_s))
-            listener.settle()
+            self._cursor.deliver_to(sink.accept, max(0.0, timeout_s))
+            sink.flush()
         except OSError as error:
             raise ClientDisconnected from error
         return self._next(0.0)
@@ -189,41 +192,41 @@ class ResponseStream:
         return events
 
     def collect(self) -> list[Event]:
-        """All of the response, its `End` last. Raises `ClientGone`."""
-        gathering = CollectingSink()
+        """All events of the response, its `End` last. Raises `ClientDisconnected`."""
+        sink = CollectingSink()
         while not self._done:
-            gathering.events += self.read(gathering)
-        return gathering.events
+            sink.events += self.read(sink)
+        return sink.events
 
     def stream(
         self, rendering: Rendering, after: int = -1, writer: ChunkedWriter | None = None
     ) -> Iterator[bytes]:
-        """The response as server-sent events, those up to the `sequence_number` `after` left out.
+        """The response as server-sent events, without those up to the `sequence_number` `after`.
 
-        With an `outlet` most of it goes there. Ends quietly when the client is gone. A `sequence_number` is
-        only looked at where some are left out.
+        With a `writer`, most events are written there and not yielded. Ends without an error when the client
+        disconnects. Sequence numbers are only compared when `after` is given.
         """
 
-        def told(frames: list[Frame]) -> bytes:
+        def encode(frames: list[Frame]) -> bytes:
             return sse.encode(sse.after(frames, after) if after >= 0 else frames)
 
-        telling = None
+        sink = None
         if writer is not None:
-            telling = StreamingSink(writer, lambda event: told(rendering.tell(event)), self._cursor.wake)
+            sink = StreamingSink(writer, lambda event: encode(rendering.tell(event)), self._cursor.wake)
         try:
-            # an empty chunk would end an HTTP/1.1 body: where there is nothing to tell, a comment goes out
-            yield told(rendering.begin()) or sse.KEEP_ALIVE
+            # an empty chunk would end an HTTP/1.1 body: without frames, a comment is sent
+            yield encode(rendering.begin()) or sse.KEEP_ALIVE
             while not self._done:
-                frames = [frame for event in self.read(telling) for frame in rendering.tell(event)]
-                words = told(frames) or sse.KEEP_ALIVE
-                yield words + sse.DONE if self._done else words
+                frames = [frame for event in self.read(sink) for frame in rendering.tell(event)]
+                data = encode(frames) or sse.KEEP_ALIVE
+                yield data + sse.DONE if self._done else data
         except ClientDisconnected:
             return
         finally:
             self.close()
 
     def close(self) -> None:
-        """End the wait, in any case and once."""
+        """Stop reading. Only the first call has an effect."""
         if self._closed:
             return
         self._closed = True
@@ -234,7 +237,7 @@ class ResponseStream:
             if not self._ended and self._on_abandon is not None:
                 self._on_abandon()
         except Exception:
-            # Redis is away, perhaps: the ledger's own deadline ends what nobody reads
+            # Redis may be away: the ledger's own deadline ends a response without a reader
             logger.warning("could not cancel a response whose client is gone", exc_info=True)
         finally:
             if self._on_close is not None:

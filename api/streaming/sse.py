@@ -1,8 +1,7 @@
-"""Server-sent events (WHATWG HTML, 9.2), in the part of them that all clients read right.
+"""Server-sent events (WHATWG HTML, 9.2), limited to the part that all clients read correctly.
 
-Only `event:` and `data:` lines are written to clients of the SDKs. An `id:` or `retry:` line would be
-remembered by OpenAI's, which then takes the next keep-alive for an event without data and fails. Keep-alives
-are comments.
+SDK clients get `event:` and `data:` lines only. OpenAI's SDK remembers an `id:` or `retry:` line, takes the
+next keep-alive for an event without data, and fails. Keep-alives are comments.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from api.dialects.base import Frame
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-cache",
-    "X-Accel-Buffering": "no",  # nginx would gather the stream
+    "X-Accel-Buffering": "no",  # nginx would buffer the stream
 }
 KEEP_ALIVE = b": ka\n\n"
 DONE = b"data: [DONE]\n\n"
@@ -34,10 +33,10 @@ def _encode(name: str, data: dict[str, object]) -> bytes:
 
 
 def encode_one(name: str, data: dict[str, object], id: str | None = None) -> bytes:
-    """One event, with an `id:` for browsers' EventSource to come back with; never for an SDK (see above)."""
+    """One event, with an `id:` for the reconnect of a browser's EventSource; never for an SDK (see above)."""
     return _encode(name, data) if id is None else b"id: %b\n%b" % (id.encode(), _encode(name, data))
 
 
 def after(frames: Iterable[Frame], number: int) -> list[Frame]:
-    """The frames with a `sequence_number` over that one."""
+    """The frames whose `sequence_number` is greater than `number`."""
     return [frame for frame in frames if frame[1].get("sequence_number", 0) > number]

@@ -1,4 +1,4 @@
-"""The API over rooms in memory: as a test client, and on a real port."""
+"""The API over in-memory fakes: as a test client, and on a real port."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from werkzeug.serving import make_server
 
 from api.app import create_app
 from api.auth.authenticator import Authenticator
-from api.services import AppServices, ConcurrencyPermits
+from api.permits import ConcurrencyPermits
+from api.services import AppServices
 from api.streaming.disconnect_watcher import DisconnectWatcher
 from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
 from config.tenants import Tenants, digest_of
-from tests.support.api_fakes import Below, FakeAudit, FakeProbe, FakeReaper, below
+from tests.support.api_fakes import FakeAudit, FakeReaper, FakeRedisProbe, Fakes, make_fakes
 
 KEY, OTHER_KEY, ADMIN_KEY = "sk-one", "sk-two", "sk-admin"
 
@@ -36,36 +37,39 @@ def tenants() -> dict[str, Tenant]:
 def settings(tmp_path: Any) -> Settings:
     models = {
         "demo": ModelDefinition("demo", "stub"),
-        "org/deaf": ModelDefinition("org/deaf", "ct2", replica_max=2),
+        "org/plain": ModelDefinition("org/plain", "ct2", replica_max=2),
     }
     api = ApiSettings(threads=16, keep_alive_s=0.05, max_body_bytes=1_000_000)
     return Settings(data_dir=tmp_path, api=api, models=models, tenants=tenants())
 
 
 @pytest.fixture
-def rooms_below(settings: Settings) -> Below:
-    return below(settings)
+def fakes(settings: Settings) -> Fakes:
+    return make_fakes(settings)
 
 
-def make_rooms(settings: Settings, under: Below) -> AppServices:
+def make_services(settings: Settings, fakes: Fakes) -> AppServices:
     return AppServices(
         settings=settings,
         authenticator=Authenticator(settings, Tenants(settings)),
-        ledger=under.ledger,  # type: ignore[arg-type]
-        fleet=under.fleet,  # type: ignore[arg-type]
-        changes=under.changes,  # type: ignore[arg-type]
-        subscriber=under.subscriber,
+        ledger=fakes.ledger,  # type: ignore[arg-type]
+        fleet=fakes.fleet,  # type: ignore[arg-type]
+        changes=fakes.changes,  # type: ignore[arg-type]
+        subscriber=fakes.subscriber,
         reaper=FakeReaper(),  # type: ignore[arg-type]
         audit=FakeAudit(),  # type: ignore[arg-type]
-        probe=FakeProbe(under.fleet),  # type: ignore[arg-type]
+        redis_probe=FakeRedisProbe(fakes.fleet),  # type: ignore[arg-type]
         disconnects=DisconnectWatcher(),
         permits=ConcurrencyPermits(settings.api.threads),
     )
 
 
 @pytest.fixture
-def services(settings: Settings, rooms_below: Below) -> AppServices:
-    return make_rooms(settings, rooms_below)
+def services(settings: Settings, fakes: Fakes) -> Iterator[AppServices]:
+    services = make_services(settings, fakes)
+    services.start()
+    yield services
+    services.stop()
 
 
 @pytest.fixture
@@ -82,16 +86,18 @@ def http(app: Flask) -> FlaskClient:
 
 
 @pytest.fixture
-def open_app(settings: Settings, rooms_below: Below) -> Flask:
-    """A platform without keys."""
+def open_app(settings: Settings, fakes: Fakes) -> Flask:
+    """The app of a platform without API keys."""
     keyless = {name: replace(tenant, api_keys_sha256=()) for name, tenant in settings.tenants.items()}
     settings = replace(settings, tenants=keyless)
-    return create_app(settings, make_rooms(settings, rooms_below))
+    services = make_services(settings, fakes)
+    services.start()
+    return create_app(settings, services)
 
 
 @pytest.fixture
 def port(app: Flask) -> Iterator[int]:
-    """The app on a real port, with the client's socket where gunicorn puts it."""
+    """The port of the running app, with the client's socket in the environ as under gunicorn."""
 
     def as_gunicorn(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         environ["gunicorn.socket"] = environ.get("werkzeug.socket")
@@ -108,7 +114,7 @@ def port(app: Flask) -> Iterator[int]:
 
 @pytest.fixture
 def sdk(port: int) -> Iterator[openai.OpenAI]:
-    """OpenAI's own client, refusing whatever is not exactly as its types say."""
+    """OpenAI's own client, which validates every response strictly against its types."""
     url = f"http://127.0.0.1:{port}/v1"
     with openai.OpenAI(api_key=KEY, base_url=url, max_retries=0, _strict_response_validation=True) as client:
         yield client

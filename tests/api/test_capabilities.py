@@ -20,7 +20,7 @@ from backends.prompt_formats import (
 )
 from config.settings import ModelDefinition, Settings
 from tasks.generation import THINKING_MODES, Generation, Message, text_content
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT
 
 DEFAULT = ("default",)
@@ -82,7 +82,7 @@ def settings(settings: Settings) -> Settings:
     return replace(settings, models={**settings.models, **{model.name: model for model in models}})
 
 
-def asked(under: Below) -> Generation:
+def asked(under: Fakes) -> Generation:
     """What came into line."""
     return Generation.from_json(under.ledger.only().generation)
 
@@ -135,11 +135,11 @@ def test_every_combination_has_capabilities(backend: str, prompt_format: str) ->
 @pytest.mark.parametrize("mode", THINKING_MODES)
 @pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
 def test_thinking_is_passed_on_where_it_is_advertised(
-    http: FlaskClient, rooms_below: Below, path: str, words: str, mode: str
+    http: FlaskClient, fakes: Fakes, path: str, words: str, mode: str
 ) -> None:
     body = {"model": "thinker", words: [AGAIN], "thinking": mode}
     assert http.post(f"/v1/{path}", json=body).status_code == 200
-    assert asked(rooms_below).thinking == mode
+    assert asked(fakes).thinking == mode
 
 
 @pytest.mark.rule("state/request-behavior-2")
@@ -148,11 +148,11 @@ def test_thinking_is_passed_on_where_it_is_advertised(
 )
 @pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
 def test_thinking_is_refused_where_it_is_not_advertised(
-    http: FlaskClient, rooms_below: Below, *, path: str, words: str, model: str, mode: str
+    http: FlaskClient, fakes: Fakes, *, path: str, words: str, model: str, mode: str
 ) -> None:
     body = {"model": model, words: [AGAIN]}
     assert refused(http, path, **body, thinking=mode) == ("thinking_unsupported", "thinking")
-    assert not rooms_below.ledger.jobs
+    assert not fakes.ledger.jobs
     assert http.post(f"/v1/{path}", json={**body, "thinking": "default"}).status_code == 200
 
 
@@ -165,9 +165,7 @@ def test_a_model_without_reasoning_can_still_be_told_not_to_think(http: FlaskCli
 
 
 @pytest.mark.parametrize("model", ["gemma", "nllb"])
-def test_a_model_of_one_turn_takes_one_user_message(
-    http: FlaskClient, rooms_below: Below, model: str
-) -> None:
+def test_a_model_of_one_turn_takes_one_user_message(http: FlaskClient, fakes: Fakes, model: str) -> None:
     parts = [{"type": "input_text", "text": "Hal"}, {"type": "input_text", "text": "lo"}]
     for path, body in (
         ("responses", {"input": "Hallo"}),
@@ -177,7 +175,7 @@ def test_a_model_of_one_turn_takes_one_user_message(
     ):
         answer = http.post(f"/v1/{path}", json={"model": model, "target_lang_code": "en", **body})
         assert answer.status_code == 200
-    for job in rooms_below.ledger.jobs.values():
+    for job in fakes.ledger.jobs.values():
         (message,) = Generation.from_json(job.generation).messages
         assert replace(message, content=text_content(message.text)) == Message("user", text_content("Hallo"))
 
@@ -204,11 +202,11 @@ def test_a_model_of_one_turn_takes_one_user_message(
     ],
 )
 def test_a_model_of_one_turn_takes_nothing_else(
-    http: FlaskClient, rooms_below: Below, *, model: str, path: str, body: dict[str, Any], param: str
+    http: FlaskClient, fakes: Fakes, *, model: str, path: str, body: dict[str, Any], param: str
 ) -> None:
     read_events = refused(http, path, model=model, target_lang_code="en", **body)
     assert read_events == ("multi_turn_unsupported", param)
-    assert not rooms_below.ledger.jobs
+    assert not fakes.ledger.jobs
 
 
 def test_other_models_take_all_of_it(http: FlaskClient) -> None:
@@ -220,19 +218,19 @@ def test_other_models_take_all_of_it(http: FlaskClient) -> None:
 
 
 @pytest.mark.rule("state/translategemma-2")
-def test_a_known_source_goes_with_the_target(http: FlaskClient, rooms_below: Below) -> None:
+def test_a_known_source_goes_with_the_target(http: FlaskClient, fakes: Fakes) -> None:
     codes = {"source_lang_code": "de", "target_lang_code": "pt-BR"}
     http.post("/v1/responses", json={"model": "gemma", "input": "Hallo", **codes})
-    generation = asked(rooms_below)
+    generation = asked(fakes)
     assert (generation.source_lang_code, generation.target_lang_code) == ("de", "pt-BR")
 
 
 @pytest.mark.rule("state/translategemma-3")
 @pytest.mark.parametrize("source", [{}, {"source_lang_code": "auto"}, {"source_lang_code": "mixed"}])
-def test_a_source_may_be_left_open(http: FlaskClient, rooms_below: Below, source: dict[str, str]) -> None:
+def test_a_source_may_be_left_open(http: FlaskClient, fakes: Fakes, source: dict[str, str]) -> None:
     body = {"model": "gemma", "messages": TURNS[:1], "target_lang_code": "en", **source}
     assert http.post("/v1/chat/completions", json=body).status_code == 200
-    generation = asked(rooms_below)
+    generation = asked(fakes)
     assert generation.source_lang_code == source.get("source_lang_code")
     assert generation.target_lang_code == "en"
 
@@ -241,11 +239,11 @@ def test_a_source_may_be_left_open(http: FlaskClient, rooms_below: Below, source
 @pytest.mark.parametrize("source", [{}, {"source_lang_code": "de"}, {"source_lang_code": "mixed"}])
 @pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
 def test_a_translation_names_its_target(
-    http: FlaskClient, rooms_below: Below, path: str, words: str, source: dict[str, str]
+    http: FlaskClient, fakes: Fakes, path: str, words: str, source: dict[str, str]
 ) -> None:
     read_events = refused(http, path, **{"model": "gemma", words: TURNS[:1]}, **source)
     assert read_events == ("invalid_request", "target_lang_code")
-    assert not rooms_below.ledger.jobs
+    assert not fakes.ledger.jobs
 
 
 def test_a_translation_model_reads_text_only(http: FlaskClient) -> None:

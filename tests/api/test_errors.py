@@ -1,4 +1,4 @@
-"""One envelope for whatever goes wrong, and nothing of anybody's library in it."""
+"""Every error has the same envelope, without text from a library."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from flask.testing import FlaskClient
 
 import fleet.errors
 import scheduler.errors
-from api.errors import CODES, failure, headers_of, kind_of
+from api.errors import CODES, error_from_end, headers_of, kind_of
 from scheduler.errors import Evicted, Failed, QueueFull, StokerError
 from streams.events import End
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 
 ASK = {"model": "demo", "input": "x"}
 
@@ -21,7 +21,7 @@ def errors_of(module: object) -> list[type[StokerError]]:
 
 
 @pytest.mark.parametrize("error", [*errors_of(scheduler.errors), *errors_of(fleet.errors)])
-def test_every_error_of_the_rooms_below_is_in_the_table(error: type[StokerError]) -> None:
+def test_every_error_of_scheduler_and_fleet_is_in_the_table(error: type[StokerError]) -> None:
     assert error.default_code in CODES
 
 
@@ -41,15 +41,15 @@ def test_every_error_of_the_rooms_below_is_in_the_table(error: type[StokerError]
         ("rate_limit_exceeded", 429),
         ("engine_crashed", 502),
         ("engine_stalled", 504),
-        ("never_heard_of", 500),
+        ("not_in_the_table", 500),
     ],
 )
 def test_a_code_has_one_status(code: str, status: int) -> None:
     assert kind_of(code).status == status
 
 
-def test_a_full_queue_is_answered_as_documented(http: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.ledger.rejection = QueueFull(
+def test_a_full_queue_is_answered_as_documented(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.rejection = QueueFull(
         "Queue depth 16/16, retry in 5 seconds",
         retry_after_s=5,
         details={"queueDepth": 16, "avgWaitMs": 2000},
@@ -70,15 +70,15 @@ def test_a_full_queue_is_answered_as_documented(http: FlaskClient, rooms_below: 
     }
 
 
-def test_a_pointless_repeat_is_discouraged_and_a_long_wait_is_cut() -> None:
+def test_a_pointless_retry_is_discouraged_and_a_long_retry_after_is_capped() -> None:
     assert headers_of(StokerError("x", code="model_failed")) == {"x-should-retry": "false"}
     assert headers_of(StokerError("x", code="model_loading", retry_after_s=900)) == {"Retry-After": "60"}
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions"])
-def test_a_response_that_fails_is_an_error(http: FlaskClient, rooms_below: Below, path: str) -> None:
+def test_a_response_that_fails_is_an_error(http: FlaskClient, fakes: Fakes, path: str) -> None:
     end = End("failed", code="engine_crashed", message="the engine was killed by SIGKILL", run_ms=3)
-    rooms_below.ledger.script = [end]
+    fakes.ledger.script = [end]
     body = {**ASK, "messages": [{"role": "user", "content": "x"}]}
     if path == "/v1/responses":
         del body["messages"]
@@ -87,14 +87,14 @@ def test_a_response_that_fails_is_an_error(http: FlaskClient, rooms_below: Below
     assert answer.headers["x-should-retry"] == "false"
 
 
-def test_who_never_had_a_turn_was_evicted_and_who_had_failed() -> None:
-    assert isinstance(failure(End("failed", code="queue_timeout", queue_ms=9)), Evicted)
-    assert isinstance(failure(End("failed", code="worker_lost", run_ms=9)), Failed)
-    assert failure(End("failed")).code == "engine_error"
-    assert failure(End("cancelled")).code == "cancelled"
+def test_a_response_that_never_ran_was_evicted_and_one_that_ran_failed() -> None:
+    assert isinstance(error_from_end(End("failed", code="queue_timeout", queue_ms=9)), Evicted)
+    assert isinstance(error_from_end(End("failed", code="worker_lost", run_ms=9)), Failed)
+    assert error_from_end(End("failed")).code == "engine_error"
+    assert error_from_end(End("cancelled")).code == "cancelled"
 
 
-def test_every_answer_carries_its_id(http: FlaskClient) -> None:
+def test_every_response_carries_its_request_id(http: FlaskClient) -> None:
     seen = set()
     for path in ("/health", "/nowhere", "/v1/models", "/v1/responses"):
         headers = http.get(path).headers
@@ -103,7 +103,7 @@ def test_every_answer_carries_its_id(http: FlaskClient) -> None:
     assert len(seen) == 4
 
 
-def test_flask_and_its_kin_answer_in_our_envelope(http: FlaskClient) -> None:
+def test_errors_of_flask_and_werkzeug_have_the_envelope(http: FlaskClient) -> None:
     for answer, status, code in (
         (http.get("/nowhere"), 404, "not_found"),
         (http.put("/v1/responses"), 405, "method_not_allowed"),
@@ -113,8 +113,8 @@ def test_flask_and_its_kin_answer_in_our_envelope(http: FlaskClient) -> None:
     assert set(http.put("/v1/responses").headers["Allow"].split(", ")) == {"POST", "OPTIONS"}
 
 
-def test_an_accident_says_nothing_of_its_cause(http: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.ledger.rejection = RuntimeError("secret at 0x7f00")
+def test_an_unexpected_exception_does_not_reach_the_client(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.rejection = RuntimeError("secret at 0x7f00")
     answer = http.post("/v1/responses", json=ASK)
     assert (answer.status_code, answer.json["error"]["code"]) == (500, "internal_error")
     assert "secret" not in answer.text

@@ -1,4 +1,4 @@
-"""What a load may ask for: the split of 422, 400 and 409 (Runtime Admin API, "Validation behavior")."""
+"""The validation of load requests: 422, 400 and 409 (Runtime Admin API, "Validation behavior")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.seeds import RUNTIME_ADMIN_API
 from tests.support.simulated_platform import SimulatedPlatform
 
 # every example of that section: body, status, the field it is about
-EXAMPLES: list[tuple[str, dict[str, Any], int, str]] = [
+INVALID: list[tuple[str, dict[str, Any], int, str]] = [
     ("llama_cpp", {"gguf_n_ctx": 0}, 422, "gguf_n_ctx"),
     ("exllamav3", {"exllama_cache_size": 0}, 422, "exllama_cache_size"),
     ("exllamav3", {"exllama_max_rq_tokens": 0}, 422, "exllama_max_rq_tokens"),
@@ -71,9 +71,9 @@ EXAMPLES: list[tuple[str, dict[str, Any], int, str]] = [
     ("stub", {"replicas": 5}, 400, "replicas"),
     ("stub", {"evictModel": 3}, 422, "evictModel"),
     ("stub", {"evictModel": "m-stub"}, 400, "evictModel"),
-    ("stub", {"evictModel": "nobody"}, 404, "evictModel"),
+    ("stub", {"evictModel": "unknown"}, 404, "evictModel"),
 ]
-TAKEN: list[tuple[str, dict[str, Any]]] = [
+VALID: list[tuple[str, dict[str, Any]]] = [
     *[
         (backend, example["body"])
         for example in RUNTIME_ADMIN_API["load_bodies"]
@@ -92,7 +92,7 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture
 def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient, SimulatedPlatform]]:
-    """The API over a real fleet: a model of each backend, and a worker that takes none up."""
+    """The API over a real fleet: a model of each backend, and a worker that starts no replica."""
     models = {
         f"m-{name}": ModelDefinition(
             f"m-{name}",
@@ -112,7 +112,7 @@ def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient
     client = redis.Redis.from_url(settings.redis.url)
     platform = SimulatedPlatform(client, settings)
     platform.register("w1")
-    app: Flask = create_app(settings, open_services(settings))
+    app: Flask = create_app(settings, open_services(settings))  # not started: loads need no subscriber
     http = app.test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     yield http, platform
@@ -137,9 +137,9 @@ def fleet_is_as_it_was(platform: SimulatedPlatform) -> bool:
     "load/validation-400-invalid-load-request",
 )
 @pytest.mark.parametrize(
-    ("backend", "body", "status", "param"), EXAMPLES, ids=[f"{b}-{body}" for b, body, _, _ in EXAMPLES]
+    ("backend", "body", "status", "param"), INVALID, ids=[f"{b}-{body}" for b, body, _, _ in INVALID]
 )
-def test_a_wrong_load_is_refused_by_its_kind_and_changes_nothing(
+def test_an_invalid_load_is_refused_with_its_status_and_changes_no_state(
     loadable: tuple[FlaskClient, SimulatedPlatform],
     backend: str,
     body: dict[str, Any],
@@ -163,8 +163,8 @@ def test_a_wrong_load_is_refused_by_its_kind_and_changes_nothing(
     "load/example-load-bodies",
     "load/runtime-only",
 )
-@pytest.mark.parametrize(("backend", "body"), TAKEN, ids=[f"{b}-{body}" for b, body in TAKEN])
-def test_a_right_load_begins_and_its_override_is_shown_by_key(
+@pytest.mark.parametrize(("backend", "body"), VALID, ids=[f"{b}-{body}" for b, body in VALID])
+def test_a_valid_load_begins_and_its_override_is_shown_by_key(
     loadable: tuple[FlaskClient, SimulatedPlatform], backend: str, body: dict[str, Any]
 ) -> None:
     http, platform = loadable
@@ -186,7 +186,7 @@ def test_a_right_load_begins_and_its_override_is_shown_by_key(
     assert (start.model, start.override) == (f"m-{backend}", override)
 
 
-def test_an_override_shows_what_it_excludes_so_that_it_can_be_laid_over(
+def test_an_override_shows_the_fields_that_it_excludes_as_null(
     loadable: tuple[FlaskClient, SimulatedPlatform], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     http, platform = loadable
@@ -241,7 +241,9 @@ def test_a_load_while_unloading_is_409(loadable: tuple[FlaskClient, SimulatedPla
 
 
 @pytest.mark.rule("beyond/memory")
-def test_a_load_without_room_is_409_with_the_numbers(loadable: tuple[FlaskClient, SimulatedPlatform]) -> None:
+def test_a_load_without_free_memory_is_409_with_the_numbers(
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+) -> None:
     http, platform = loadable
     platform.fleet.report_artifacts({"m-stub": 9000})
     platform.fleet.report_memory("w1", platform.incarnations["w1"], DeviceMemory("gpu", 24000, 8000))
@@ -266,7 +268,7 @@ def test_the_document_describes_every_field_of_a_load(
     assert properties["exllama_cache_quant"]["type"] == ["string", "null"]
 
 
-def test_a_definition_hides_secrets_and_shows_all_else(
+def test_a_definition_hides_only_secrets(
     loadable: tuple[FlaskClient, SimulatedPlatform], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     http, platform = loadable

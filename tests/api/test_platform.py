@@ -10,7 +10,7 @@ from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, Operatio
 from api.schemas.models import Health, ModelList, ModelObject
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def admin(app: Flask, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
 def test_models_carry_the_keys_of_both_vendors(http: FlaskClient) -> None:
     listed = http.get("/v1/models").json
     assert ModelList().validate(listed) == {}
-    assert (listed["first_id"], listed["last_id"], listed["has_more"]) == ("demo", "org/deaf", False)
-    one = http.get("/v1/models/org/deaf").json
+    assert (listed["first_id"], listed["last_id"], listed["has_more"]) == ("demo", "org/plain", False)
+    one = http.get("/v1/models/org/plain").json
     assert one in listed["data"]
     assert ModelObject().validate(one) == {}
     assert (one["created"], one["created_at"], one["state"]) == (
@@ -38,26 +38,26 @@ def test_models_carry_the_keys_of_both_vendors(http: FlaskClient) -> None:
 
 
 def test_an_unknown_model_is_404(http: FlaskClient) -> None:
-    answer = http.get("/v1/models/nobody")
+    answer = http.get("/v1/models/unknown")
     assert (answer.status_code, answer.json["error"]["code"]) == (404, "unknown_model")
 
 
-def test_health_says_how_much_is_loaded_and_waits(http: FlaskClient) -> None:
+def test_health_reports_loaded_models_and_queue_depth(http: FlaskClient) -> None:
     answer = http.get("/health")
     assert Health().validate(answer.json) == {}
     assert answer.json == {"status": "healthy", "uptime": 0, "modelsLoaded": 2, "queueDepth": 4}
 
 
-def test_health_is_503_when_redis_is_away(http: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.fleet.away = True
+def test_health_is_503_when_redis_is_away(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.away = True
     answer = http.get("/health")
     assert (answer.status_code, answer.json["reason"]) == (503, "storage_unavailable")
 
 
-def test_health_is_503_when_all_models_failed(http: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.fleet.states["demo"] = ModelState.FAILED
+def test_health_is_503_when_all_models_failed(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.states["demo"] = ModelState.FAILED
     assert http.get("/health").status_code == 200
-    rooms_below.fleet.states["org/deaf"] = ModelState.FAILED
+    fakes.fleet.states["org/plain"] = ModelState.FAILED
     answer = http.get("/health")
     assert (answer.status_code, answer.json["reason"]) == (503, "all_models_failed")
     assert Health().validate(answer.json) == {}
@@ -68,26 +68,26 @@ def test_an_administrator_sees_the_live_state(admin: FlaskClient) -> None:
     listed = admin.get("/v1/admin/models").json
     assert AdminModelList().validate(listed) == {}
     assert [model["runtime_state"] for model in listed["models"]] == ["loaded", "loaded"]
-    one = admin.get("/v1/admin/models/org/deaf").json
+    one = admin.get("/v1/admin/models/org/plain").json
     assert one in listed["models"]
     assert AdminModel().validate(one) == {}
-    assert admin.get("/v1/admin/models/nobody").status_code == 404
+    assert admin.get("/v1/admin/models/unknown").status_code == 404
 
 
-def test_a_load_is_an_operation_to_poll(admin: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.fleet.states["org/deaf"] = ModelState.UNLOADED
-    answer = admin.post("/v1/admin/models/org/deaf/load", json={"replicas": 2})
+def test_a_load_is_an_operation_to_poll(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.states["org/plain"] = ModelState.UNLOADED
+    answer = admin.post("/v1/admin/models/org/plain/load", json={"replicas": 2})
     assert answer.status_code == 202
     assert ChangedModel().validate(answer.json) == {}
-    assert (answer.json["runtime_state"], rooms_below.fleet.request.replicas) == ("loading", 2)
+    assert (answer.json["runtime_state"], fakes.fleet.request.replicas) == ("loading", 2)
     operation = admin.get(f"/v1/admin/operations/{answer.json['operation']['id']}").json
     assert operation == answer.json["operation"]
     assert OperationObject().validate(operation) == {}
-    assert admin.post("/v1/admin/models/org/deaf/load", json={}).status_code == 200
+    assert admin.post("/v1/admin/models/org/plain/load", json={}).status_code == 200
 
 
 @pytest.mark.rule("unload/rules")
-def test_an_unload_is_one_too_and_twice_is_no_error(admin: FlaskClient) -> None:
+def test_an_unload_is_an_operation_and_repeating_it_is_no_error(admin: FlaskClient) -> None:
     assert admin.post("/v1/admin/models/demo/unload").status_code == 202
     again = admin.post("/v1/admin/models/demo/unload", data=b"", content_type="application/json")
     assert (again.status_code, again.json["operation"]) == (200, None)
@@ -100,7 +100,7 @@ def test_a_load_of_another_shape_is_422(admin: FlaskClient) -> None:
 
 
 @pytest.mark.rule("load/rules", "unload/rules")
-def test_what_an_administrator_names_has_to_exist(admin: FlaskClient) -> None:
-    assert admin.post("/v1/admin/models/nobody/load", json={}).status_code == 404
-    assert admin.post("/v1/admin/models/nobody/unload").status_code == 404
-    assert admin.get("/v1/admin/operations/nothing").status_code == 404
+def test_an_unknown_model_or_operation_is_404_for_an_administrator(admin: FlaskClient) -> None:
+    assert admin.post("/v1/admin/models/unknown/load", json={}).status_code == 404
+    assert admin.post("/v1/admin/models/unknown/unload").status_code == 404
+    assert admin.get("/v1/admin/operations/unknown").status_code == 404

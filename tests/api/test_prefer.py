@@ -1,4 +1,4 @@
-"""`Prefer: wait=N` (RFC 7240): the end instead of an operation to poll."""
+"""`Prefer: wait=N` (RFC 7240): the response waits for the operation's end."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import tasks.lifecycle
-from api.prefer import LONGEST_S, wait_wanted
+from api.prefer import MAX_WAIT_S, requested_wait_s
 from api.services import AppServices
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 
 pytestmark = pytest.mark.rule("beyond/prefer-wait-n")
 
@@ -22,9 +22,9 @@ LOAD = "/v1/admin/models/demo/load"
 
 
 @pytest.fixture
-def admin(app: Flask, rooms_below: Below, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+def admin(app: Flask, fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
     monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
-    rooms_below.fleet.states["demo"] = ModelState.UNLOADED
+    fakes.fleet.states["demo"] = ModelState.UNLOADED
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     return client
@@ -38,7 +38,7 @@ def admin(app: Flask, rooms_below: Below, monkeypatch: pytest.MonkeyPatch) -> Fl
         ("Wait = 10", 10),
         ("respond-async, wait=10", 10),
         ('wait="7"; foo=bar', 7),
-        ("wait=99999", LONGEST_S),
+        ("wait=99999", MAX_WAIT_S),
         ("wait=-1", 0),
         ("wait=ten", 0),
         ("wait", 0),
@@ -46,22 +46,20 @@ def admin(app: Flask, rooms_below: Below, monkeypatch: pytest.MonkeyPatch) -> Fl
         ("wait=1.5", 0),
     ],
 )
-def test_a_preference_is_understood_or_passed_over(app: Flask, header: str | None, seconds: int) -> None:
+def test_a_preference_is_read_or_ignored(app: Flask, header: str | None, seconds: int) -> None:
     with app.test_request_context(headers={"Prefer": header} if header else {}):
-        assert wait_wanted() == seconds
+        assert requested_wait_s() == seconds
 
 
-def test_a_load_that_ends_in_time_answers_200_with_the_finished_row(
-    admin: FlaskClient, rooms_below: Below
-) -> None:
-    rooms_below.fleet.ends_after = 2
+def test_a_load_that_ends_in_time_answers_200_with_the_finished_row(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.reads_until_end = 2
     answer = admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
     assert (answer.status_code, answer.headers["Preference-Applied"]) == (200, "wait=30")
     assert (answer.json["runtime_state"], answer.json["operation"]["status"]) == ("loaded", "completed")
     assert "Location" not in answer.headers
 
 
-def test_one_that_does_not_is_202_and_says_where_to_poll(admin: FlaskClient) -> None:
+def test_a_load_that_does_not_end_in_time_is_202_with_the_url_to_poll(admin: FlaskClient) -> None:
     began = time.monotonic()
     answer = admin.post(LOAD, json={}, headers={"Prefer": "wait=1"})
     assert time.monotonic() - began >= 1
@@ -69,41 +67,39 @@ def test_one_that_does_not_is_202_and_says_where_to_poll(admin: FlaskClient) -> 
     assert answer.headers["Location"] == f"/v1/admin/operations/{answer.json['operation']['id']}"
 
 
-def test_without_a_preference_nobody_waits(admin: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.fleet.ends_after = 2
+def test_without_a_preference_the_request_does_not_wait(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.reads_until_end = 2
     answer = admin.post(LOAD, json={})
     assert (answer.status_code, answer.headers.get("Preference-Applied")) == (202, None)
 
 
-def test_when_all_seats_are_taken_the_preference_is_passed_over(
-    admin: FlaskClient, services: AppServices
-) -> None:
-    while services.permits.take():
+def test_the_preference_is_ignored_when_no_permit_is_free(admin: FlaskClient, services: AppServices) -> None:
+    while services.permits.try_acquire():
         pass
     answer = admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
     assert (answer.status_code, answer.headers.get("Preference-Applied")) == (202, None)
 
 
-def test_the_seat_is_given_back(admin: FlaskClient, services: AppServices, rooms_below: Below) -> None:
-    rooms_below.fleet.ends_after = 1
+def test_the_permit_is_released(admin: FlaskClient, services: AppServices, fakes: Fakes) -> None:
+    fakes.fleet.reads_until_end = 1
     admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
-    taken = 0
-    while services.permits.take():
-        taken += 1
-    assert taken == services.permits.count
+    free = 0
+    while services.permits.try_acquire():
+        free += 1
+    assert free == services.permits.count
 
 
-def test_an_unload_can_be_waited_for_too(admin: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.fleet.states["demo"] = ModelState.LOADED
-    rooms_below.fleet.ends_after = 2
+def test_the_preference_applies_to_an_unload_too(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.states["demo"] = ModelState.LOADED
+    fakes.fleet.reads_until_end = 2
     answer = admin.post("/v1/admin/models/demo/unload", headers={"Prefer": "wait=30"})
     assert (answer.status_code, answer.json["runtime_state"]) == (200, "unloaded")
 
 
-def test_a_client_that_hangs_up_is_not_waited_for(
-    admin: FlaskClient, port: int, services: AppServices, rooms_below: Below
+def test_the_wait_ends_when_the_client_disconnects(
+    admin: FlaskClient, port: int, services: AppServices, fakes: Fakes
 ) -> None:
-    assert admin  # nothing is loaded, and no bell rings
+    assert admin  # the fixture unloads the model and sends no wake-up messages
     with socket.create_connection(("127.0.0.1", port)) as connection:
         body = b"{}"
         connection.sendall(
@@ -113,7 +109,7 @@ def test_a_client_that_hangs_up_is_not_waited_for(
         )
         until(lambda: services.disconnects.watched() == 1)
     until(lambda: services.disconnects.watched() == 0)
-    assert rooms_below.fleet.states["demo"] is ModelState.LOADING, "the load itself goes on"
+    assert fakes.fleet.states["demo"] is ModelState.LOADING, "the load itself goes on"
 
 
 def until(true: object) -> None:

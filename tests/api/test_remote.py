@@ -1,4 +1,4 @@
-"""A request leaves this house only if it says that it may."""
+"""A request is sent to a remote server only if its body allows that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from config.settings import ModelDefinition, Settings
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 
 ASK = {"responses": {"input": "Hi"}, "chat/completions": {"messages": [{"role": "user", "content": "Hi"}]}}
 PATHS = pytest.mark.parametrize("path", ASK)
@@ -29,8 +29,8 @@ def ask(http: FlaskClient, path: str, model: str, **more: Any) -> Any:
 
 @PATHS
 @pytest.mark.parametrize("more", [{}, {"allow_remote": False}, {"allow_remote": None}, {"stream": True}])
-def test_a_remote_model_refuses_who_did_not_allow_it_before_it_is_in_line(
-    http: FlaskClient, rooms_below: Below, path: str, more: dict[str, Any]
+def test_a_remote_model_refuses_a_request_that_does_not_allow_it_before_admission(
+    http: FlaskClient, fakes: Fakes, path: str, more: dict[str, Any]
 ) -> None:
     answer = ask(http, path, "far", **more)
     assert answer.status_code == 403
@@ -40,35 +40,35 @@ def test_a_remote_model_refuses_who_did_not_allow_it_before_it_is_in_line(
     assert "far runs on somebody else's machine: say `allow_remote: true`" in error["message"]
     assert "far.example" not in answer.text
     assert answer.headers["x-should-retry"] == "false"
-    assert not rooms_below.ledger.jobs
+    assert not fakes.ledger.jobs
 
 
 @PATHS
-def test_who_allows_it_is_let_into_line(http: FlaskClient, rooms_below: Below, path: str) -> None:
+def test_a_request_that_allows_it_is_admitted(http: FlaskClient, fakes: Fakes, path: str) -> None:
     assert ask(http, path, "far", allow_remote=True).status_code == 200
-    assert rooms_below.ledger.only().model == "far"
+    assert fakes.ledger.only().model == "far"
 
 
 @PATHS
 @pytest.mark.parametrize("allowed", [True, False, None])
-def test_other_models_do_not_mind(http: FlaskClient, path: str, allowed: bool | None) -> None:
+def test_a_local_model_accepts_any_value(http: FlaskClient, path: str, allowed: bool | None) -> None:
     assert ask(http, path, "demo", allow_remote=allowed).status_code == 200
 
 
 @PATHS
 @pytest.mark.parametrize("wrong", ["true", 1, 0, [], {}])
 @pytest.mark.parametrize("model", ["far", "demo"])
-def test_nothing_that_resembles_a_boolean_is_one(
-    http: FlaskClient, rooms_below: Below, *, path: str, wrong: object, model: str
+def test_values_that_only_resemble_a_boolean_are_refused(
+    http: FlaskClient, fakes: Fakes, *, path: str, wrong: object, model: str
 ) -> None:
     answer = ask(http, path, model, allow_remote=wrong)
     assert answer.status_code == 400
     assert answer.json["error"]["code"] == "invalid_request"
     assert answer.json["error"]["param"] == "allow_remote"
-    assert not rooms_below.ledger.jobs
+    assert not fakes.ledger.jobs
 
 
-def test_the_list_of_models_says_which_are_remote(http: FlaskClient) -> None:
+def test_the_list_of_models_shows_which_are_remote(http: FlaskClient) -> None:
     listed = http.get("/v1/models").json["data"]
     assert {model["id"] for model in listed if model["remote"]} == {"far"}
     assert http.get("/v1/models/far").json["remote"] is True
@@ -80,7 +80,7 @@ def test_openais_sdk_sends_it_as_an_extra_field(sdk: openai.OpenAI) -> None:
     assert (caught.value.code, caught.value.param) == ("remote_not_allowed", "allow_remote")
     assert sdk.responses.create(model="far", input="Hi", extra_body={"allow_remote": True}).output_text
     messages: Any = [{"role": "user", "content": "Hi"}]
-    read_events = sdk.chat.completions.create(
+    completion = sdk.chat.completions.create(
         model="far", messages=messages, extra_body={"allow_remote": True}
     )
-    assert read_events.choices[0].message.content
+    assert completion.choices[0].message.content

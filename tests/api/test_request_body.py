@@ -1,4 +1,4 @@
-"""What may come in as a body, and that nothing else makes the API stumble."""
+"""Valid JSON bodies are read, and no other body causes an internal error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from api.errors import ApiError
-from api.request_body import DEEPEST, parse_json
+from api.request_body import MAX_DEPTH, parse_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -54,14 +54,14 @@ def nested(levels: int, kind: str = "[]") -> bytes:
 
 @pytest.mark.parametrize("kind", ["[]", "{}"])
 def test_nesting_is_bounded(kind: str) -> None:
-    parse_json(nested(DEEPEST, kind))
-    for levels in (DEEPEST + 1, 500, 1100, 100_000):
+    parse_json(nested(MAX_DEPTH, kind))
+    for levels in (MAX_DEPTH + 1, 500, 1100, 100_000):
         with pytest.raises(ApiError) as caught:
             parse_json(nested(levels, kind))
         assert caught.value.code == "invalid_json"
 
 
-def test_brackets_in_texts_do_not_count() -> None:
+def test_brackets_in_strings_do_not_count() -> None:
     text = '[[{{"\\' * 100
     assert parse_json(orjson.dumps([text, {text: text}, [[]] * 100])) == [text, {text: text}, [[]] * 100]
 
@@ -80,7 +80,7 @@ def test_brackets_in_texts_do_not_count() -> None:
         b'"\x00"',
     ],
 )
-def test_what_is_not_json_is_refused_without_the_parsers_words(body: bytes) -> None:
+def test_invalid_json_is_refused_without_the_parsers_message(body: bytes) -> None:
     with pytest.raises(ApiError) as caught:
         parse_json(body)
     assert caught.value.code == "invalid_json"
@@ -88,18 +88,18 @@ def test_what_is_not_json_is_refused_without_the_parsers_words(body: bytes) -> N
 
 
 @given(values)
-def test_json_comes_in_as_it_was_meant_or_not_at_all(value: object) -> None:
+def test_json_is_read_exactly_or_refused(value: object) -> None:
     try:
         body = json.dumps(value).encode()
-        came = parse_json(body)
+        parsed = parse_json(body)
     except ApiError:
         return
-    assert came == json.loads(body) or "e+" in str(came)  # integers over 64 bits become floats
+    assert parsed == json.loads(body) or "e+" in str(parsed)  # integers over 64 bits become floats
 
 
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(st.dictionaries(st.sampled_from(FIELDS), values), st.sampled_from(["responses", "chat/completions"]))
-def test_no_body_makes_the_api_stumble(http: FlaskClient, body: dict[str, object], path: str) -> None:
+def test_no_body_causes_an_internal_error(http: FlaskClient, body: dict[str, object], path: str) -> None:
     full = {"model": "demo", "input": "x", **body} if path == "responses" else {"model": "demo", **body}
     answer = http.post(f"/v1/{path}", data=json.dumps(full), content_type="application/json")
     assert answer.status_code in (200, 400, 404)
@@ -121,7 +121,7 @@ def test_a_body_that_is_too_large_is_413(http: FlaskClient) -> None:
     assert (answer.status_code, answer.json["error"]["code"]) == (413, "request_too_large")
 
 
-def test_a_body_that_is_no_object_is_refused(http: FlaskClient) -> None:
+def test_a_body_that_is_not_an_object_is_refused(http: FlaskClient) -> None:
     answer = http.post("/v1/responses", json=[1])
     assert answer.status_code == 400
     assert answer.json["error"]["message"] == "the body must be an object"

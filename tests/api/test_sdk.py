@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from streams.events import End, ReasoningDelta, TextDelta, ToolCallDelta
-from tests.support.api_fakes import HELLO, Below
+from tests.support.api_fakes import HELLO, Fakes
 
 TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
 
@@ -29,8 +29,8 @@ def test_a_streamed_response(sdk: openai.OpenAI) -> None:
     assert events[-1].type == "response.completed"
 
 
-def test_the_stream_helper_puts_everything_together(sdk: openai.OpenAI, rooms_below: Below) -> None:
-    rooms_below.ledger.script = [
+def test_the_stream_helper_assembles_the_whole_response(sdk: openai.OpenAI, fakes: Fakes) -> None:
+    fakes.ledger.script = [
         ReasoningDelta("hm"),
         TextDelta("a"),
         TextDelta("b"),
@@ -45,11 +45,11 @@ def test_the_stream_helper_puts_everything_together(sdk: openai.OpenAI, rooms_be
     assert final.output[2].arguments == '{"x": 1}'  # type: ignore[union-attr]
 
 
-def test_keep_alives_do_not_disturb_the_client(sdk: openai.OpenAI, rooms_below: Below) -> None:
-    ledger = rooms_below.ledger
+def test_keep_alives_do_not_disturb_the_client(sdk: openai.OpenAI, fakes: Fakes) -> None:
+    ledger = fakes.ledger
     ledger.script = None
     stream = sdk.responses.create(model="demo", input="Hi", stream=True)
-    threading.Timer(0.2, lambda: ledger.say(ledger.only().id, *HELLO)).start()
+    threading.Timer(0.2, lambda: ledger.append(ledger.only().id, *HELLO)).start()
     assert [event.type for event in stream][-1] == "response.completed"
 
 
@@ -68,16 +68,16 @@ def test_fetch_replay_resume_and_delete(sdk: openai.OpenAI) -> None:
     assert caught.value.code == "not_found"
 
 
-def test_a_background_response_is_polled_and_cancelled(sdk: openai.OpenAI, rooms_below: Below) -> None:
-    rooms_below.ledger.script = []
+def test_a_background_response_is_polled_and_cancelled(sdk: openai.OpenAI, fakes: Fakes) -> None:
+    fakes.ledger.script = []
     response = sdk.responses.create(model="demo", input="Hi", background=True)
     assert response.status == "queued"
     assert sdk.responses.retrieve(response.id).status == "queued"
     assert sdk.responses.cancel(response.id).status == "cancelled"
 
 
-def test_a_cancelled_stream_ends(sdk: openai.OpenAI, rooms_below: Below) -> None:
-    rooms_below.ledger.script = [TextDelta("a")]
+def test_a_cancelled_stream_ends(sdk: openai.OpenAI, fakes: Fakes) -> None:
+    fakes.ledger.script = [TextDelta("a")]
     stream = sdk.responses.create(model="demo", input="Hi", stream=True)
     first = next(stream)
     sdk.responses.cancel(first.response.id)  # type: ignore[union-attr]
@@ -86,10 +86,10 @@ def test_a_cancelled_stream_ends(sdk: openai.OpenAI, rooms_below: Below) -> None
     assert last.response.status == "cancelled"
 
 
-def test_a_failed_response_raises_before_the_stream_and_tells_within(
-    sdk: openai.OpenAI, rooms_below: Below
+def test_a_failure_is_an_http_error_without_a_stream_and_an_event_within_one(
+    sdk: openai.OpenAI, fakes: Fakes
 ) -> None:
-    rooms_below.ledger.script = [End("failed", code="engine_crashed", message="killed by SIGKILL")]
+    fakes.ledger.script = [End("failed", code="engine_crashed", message="killed by SIGKILL")]
     with pytest.raises(openai.InternalServerError) as caught:
         sdk.responses.create(model="demo", input="Hi")
     assert caught.value.code == "engine_crashed"
@@ -118,8 +118,8 @@ def test_chat_in_one_piece_and_streamed_with_usage(sdk: openai.OpenAI) -> None:
     assert chunks[-1].usage == whole.usage
 
 
-def test_a_failing_chat_stream_raises(sdk: openai.OpenAI, rooms_below: Below) -> None:
-    rooms_below.ledger.script = [TextDelta("a"), End("failed", code="worker_lost", message="gone")]
+def test_a_failing_chat_stream_raises(sdk: openai.OpenAI, fakes: Fakes) -> None:
+    fakes.ledger.script = [TextDelta("a"), End("failed", code="worker_lost", message="gone")]
     messages = [{"role": "user", "content": "Hi"}]
     with pytest.raises(openai.APIError) as caught:
         list(sdk.chat.completions.create(model="demo", messages=messages, stream=True))  # type: ignore[call-overload]
@@ -127,5 +127,5 @@ def test_a_failing_chat_stream_raises(sdk: openai.OpenAI, rooms_below: Below) ->
 
 
 def test_models_are_listed(sdk: openai.OpenAI) -> None:
-    assert [model.id for model in sdk.models.list()] == ["demo", "org/deaf"]
+    assert [model.id for model in sdk.models.list()] == ["demo", "org/plain"]
     assert sdk.models.retrieve("demo").owned_by == "stoker"

@@ -1,4 +1,4 @@
-"""The API as gunicorn runs it, over a real ledger; the worker is played by hand."""
+"""The API under gunicorn, over a real ledger, with a scripted worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import openai
 import pytest
 import redis
 
-from api.server import configuration
+from api.server import gunicorn_options
 from config.load import load_settings
 from config.settings import ROOT, ApiSettings, Settings
 from scheduler.job import Claim
@@ -32,7 +32,7 @@ KEY = "sk-served"
 
 
 class Served:
-    """A running API, and the one worker behind it, which answers as `play` says."""
+    """A running API and its one worker, which handles each claim with `play`."""
 
     def __init__(self, platform: SimulatedPlatform, port: int) -> None:
         self.platform = platform
@@ -48,11 +48,11 @@ class Served:
         self.platform.release(claim, finish_reason="stop")
 
     def _work(self) -> None:
-        beaten = 0.0
+        heartbeat_at = 0.0
         while not self._stopping.wait(0.002):
-            if time.monotonic() - beaten > 1:
+            if time.monotonic() - heartbeat_at > 1:
                 self.platform.ledger.heartbeat("w1", self.platform.incarnations["w1"])
-                beaten = time.monotonic()
+                heartbeat_at = time.monotonic()
             if id := self.platform.next_wake_up():
                 self.claims.append(self.platform.run(id))
                 self.play(self.claims[-1])
@@ -125,7 +125,7 @@ def sdk(served: Served) -> Iterator[openai.OpenAI]:
         yield client
 
 
-def test_an_answer_comes_through_the_ledger(sdk: openai.OpenAI) -> None:
+def test_a_response_comes_through_the_ledger(sdk: openai.OpenAI) -> None:
     assert sdk.responses.create(model="alpha", input="Hi").output_text == "Hello."
     chat = sdk.chat.completions.create(model="alpha", messages=[{"role": "user", "content": "Hi"}])
     assert chat.choices[0].message.content == "Hello."
@@ -145,74 +145,74 @@ def test_a_stream_is_fetched_replayed_and_resumed_at_once(sdk: openai.OpenAI) ->
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_hangs_up_is_told_to_the_worker_within_a_second(served: Served, stream: bool) -> None:
+def test_a_disconnect_cancels_the_job_within_a_second(served: Served, stream: bool) -> None:
     claimed = threading.Event()
     served.play = lambda _: claimed.set()
     client = ask(served, stream=stream)
     assert claimed.wait(5)
     client.close()
-    told_within_a_second(served)
+    assert_cancelled_within_a_second(served)
 
 
-def test_a_client_that_hangs_up_while_it_is_told_much_is_told_to_the_worker(served: Served) -> None:
-    read_events = threading.Event()
+def test_a_disconnect_amid_many_events_cancels_the_job(served: Served) -> None:
+    running = threading.Event()
 
-    def chatter(claim: Claim) -> None:
+    def generate_much(claim: Claim) -> None:
         number = 1
         while served.platform.field(claim.id, "cancel") != "1" and number < 10_000:
             served.platform.append_text(claim, number, "word ")
             number += 1
-            read_events.set()
+            running.set()
 
-    served.play = chatter
+    served.play = generate_much
     client = ask(served, stream=True)
-    assert read_events.wait(5)
+    assert running.wait(5)
     assert b"word " in read_until(client, b"word ")
     client.close()
-    told_within_a_second(served)
+    assert_cancelled_within_a_second(served)
 
 
-def test_a_client_that_reads_slowly_is_told_all_of_it_in_order(served: Served, sdk: openai.OpenAI) -> None:
+def test_a_slow_client_gets_all_events_in_order(served: Served, sdk: openai.OpenAI) -> None:
     words = [f"{number}:{'x' * 500} " for number in range(6000)]
-    read_events = threading.Event()
+    finished = threading.Event()
 
-    def recite(claim: Claim) -> None:
+    def generate_all(claim: Claim) -> None:
         for first in range(0, len(words), 40):
             served.platform.append_text(claim, first + 1, *words[first : first + 40])
         served.platform.release(claim, finish_reason="stop")
-        read_events.set()
+        finished.set()
 
-    served.play = recite
+    served.play = generate_all
     client = ask(served, stream=True, receive_buffer=4096)
-    assert read_events.wait(30)  # nobody has read a byte of it: the worker is not held up
+    assert finished.wait(30)  # no byte was read yet: a slow client does not delay the worker
     with http.client.HTTPResponse(client) as response:
         response.begin()
         assert response.chunked
         events = [
             json.loads(line[6:]) for line in response.read().split(b"\n") if line.startswith(b"data: {")
         ]
-    told = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
-    assert "".join(told) == "".join(words)
+    deltas = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
+    assert "".join(deltas) == "".join(words)
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     assert sdk.responses.retrieve(events[0]["response"]["id"]).output_text == "".join(words)
 
 
-def test_a_client_of_http_1_0_is_told_without_chunks(served: Served) -> None:
+def test_a_client_of_http_1_0_gets_a_stream_without_chunks(served: Served) -> None:
     served.play = served.hello
     received = read_until(ask(served, stream=True, protocol="1.0"))
     head, _, body = received.partition(b"\r\n\r\n")
     assert b"chunked" not in head
     lines = body.splitlines()
     assert {line.split(b":")[0] for line in lines if line} == {b"event", b"data"}
-    told = [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
-    assert "".join(event.get("delta", "") for event in told) == "Hello."
-    assert told[-1]["type"] == "response.completed"
+    events = [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    assert "".join(event.get("delta", "") for event in events) == "Hello."
+    assert events[-1]["type"] == "response.completed"
 
 
 def ask(
     served: Served, *, stream: bool, protocol: str = "1.1", receive_buffer: int | None = None
 ) -> socket.socket:
-    """Send a request by hand; the answer is the caller's to read."""
+    """Send a request and return the connection to read the response from."""
     body = json.dumps({"model": "alpha", "input": "Hi", "stream": stream}).encode()
     client = socket.socket()
     if receive_buffer is not None:
@@ -226,10 +226,10 @@ def ask(
     return client
 
 
-def read_until(client: socket.socket, word: bytes | None = None) -> bytes:
-    """What is received up to a word, or to the end."""
+def read_until(client: socket.socket, text: bytes | None = None) -> bytes:
+    """The bytes received up to `text`, or to the end."""
     received = b""
-    while word is None or word not in received:
+    while text is None or text not in received:
         more = client.recv(65536)
         if not more:
             break
@@ -237,7 +237,7 @@ def read_until(client: socket.socket, word: bytes | None = None) -> bytes:
     return received
 
 
-def told_within_a_second(served: Served) -> None:
+def assert_cancelled_within_a_second(served: Served) -> None:
     claim, began = served.claims[-1], time.monotonic()
     while served.platform.field(claim.id, "cancel") != "1":
         assert time.monotonic() - began < 1
@@ -245,7 +245,7 @@ def told_within_a_second(served: Served) -> None:
     served.platform.release(claim)
 
 
-def test_many_clients_at_once_are_all_answered(sdk: openai.OpenAI) -> None:
+def test_many_concurrent_clients_are_all_answered(sdk: openai.OpenAI) -> None:
     answers: list[str] = []
 
     def one() -> None:
@@ -259,7 +259,7 @@ def test_many_clients_at_once_are_all_answered(sdk: openai.OpenAI) -> None:
     assert answers == ["Hello."] * 28
 
 
-def test_a_repeat_of_what_was_not_stored_is_the_same(sdk: openai.OpenAI, served: Served) -> None:
+def test_an_idempotent_repeat_of_an_unstored_response_is_equal(sdk: openai.OpenAI, served: Served) -> None:
     def repeat() -> object:
         return sdk.chat.completions.create(
             model="alpha",
@@ -273,8 +273,8 @@ def test_a_repeat_of_what_was_not_stored_is_the_same(sdk: openai.OpenAI, served:
     assert len(served.claims) == before + 1
 
 
-def test_threads_and_processes_are_those_of_the_settings() -> None:
+def test_gunicorn_gets_threads_and_processes_from_the_settings() -> None:
     settings = replace(Settings(), api=ApiSettings(processes=3, threads=7, port=99))
-    given = configuration(settings)
+    given = gunicorn_options(settings)
     assert (given["workers"], given["threads"], given["bind"]) == (3, 7, "127.0.0.1:99")
     assert given["preload_app"] is False

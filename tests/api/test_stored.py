@@ -1,4 +1,4 @@
-"""A stored response: fetched, replayed, resumed, cancelled, deleted, and nobody else's."""
+"""A stored response can be fetched, replayed, resumed, cancelled and deleted, by its own tenant only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 
 from tests.api.conftest import OTHER_KEY
 from tests.api.test_generation import ASK, frames
-from tests.support.api_fakes import HELLO, Below
+from tests.support.api_fakes import HELLO, Fakes
 
 
 @pytest.fixture
@@ -16,12 +16,12 @@ def stored(http: FlaskClient) -> str:
     return str(http.post("/v1/responses", json=ASK).json["id"])
 
 
-def test_what_is_fetched_is_what_was_answered(http: FlaskClient) -> None:
+def test_a_fetched_response_equals_the_answer(http: FlaskClient) -> None:
     first = http.post("/v1/responses", json=ASK).json
     assert http.get(f"/v1/responses/{first['id']}").json == first
 
 
-def test_a_replay_tells_the_same_events_and_a_cursor_the_rest(http: FlaskClient) -> None:
+def test_a_replay_sends_the_same_events_and_starting_after_only_the_later_ones(http: FlaskClient) -> None:
     first = frames(http.post("/v1/responses", json={**ASK, "stream": True}).text)
     url = f"/v1/responses/{first[0]['response']['id']}"  # type: ignore[index]
     assert frames(http.get(f"{url}?stream=true").text) == first
@@ -29,23 +29,23 @@ def test_a_replay_tells_the_same_events_and_a_cursor_the_rest(http: FlaskClient)
     assert frames(http.get(f"{url}?stream=true&starting_after=999").text) == []
 
 
-def test_a_resumed_stream_goes_on_with_what_is_still_to_come(http: FlaskClient, rooms_below: Below) -> None:
-    ledger = rooms_below.ledger
+def test_a_resumed_stream_continues_with_the_events_to_come(http: FlaskClient, fakes: Fakes) -> None:
+    ledger = fakes.ledger
     ledger.script = [HELLO[0]]
     id = http.post("/v1/responses", json={**ASK, "background": True}).json["id"]
     resumed = http.get(f"/v1/responses/{id}?stream=true&starting_after=0", buffered=False)
     chunks = iter(resumed.response)
-    told = next(chunks) + next(chunks)
-    ledger.say(id, *HELLO[1:])
-    told += b"".join(chunks)
+    received = next(chunks) + next(chunks)
+    ledger.append(id, *HELLO[1:])
+    received += b"".join(chunks)
     resumed.close()
-    assert [frame["sequence_number"] for frame in frames(told.decode())] == list(range(1, 11))
+    assert [frame["sequence_number"] for frame in frames(received.decode())] == list(range(1, 11))
 
 
 @pytest.mark.parametrize(
     "query", ["stream=maybe", "stream=true&starting_after=-1", "stream=true&starting_after=x"]
 )
-def test_a_query_that_is_none_is_refused(http: FlaskClient, stored: str, query: str) -> None:
+def test_an_invalid_query_is_refused(http: FlaskClient, stored: str, query: str) -> None:
     assert http.get(f"/v1/responses/{stored}?{query}").status_code == 400
 
 
@@ -62,7 +62,7 @@ def test_another_tenants_response_does_not_exist(app: Flask, stored: str) -> Non
         assert (answer.status_code, answer.json["error"]["code"]) == (404, "not_found")
 
 
-def test_what_was_not_to_be_stored_is_not_found(http: FlaskClient) -> None:
+def test_a_response_that_is_not_stored_is_not_found(http: FlaskClient) -> None:
     id = http.post("/v1/responses", json={**ASK, "store": False}).json["id"]
     assert http.get(f"/v1/responses/{id}").status_code == 404
     chat = http.post(
@@ -71,8 +71,8 @@ def test_what_was_not_to_be_stored_is_not_found(http: FlaskClient) -> None:
     assert http.get(f"/v1/responses/{chat.json['id']}").status_code == 404
 
 
-def test_a_running_response_is_cancelled_as_the_sdk_asks(http: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.ledger.script = [HELLO[0]]
+def test_a_running_response_is_cancelled_as_the_sdk_asks(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = [HELLO[0]]
     id = http.post("/v1/responses", json={**ASK, "background": True}).json["id"]
     # an empty body under a JSON content type is what OpenAI's SDK sends
     answer = http.post(f"/v1/responses/{id}/cancel", data=b"", content_type="application/json")
@@ -81,7 +81,7 @@ def test_a_running_response_is_cancelled_as_the_sdk_asks(http: FlaskClient, room
     assert http.post(f"/v1/responses/{id}/cancel").json == answer.json
 
 
-def test_cancelling_what_has_ended_changes_nothing(http: FlaskClient, stored: str) -> None:
+def test_cancelling_an_ended_response_changes_nothing(http: FlaskClient, stored: str) -> None:
     assert http.post(f"/v1/responses/{stored}/cancel").json["status"] == "completed"
 
 
@@ -93,8 +93,8 @@ def test_a_deleted_response_is_gone(http: FlaskClient, stored: str) -> None:
     assert http.delete(url).status_code == 404
 
 
-def test_redis_being_away_is_a_503(http: FlaskClient, rooms_below: Below, stored: str) -> None:
-    rooms_below.store.away = True
+def test_redis_being_away_is_a_503(http: FlaskClient, fakes: Fakes, stored: str) -> None:
+    fakes.store.away = True
     answer = http.get(f"/v1/responses/{stored}")
     assert (answer.status_code, answer.json["error"]["code"]) == (503, "storage_unavailable")
     assert answer.headers["Retry-After"] == "2"

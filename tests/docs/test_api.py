@@ -12,10 +12,10 @@ import pytest
 
 from api.app import create_app
 from api.auth.access import Access, access_of
+from api.permits import ConcurrencyPermits
 from api.schemas.chat import ChatRequest
 from api.schemas.load import LoadRequestBody
 from api.schemas.responses import STATUSES, ResponsesRequest
-from api.services import ConcurrencyPermits
 from config.keys import Keys
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings
 from tests.docs.page import blocks, code, read, rows, section

@@ -1,12 +1,14 @@
-"""The rooms below the API, in memory: a ledger that a test speaks for, and a fleet that it sets.
+"""In-memory fakes of the services below the API: a ledger whose events a test sets, and a fleet whose states
+it sets.
 
-EventSubscriber and cursors are the real ones; only what they read comes from here.
+The event subscriber and the log cursors are the real ones; they read from `FakeStore`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -34,14 +36,14 @@ HELLO: list[Event] = [
 
 
 class FakeStore:
-    """As much of Redis as a cursor reads."""
+    """The Redis commands that a log cursor uses."""
 
     def __init__(self) -> None:
         self.logs: dict[str, list[bytes]] = {}
         self.away = False
 
-    def xrange(self, key: str, least: str, _most: str, count: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        after = int(least[1:].split("-", maxsplit=1)[0]) if least.startswith("(") else 0
+    def xrange(self, key: str, start: str, _end: str, count: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        after = int(start[1:].split("-", maxsplit=1)[0]) if start.startswith("(") else 0
         log = self.logs.get(key.rsplit(":", 1)[1], [])
         entries = [(b"%d-0" % number, {b"e": data}) for number, data in enumerate(log, 1)]
         return entries[after : after + count]
@@ -51,7 +53,7 @@ class FakeStore:
 
 
 class FakeSubscriber(EventSubscriber):
-    """The real subscriber, without a connection: the ledger delivers."""
+    """The real subscriber without a connection: `FakeLedger` delivers the events."""
 
     def __init__(self, store: FakeStore) -> None:
         super().__init__(store, None, PREFIX)  # type: ignore[arg-type]
@@ -64,7 +66,7 @@ class FakeSubscriber(EventSubscriber):
 
 
 class FakeLedger:
-    """Lets everything in and says `script` at once; with `script = None` the test speaks itself."""
+    """Admits every job and appends the events of `script` at once; None leaves that to the test."""
 
     def __init__(self, store: FakeStore, subscriber: FakeSubscriber) -> None:
         self.store, self.subscriber = store, subscriber
@@ -101,15 +103,15 @@ class FakeLedger:
         )
         self.admitted.set()
         if self.script is not None:
-            self.say(job.id, *self.script)
+            self.append(job.id, *self.script)
         return Admission(job.id)
 
-    def say(self, id: str, *events: Event) -> None:
+    def append(self, id: str, *events: Event) -> None:
         with self._lock:
             for event in events:
-                self._say(id, event)
+                self._append(id, event)
 
-    def _say(self, id: str, event: Event) -> None:
+    def _append(self, id: str, event: Event) -> None:
         data = encode(event)
         self.store.logs[id].append(data)
         status = Status(event.status) if isinstance(event, End) else Status.RUNNING
@@ -123,7 +125,7 @@ class FakeLedger:
         if row is None:
             return None
         if not row.status.is_terminal:
-            self.say(id, End("cancelled", code="cancelled", message="cancelled by its client"))
+            self.append(id, End("cancelled", code="cancelled", message="cancelled by its client"))
         return self.rows[id].status
 
     def lookup(self, id: str, tenant: str) -> JobRow | None:
@@ -145,14 +147,14 @@ class FakeLedger:
 
 
 def encode(event: Event) -> bytes:
-    """An entry of the log; the ledger's scripts write the `End`."""
+    """An entry of the event log; the ledger's scripts write the `End` themselves."""
     if not isinstance(event, End):
         return event.encode()
     return orjson.dumps({"t": "end", **{name: getattr(event, name) for name in End.__slots__}})
 
 
 class FakeFleet:
-    """The models of the settings, all loaded unless a test says otherwise."""
+    """The models of the settings, all loaded unless a test changes `states`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -161,8 +163,9 @@ class FakeFleet:
         self.away = False
         self.request = LoadRequest()
         self.operation_ids: dict[str, str] = {}
-        self.stumbles = 0  # how often Redis is away in the middle of a look
-        self.ends_after = -1  # looks at an operation after which it has completed; negative: never
+        self.failing_reads = 0  # how many reads of the workers fail because Redis is away
+        self.reads_until_end: int | None = None  # reads of an operation until it has completed; None: never
+        self._reads: Counter[str] = Counter()
 
     def rows(self, *, count_running: bool = False) -> list[ModelRow]:  # noqa: ARG002 - counts nothing
         if self.away:
@@ -193,19 +196,19 @@ class FakeFleet:
         )
 
     def workers(self) -> list[WorkerRow]:
-        if self.stumbles:
-            self.stumbles -= 1
+        if self.failing_reads:
+            self.failing_reads -= 1
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [WorkerRow("w", "cpu", 1, 0.0, memory=DeviceMemory("host:here", 1000, 400, (), "no driver"))]
 
     def load(self, name: str, request: LoadRequest) -> LoadOutcome:
         self.request = request
-        return self._change("load", name, ModelState.LOADING, (ModelState.LOADED, ModelState.LOADING))
+        return self._begin("load", name, ModelState.LOADING, (ModelState.LOADED, ModelState.LOADING))
 
     def unload(self, name: str) -> LoadOutcome:
-        return self._change("unload", name, ModelState.UNLOADING, (ModelState.UNLOADED, ModelState.UNLOADING))
+        return self._begin("unload", name, ModelState.UNLOADING, (ModelState.UNLOADED, ModelState.UNLOADING))
 
-    def _change(self, kind: str, name: str, state: ModelState, done: tuple[ModelState, ...]) -> LoadOutcome:
+    def _begin(self, kind: str, name: str, state: ModelState, done: tuple[ModelState, ...]) -> LoadOutcome:
         self.row(name)
         if self.states[name] in done:
             return LoadOutcome(kind, None)
@@ -216,8 +219,9 @@ class FakeFleet:
         return LoadOutcome(kind, operation, (Assignment("a", "w"),), begun=True)
 
     def operation(self, id: str) -> Operation | None:
-        self.ends_after -= 1
-        if self.ends_after == 0:
+        self._reads[id] += 1
+        pending = id in self.operations and not self.operations[id].status.is_terminal
+        if pending and self.reads_until_end is not None and self._reads[id] >= self.reads_until_end:
             done = replace(self.operations[id], status=OperationStatus.COMPLETED, finished_at=2.5)
             self.operations[id] = done
             self.states[done.model] = ModelState.LOADED if done.kind == "load" else ModelState.UNLOADED
@@ -225,7 +229,7 @@ class FakeFleet:
 
 
 class FakeStateChanges:
-    """No model changes unless a test says so."""
+    """The state changes that a test puts into `entries`."""
 
     def __init__(self, fleet: FakeFleet) -> None:
         self.fleet = fleet
@@ -238,14 +242,14 @@ class FakeStateChanges:
 
     def read(self, after: str, wait_s: float = 0.0) -> list[StateChange]:
         deadline = time.monotonic() + min(wait_s, 0.02)
-        while not (news := [entry for entry in self.entries if entry.id > after][:100]):
+        while not (new := [entry for entry in self.entries if entry.id > after][:100]):
             if time.monotonic() >= deadline:
                 break
             time.sleep(0.002)
-        return news
+        return new
 
 
-class FakeProbe:
+class FakeRedisProbe:
     def __init__(self, fleet: FakeFleet) -> None:
         self.fleet = fleet
 
@@ -265,13 +269,13 @@ class FakeAudit:
     def __init__(self) -> None:
         self.recorded: list[tuple[str, ...]] = []
 
-    def record(self, *read_events: str) -> None:
-        self.recorded.append(read_events)
+    def record(self, *fields: str) -> None:
+        self.recorded.append(fields)
 
 
 @dataclass
-class Below:
-    """All of it, as a test holds it."""
+class Fakes:
+    """The fakes of one test."""
 
     store: FakeStore
     subscriber: FakeSubscriber
@@ -280,8 +284,8 @@ class Below:
     changes: FakeStateChanges
 
 
-def below(settings: Settings) -> Below:
+def make_fakes(settings: Settings) -> Fakes:
     store = FakeStore()
     subscriber = FakeSubscriber(store)
     fleet = FakeFleet(settings)
-    return Below(store, subscriber, FakeLedger(store, subscriber), fleet, FakeStateChanges(fleet))
+    return Fakes(store, subscriber, FakeLedger(store, subscriber), fleet, FakeStateChanges(fleet))

@@ -1,4 +1,4 @@
-"""A client that follows `GET /v1/admin/events`, as a browser's EventSource would."""
+"""A client that follows `GET /v1/admin/events`, as a browser's EventSource does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Event:
 
 
 class Follower(threading.Thread):
-    """Reads the stream and keeps what it says, in order, until it ends or is left."""
+    """Reads the stream and stores its events, in order, until the stream ends or `close` is called."""
 
     def __init__(self, running: Platform, after: str | None = None, query: str = "") -> None:
         super().__init__(daemon=True)
@@ -35,15 +35,15 @@ class Follower(threading.Thread):
             headers["Last-Event-ID"] = after
         self._connection.request("GET", "/v1/admin/events" + query, headers=headers)
         self._socket = self._connection.sock
-        self._answer = self._connection.getresponse()
-        assert self._answer.status == 200, self._answer.read()
+        self._response = self._connection.getresponse()
+        assert self._response.status == 200, self._response.read()
         self.start()
 
     def run(self) -> None:
         fields: dict[str, str] = {}
-        # a platform that ends may leave the last chunk out
+        # a platform that shuts down may omit the last chunk
         with contextlib.suppress(OSError, http.client.HTTPException):
-            for line in self._answer:
+            for line in self._response:
                 name, _, value = line.decode().rstrip("\n").partition(": ")
                 if name in ("event", "data", "id"):
                     fields[name] = value
@@ -53,15 +53,15 @@ class Follower(threading.Thread):
         self.ended.set()
 
     def states(self, model: str) -> list[Event]:
-        """The changes of a model's state."""
+        """The state changes of a model."""
         return [event for event in self.events if event.name == "state" and event.data["model"] == model]
 
     def operations(self, id: str) -> list[dict[str, Any]]:
-        """How an operation got on."""
-        told = [event.data["operation"] for event in self.events if event.name == "operation"]
-        return [operation for operation in told if operation["id"] == id]
+        """The events of an operation."""
+        operations = [event.data["operation"] for event in self.events if event.name == "operation"]
+        return [operation for operation in operations if operation["id"] == id]
 
-    def leave(self) -> None:
+    def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self.join(5)
@@ -70,7 +70,7 @@ class Follower(threading.Thread):
 
 @contextlib.contextmanager
 def following(running: Platform, after: str | None = None) -> Iterator[Follower]:
-    """A follower that has heard what there is already."""
+    """A follower that has received the current state."""
     follower = Follower(running, after)
     try:
         running.wait_for(
@@ -78,4 +78,4 @@ def following(running: Platform, after: str | None = None) -> Iterator[Follower]
         )
         yield follower
     finally:
-        follower.leave()
+        follower.close()

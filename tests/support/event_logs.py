@@ -1,4 +1,4 @@
-"""Event logs as Hypothesis makes them."""
+"""Hypothesis strategies for event logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures for tests: real files, made here."""
+"""Images for tests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import zlib
 
 def png(width: int, height: int, *, noisy: bool = False) -> bytes:
     """A PNG of one colour, or of noise that no compression makes small (PNG specification, 5 and 11)."""
-    dice = random.Random(0)
+    noise = random.Random(0)
     row = 3 * width
-    rows = b"".join(b"\0" + (dice.randbytes(row) if noisy else b"\x80" * row) for _ in range(height))
+    rows = b"".join(b"\0" + (noise.randbytes(row) if noisy else b"\x80" * row) for _ in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + chunks
@@ -23,7 +23,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def data_url(data: bytes, kind: str = "png") -> str:
-    """As clients send it."""
+    """The data URL of an image, as clients send it."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
 
 

@@ -1,4 +1,4 @@
-"""Who gets in, as whom, and how urgently."""
+"""Authentication: API keys, tenants, access rules and priorities."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from api.errors import InvalidRequest
 from config.errors import ConfigError
 from config.settings import ApiSettings, Settings, Tenant
 from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing is bound, it is refused
 ASK = {"model": "demo", "input": "x"}
 
 
 @pytest.mark.rule("beyond/access")
-def test_every_route_declares_who_may_use_it(app: Flask) -> None:
+def test_every_route_declares_its_access(app: Flask) -> None:
     undeclared = [
         rule.rule for rule in app.url_map.iter_rules() if access_of(app.view_functions[rule.endpoint]) is None
     ]
@@ -46,9 +46,9 @@ def test_a_route_that_declares_nothing_is_closed(app: Flask) -> None:
         {"Authorization": f"Bearer {KEY}", "X-Tenant-ID": "one"},
     ],
 )
-def test_a_key_is_its_tenant(app: Flask, rooms_below: Below, headers: dict[str, str]) -> None:
+def test_an_api_key_identifies_its_tenant(app: Flask, fakes: Fakes, headers: dict[str, str]) -> None:
     assert app.test_client().post("/v1/responses", json=ASK, headers=headers).status_code == 200
-    assert (rooms_below.ledger.only().tenant, rooms_below.ledger.only().weight) == ("one", 2.0)
+    assert (fakes.ledger.only().tenant, fakes.ledger.only().weight) == ("one", 2.0)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_key_is_its_tenant(app: Flask, rooms_below: Below, headers: dict[str, 
         {"x-api-key": ""},
     ],
 )
-def test_without_a_good_key_nobody_gets_in(app: Flask, headers: dict[str, str]) -> None:
+def test_a_request_without_a_valid_key_is_401(app: Flask, headers: dict[str, str]) -> None:
     answer = app.test_client().post("/v1/responses", json=ASK, headers=headers)
     assert (answer.status_code, answer.json["error"]["code"]) == (401, "invalid_api_key")
     assert answer.json["error"]["type"] == "authentication_error"
@@ -85,12 +85,12 @@ def test_health_and_docs_need_no_key(app: Flask) -> None:
         assert client.get(path).status_code == 200, path
 
 
-def test_an_open_platform_takes_the_named_tenant_or_default(open_app: Flask, rooms_below: Below) -> None:
+def test_an_open_platform_takes_the_named_tenant_or_default(open_app: Flask, fakes: Fakes) -> None:
     client = open_app.test_client()
     for claimed in ("two", "invented", None):
         headers = {"X-Tenant-ID": claimed} if claimed else {}
         assert client.post("/v1/responses", json=ASK, headers=headers).status_code == 200
-    tenants = [job.tenant for job in rooms_below.ledger.jobs.values()]
+    tenants = [job.tenant for job in fakes.ledger.jobs.values()]
     assert tenants == ["two", "default", "default"]
     assert client.get("/v1/admin/models").status_code == 200
 
@@ -119,16 +119,20 @@ def test_loopback_is_known_by_its_address(host: str, loopback: bool) -> None:
 
 def test_priority_is_normal_unless_asked_for_and_capped_by_the_tenant() -> None:
     free, bound = Tenant("a"), Tenant("b", max_priority="normal")
-    assert [priority_of(asked, free) for asked in (None, "HIGH", "low")] == ["normal", "high", "low"]
-    assert [priority_of(asked, bound) for asked in (None, "high", "low")] == ["normal", "normal", "low"]
+    assert [priority_of(requested, free) for requested in (None, "HIGH", "low")] == ["normal", "high", "low"]
+    assert [priority_of(requested, bound) for requested in (None, "high", "low")] == [
+        "normal",
+        "normal",
+        "low",
+    ]
     assert priority_of(None, Tenant("c", max_priority="low")) == "low"
     with pytest.raises(InvalidRequest):
         priority_of("urgent", free)
 
 
-def test_the_priority_reaches_the_job(app: Flask, rooms_below: Below) -> None:
+def test_the_priority_reaches_the_job(app: Flask, fakes: Fakes) -> None:
     headers = {"x-api-key": OTHER_KEY, "X-Priority": "low"}
     assert app.test_client().post("/v1/responses", json=ASK, headers=headers).status_code == 200
-    assert rooms_below.ledger.only().priority == "low"
+    assert fakes.ledger.only().priority == "low"
     answer = app.test_client().post("/v1/responses", json=ASK, headers={**headers, "X-Priority": "urgent"})
     assert (answer.status_code, answer.json["error"]["param"]) == (400, "X-Priority")

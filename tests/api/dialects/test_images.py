@@ -18,7 +18,7 @@ from api.schemas.chat import ChatRequest
 from api.schemas.responses import ResponsesRequest
 from config.settings import ModelDefinition, Settings
 from tasks.generation import Generation, ImagePart, Message, TextPart
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT, data_url, png
 
 WIDE = data_url(png(3, 1))
@@ -184,22 +184,20 @@ def test_the_images_of_a_request_are_bounded_together() -> None:
 # ---- what becomes of them
 
 
-def test_an_image_costs_as_much_whatever_its_bytes(http: FlaskClient, rooms_below: Below) -> None:
+def test_an_image_costs_as_much_whatever_its_bytes(http: FlaskClient, fakes: Fakes) -> None:
     for url in (DOT, DOT + "A" * 400_000):
         http.post("/v1/responses", json={"model": "seer", "input": user(TEXT, {**IMAGE, "image_url": url})})
-    small, large = rooms_below.ledger.jobs.values()
+    small, large = fakes.ledger.jobs.values()
     assert len(large.generation) > 400_000
     assert small.cost == large.cost
     http.post("/v1/responses", json={"model": "seer", "input": user(TEXT)})
-    plain = list(rooms_below.ledger.jobs.values())[-1]
+    plain = list(fakes.ledger.jobs.values())[-1]
     assert IMAGE_TOKENS < small.cost - plain.cost < IMAGE_TOKENS + 20
 
 
 @pytest.mark.rule("models/modalities")
-@pytest.mark.parametrize("model", ["demo", "org/deaf"])
-def test_a_model_that_reads_text_only_is_shown_no_image(
-    http: FlaskClient, rooms_below: Below, model: str
-) -> None:
+@pytest.mark.parametrize("model", ["demo", "org/plain"])
+def test_a_model_that_reads_text_only_is_shown_no_image(http: FlaskClient, fakes: Fakes, model: str) -> None:
     for path, body, param in (
         ("responses", {"input": user(TEXT, IMAGE)}, "input[0].content[1]"),
         ("responses", {"messages": user(CHAT_IMAGE)}, "messages[0].content[0]"),
@@ -209,10 +207,10 @@ def test_a_model_that_reads_text_only_is_shown_no_image(
         assert (answer.status_code, answer.json["error"]["code"]) == (400, "image_unsupported")
         assert answer.json["error"]["param"] == param
         assert answer.json["error"]["message"] == f"model {model} takes no images, only text"
-    assert not rooms_below.ledger.jobs
+    assert not fakes.ledger.jobs
 
 
-def test_images_of_the_sdk_reach_the_ledger(sdk: openai.OpenAI, rooms_below: Below) -> None:
+def test_images_of_the_sdk_reach_the_ledger(sdk: openai.OpenAI, fakes: Fakes) -> None:
     response = sdk.responses.create(
         model="seer",
         input=[
@@ -238,7 +236,7 @@ def test_images_of_the_sdk_reach_the_ledger(sdk: openai.OpenAI, rooms_below: Bel
             }
         ],
     )
-    for job in rooms_below.ledger.jobs.values():
+    for job in fakes.ledger.jobs.values():
         (message,) = Generation.from_json(job.generation).messages
         assert message == Message("user", (TextPart("What is "), ImagePart(DOT, "high")))
 

@@ -1,4 +1,4 @@
-"""What is written to a client's connection arrives whole, in order and framed, however slow the client is."""
+"""All that is written arrives in order and framed, even at a slow client."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Pair = tuple[socket.socket, socket.socket]
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    """The API's end and the client's, with little room between them."""
-    ours, theirs = socket.socketpair()
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    with ours, theirs:
-        yield ours, theirs
+    """The API's end and the client's, with a small send buffer."""
+    server, client = socket.socketpair()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    with server, client:
+        yield server, client
 
 
 def unframed(data: bytes) -> list[bytes]:
@@ -35,76 +35,78 @@ def unframed(data: bytes) -> list[bytes]:
     return chunks
 
 
-def read_all(theirs: socket.socket) -> bytes:
-    return b"".join(iter(lambda: theirs.recv(65536), b""))
+def read_all(client: socket.socket) -> bytes:
+    return b"".join(iter(lambda: client.recv(65536), b""))
 
 
 def test_each_write_is_a_chunk(pair: Pair) -> None:
-    ours, theirs = pair
-    writer = ChunkedWriter(ours, chunked=True)
+    server, client = pair
+    writer = ChunkedWriter(server, chunked=True)
     for data in (b"data: a\n\n", b"", b"x" * 300):
         writer.write(data)
-        assert writer.free
-    ours.close()
-    received = read_all(theirs)
+        assert writer.is_flushed
+    server.close()
+    received = read_all(client)
     assert received.startswith(b"9\r\ndata: a\n\n\r\n12C\r\n")
     assert unframed(received) == [b"data: a\n\n", b"x" * 300]
 
 
 def test_before_http_1_1_nothing_is_framed(pair: Pair) -> None:
-    ours, theirs = pair
-    writer = ChunkedWriter(ours, chunked=False)
+    server, client = pair
+    writer = ChunkedWriter(server, chunked=False)
     writer.write(b"data: a\n\n")
     writer.write(b"data: b\n\n")
-    ours.close()
-    assert read_all(theirs) == b"data: a\n\ndata: b\n\n"
+    server.close()
+    assert read_all(client) == b"data: a\n\ndata: b\n\n"
 
 
 @pytest.mark.parametrize("chunked", [True, False])
-def test_what_a_slow_client_does_not_take_is_kept_and_sent_by_settle(pair: Pair, chunked: bool) -> None:
-    ours, theirs = pair
-    writer = ChunkedWriter(ours, chunked=chunked)
-    words: list[bytes] = []
-    while writer.free:
-        words.append(b"%d " % len(words) * 100)
-        writer.write(words[-1])
-    words.append(b"and this as well")
-    writer.write(words[-1])
+def test_flush_sends_the_rest_that_a_slow_client_did_not_accept(pair: Pair, chunked: bool) -> None:
+    server, client = pair
+    writer = ChunkedWriter(server, chunked=chunked)
+    pieces: list[bytes] = []
+    while writer.is_flushed:
+        pieces.append(b"%d " % len(pieces) * 100)
+        writer.write(pieces[-1])
+    pieces.append(b"the last piece")
+    writer.write(pieces[-1])
     received: list[bytes] = []
-    reader = threading.Thread(target=lambda: received.append(read_all(theirs)))
+    reader = threading.Thread(target=lambda: received.append(read_all(client)))
     reader.start()
-    writer.settle()
-    assert writer.free
-    writer.settle()  # there is nothing left to send
-    ours.close()
+    writer.flush()
+    assert writer.is_flushed
+    writer.flush()  # there is nothing left to send
+    server.close()
     reader.join(5)
-    assert (b"".join(unframed(received[0])) if chunked else received[0]) == b"".join(words)
+    assert (b"".join(unframed(received[0])) if chunked else received[0]) == b"".join(pieces)
 
 
 def test_a_client_that_is_gone_is_an_os_error(pair: Pair) -> None:
-    ours, theirs = pair
-    writer = ChunkedWriter(ours, chunked=True)
-    theirs.close()
+    server, client = pair
+    writer = ChunkedWriter(server, chunked=True)
+    client.close()
     with pytest.raises(OSError, match="Broken pipe"):
         writer.write(b"data: a\n\n")
     with pytest.raises(OSError, match="Broken pipe"):
-        writer.settle()
+        writer.flush()
 
 
-def test_only_a_plain_connection_of_gunicorn_has_an_outlet(pair: Pair) -> None:
-    ours, _ = pair
-    assert ChunkedWriter.of({"SERVER_PROTOCOL": "HTTP/1.1"}) is None
-    assert ChunkedWriter.of({"SERVER_PROTOCOL": "HTTP/1.1", "gunicorn.socket": None}) is None
+def test_only_a_plain_connection_of_gunicorn_has_a_writer(pair: Pair) -> None:
+    server, _ = pair
+    assert ChunkedWriter.for_request({"SERVER_PROTOCOL": "HTTP/1.1"}) is None
+    assert ChunkedWriter.for_request({"SERVER_PROTOCOL": "HTTP/1.1", "gunicorn.socket": None}) is None
     secret = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     secret.check_hostname = False
-    with secret.wrap_socket(ours.dup(), do_handshake_on_connect=False, suppress_ragged_eofs=True) as wrapped:
-        assert ChunkedWriter.of({"SERVER_PROTOCOL": "HTTP/1.1", "gunicorn.socket": wrapped}) is None
+    with secret.wrap_socket(
+        server.dup(), do_handshake_on_connect=False, suppress_ragged_eofs=True
+    ) as wrapped:
+        assert ChunkedWriter.for_request({"SERVER_PROTOCOL": "HTTP/1.1", "gunicorn.socket": wrapped}) is None
 
 
 @pytest.mark.parametrize(("protocol", "framed"), [("HTTP/1.1", True), ("HTTP/1.0", False)])
 def test_the_protocol_of_the_request_decides_the_framing(pair: Pair, protocol: str, framed: bool) -> None:
-    ours, theirs = pair
-    writer = ChunkedWriter.of({"SERVER_PROTOCOL": protocol, "gunicorn.socket": ours})
+    server, client = pair
+    writer = ChunkedWriter.for_request({"SERVER_PROTOCOL": protocol, "gunicorn.socket": server})
     assert writer is not None
     writer.write(b"data")
-    assert theirs.recv(100) == (b"4\r\ndata\r\n" if framed else b"data")
+    assert client.recv(100) == (b"4\r\ndata\r\n" if framed else b"data")

@@ -1,4 +1,4 @@
-"""A client that hangs up is noticed, streaming or not, and its generation is cancelled."""
+"""A client's disconnect is noticed, streaming or not, and cancels its generation."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from api.services import AppServices
 from api.streaming.disconnect_watcher import DisconnectWatcher
 from streams.events import TextDelta
 from tests.api.conftest import KEY
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 
 SOON_S = 1.0
 
 
-def eventually(true: Callable[[], object]) -> float:
-    """Seconds until it holds."""
+def eventually(condition: Callable[[], object]) -> float:
+    """Wait until the condition is true; returns the seconds that it took."""
     began = time.monotonic()
-    while not true():
-        assert time.monotonic() - began < 5, "it never came to be"
+    while not condition():
+        assert time.monotonic() - began < 5, "the condition never became true"
         time.sleep(0.005)
     return time.monotonic() - began
 
@@ -53,10 +53,10 @@ def ask(port: int, **body: object) -> socket.socket:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_hangs_up_cancels_its_generation(
-    port: int, services: AppServices, rooms_below: Below, stream: bool
+def test_a_disconnect_cancels_the_generation(
+    port: int, services: AppServices, fakes: Fakes, stream: bool
 ) -> None:
-    ledger = rooms_below.ledger
+    ledger = fakes.ledger
     ledger.script = [TextDelta("a")]
     client = ask(port, stream=stream)
     eventually(services.disconnects.watched)
@@ -65,31 +65,33 @@ def test_a_client_that_hangs_up_cancels_its_generation(
     client.close()
     assert eventually(lambda: ledger.cancelled) < SOON_S
     assert ledger.cancelled == [ledger.only().id]
-    eventually(lambda: not services.disconnects.watched() and not rooms_below.subscriber.open_responses())
+    eventually(lambda: not services.disconnects.watched() and not fakes.subscriber.open_responses())
 
 
-def test_a_reset_connection_is_noticed_too(port: int, services: AppServices, rooms_below: Below) -> None:
-    rooms_below.ledger.script = []
+def test_a_reset_connection_is_noticed_too(port: int, services: AppServices, fakes: Fakes) -> None:
+    fakes.ledger.script = []
     client = ask(port)
     eventually(services.disconnects.watched)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     client.close()
-    assert eventually(lambda: rooms_below.ledger.cancelled) < SOON_S
+    assert eventually(lambda: fakes.ledger.cancelled) < SOON_S
 
 
-def test_a_background_stream_goes_on_without_its_client(
-    port: int, services: AppServices, rooms_below: Below
+def test_a_background_stream_continues_without_its_client(
+    port: int, services: AppServices, fakes: Fakes
 ) -> None:
-    rooms_below.ledger.script = []
+    fakes.ledger.script = []
     client = ask(port, stream=True, background=True)
     eventually(services.disconnects.watched)
     client.close()
     eventually(lambda: not services.disconnects.watched())
-    assert rooms_below.ledger.cancelled == []
+    assert fakes.ledger.cancelled == []
 
 
-def test_who_only_reads_along_cancels_nothing(port: int, services: AppServices, rooms_below: Below) -> None:
-    ledger = rooms_below.ledger
+def test_a_disconnect_of_a_second_reader_does_not_cancel(
+    port: int, services: AppServices, fakes: Fakes
+) -> None:
+    ledger = fakes.ledger
     ledger.script = [TextDelta("a")]
     first = ask(port, stream=True)
     eventually(lambda: ledger.jobs and services.disconnects.watched() == 1)
@@ -104,14 +106,14 @@ def test_who_only_reads_along_cancels_nothing(port: int, services: AppServices, 
     eventually(lambda: ledger.cancelled)
 
 
-def test_a_cancel_that_fails_costs_nobody_else_anything(
-    port: int, services: AppServices, rooms_below: Below
+def test_a_cancel_that_fails_does_not_affect_other_clients(
+    port: int, services: AppServices, fakes: Fakes
 ) -> None:
-    ledger = rooms_below.ledger
+    ledger = fakes.ledger
     ledger.script = []
 
     def refuse() -> None:
-        ledger.cancelled.append("tried")
+        ledger.cancelled.append("attempt")
         raise ConnectionError("Redis is away")
 
     ledger.on_cancel = refuse
@@ -123,7 +125,7 @@ def test_a_cancel_that_fails_costs_nobody_else_anything(
         eventually(lambda: not services.disconnects.watched())
 
 
-def test_what_a_client_sends_while_it_waits_is_no_hang_up() -> None:
+def test_data_from_a_waiting_client_is_no_disconnect() -> None:
     disconnects, gone = DisconnectWatcher(), threading.Event()
     with pair() as (server, client):
         watch = disconnects.watch(server, gone.set)
@@ -145,14 +147,14 @@ def test_a_watch_that_was_ended_is_not_called() -> None:
         assert not gone.wait(0.1)
 
 
-def test_a_number_that_is_used_again_is_another_connection() -> None:
+def test_a_reused_file_descriptor_is_another_connection() -> None:
     disconnects, first_gone, second_gone = DisconnectWatcher(), threading.Event(), threading.Event()
     with pair() as (server, client), pair() as (other, _):
         number = server.fileno()
         first = disconnects.watch(server, first_gone.set)
         os.dup2(other.fileno(), number)  # closes the first and takes its number
         second = disconnects.watch(server, second_gone.set)
-        disconnects.forget(first)  # late, and no business of the second
+        disconnects.forget(first)  # late; it must not end the second watch
         client.close()
         assert not second_gone.wait(0.1)
         assert disconnects.watched() == 1
@@ -160,18 +162,18 @@ def test_a_number_that_is_used_again_is_another_connection() -> None:
     assert not first_gone.is_set()
 
 
-def test_news_of_an_earlier_connection_is_checked_before_it_is_believed() -> None:
+def test_a_stale_report_of_an_earlier_connection_is_ignored() -> None:
     disconnects, gone = DisconnectWatcher(), threading.Event()
     with pair() as (server, client):
         watch = disconnects.watch(server, gone.set)
-        disconnects._report(disconnects._started(), server.fileno())  # stale
+        disconnects._report(disconnects._started_epoll(), server.fileno())  # stale
         assert not gone.is_set()
         client.close()
         assert gone.wait(SOON_S)
         disconnects.forget(watch)
 
 
-def test_without_a_socket_nothing_is_watched() -> None:
+def test_no_watch_is_made_without_an_open_socket() -> None:
     disconnects = DisconnectWatcher()
     assert disconnects.watch(None, lambda: None) is None
     closed = socket.socket()

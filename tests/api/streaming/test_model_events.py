@@ -1,4 +1,4 @@
-"""GET /v1/admin/events: a UI that follows need not poll."""
+"""GET /v1/admin/events: changes of the models as server-sent events."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.services import AppServices
-from api.streaming.model_events import Feed
+from api.streaming.model_events import ModelEventStream
 from fleet.operation import Operation
 from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
 from tests.api.conftest import ADMIN_KEY
-from tests.support.api_fakes import Below
+from tests.support.api_fakes import Fakes
 
 pytestmark = pytest.mark.rule("beyond/events")
 
@@ -50,7 +50,7 @@ def names(events: list[tuple[str | None, str, dict[str, Any]]]) -> list[str]:
     return [name for _, name, _ in events]
 
 
-def test_it_begins_with_what_is_now(admin: FlaskClient) -> None:
+def test_the_stream_begins_with_the_current_state(admin: FlaskClient) -> None:
     answer = admin.get(f"{URL}?follow=false")
     assert answer.status_code == 200
     assert answer.headers["Content-Type"].startswith("text/event-stream")
@@ -61,14 +61,12 @@ def test_it_begins_with_what_is_now(admin: FlaskClient) -> None:
     assert events[-1][2]["gpu_memory"] == admin.get("/v1/admin/gpu-memory").json
 
 
-def test_what_was_missed_is_told_again_from_the_last_event_that_was_heard(
-    admin: FlaskClient, rooms_below: Below
-) -> None:
-    rooms_below.changes.entries = [change(number) for number in (1, 2, 3)]
+def test_state_changes_after_last_event_id_are_replayed(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.changes.entries = [change(number) for number in (1, 2, 3)]
     answer = admin.get(f"{URL}?follow=false", headers={"Last-Event-ID": "1-0"})
-    told = [(id, data) for id, name, data in parsed(answer.data) if name == "state"]
-    assert [id for id, _ in told] == ["2-0", "3-0"]
-    assert told[0][1] == {
+    states = [(id, data) for id, name, data in parsed(answer.data) if name == "state"]
+    assert [id for id, _ in states] == ["2-0", "3-0"]
+    assert states[0][1] == {
         "type": "state",
         "id": "2-0",
         "model": "demo",
@@ -79,7 +77,9 @@ def test_what_was_missed_is_told_again_from_the_last_event_that_was_heard(
         "code": None,
         "message": None,
     }
-    assert "state" not in names(parsed(admin.get(f"{URL}?follow=false").data)), "who is new hears what is now"
+    assert "state" not in names(parsed(admin.get(f"{URL}?follow=false").data)), (
+        "a new client gets the current state only"
+    )
 
 
 @pytest.mark.parametrize("id", ["x", "1", "1-", "-1", "1-0 ", "$", "99999999999999999999-0"])
@@ -89,121 +89,121 @@ def test_an_id_of_another_stream_is_refused(admin: FlaskClient, id: str) -> None
     assert answer.status_code == 400 or id == "1-0 "
 
 
-def test_only_administrators_follow(http: FlaskClient) -> None:
+def test_only_administrators_may_follow(http: FlaskClient) -> None:
     assert http.get(URL).status_code == 403
 
 
-def test_it_begins_only_when_redis_is_there(admin: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.fleet.away = True
+def test_the_stream_does_not_begin_while_redis_is_away(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.away = True
     assert admin.get(URL).status_code == 503
 
 
-def test_it_takes_a_seat_and_gives_it_back(admin: FlaskClient, services: AppServices) -> None:
+def test_the_stream_holds_a_permit_and_releases_it(admin: FlaskClient, services: AppServices) -> None:
     admin.get(f"{URL}?follow=false").get_data()
-    taken = 0
-    while services.permits.take():
-        taken += 1
-    assert taken == services.permits.count
+    free = 0
+    while services.permits.try_acquire():
+        free += 1
+    assert free == services.permits.count
     assert admin.get(URL).status_code == 503
 
 
 class Follower(threading.Thread):
-    """Reads a feed in a thread of its own."""
+    """Reads a stream of model events in its own thread."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, services: AppServices) -> None:
         super().__init__(daemon=True)
-        self.feed = feed
-        self.left = threading.Event()
-        self.heard: list[tuple[str | None, str, dict[str, Any]]] = []
+        self.closed = threading.Event()
+        self.stream = ModelEventStream(services, None, on_close=self.closed.set)
+        self.received: list[tuple[str | None, str, dict[str, Any]]] = []
         self.start()
 
     def run(self) -> None:
-        for piece in self.feed.stream(self.left.set):
-            self.heard += parsed(piece)
+        for piece in self.stream.stream():
+            self.received += parsed(piece)
 
-    def wait_for(self, what: str, **expected: object) -> dict[str, Any]:
+    def wait_for(self, event: str, **expected: object) -> dict[str, Any]:
         for _ in range(1000):
-            for _, kind, data in list(self.heard):
+            for _, kind, data in list(self.received):
                 inner = data if kind == "state" else data[kind]
-                if kind == what and expected.items() <= inner.items():
+                if kind == event and expected.items() <= inner.items():
                     return dict(inner)
-            self.left.wait(0.01)
-        raise AssertionError(f"no {what} with {expected} in {names(self.heard)}")
+            self.closed.wait(0.01)
+        raise AssertionError(f"no {event} with {expected} in {names(self.received)}")
 
 
 @pytest.fixture
 def following(services: AppServices) -> Iterator[Follower]:
-    follower = Follower(Feed(services, None))
+    follower = Follower(services)
     follower.wait_for("gpu_memory")
     yield follower
-    follower.feed.hang_up()
-    assert follower.left.wait(5)
+    follower.stream.disconnect()
+    assert follower.closed.wait(5)
 
 
-def test_a_change_is_told_with_its_id_and_the_row_after_it(following: Follower, rooms_below: Below) -> None:
-    following.heard.clear()
-    rooms_below.changes.entries.append(change(7, ModelState.FAILED))
-    rooms_below.fleet.states["demo"] = ModelState.FAILED
+def test_a_state_change_is_sent_with_its_id_before_the_model(following: Follower, fakes: Fakes) -> None:
+    following.received.clear()
+    fakes.changes.entries.append(change(7, ModelState.FAILED))
+    fakes.fleet.states["demo"] = ModelState.FAILED
     following.wait_for("state", to="failed")
     following.wait_for("model", name="demo", runtime_state="failed")
-    assert names(following.heard) == ["state", "model"], "what is as it was is not told again"
-    assert following.heard[0][0] == "7-0"
+    assert names(following.received) == ["state", "model"], "unchanged objects are not sent again"
+    assert following.received[0][0] == "7-0"
 
 
-def test_an_operation_is_told_until_its_end(following: Follower, rooms_below: Below) -> None:
-    fleet = rooms_below.fleet
+def test_an_operation_is_sent_until_its_end(following: Follower, fakes: Fakes) -> None:
+    fleet = fakes.fleet
     running = Operation("load_9", "load", "demo", OperationStatus.RUNNING, "reading", 0.5, None, 1.0, None)
     fleet.operations["load_9"] = running
     fleet.operation_ids["demo"] = "load_9"
     fleet.states["demo"] = ModelState.LOADING
     assert following.wait_for("operation", id="load_9")["progress"] == 0.5
     fleet.states["demo"] = ModelState.LOADED
-    fleet.ends_after = 1
+    fleet.reads_until_end = 1
     following.wait_for("operation", status="completed")
 
 
-def test_it_goes_on_when_redis_was_away(following: Follower, rooms_below: Below) -> None:
-    rooms_below.fleet.away = True
-    following.left.wait(0.1)
-    rooms_below.fleet.states["org/deaf"] = ModelState.UNLOADING
-    rooms_below.fleet.away = False
-    following.wait_for("model", name="org/deaf", runtime_state="unloading")
+def test_the_stream_continues_after_redis_was_away(following: Follower, fakes: Fakes) -> None:
+    fakes.fleet.away = True
+    following.closed.wait(0.1)
+    fakes.fleet.states["org/plain"] = ModelState.UNLOADING
+    fakes.fleet.away = False
+    following.wait_for("model", name="org/plain", runtime_state="unloading")
 
 
-def test_what_a_look_could_not_finish_is_told_by_the_next(following: Follower, rooms_below: Below) -> None:
-    rooms_below.fleet.stumbles = 1
-    rooms_below.changes.entries.append(change(7, ModelState.FAILED))
-    rooms_below.fleet.states["demo"] = ModelState.FAILED
+def test_events_of_a_poll_that_failed_are_sent_by_the_next(following: Follower, fakes: Fakes) -> None:
+    fakes.fleet.failing_reads = 1
+    fakes.changes.entries.append(change(7, ModelState.FAILED))
+    fakes.fleet.states["demo"] = ModelState.FAILED
     following.wait_for("state", to="failed")
     following.wait_for("model", name="demo", runtime_state="failed")
 
 
-def test_the_end_of_an_operation_is_told_though_another_one_followed(
-    following: Follower, rooms_below: Below
+def test_the_end_of_an_operation_is_sent_even_if_another_one_has_begun(
+    following: Follower, fakes: Fakes
 ) -> None:
-    fleet = rooms_below.fleet
+    fleet = fakes.fleet
     for id, status in (("unload_1", OperationStatus.COMPLETED), ("load_2", OperationStatus.RUNNING)):
         fleet.operations[id] = Operation(id, "load", "demo", status, "", 0.5, None, 1.0, None)
     fleet.operation_ids["demo"] = "load_2"
     fleet.states["demo"] = ModelState.LOADING
     entry = replace(change(8, ModelState.UNLOADED), operation="unload_1")
-    rooms_below.changes.entries += [entry, replace(change(9), operation="load_2")]
+    fakes.changes.entries += [entry, replace(change(9), operation="load_2")]
     following.wait_for("operation", id="unload_1", status="completed")
     following.wait_for("operation", id="load_2", status="running")
 
 
-def test_all_that_was_missed_is_told_however_much(admin: FlaskClient, rooms_below: Below) -> None:
-    rooms_below.changes.entries = [change(10_000 + number) for number in range(250)]
+def test_all_missed_state_changes_are_sent_over_several_pages(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.changes.entries = [change(10_000 + number) for number in range(250)]
     answer = admin.get(f"{URL}?follow=false", headers={"Last-Event-ID": "10000-0"})
     assert names(parsed(answer.data)).count("state") == 249
 
 
-def test_it_is_kept_alive_by_comments(services: AppServices) -> None:
-    pieces = Feed(services, None).stream(lambda: None)
+def test_comments_keep_the_stream_alive(services: AppServices) -> None:
+    pieces = ModelEventStream(services, None).stream()
     next(pieces)
     assert next(pieces) == b": ka\n\n"
 
 
-def test_it_ends_with_its_process(services: AppServices) -> None:
-    services.life.goes_on = lambda: False
-    assert list(Feed(services, None).stream(lambda: None)) == []
+def test_the_stream_ends_when_its_process_shuts_down(services: AppServices) -> None:
+    services.shutdown.is_running = lambda: False
+    assert list(ModelEventStream(services, None).stream()) == []

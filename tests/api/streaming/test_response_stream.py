@@ -1,4 +1,4 @@
-"""A client's wait: what passes its thread by, when it hears that nothing comes, and how it ends."""
+"""A response stream: events that bypass the client's thread, keep-alives, and the stream's end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOON_S = 5.0
 
 
 class Client:
-    """A client of one response, at the other end of a connection; the test is the worker and the subscriber."""
+    """A client of one response at the other end of a connection. The test plays worker and subscriber."""
 
     def __init__(self, *, keep_alive_s: float = 15.0, after: int = -1) -> None:
         self.store = FakeStore()
@@ -37,37 +37,37 @@ class Client:
         self.abandoned = threading.Event()
         settings = replace(Settings(), api=ApiSettings(keep_alive_s=keep_alive_s))
         self.response_stream = ResponseStream(self.cursor, settings, on_abandon=self.abandoned.set)
-        self.ours, self.theirs = socket.socketpair()
-        self.theirs.settimeout(SOON_S)
+        self.server, self.client = socket.socketpair()
+        self.client.settimeout(SOON_S)
         self.received = b""
         self._after = after
         self.thread = threading.Thread(target=self._answer)
 
     def _answer(self) -> None:
-        """As gunicorn does it, with the thread of the request."""
+        """Answer as gunicorn does, in the request's thread."""
         rendering = responses.rendering(Head("resp_1", 1, "m", {}))
         for chunk in self.response_stream.stream(
-            rendering, self._after, ChunkedWriter(self.ours, chunked=True)
+            rendering, self._after, ChunkedWriter(self.server, chunked=True)
         ):
-            util.write_chunk(self.ours, chunk)
+            util.write_chunk(self.server, chunk)
         with suppress(OSError):
-            util.write_chunk(self.ours, b"")
-        self.ours.close()
+            util.write_chunk(self.server, b"")
+        self.server.close()
 
-    def say(self, event: Event, *, lost: bool = False) -> None:
+    def append(self, event: Event, *, lost: bool = False) -> None:
         log = self.store.logs["r1"]
         log.append(encode(event))
         if not lost:
             self.subscriber._deliver(b"r1 %d %s" % (len(log), log[-1]))
 
-    def read_until(self, word: bytes) -> None:
-        while word not in self.received:
-            more = self.theirs.recv(65536)
+    def read_until(self, text: bytes) -> None:
+        while text not in self.received:
+            more = self.client.recv(65536)
             assert more, self.received
             self.received += more
 
     def read_all(self) -> bytes:
-        while more := self.theirs.recv(65536):
+        while more := self.client.recv(65536):
             self.received += more
         return self.received
 
@@ -79,7 +79,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture
 def ahead_client() -> Iterator[Client]:
-    """One that has heard more than was said, and wants to hear something every 50 ms."""
+    """A client whose `starting_after` is beyond all events, with a keep-alive every 50 ms."""
     yield from _client(keep_alive_s=0.05, after=10**6)
 
 
@@ -88,8 +88,8 @@ def _client(**named: float) -> Iterator[Client]:
     made.thread.start()
     made.read_until(b"\n" if named else b"response.in_progress")
     yield made
-    made.theirs.close()
-    made.response_stream._hang_up()
+    made.client.close()
+    made.response_stream._disconnect()
     made.thread.join(SOON_S)
     assert not made.thread.is_alive()
 
@@ -97,23 +97,23 @@ def _client(**named: float) -> Iterator[Client]:
 def test_an_event_reaches_the_client_while_its_thread_sleeps(client: Client) -> None:
     assert eventually(lambda: client.cursor._accept)
     for word in ("Hel", "lo."):
-        client.say(TextDelta(word))
+        client.append(TextDelta(word))
         client.read_until(f'"delta":"{word}"'.encode())
-        assert client.cursor._accept is not None, "its thread was woken"
-    client.say(End("completed", "stop"))
+        assert client.cursor._accept is not None, "the client's thread was woken"
+    client.append(End("completed", "stop"))
     assert client.read_all().endswith(sse.DONE + b"\r\n0\r\n\r\n")
     assert not client.abandoned.is_set()
 
 
-def test_who_is_told_nothing_is_kept_alive_however_much_is_said(ahead_client: Client) -> None:
+def test_a_client_whose_events_are_all_skipped_gets_keep_alives(ahead_client: Client) -> None:
     client = ahead_client
     until = time.monotonic() + SOON_S
     comments = 0
-    while comments < 3 and time.monotonic() < until:  # events come all the time, and none of them is told
-        client.say(TextDelta("x"))
-        client.theirs.settimeout(0.01)
+    while comments < 3 and time.monotonic() < until:  # events come all the time, and all are skipped
+        client.append(TextDelta("x"))
+        client.client.settimeout(0.01)
         try:
-            client.received += client.theirs.recv(65536)
+            client.received += client.client.recv(65536)
         except TimeoutError:
             continue
         finally:
@@ -122,20 +122,20 @@ def test_who_is_told_nothing_is_kept_alive_however_much_is_said(ahead_client: Cl
     assert b"delta" not in client.received
 
 
-def test_a_hang_up_that_comes_while_a_burst_is_gathered_is_not_missed(
+def test_a_disconnect_while_a_burst_is_collected_is_not_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     client = Client()
     for word in ("a", "b"):
-        client.say(TextDelta(word))
+        client.append(TextDelta(word))
     take = client.cursor._advance
 
-    def hang_up_at_the_second(number: int, event: Event) -> Event:
+    def disconnect_at_the_second(number: int, event: Event) -> Event:
         if number == 2:
-            client.response_stream._hang_up()  # what it wakes with is taken by the burst
+            client.response_stream._disconnect()  # the burst consumes its wake-up
         return take(number, event)
 
-    monkeypatch.setattr(client.cursor, "_advance", hang_up_at_the_second)
+    monkeypatch.setattr(client.cursor, "_advance", disconnect_at_the_second)
     began = time.monotonic()
     with pytest.raises(ClientDisconnected):
         client.response_stream.collect()
@@ -146,19 +146,19 @@ def test_a_hang_up_that_comes_while_a_burst_is_gathered_is_not_missed(
 
 def test_a_client_that_is_gone_ends_the_stream_quietly(client: Client) -> None:
     assert eventually(lambda: client.cursor._accept)
-    client.theirs.close()
-    client.say(TextDelta("x"))
+    client.client.close()
+    client.append(TextDelta("x"))
     assert client.abandoned.wait(SOON_S)
 
 
-def test_what_cannot_be_rendered_ends_its_own_stream_only(
+def test_an_event_that_cannot_be_decoded_ends_its_own_stream_only(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caught: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", caught.append)
     assert eventually(lambda: client.cursor._accept)
-    client.store.logs["r1"].append(b'{"t":"unheard of"}')
-    client.subscriber._deliver(b'r1 1 {"t":"unheard of"}')
+    client.store.logs["r1"].append(b'{"t":"unknown"}')
+    client.subscriber._deliver(b'r1 1 {"t":"unknown"}')
     client.thread.join(SOON_S)
     assert not client.thread.is_alive()
     assert len(caught) == 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stoker.version import version
+from config.version import version
 from tasks.generation import Generation, Message, NamedTool, Tool, ToolCall, text_content
 from tests.backends.conftest import Launched, ask
 from tests.backends.contract import WEATHER, EngineContract, called

@@ -1,4 +1,4 @@
-"""Which Stoker this is."""
+"""The version of this Stoker: the one in `pyproject.toml`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from config.settings import ROOT
 
 
 def version() -> str:
-    """The version in `pyproject.toml`, which is there however Stoker was put on this machine."""
+    """The version in `pyproject.toml`, which every installation has; "unknown" where it cannot be read."""
     try:
         with (ROOT / "pyproject.toml").open("rb") as file:
             return str(tomllib.load(file)["project"]["version"])
