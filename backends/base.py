@@ -135,11 +135,11 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class Bounded(Protocol):
-    """What an `Engine` may be beside: one that knows the context in force, whatever was asked for."""
+class HasContextLimit(Protocol):
+    """An `Engine` that knows the context in force, which may differ from the one that was configured."""
 
     context: int | None
-    """Tokens that one request may have, prompt and answer together; None where it does not say."""
+    """Tokens that one request may have, prompt and answer together; None if the engine does not report it."""
 
 
 class Adapter(Protocol):

@@ -121,7 +121,8 @@ class Backend:
     Capabilities: a model accepts images if its `image_option` is set. It accepts only a single user message
     if one of the options in `single_turn_when` has the value given there. Requests may set `thinking` for
     models with one of the `thinking_formats` (prompt formats), provided that `thinking_option` is set (if
-    there is one); they may only disable it if an option in `thinking_disabled_when` has the value given there.
+    there is one); they may only disable it if an option in `thinking_disabled_when` has the value given
+    there.
 
     The models of a `remote` backend run on another operator's machine: they take no local memory, and each
     request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
@@ -198,7 +199,7 @@ class Backend:
             yield present[1][0], f"cannot be combined with {present[0][0]}"
 
     def ineffective(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield (option, problem) for each option without effect, because an option that it needs is not set."""
+        """Yield (option, problem) for each option that has no effect without another that is not set."""
         defaults = {option.name: option.default for option in self.options}
         for name, needed in self.needs.items():
             if values.get(name) not in (None, defaults[name]) and not values.get(needed):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from backends.base import Adapter, Bounded, Launch, LoadError, Progress
+from backends.base import Adapter, HasContextLimit, Launch, LoadError, Progress
 from backends.registry import adapter
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
@@ -128,7 +128,7 @@ class ReplicaManager:
                 replica.slots,
                 engine.pid,
                 memory_mib=memory_mib,
-                context=engine.context if isinstance(engine, Bounded) else None,
+                context=engine.context if isinstance(engine, HasContextLimit) else None,
             )
         )
         if not up:

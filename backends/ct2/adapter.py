@@ -1,4 +1,4 @@
-"""CTranslate2: converted generators and translators, in an engine host of ours (`backends/ct2/engine/main.py`)."""
+"""CTranslate2: converted generators and translators, in the engine process of `backends/ct2/engine/`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from backends.base import GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
 from backends.shared.libraries import library_path, python_of
-from backends.shared.pipe_engine import PipeEngine
-from backends.shared.pipe_start import Host, begin, body_of
+from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import starting
 from backends.shared.translation import UNKNOWN_SOURCE
 from config.settings import ROOT, ModelDefinition
@@ -36,8 +35,10 @@ class Ct2Adapter:
             otherwise = ", or set ct2_python to one that has it"
             python = python_of(launch.environments, self.name, configured, otherwise=otherwise)
             translates = options["task"] == "translate"
-            body = _text if translates else body_of(chat_body, launch.model.prompt_format)
-            return begin(start, Host([str(python)], "ct2", options, _environment(python), body))
+            encode = _text if translates else chat_encoder(chat_body, launch.model.prompt_format)
+            return start_pipe_engine(
+                start, EngineCommand([str(python)], "ct2", options, _environment(python), encode)
+            )
 
 
 def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from backends.base import Launch, LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
 from backends.shared.libraries import python_of
-from backends.shared.pipe_engine import PipeEngine
-from backends.shared.pipe_start import Host, begin, body_of
+from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import starting
 from config.settings import ROOT, ModelDefinition
 from workers.environments.machine import cuda_home
@@ -42,8 +41,10 @@ class Exllamav3Adapter:
             options = host_options(model, launch.slots)
             python = python_of(launch.environments, self.name, BACKEND.values(model.options)["python"])
             options["compiled"] = _compiled(python)
-            body = body_of(chat_body, model.prompt_format)
-            return begin(start, Host([str(python)], self.name, options, _environment(python), body))
+            encode = chat_encoder(chat_body, model.prompt_format)
+            return start_pipe_engine(
+                start, EngineCommand([str(python)], self.name, options, _environment(python), encode)
+            )
 
 
 def host_options(model: ModelDefinition, slots: int) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from backends.base import Launch
 from backends.llama_cpp.arguments import LlamaCppOptions
 from backends.shared.chat_request import llama_body
 from backends.shared.libraries import python_of
-from backends.shared.pipe_engine import PipeEngine
-from backends.shared.pipe_start import Host, begin, body_of
+from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import starting
 
 
@@ -21,8 +20,10 @@ class LlamaCppAdapter:
         with starting(launch) as start:
             options = LlamaCppOptions.of(launch.model, launch.slots)
             python = python_of(launch.environments, self.name, options.python)
-            body = body_of(llama_body, launch.model.prompt_format)
-            return begin(start, Host([str(python)], "llama_cpp", options.for_host(), body=body))
+            encode = chat_encoder(llama_body, launch.model.prompt_format)
+            return start_pipe_engine(
+                start, EngineCommand([str(python)], "llama_cpp", options.for_host(), encode=encode)
+            )
 
 
 ADAPTER = LlamaCppAdapter()

@@ -24,7 +24,7 @@ from backends.llama_server.arguments import LlamaServerOptions
 from backends.shared.chat_request import llama_body
 from backends.shared.http_engine import LOOPBACK, Address, HttpEngine, Manners
 from backends.shared.libraries import library_path, python_of
-from backends.shared.pipe_start import START
+from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.start import Start, starting
 from tasks.generation import Generation
 from workers.engine_process.process import EngineProcess
@@ -93,7 +93,7 @@ def _begin_packaged(
     report, report_end = os.pipe()
     with os.fdopen(report, "rb", buffering=0) as reading:
         try:
-            argv = [python, "-I", str(START), "llama_server", str(report_end)]
+            argv = [python, "-I", str(ENGINE_PROGRAM), "llama_server", str(report_end)]
             process = start.run([*argv, json.dumps(options.for_host())], env, (report_end,))
         finally:
             os.close(report_end)

@@ -1,128 +1,59 @@
-"""An engine whose host speaks over two pipes: many generations at once, one frame for each of its steps.
+"""Starts an engine process of this project and runs many generations in it at once, over two pipes.
 
-A frame is its length (4 bytes, big endian) and a JSON object.
-
-To the host:    {"generate": n, "generation": {...}}  n is ours, never used twice; the form is the adapter's
-                {"cancel": n}                         choice: a `Generation`, or a chat completion's body
-From the host:  {"load": [fraction, stage]}  while it loads, then
-                {"ready": {"slots": k, "context": tokens or null}} or {"failed": text}; from then on steps,
-                each key optional:
-                {"reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
-                 "calls": [[n, [[index, arguments, id, name], ...]], ...],
-                 "ends": [[n, reason, [input, output, cached, reasoning tokens]], ...],
-                 "errors": [[n, code, message], ...]}
+The code of these engine processes is in `backends/<name>/engine/`; `backends.shared.frames` describes the
+frames.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
-import select
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 import orjson
 
 from backends.base import Emit, Finish, GenerationError
+from backends.shared.frames import Frames, MalformedFrameError
+from backends.shared.start import Start
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
-MAX_FRAME = 16 * 1024 * 1024
-READ_BYTES = 1 << 18
-CANCEL_WAIT_S = 0.2
+ENGINE_PROGRAM = Path(__file__).with_name("engine") / "start.py"
+TICK_S = 0.1
+
+RequestEncoder = Callable[[Generation], bytes]
+"""Encodes a generation as the JSON that the engine process expects. Raises `GenerationError`."""
 
 
-class GarbageError(Exception):
-    """Raised when what came out of a pipe is no frame."""
+def chat_encoder(form: Callable[[Generation, str], dict[str, Any]], prompt_format: str) -> RequestEncoder:
+    """Return the encoder for an engine that takes the bodies of chat completions, which `form` makes."""
+    return lambda generation: orjson.dumps(form(generation, prompt_format))
 
 
-class Frames:
-    """The worker's ends of a host's two pipes. Its methods raise `OSError` when the host is gone."""
+@dataclass(frozen=True)
+class EngineCommand:
+    """How to start an engine process and what to send it.
 
-    def __init__(self) -> None:
-        self.host_in, self._outgoing = os.pipe()
-        self._incoming, self.host_out = os.pipe()
-        self._buffer = bytearray()
-        self._writing = threading.Lock()
+    `python` runs `main` of `backends/NAME/engine/main.py` with `options` (JSON values). `environment` is
+    added to the variables that every engine inherits. `encode` encodes the requests.
+    """
 
-    def close_host_ends(self) -> None:
-        """Call once the host has its ends, or its end would never be noticed."""
-        os.close(self.host_in)
-        os.close(self.host_out)
-
-    def close(self) -> None:
-        """Give both pipes back."""
-        with self._writing:
-            os.close(self._outgoing)
-            self._outgoing = -1
-        os.close(self._incoming)
-
-    def write(self, body: bytes) -> None:
-        """Send one frame; waits while the pipe is full."""
-        data = memoryview(len(body).to_bytes(4, "big") + body)
-        with self._writing:
-            while data:
-                data = data[os.write(self._outgoing, data) :]
-
-    def try_write(self, body: bytes) -> None:
-        """Send one small frame, or give up when the host does not read: this never hangs with a hung host.
-
-        A pipe that is ready for writing takes PIPE_BUF bytes (at least 512) at once.
-        """
-        if not self._writing.acquire(timeout=CANCEL_WAIT_S):
-            return
-        try:
-            if self._outgoing >= 0 and _readiness(self._outgoing, select.POLLOUT, CANCEL_WAIT_S):
-                os.write(self._outgoing, len(body).to_bytes(4, "big") + body)
-        finally:
-            self._writing.release()
-
-    def ready(self, timeout_s: float) -> bool:
-        """Wait for something to read; false when nothing came in time."""
-        return _readiness(self._incoming, select.POLLIN, timeout_s)
-
-    def read(self) -> Iterator[dict[str, Any]]:
-        """Wait for data and yield the whole frames in it. Raises `EOFError` at the end, `GarbageError`."""
-        data = os.read(self._incoming, READ_BYTES)
-        if not data:
-            raise EOFError
-        buffer = self._buffer
-        buffer += data
-        while len(buffer) >= 4:
-            size = int.from_bytes(buffer[:4], "big")
-            if size > MAX_FRAME:
-                raise GarbageError(f"a frame of {size} bytes")
-            if len(buffer) < 4 + size:
-                return
-            body = bytes(buffer[4 : 4 + size])
-            del buffer[: 4 + size]
-            yield _parsed(body)
-
-
-def _parsed(data: bytes) -> dict[str, Any]:
-    try:
-        frame = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise GarbageError("a frame that is no JSON") from error
-    if not isinstance(frame, dict):
-        raise GarbageError("a frame that is no object")
-    return frame
-
-
-def _readiness(fd: int, events: int, timeout_s: float) -> bool:
-    """Like `select.select`, for fds beyond 1023 as well."""
-    poll = select.poll()
-    poll.register(fd, events)
-    return bool(poll.poll(timeout_s * 1000))
+    python: Sequence[str]
+    name: str
+    options: Mapping[str, Any]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    encode: RequestEncoder = Generation.to_json
 
 
 class _Running:
-    """One generation: where its deltas go, and where its outcome is waited for."""
+    """A running generation: the receiver of its deltas, and the queue that its outcome is put into."""
 
     __slots__ = ("emit", "outcome")
 
@@ -132,17 +63,17 @@ class _Running:
 
 
 class PipeEngine:
-    """Fulfils `Engine` for a host that is started and ready (see `pipe_host`).
+    """Fulfils `Engine` for an engine process that is loaded (see `start_pipe_engine`).
 
-    `body` makes what the host is sent for a generation. `context` is how many tokens one request may have,
-    prompt and answer together; None where the host does not say.
+    `context` is how many tokens one request may have, prompt and answer together; None where the engine does
+    not report it.
     """
 
     def __init__(
         self,
         process: EngineProcess,
         frames: Frames,
-        body: Callable[[Generation], bytes],
+        encode: RequestEncoder,
         slots: int,
         context: int | None,
     ) -> None:
@@ -151,38 +82,38 @@ class PipeEngine:
         self.pid = process.pid
         self._process = process
         self._frames = frames
-        self._body = body
+        self._encode = encode
         self._numbers = itertools.count(1)
-        self._ids: dict[str, int] = {}
+        self._number_of: dict[str, int] = {}
         self._running: dict[int, _Running] = {}
-        self._lost: str | None = None  # why, once the engine is gone
+        self._lost: str | None = None  # the reason, once the engine is gone
         self._lock = threading.Lock()
-        threading.Thread(target=self._listen, name=f"pipe-{self.pid}", daemon=True).start()
+        threading.Thread(target=self._read_frames, name=f"pipe-{self.pid}", daemon=True).start()
 
     def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
         """See `Engine.generate`."""
-        body = self._body(generation)
+        body = self._encode(generation)
         number = next(self._numbers)
         running = _Running(emit)
         with self._lock:
             if self._lost is not None:
                 raise EngineLost("engine_crashed", self._lost)
             self._running[number] = running
-            self._ids[id] = number
+            self._number_of[id] = number
         try:
-            with suppress(OSError):  # the listener knows the reason and says it
+            with suppress(OSError):  # the reader thread finds the reason and reports it as the outcome
                 self._frames.write(b'{"generate":%d,"generation":%b}' % (number, body))
             outcome = running.outcome.get()
         finally:
             self._running.pop(number, None)
-            self._ids.pop(id, None)
+            self._number_of.pop(id, None)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def cancel(self, id: str) -> None:
         """See `Engine.cancel`."""
-        number = self._ids.get(id)
+        number = self._number_of.get(id)
         if number is not None:
             with suppress(OSError):
                 self._frames.try_write(b'{"cancel":%d}' % number)
@@ -191,21 +122,21 @@ class PipeEngine:
         """See `Engine.stop`."""
         self._process.stop(timeout_s)
 
-    def _listen(self) -> None:
-        """Hand out what the engine says until it is gone."""
+    def _read_frames(self) -> None:
+        """Dispatch the engine's frames until it is gone; then fail all generations that still run."""
         reason = None
         try:
             while True:
                 for frame in self._frames.read():
-                    self._hand_out(frame)
+                    self._dispatch(frame)
         except (EOFError, OSError):
             pass
-        except GarbageError as error:
-            reason = f"engine spoke garbage: {error}"
+        except MalformedFrameError as error:
+            reason = f"engine sent malformed data: {error}"
         except (TypeError, ValueError, KeyError) as error:
-            reason = f"engine spoke garbage: a step that cannot be read ({type(error).__name__})"
+            reason = f"engine sent malformed data: a step that cannot be read ({type(error).__name__})"
         if reason is not None or self._process.wait(EXIT_WAIT_S) is None:
-            self._process.kill()  # it lives on, and can no longer be spoken to
+            self._process.kill()  # it still runs, but cannot be used any more
         with self._lock:
             self._lost = str(self._process.lost(reason))
             running = list(self._running.values())
@@ -213,7 +144,7 @@ class PipeEngine:
             one.outcome.put(EngineLost("engine_crashed", self._lost))
         self._frames.close()
 
-    def _hand_out(self, frame: dict[str, Any]) -> None:
+    def _dispatch(self, frame: dict[str, Any]) -> None:
         get = self._running.get
         for number, pieces in frame.get("reasoning", ()):
             if running := get(number):
@@ -232,7 +163,7 @@ class PipeEngine:
                 running.outcome.put(GenerationError(code, message))
 
     def _emit(self, number: int, running: _Running, deltas: Iterable[Delta]) -> None:
-        """Emit; whoever's `emit` raises loses his own generation, not the engine."""
+        """Emit deltas; an `emit` that raises ends its own generation, not the engine."""
         emit = running.emit
         try:
             for delta in deltas:
@@ -241,3 +172,40 @@ class PipeEngine:
             running.outcome.put(error)
             with suppress(OSError):
                 self._frames.try_write(b'{"cancel":%d}' % number)
+
+
+def start_pipe_engine(start: Start, command: EngineCommand) -> PipeEngine:
+    """Start an engine process and wait until it has loaded. Raises `LoadError`."""
+    frames = Frames()
+    try:
+        fds = (frames.engine_in, frames.engine_out)
+        argv = [*command.python, "-I", str(ENGINE_PROGRAM), command.name, *map(str, fds)]
+        try:
+            process = start.run([*argv, orjson.dumps(command.options).decode()], command.environment, fds)
+        finally:
+            frames.close_engine_ends()
+        slots, context = _wait_until_ready(start, process, frames)
+    except BaseException:
+        frames.close()
+        raise
+    return PipeEngine(process, frames, command.encode, slots, context)
+
+
+def _wait_until_ready(start: Start, process: EngineProcess, frames: Frames) -> tuple[int, int | None]:
+    """Report the progress of a load until its end. Returns (slots, context in tokens). Raises `LoadError`."""
+    while True:
+        if not frames.wait(max(0.0, min(TICK_S, start.left_s))):
+            start.check()
+            continue
+        try:
+            for message in frames.read():
+                if "load" in message:
+                    start.progress(*message["load"])
+                elif "failed" in message:
+                    raise start.failed(process, str(message["failed"]))
+                elif "ready" in message:
+                    return int(message["ready"]["slots"]), message["ready"].get("context")
+        except (EOFError, OSError):
+            raise start.failed(process) from None
+        except MalformedFrameError as error:
+            raise start.failed(process, f"engine sent malformed data while loading: {error}") from error

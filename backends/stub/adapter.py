@@ -39,8 +39,7 @@ import sys
 
 from backends.base import Launch
 from backends.catalogue import BACKENDS
-from backends.shared.pipe_engine import PipeEngine
-from backends.shared.pipe_start import Host, begin
+from backends.shared.pipe_engine import EngineCommand, PipeEngine, start_pipe_engine
 from backends.shared.start import starting
 
 
@@ -53,7 +52,7 @@ class StubAdapter:
         """See `Adapter.start`."""
         options = {**BACKENDS[self.name].with_defaults(launch.model.options), "slots": launch.slots}
         with starting(launch) as start:  # it needs nothing of a site: -S starts it sooner
-            return begin(start, Host([sys.executable, "-S"], "stub", options))
+            return start_pipe_engine(start, EngineCommand([sys.executable, "-S"], "stub", options))
 
 
 ADAPTER = StubAdapter()

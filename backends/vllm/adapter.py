@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from backends.base import Launch
 from backends.shared.libraries import python_of
-from backends.shared.pipe_engine import PipeEngine
-from backends.shared.pipe_start import Host, begin, body_of
+from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import starting
 from backends.vllm.arguments import VllmOptions
 from backends.vllm.diagnosis import explained
@@ -26,10 +25,10 @@ class VllmAdapter:
         with starting(launch) as start:
             options = VllmOptions.of(launch.model, launch.slots)
             python = python_of(launch.environments, self.name, options.python)
-            body = body_of(vllm_body, launch.model.prompt_format)
-            host = Host([str(python)], "vllm", options.for_host(), options.environment, body)
+            encode = chat_encoder(vllm_body, launch.model.prompt_format)
+            host = EngineCommand([str(python)], "vllm", options.for_host(), options.environment, encode)
             with explained(launch.directory), following(start):
-                return begin(start, host)
+                return start_pipe_engine(start, host)
 
 
 ADAPTER = VllmAdapter()

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...shared.engine.chat_template import CHATML, PromptError, Template, beside
-from ...shared.engine.output_parser import Reply
-from ...shared.engine.step import Step
+from ...shared.engine.chat_template import CHATML, ChatTemplate, PromptError, load_template
+from ...shared.engine.output_parser import OutputParser
+from ...shared.engine.pipe import Step
 from ...shared.engine.syntax import Syntax, syntax_of
 from .batches import Batches, Hear, Row
 from .service import LoadFailure, Refusal
@@ -62,7 +62,7 @@ class Answer:
     """A request under way."""
 
     row: Prompt
-    reply: Reply
+    reply: OutputParser
     letters: Letters
     said: int = 0
 
@@ -107,11 +107,11 @@ class Generations:
             raise Refusal("context_length_exceeded", f"the prompt has {len(tokens)} tokens; {fit} fit")
         limit = min(room, request.get("max_tokens", room))
         row = Prompt(number, tokens, limit, sampling=self._sampling(request))
-        thought = self._syntax.thought
+        thought = self._syntax.reasoning_start
         thinks = thought is not None and text.rstrip().endswith(thought)
         calls = "tools" in request
-        reply = Reply(number, self._syntax, request.get("stop", ()), calls=calls, thinking=thinks)
-        reply.take(opening, step, 0)
+        reply = OutputParser(number, self._syntax, request.get("stop", ()), tools=calls, in_reasoning=thinks)
+        reply.feed(opening, step, 0)
         self._answers[number] = Answer(row, reply, Letters(self._tokens, self._syntax.markers))
         self.batches.add(row)
 
@@ -132,14 +132,14 @@ class Generations:
             return
         if not tokens:
             self._forget(number)
-            step.error(number, "engine_error", "the engine failed while it answered")
+            step.add_error(number, "engine_error", "the engine failed while it answered")
             return
         for token in tokens:
             answer.said += 1
             if token in self._ends:
                 self._finish(number, "stop", step)
                 return
-            if answer.reply.take(answer.letters.take(token), step):
+            if answer.reply.feed(answer.letters.take(token), step):
                 self._end(number, "stop", step)
                 return
         if last:
@@ -148,17 +148,17 @@ class Generations:
     def _finish(self, number: int, reason: str, step: Step) -> None:
         """The model said its last word."""
         answer = self._answers[number]
-        stopped = answer.reply.take(answer.letters.rest(), step, 0)
+        stopped = answer.reply.feed(answer.letters.rest(), step, 0)
         if not stopped:
             answer.reply.finish(step)
-        if reason == "stop" and answer.reply.called:
+        if reason == "stop" and answer.reply.has_tool_calls:
             reason = "tool_calls"
         self._end(number, "stop" if stopped else reason, step)
 
     def _end(self, number: int, reason: str, step: Step) -> None:
         answer = self._answers[number]
         self._forget(number)
-        step.end(number, reason, (len(answer.row.tokens), answer.said, 0, answer.reply.reasoning_tokens))
+        step.add_end(number, reason, (len(answer.row.tokens), answer.said, 0, answer.reply.reasoning_tokens))
 
     def _forget(self, number: int) -> None:
         self.batches.drop(self._answers.pop(number).row)
@@ -172,15 +172,19 @@ class Generations:
             raise Refusal("invalid_prompt", "the engine cannot make a prompt of these messages") from error
         if request.get("tool_choice") != "required":
             return text, ""
-        if self._syntax.forced is None:
+        if self._syntax.forced_call is None:
             raise Refusal(
                 "invalid_prompt", "this model cannot be made to call a tool; let tool_choice be auto"
             )
-        begin, middle, _ = self._syntax.forced
+        begin, middle, _ = self._syntax.forced_call
         names = [tool["function"]["name"] for tool in request["tools"]]
         opening = begin + names[0] + middle.rstrip() if len(names) == 1 else begin
-        if self._syntax.thought and self._syntax.answer and text.rstrip().endswith(self._syntax.thought):
-            text += f"\n{self._syntax.answer}\n\n"  # who is made to call does not think first
+        if (
+            self._syntax.reasoning_start
+            and self._syntax.reasoning_end
+            and text.rstrip().endswith(self._syntax.reasoning_start)
+        ):
+            text += f"\n{self._syntax.reasoning_end}\n\n"  # who is made to call does not think first
         return text + opening, opening
 
     def _sampling(self, request: dict[str, Any]) -> Sampling:
@@ -235,9 +239,9 @@ def _tokenizer(folder: Path) -> JsonTokens:
         ) from error
 
 
-def _template(folder: Path) -> Template:
+def _template(folder: Path) -> ChatTemplate:
     try:
-        template = beside(folder)
+        template = load_template(folder)
     except Exception as error:
         print(f"the chat template: {error}", file=sys.stderr, flush=True)
         raise LoadFailure(

@@ -16,8 +16,7 @@ from json import loads
 from pathlib import Path
 from typing import Any
 
-from ...shared.engine.pipe import Pipe
-from ...shared.engine.step import Step
+from ...shared.engine.pipe import Pipe, Step
 from .batches import MOST
 from .service import LoadFailure, Refusal, Service
 
@@ -48,7 +47,7 @@ class Engine:
             if self._service.batches.wake in ready:
                 for row, tokens, last in self._service.batches.hear():
                     self._service.take(row, tokens, last, step)
-            if self._pipe.fileno() in ready and not self._pipe.hear(self._line_up, self._cancel, step):
+            if self._pipe.fileno() in ready and not self._pipe.receive(self._line_up, self._cancel, step):
                 return
             while self._line and self._service.running < self._slots:
                 self._begin(*self._line.popleft(), step)
@@ -66,17 +65,17 @@ class Engine:
         try:
             self._service.begin(number, request, step)
         except Refusal as refusal:
-            step.error(number, refusal.code, str(refusal))
+            step.add_error(number, refusal.code, str(refusal))
         except Exception:  # whatever one request brings, the others are not to end with it
             traceback.print_exc()
             sys.stderr.flush()
-            step.error(number, "engine_error", "the engine cannot answer this request")
+            step.add_error(number, "engine_error", "the engine cannot answer this request")
 
     def _cancel(self, number: int, step: Step) -> None:
         waiting = [entry for entry in self._line if entry[0] == number]
         if waiting:
             self._line.remove(waiting[0])
-            step.end(number, "cancelled", (0, 0, 0, 0))
+            step.add_end(number, "cancelled", (0, 0, 0, 0))
         self._service.cancel(number, step)
 
 

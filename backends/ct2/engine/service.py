@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ...shared.engine.step import Step
+from ...shared.engine.pipe import Step
 from .batches import Batches
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...shared.engine.output_parser import Reply
-from ...shared.engine.step import Step
+from ...shared.engine.output_parser import OutputParser
+from ...shared.engine.pipe import Step
 from ...shared.engine.syntax import PLAIN
 from .batches import Batches, Hear, Row
 from .languages import (
@@ -81,7 +81,7 @@ class Translation:
     source: list[str]  # what stands before each sentence
     prefix: list[str]  # how each translation begins
     limit: int | None
-    reply: Reply
+    reply: OutputParser
     parts: deque[Part] = field(default_factory=deque)
     read: bool = False
     """No piece is left."""
@@ -126,7 +126,7 @@ class Translations:
         text = whole(request["text"])
         self._check_size(text)
         source, prefix = self._marks(request.get("source"), request.get("target"))
-        reply = Reply(number, PLAIN, request.get("stop", ()))
+        reply = OutputParser(number, PLAIN, request.get("stop", ()))
         translation = Translation(pieces(text), source, prefix, request.get("max_tokens"), reply)
         self._translations[number] = translation
         self._unread.append(number)
@@ -141,7 +141,7 @@ class Translations:
                 traceback.print_exc()
                 sys.stderr.flush()
                 self._forget(number)
-                step.error(number, "engine_error", "the engine cannot translate this text")
+                step.add_error(number, "engine_error", "the engine cannot translate this text")
         return bool(self._unread)
 
     def cancel(self, number: int, step: Step) -> None:
@@ -156,7 +156,7 @@ class Translations:
             return
         if not tokens:
             self._forget(row.number)
-            step.error(row.number, "engine_error", "the engine failed while it translated")
+            step.add_error(row.number, "engine_error", "the engine failed while it translated")
             return
         part.unsaid.extend(tokens)
         part.over = last
@@ -178,7 +178,7 @@ class Translations:
             translation.parts.popleft()
             if part.row is not None:
                 del self._parts[part.row]
-            if translation.reply.take(part.letters.rest() + part.gap, step, 0):
+            if translation.reply.feed(part.letters.rest() + part.gap, step, 0):
                 self._end(number, "stop", step)
                 return
         if not translation.read:
@@ -194,10 +194,10 @@ class Translations:
             if token in self._hidden:
                 continue
             translation.said += 1
-            if translation.reply.take(part.letters.take(token), step):
+            if translation.reply.feed(part.letters.take(token), step):
                 return "stop"
             if translation.said == translation.limit:
-                if translation.reply.take(part.letters.rest(), step, 0):
+                if translation.reply.feed(part.letters.rest(), step, 0):
                     return "stop"
                 translation.reply.finish(step)
                 return "length"
@@ -244,7 +244,7 @@ class Translations:
     def _end(self, number: int, reason: str, step: Step) -> None:
         translation = self._translations[number]
         self._forget(number)
-        step.end(number, reason, (translation.input_tokens, translation.said, 0, 0))
+        step.add_end(number, reason, (translation.input_tokens, translation.said, 0, 0))
 
     def _forget(self, number: int) -> None:
         for part in self._translations.pop(number).parts:

@@ -24,9 +24,9 @@ def call_grammar(
 
     `thinking` says that the prompt has opened the reasoning. None when calls of this syntax cannot be forced.
     """
-    if syntax.forced is None:
+    if syntax.forced_call is None:
         return None
-    before, between, behind = (_literal(part, syntax, token_of) for part in syntax.forced)
+    before, between, behind = (_literal(part, syntax, token_of) for part in syntax.forced_call)
     rules = [f"start: {_thought(syntax, token_of, thinking)} call"]
     rules.append(f"call: {before} ({' | '.join(f'f{i}' for i in range(len(tools)))}) {behind}")
     for i, tool in enumerate(tools):
@@ -39,9 +39,11 @@ def call_grammar(
 
 def _thought(syntax: Syntax, token_of: TokenOf, thinking: bool) -> str:
     """What may stand before the call, or must where reasoning has begun."""
-    if syntax.thought is None or syntax.answer is None:
+    if syntax.reasoning_start is None or syntax.reasoning_end is None:
         return ""
-    opened, closed = (_literal(marker, syntax, token_of) for marker in (syntax.thought, syntax.answer))
+    opened, closed = (
+        _literal(marker, syntax, token_of) for marker in (syntax.reasoning_start, syntax.reasoning_end)
+    )
     rest = f"/(?s:.*)/ {closed} /\\s*/"
     return rest if thinking else f"({opened} {rest})?"
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from ...shared.engine.output_parser import Reply
-from ...shared.engine.pipe import Pipe
-from ...shared.engine.step import Step
+from ...shared.engine.output_parser import OutputParser
+from ...shared.engine.pipe import Pipe, Step
 from .model import PAGE, Model
 from .request import RefusedError, Request, Requests
 
@@ -24,7 +23,7 @@ class Run:
 
     number: int
     request: Request
-    reply: Reply
+    reply: OutputParser
     said: int = 0
 
 
@@ -45,7 +44,7 @@ class Loop:
         while True:
             step = Step()
             coming = self._pipe.wait(0 if self._runs else None)
-            if coming and not self._pipe.hear(self._begin, self._cancel, step):
+            if coming and not self._pipe.receive(self._begin, self._cancel, step):
                 return
             if self._runs:
                 for result in self._generator.iterate():
@@ -60,13 +59,13 @@ class Loop:
         except RefusedError as error:
             if error.__cause__ is not None:
                 print(f"refused: {error.__cause__}", file=sys.stderr)
-            step.error(number, error.code, str(error))
+            step.add_error(number, error.code, str(error))
         except Exception as error:
             self._fail(number, error, step)
         else:
             calls = bool(body.get("tools"))
             stop = body.get("stop", ())
-            reply = Reply(number, self._model.syntax, stop, calls=calls, thinking=request.thinking)
+            reply = OutputParser(number, self._model.syntax, stop, tools=calls, in_reasoning=request.thinking)
             self._runs[number] = Run(number, request, reply)
 
     def _cancel(self, number: int, step: Step) -> None:
@@ -89,7 +88,7 @@ class Loop:
     def _say(self, run: Run, result: dict[str, Any], step: Step) -> None:
         tokens = result["token_ids"].shape[-1] if "token_ids" in result else 0
         run.said += tokens
-        stopped = run.reply.take(result.get("text", ""), step, tokens)
+        stopped = run.reply.feed(result.get("text", ""), step, tokens)
         if result["eos"]:
             run.said = result["new_tokens"]
         elif stopped:
@@ -98,17 +97,17 @@ class Loop:
             return
         if any(one.broken for one in result["job"].filters):
             del self._runs[run.number]
-            step.error(run.number, "invalid_prompt", "the parameters of a tool are too complex a schema")
+            step.add_error(run.number, "invalid_prompt", "the parameters of a tool are too complex a schema")
             return
         if not stopped:
             run.reply.finish(step)
         reason = "stop" if stopped else REASONS.get(result["eos_reason"], "stop")
-        self._end(run, "tool_calls" if reason == "stop" and run.reply.called else reason, step)
+        self._end(run, "tool_calls" if reason == "stop" and run.reply.has_tool_calls else reason, step)
 
     def _end(self, run: Run, reason: str, step: Step) -> None:
         del self._runs[run.number]
         tokens = (run.request.input_tokens, run.said, _cached(run.request.job), run.reply.reasoning_tokens)
-        step.end(run.number, reason, tokens)
+        step.add_end(run.number, reason, tokens)
 
     def _fail(self, number: int, error: Exception, step: Step) -> None:
         """End one generation that failed, or raise what must be the end of all."""
@@ -116,7 +115,7 @@ class Loop:
         torch: Any = import_module("torch")
         if isinstance(error, getattr(torch, "AcceleratorError", ())):
             raise error  # the CUDA context is gone, and whatever is asked of it will fail
-        step.error(number, "engine_error", "the engine failed while it answered")
+        step.add_error(number, "engine_error", "the engine failed while it answered")
 
 
 def _cached(job: Any) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...shared.engine.chat_template import beside
+from ...shared.engine.chat_template import load_template
 from ...shared.engine.syntax import syntax_of
 from .images import Images
 from .library import LoadFailed
@@ -40,7 +40,7 @@ class Model:
             raise
         except Exception as error:  # whatever it is, the worker has to hear of it
             raise LoadFailed(_sentence(error)) from error
-        self.template = beside(folder)
+        self.template = load_template(folder)
         self.syntax = syntax_of(options["prompt_format"], self.template.source)
         self.context: int = min(options["cache_size"], self.config.max_position_embeddings or sys.maxsize)
         self.slots: int = self.generator.max_batch_size

@@ -98,8 +98,8 @@ class Requests:
 
     def _opens_reasoning(self, prompt: str) -> bool:
         syntax = self._model.syntax
-        end = prompt.rstrip().removesuffix(syntax.label).rstrip()
-        return syntax.thought is not None and end.endswith(syntax.thought)
+        end = prompt.rstrip().removesuffix(syntax.reasoning_label).rstrip()
+        return syntax.reasoning_start is not None and end.endswith(syntax.reasoning_start)
 
     def _sampler(self, body: dict[str, Any]) -> Any:
         wishes = {**self._defaults, **{name: body[name] for name in SAMPLED if name in body}}

@@ -9,7 +9,7 @@ from typing import Any
 
 import jinja2
 
-from ...shared.engine.chat_template import Template
+from ...shared.engine.chat_template import ChatTemplate
 from ...shared.engine.pipe import Pipe
 from ...shared.engine.syntax import syntax_of
 from .batch import Batch
@@ -62,8 +62,8 @@ def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any])
     syntax = syntax_of(options["prompt_format"], source or "")
     vocabulary = Vocabulary(library, loaded.model, numpy, syntax.markers)
     try:
-        template = Template(source, vocabulary.special)
-        tool_template = template if for_tools is None else Template(for_tools, vocabulary.special)
+        template = ChatTemplate(source, vocabulary.special)
+        tool_template = template if for_tools is None else ChatTemplate(for_tools, vocabulary.special)
     except jinja2.TemplateError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         raise ModelLoadError("the chat template in the file cannot be read") from error

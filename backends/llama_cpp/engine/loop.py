@@ -11,8 +11,7 @@ import sys
 from collections import deque
 from typing import Any
 
-from ...shared.engine.pipe import Pipe
-from ...shared.engine.step import Step
+from ...shared.engine.pipe import Pipe, Step
 from .prefix_cache import PrefixCache
 from .running_request import RunningRequest
 from .steps import Steps
@@ -60,7 +59,7 @@ class LlamaCppLoop:
         for fd, _ in self._poll.poll(0 if busy else None):
             if fd == self._tokenizers.fileno():
                 self._accept_ready(step)
-            elif not self._pipe.hear(self._begin, self._cancel, step):
+            elif not self._pipe.receive(self._begin, self._cancel, step):
                 return False
         return True
 
@@ -79,14 +78,14 @@ class LlamaCppLoop:
                 self._waiting.append(run)
             elif refused is not None:
                 del self._requests[number]
-                step.error(number, refused.code, str(refused))
+                step.add_error(number, refused.code, str(refused))
 
     def _cancel(self, number: int, step: Step) -> None:
         if number not in self._requests:
             return
         run = self._requests.pop(number)
         if run is None:
-            step.end(number, "cancelled", (0, 0, 0, 0))
+            step.add_end(number, "cancelled", (0, 0, 0, 0))
             return
         run.cancel(step)
         if run in self._waiting:

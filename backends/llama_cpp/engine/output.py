@@ -6,8 +6,8 @@ from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...shared.engine.output_parser import Reply
-from ...shared.engine.step import Step
+from ...shared.engine.output_parser import OutputParser
+from ...shared.engine.pipe import Step
 from .grammar import Grammar
 from .sampler import Sampler
 from .vocabulary import Vocabulary
@@ -21,7 +21,7 @@ class Output:
 
     vocabulary: Vocabulary
     sampler: Sampler
-    reply: Reply
+    reply: OutputParser
     grammar: Grammar | None = None
     opening: int | None = None
     _decoder: Any = field(default=None, init=False)  # a decoder, while a character is incomplete
@@ -38,7 +38,7 @@ class Output:
         """
         token = self.sampler.pick(logits)
         grammar = self.grammar
-        if grammar is None or self.reply.thinks or (count == 0 and token == self.opening):
+        if grammar is None or self.reply.in_reasoning or (count == 0 and token == self.opening):
             return token
         if not grammar.allows(token):
             logits = grammar.restricted(logits)
@@ -58,12 +58,12 @@ class Output:
         data, text = self.vocabulary.piece(token)
         if text is None or self._decoder is not None:
             text = self._complete_text(data)
-        return self.reply.take(text, step)
+        return self.reply.feed(text, step)
 
     def finish(self, step: Step) -> bool:
         """Finish the output; true when it contains a tool call."""
         self.reply.finish(step)
-        return self.reply.called
+        return self.reply.has_tool_calls
 
     def close(self) -> None:
         """Free the library's grammar."""

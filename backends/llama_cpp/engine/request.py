@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...shared.engine.chat_template import PromptError, Template
-from ...shared.engine.output_parser import Reply
+from ...shared.engine.chat_template import ChatTemplate, PromptError
+from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.syntax import Syntax
 from .gbnf import SchemaError
 from .grammar import Grammar, GrammarError
@@ -39,8 +39,8 @@ class RequestBuilder:
     library: Any
     numpy: Any
     vocabulary: Vocabulary
-    template: Template
-    tool_template: Template
+    template: ChatTemplate
+    tool_template: ChatTemplate
     syntax: Syntax
     context: int
     sampling: Mapping[str, float]
@@ -83,14 +83,19 @@ class RequestBuilder:
         if tools and body.get("tool_choice") == "required":
             text = grammar_of_calls(tools, self.syntax)
             grammar = Grammar(self.library, self.vocabulary, self.numpy, text)
-            if body.get("chat_template_kwargs", {}).get("enable_thinking", True) and self.syntax.thought:
-                opening = self.vocabulary.single(self.syntax.thought)
+            if (
+                body.get("chat_template_kwargs", {}).get("enable_thinking", True)
+                and self.syntax.reasoning_start
+            ):
+                opening = self.vocabulary.single(self.syntax.reasoning_start)
         most = body.get("max_tokens")
         left = self.context - count
         output = Output(
             self.vocabulary,
             Sampler(self.numpy, self._settings(body), body.get("seed")),
-            Reply(number, self.syntax, body.get("stop") or (), calls=bool(tools), thinking=thinking),
+            OutputParser(
+                number, self.syntax, body.get("stop") or (), tools=bool(tools), in_reasoning=thinking
+            ),
             grammar,
             opening,
         )
@@ -118,6 +123,6 @@ def _check_images(messages: Any) -> None:
 def _starts_in_reasoning(prompt: str, syntax: Syntax) -> bool:
     """Whether a prompt ends inside the model's reasoning."""
     end = prompt.rstrip()
-    if syntax.label:
-        end = end.removesuffix(syntax.label).rstrip()
-    return syntax.thought is not None and end.endswith(syntax.thought)
+    if syntax.reasoning_label:
+        end = end.removesuffix(syntax.reasoning_label).rstrip()
+    return syntax.reasoning_start is not None and end.endswith(syntax.reasoning_start)

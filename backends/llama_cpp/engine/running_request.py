@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...shared.engine.step import Step
+from ...shared.engine.pipe import Step
 from .output import Output
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class RunningRequest:
 
     def fail(self, step: Step) -> None:
         """End the request because the engine cannot continue it."""
-        step.error(self.number, "engine_error", "the engine could not go on with this request")
+        step.add_error(self.number, "engine_error", "the engine could not go on with this request")
         self.output.close()
 
     def _end(self, reason: str, step: Step, end_tokens: int = 0) -> None:
@@ -89,5 +89,5 @@ class RunningRequest:
 
     def _write_end(self, reason: str, step: Step, end_tokens: int = 0) -> None:
         used = (self.prompt, self.generated + end_tokens, self.cached, self.output.reply.reasoning_tokens)
-        step.end(self.number, reason, used)
+        step.add_end(self.number, reason, used)
         self.output.close()

@@ -12,7 +12,7 @@ from collections import deque
 from time import perf_counter
 from typing import Any
 
-from ...shared.engine.step import Step
+from ...shared.engine.pipe import Step
 from .batch import Batch
 from .prefix_cache import PrefixCache
 from .running_request import RunningRequest

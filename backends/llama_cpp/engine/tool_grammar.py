@@ -21,8 +21,8 @@ SCALARS = ("string", "number", "integer", "boolean", "null")
 
 def grammar_of_calls(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
     """The grammar of one call of one of the tools, as the syntax writes calls. Raises `SchemaError`."""
-    notation, forced = JSON, syntax.forced
-    if syntax.call == GEMMA4.call:
+    notation, forced = JSON, syntax.forced_call
+    if syntax.call_start == GEMMA4.call_start:
         notation, forced = GEMMA, ("<|tool_call>call:", "", "<tool_call|>")
     if forced is None:
         raise SchemaError("this model's prompts know no tool calls")

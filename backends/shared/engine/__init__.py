@@ -1,6 +1,6 @@
-"""What runs inside an engine's process: the standard library, the runtime's own libraries, and these files.
+"""Code of engine processes: it uses the standard library, the backend's own libraries and these files only.
 
-They import each other relatively and nothing else of ours: an engine runs under the Python of its runtime's
-environment, where this folder is mounted alone (see `start.py`), so that no room of ours hides a library
-there.
+An engine runs under the Python of its backend's environment. These files import each other relatively and
+nothing else of this project, and only the `backends` folder is mounted there (see `start.py`): no package of
+this project can hide a library of the environment.
 """

@@ -1,7 +1,7 @@
-"""A model's chat template: how a conversation becomes its prompt (Hugging Face's convention, in Jinja).
+"""Renders a conversation to a prompt with a model's chat template (Jinja, as Hugging Face defines it).
 
-The environment is Hugging Face's: sandboxed, blocks trimmed, `raise_exception`, `strftime_now`, a `tojson`
-that leaves letters as they are, and the tag `generation`.
+The Jinja environment is Hugging Face's: sandboxed, blocks trimmed, with `raise_exception`, `strftime_now`, a
+`tojson` that does not escape non-ASCII letters, and the tag `generation`.
 """
 
 from __future__ import annotations
@@ -21,47 +21,48 @@ CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-"""For a model that brings no template, as llama.cpp does."""
+"""The template of models that have none, as in llama.cpp."""
 
-
-UNFIT = (TypeError, ValueError, LookupError, AttributeError)
-"""What a template raises that was written for other messages."""
+TEMPLATE_ERRORS = (TypeError, ValueError, LookupError, AttributeError)
+"""Raised by templates that do not support the given messages."""
 
 
 class PromptError(ValueError):
-    """Raised when a template cannot make a prompt of these messages."""
+    """Raised when a template cannot render the given messages."""
 
 
-class Generation(Extension):
-    """`{% generation %}` stands around what the model says, for its training: to a prompt it is nothing."""
+class GenerationTag(Extension):
+    """`{% generation %}` marks the model's answers for training; it has no effect on a prompt."""
 
-    tags = {"generation"}  # noqa: RUF012 - as Jinja has it
+    tags = {"generation"}  # noqa: RUF012 - required by Jinja
 
     def parse(self, parser: Parser) -> jinja2.nodes.Node:
-        """Take what is in it, in a scope of its own."""
+        """Parse the content of the tag, in a scope of its own."""
         line = next(parser.stream).lineno
         return jinja2.nodes.Scope(
             parser.parse_statements(("name:endgeneration",), drop_needle=True), lineno=line
         )
 
 
-class Template:
-    """One model's. `special` holds the texts of its special tokens (bos_token, eos_token, ...)."""
+class ChatTemplate:
+    """The chat template of one model. `special` maps bos_token, eos_token, ... to the text of each."""
 
     def __init__(self, source: str | None, special: Mapping[str, str]) -> None:
         self.source = CHATML if source is None else source
         environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", GenerationTag]
         )
         environment.filters["tojson"] = _tojson
-        environment.globals["raise_exception"] = _refuse
+        environment.globals["raise_exception"] = _raise_exception
         environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
         self._template = environment.from_string(self.source)
         self._special = dict(special)
 
     def render(self, body: Mapping[str, Any]) -> str:
-        """The prompt of a chat completion's body (messages, tools, chat_template_kwargs). Raises
-        `PromptError`."""
+        """Render the body of a chat completion (messages, tools, chat_template_kwargs) to its prompt.
+
+        Raises `PromptError`.
+        """
         try:
             return self._template.render(
                 messages=[_with_objects(message) for message in body["messages"]],
@@ -70,32 +71,32 @@ class Template:
                 **self._special,
                 **body.get("chat_template_kwargs", {}),
             )
-        except (jinja2.TemplateError, RecursionError, *UNFIT) as error:
+        except (jinja2.TemplateError, RecursionError, *TEMPLATE_ERRORS) as error:
             raise PromptError(str(error)) from error
 
 
-def beside(folder: Path) -> Template:
-    """The template that lies beside a model: chat_template.jinja, or the one in tokenizer_config.json."""
+def load_template(folder: Path) -> ChatTemplate:
+    """Load the template from a model's folder: chat_template.jinja, or the one in tokenizer_config.json."""
     config: dict[str, Any] = {}
     if (path := folder / "tokenizer_config.json").is_file():
         config = json.loads(path.read_text("utf-8"))
     source = config.get("chat_template")
-    if isinstance(source, list):  # several, by name
+    if isinstance(source, list):  # several templates, by name
         named = {one["name"]: one["template"] for one in source}
         source = named.get("default", next(iter(named.values()), None))
     if (path := folder / "chat_template.jinja").is_file():
         source = path.read_text("utf-8")
     special = {name: _text(value) for name, value in config.items() if name.endswith("_token") and value}
-    return Template(source, special)
+    return ChatTemplate(source, special)
 
 
 def _text(token: Any) -> str:
-    """A special token is its text, or an object with it."""
+    """Return the text of a special token, which is given as a text or as an object with its text."""
     return str(token["content"]) if isinstance(token, dict) else str(token)
 
 
 def _with_objects(message: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of calls as objects: that is what most templates expect, and none minds."""
+    """Return the message with its tool calls' arguments as objects, which is what most templates expect."""
     if not message.get("tool_calls"):
         return message
     return {**message, "tool_calls": [_call_with_object(call) for call in message["tool_calls"]]}
@@ -122,5 +123,5 @@ def _tojson(
     )
 
 
-def _refuse(message: str) -> NoReturn:
+def _raise_exception(message: str) -> NoReturn:
     raise jinja2.TemplateError(message)

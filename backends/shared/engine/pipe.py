@@ -1,4 +1,4 @@
-"""The host's end of the two pipes to its worker; `backends.shared.pipe_engine` describes the frames."""
+"""The engine's end of the two pipes to its worker; `backends.shared.frames` describes the frames."""
 
 from __future__ import annotations
 
@@ -12,29 +12,61 @@ READ_BYTES = 1 << 18
 
 encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
+ToolCallPiece = tuple[int, str, str | None, str | None]
+"""Index of the call, a piece of its arguments, and with the first piece its id and its function's name."""
+
+
+class Step:
+    """Collects the output of all generations in one step of the engine into one `frame`.
+
+    An empty frame need not be sent. `number` is always that of the generation.
+    """
+
+    def __init__(self) -> None:
+        self.frame: dict[str, list[Any]] = {}
+
+    def add_text(self, number: int, kind: str, piece: str) -> None:
+        """Add a piece of reasoning or text; `kind` is "reasoning" or "text"."""
+        self._add(kind, (number, [piece]))
+
+    def add_tool_call(self, number: int, piece: ToolCallPiece) -> None:
+        """Add a piece of a tool call."""
+        self._add("calls", (number, [piece]))
+
+    def add_end(self, number: int, reason: str, usage: tuple[int, int, int, int]) -> None:
+        """Add the end of a generation: its reason, and its input, output, cached and reasoning tokens."""
+        self._add("ends", (number, reason, usage))
+
+    def add_error(self, number: int, code: str, message: str) -> None:
+        """Add the end of a generation that failed while the engine continues."""
+        self._add("errors", (number, code, message))
+
+    def _add(self, key: str, entry: tuple[Any, ...]) -> None:
+        self.frame.setdefault(key, []).append(entry)
+
 
 class Pipe:
-    """One reader and any number of writers, one at a time: a host writes from its loop alone."""
+    """Reads requests from one pipe and writes frames to the other. Not thread-safe."""
 
     def __init__(self, incoming: int, outgoing: int) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
         self._buffer = bytearray()
-        self._poll = select.poll()  # `select` knows no numbers beyond 1023, a busy worker does
+        self._poll = select.poll()  # `select.select` refuses descriptors above 1023, which busy workers have
         self._poll.register(incoming, select.POLLIN)
         for fd in (incoming, outgoing):
-            os.set_inheritable(fd, False)  # a child that lives on must not hold the worker's end open
+            os.set_inheritable(fd, False)  # a surviving child process must not hold the worker's end open
 
     def fileno(self) -> int:
-        """What to wait for in a loop of one's own."""
+        """Return the descriptor that requests are read from, for an event loop."""
         return self._incoming
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Wait for something to read; false when nothing came in time. None waits for ever."""
+        """Wait until there is something to read; false after the timeout. None waits without limit."""
         return bool(self._poll.poll(None if timeout_s is None else timeout_s * 1000))
 
     def read(self) -> list[dict[str, Any]] | None:
-        """Wait for data: the whole messages in it, or None when the worker hung up."""
+        """Wait for data and return the complete messages in it; None when the worker has closed the pipe."""
         data = os.read(self._incoming, READ_BYTES)
         if not data:
             return None
@@ -46,17 +78,18 @@ class Pipe:
             del buffer[: 4 + size]
         return messages
 
-    def hear(self, begin: Callable[..., object], cancel: Callable[..., object], *beside: object) -> bool:
-        """Wait for data and pass on what is in it; false when the worker hung up.
+    def receive(self, begin: Callable[..., object], cancel: Callable[..., object], *extra: object) -> bool:
+        """Wait for data and dispatch the messages in it; false when the worker has closed the pipe.
 
-        `begin` is called with a request's number and its body, `cancel` with a number; both get `beside` too.
+        Calls `begin(number, body, *extra)` for each new request and `cancel(number, *extra)` for each
+        cancellation.
         """
         messages = self.read()
         for message in messages or ():
             if "cancel" in message:
-                cancel(message["cancel"], *beside)
+                cancel(message["cancel"], *extra)
             else:
-                begin(message["generate"], message["generation"], *beside)
+                begin(message["generate"], message["generation"], *extra)
         return messages is not None
 
     def write(self, message: dict[str, Any]) -> None:
@@ -67,13 +100,13 @@ class Pipe:
             data = data[os.write(self._outgoing, data) :]
 
     def load(self, done: float, stage: str) -> None:
-        """Say how much of the load is done (0 to 1)."""
+        """Report the progress of the load (0 to 1) and its stage."""
         self.write({"load": [done, stage]})
 
     def failed(self, reason: str) -> None:
-        """Say why the load failed, in one sentence."""
+        """Report that the load failed; `reason` is one sentence."""
         self.write({"failed": reason})
 
     def ready(self, slots: int, context: int | None = None) -> None:
-        """Say that requests may come: so many at once, each of at most `context` tokens with its answer."""
+        """Report that the engine takes `slots` requests at once, each of at most `context` tokens."""
         self.write({"ready": {"slots": slots, "context": context}})

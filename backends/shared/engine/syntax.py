@@ -1,7 +1,7 @@
-"""How a model marks what it thinks and what it calls, by the prompt format that it was made for.
+"""The markers of reasoning and tool calls in a model's output, by prompt format.
 
-Sources: Qwen 3's chat template (think tags; calls as Nous Research's Hermes writes them), Gemma 4's
-(channels; calls in a notation of its own), Mistral's ([TOOL_CALLS] and a list, or name and arguments).
+Sources: the chat templates of Qwen 3 (think tags; calls as in Nous Research's Hermes), of Gemma 4 (channels;
+calls in a notation that is not JSON) and of Mistral ([TOOL_CALLS] and a list, or name and arguments).
 """
 
 from __future__ import annotations
@@ -26,34 +26,40 @@ Calls = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Syntax:
-    """Markers, each None where a model has none.
+    """The markers in a model's output; None for a marker that the model does not have.
 
-    `thought` begins reasoning and `answer` ends it; `label` is what may stand right behind `thought`. `call`
-    begins a tool call and `called` ends it, or the answer does where that is None; `head` matches what stands
-    before its arguments, where these are a JSON object, with the name as its group; `read` takes all that is
-    in between, and raises `ValueError` when it is no call. `forced` makes the grammar text of a call: what
-    stands before its name, between name and arguments, and behind them. `quote` stands around the strings of
-    a notation that is not JSON.
+    `reasoning_start` and `reasoning_end` enclose reasoning; `reasoning_label` may follow `reasoning_start`.
+    `call_start` and `call_end` enclose a tool call; without a `call_end`, the next call or the end of the
+    ends it. Where the arguments are a JSON object, `call_head` matches the text of a call before
+    them, with the name as its group. `parse_calls` parses the complete text between the markers, and
+    raises `ValueError` if it is not a call. `forced_call` are the constant parts of a call, for grammars: the
+    text before the name, between name and arguments, and after the arguments. `quote` delimits the strings
+    of a notation that is not JSON.
     """
 
-    thought: str | None = None
-    answer: str | None = None
-    label: str = ""
-    call: str | None = None
-    called: str | None = None
-    head: re.Pattern[str] | None = None
-    read: Callable[[str], Calls] = lambda _text: []
-    forced: tuple[str, str, str] | None = None
+    reasoning_start: str | None = None
+    reasoning_end: str | None = None
+    reasoning_label: str = ""
+    call_start: str | None = None
+    call_end: str | None = None
+    call_head: re.Pattern[str] | None = None
+    parse_calls: Callable[[str], Calls] = lambda _text: []
+    forced_call: tuple[str, str, str] | None = None
     quote: str | None = None
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """All of them: a host must not leave them out of what it decodes."""
-        return tuple(filter(None, (self.thought, self.answer, self.call, self.called, self.quote)))
+        """All markers: an engine must not omit these special tokens from the decoded text."""
+        return tuple(
+            filter(
+                None,
+                (self.reasoning_start, self.reasoning_end, self.call_start, self.call_end, self.quote),
+            )
+        )
 
 
 def syntax_of(prompt_format: str, template: str) -> Syntax:
-    """The syntax of a prompt format; of a generic one, what its chat template gives away."""
+    """Return the syntax of a prompt format; for the generic format, guess it from the chat template."""
     if prompt_format in SYNTAXES:
         return SYNTAXES[prompt_format]
     if "<|channel>" in template:
@@ -62,23 +68,23 @@ def syntax_of(prompt_format: str, template: str) -> Syntax:
         return MISTRAL
     hermes = QWEN3 if "<tool_call>" in template else PLAIN
     return Syntax(
-        thought=QWEN3.thought if "<think>" in template else None,
-        answer=QWEN3.answer if "</think>" in template else None,
-        call=hermes.call,
-        called=hermes.called,
-        head=hermes.head,
-        read=hermes.read,
-        forced=hermes.forced,
+        reasoning_start=QWEN3.reasoning_start if "<think>" in template else None,
+        reasoning_end=QWEN3.reasoning_end if "</think>" in template else None,
+        call_start=hermes.call_start,
+        call_end=hermes.call_end,
+        call_head=hermes.call_head,
+        parse_calls=hermes.parse_calls,
+        forced_call=hermes.forced_call,
     )
 
 
-def read_hermes(text: str) -> Calls:
-    """`{"name": ..., "arguments": {...}}`."""
+def parse_hermes(text: str) -> Calls:
+    """Parse `{"name": ..., "arguments": {...}}`."""
     return [_json_call(json.loads(text))]
 
 
-def read_mistral(text: str) -> Calls:
-    """`[{"name": ..., "arguments": {...}}, ...]`, or `name{...}` or `name[ARGS]{...}`."""
+def parse_mistral(text: str) -> Calls:
+    """Parse `[{"name": ..., "arguments": {...}}, ...]`, `name{...}` or `name[ARGS]{...}`."""
     text = text.strip()
     if text.startswith("["):
         return [_json_call(call) for call in json.loads(text)]
@@ -87,18 +93,18 @@ def read_mistral(text: str) -> Calls:
     return [_checked(name.strip().removesuffix("[ARGS]"), arguments)]
 
 
-def read_gemma4(text: str) -> Calls:
-    """`call:name{key:value,...}`, with strings between quotes of its own."""
+def parse_gemma4(text: str) -> Calls:
+    """Parse `call:name{key:value,...}`, with strings between `QUOTE`s."""
     name, brace, rest = text.strip().removeprefix("call:").partition("{")
     value, end = _gemma_value(brace + rest, 0)
     if (brace + rest)[end:].strip():
-        raise ValueError("something stands behind the arguments")
+        raise ValueError("there is text after the arguments")
     return [_checked(name.strip(), value)]
 
 
 def _json_call(call: Any) -> tuple[str, str]:
     if not isinstance(call, dict):
-        raise ValueError("a call is an object")  # noqa: TRY004 - one error for whatever is no call
+        raise ValueError("a call is an object")  # noqa: TRY004 - one error for all text that is not a call
     arguments = call.get("arguments", call.get("parameters", {}))
     return _checked(call.get("name"), json.loads(arguments) if isinstance(arguments, str) else arguments)
 
@@ -110,7 +116,7 @@ def _checked(name: Any, arguments: Any) -> tuple[str, str]:
 
 
 def _gemma_value(text: str, at: int) -> tuple[Any, int]:
-    """The value that begins there, and where it ends. Raises `ValueError`."""
+    """Parse the value at position `at`. Returns (value, end position). Raises `ValueError`."""
     if text.startswith(QUOTE, at):
         end = text.index(QUOTE, at + len(QUOTE))
         return text[at + len(QUOTE) : end], end + len(QUOTE)
@@ -151,7 +157,7 @@ def _gemma_object(text: str, at: int) -> tuple[dict[str, Any], int]:
 
 
 def _separated(text: str, at: int, closing: str) -> int:
-    """Where the next item begins, or the closing bracket."""
+    """Return the position of the next item, or of the closing bracket. Raises `ValueError`."""
     at = _skip(text, at)
     if text.startswith(",", at):
         return _skip(text, at + 1)
@@ -168,29 +174,29 @@ def _skip(text: str, at: int) -> int:
 
 PLAIN = Syntax()
 QWEN3 = Syntax(
-    thought="<think>",
-    answer="</think>",
-    call="<tool_call>",
-    called="</tool_call>",
-    head=HERMES_HEAD,
-    read=read_hermes,
-    forced=('<tool_call>\n{"name": "', '", "arguments": ', "}\n</tool_call>"),
+    reasoning_start="<think>",
+    reasoning_end="</think>",
+    call_start="<tool_call>",
+    call_end="</tool_call>",
+    call_head=HERMES_HEAD,
+    parse_calls=parse_hermes,
+    forced_call=('<tool_call>\n{"name": "', '", "arguments": ', "}\n</tool_call>"),
 )
 GEMMA4 = Syntax(
-    thought="<|channel>",
-    answer="<channel|>",
-    label="thought",
-    call="<|tool_call>",
-    called="<tool_call|>",
-    read=read_gemma4,
+    reasoning_start="<|channel>",
+    reasoning_end="<channel|>",
+    reasoning_label="thought",
+    call_start="<|tool_call>",
+    call_end="<tool_call|>",
+    parse_calls=parse_gemma4,
     quote=QUOTE,
 )
 MISTRAL = Syntax(
-    thought="[THINK]",
-    answer="[/THINK]",
-    call="[TOOL_CALLS]",
-    head=MISTRAL_HEAD,
-    read=read_mistral,
-    forced=('[TOOL_CALLS][{"name": "', '", "arguments": ', "}]"),
+    reasoning_start="[THINK]",
+    reasoning_end="[/THINK]",
+    call_start="[TOOL_CALLS]",
+    call_head=MISTRAL_HEAD,
+    parse_calls=parse_mistral,
+    forced_call=('[TOOL_CALLS][{"name": "', '", "arguments": ', "}]"),
 )
 SYNTAXES = {"qwen3_template": QWEN3, "gemma4_template": GEMMA4, "mistral_template": MISTRAL}

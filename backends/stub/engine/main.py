@@ -115,7 +115,7 @@ class Engine:
         """Step until the worker hangs up."""
         while True:
             frame: dict[str, list[Any]] = {}
-            if self.pipe.wait(self.pause()) and not self.pipe.hear(self.begin, self.cancel, frame):
+            if self.pipe.wait(self.pause()) and not self.pipe.receive(self.begin, self.cancel, frame):
                 return
             accident = self.step(frame)
             if frame:

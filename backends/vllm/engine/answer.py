@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...shared.engine.step import Step
+from ...shared.engine.pipe import Step
 from .chat import Question
 
 REASONS = {"stop": "stop", "length": "length", "abort": "cancelled"}
@@ -39,7 +39,7 @@ class Answer:
         parser = self._question.parser
         if parser is None:
             if completion.text:
-                step.say(self._number, "text", completion.text)
+                step.add_text(self._number, "text", completion.text)
             return
         delta = parser.parse_delta(
             delta_text=completion.text,
@@ -51,21 +51,21 @@ class Answer:
         if delta is None:
             return
         if delta.reasoning:
-            step.say(self._number, "reasoning", delta.reasoning)
+            step.add_text(self._number, "reasoning", delta.reasoning)
         if delta.content:
-            step.say(self._number, "text", delta.content)
+            step.add_text(self._number, "text", delta.content)
         for call in delta.tool_calls or ():
             self._called = True
             name, arguments = (call.function.name, call.function.arguments) if call.function else (None, "")
-            step.call(self._number, (call.index, arguments or "", call.id, name))
+            step.add_tool_call(self._number, (call.index, arguments or "", call.id, name))
 
     def _end(self, reason: str, step: Step) -> None:
         self.ended = True
         if reason not in REASONS:
-            step.error(self._number, "engine_error", "the engine failed while it answered")
+            step.add_error(self._number, "engine_error", "the engine failed while it answered")
             return
         told = "tool_calls" if self._called and reason == "stop" else REASONS[reason]
-        step.end(
+        step.add_end(
             self._number, told, (len(self._question.tokens), len(self._tokens), self._cached, self._thought())
         )
 

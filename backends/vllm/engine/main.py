@@ -18,11 +18,10 @@ from importlib.util import find_spec
 from json import loads
 from typing import Any, NoReturn
 
-from ...shared.engine.pipe import Pipe
-from ...shared.engine.step import Step
+from ...shared.engine.pipe import Pipe, Step
 from .answer import Answer
 from .chat import Chat, RefusedError
-from .shutdown import forget_shared_memory, leave
+from .shutdown import leave, release_shared_memory
 
 HEALTH_S = 0.5  # how often it is asked whether the core lives
 SHUTDOWN_S = 1.0  # how long the core may take to end
@@ -45,7 +44,7 @@ class Host:
         self._loop.add_reader(self._pipe.fileno(), self._read)
 
     def _read(self) -> None:
-        if not self._pipe.hear(self._begin, self._cancel):
+        if not self._pipe.receive(self._begin, self._cancel):
             _end(self._engine)
 
     def _begin(self, number: int, body: dict[str, Any]) -> None:
@@ -60,7 +59,7 @@ class Host:
     def _ended(self, number: int, task: asyncio.Task[None]) -> None:
         self._running.pop(number, None)
         if task.cancelled():  # before its first step
-            self._step.end(number, "cancelled", (0, 0, 0, 0))
+            self._step.add_end(number, "cancelled", (0, 0, 0, 0))
             self._flush_soon()
 
     async def _answer(self, number: int, body: dict[str, Any]) -> None:
@@ -78,18 +77,18 @@ class Host:
                     self._flush_soon()
         except asyncio.CancelledError:  # the engine was told by its `generate`
             if answer is None:
-                self._step.end(number, "cancelled", (0, 0, 0, 0))
+                self._step.add_end(number, "cancelled", (0, 0, 0, 0))
             elif not answer.ended:
                 answer.cancel(self._step)
         except RefusedError as error:
-            self._step.error(number, error.code, str(error))
+            self._step.add_error(number, error.code, str(error))
         except Exception as error:
             traceback.print_exc()
             if _is_dead(self._engine):
                 _die(f"the engine's core is dead: {type(error).__name__}")
             refused = isinstance(error, import_module("vllm.exceptions").VLLMClientError)
             code = "invalid_prompt" if refused else "engine_error"
-            self._step.error(number, code, "the engine cannot answer this request")
+            self._step.add_error(number, code, "the engine cannot answer this request")
         self._flush_soon()
 
     def _flush_soon(self) -> None:
@@ -134,7 +133,7 @@ async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, Chat]:
         traceback.print_exc()
         if engine is not None:
             engine.shutdown(timeout=SHUTDOWN_S)
-        forget_shared_memory()  # who hears of the failure kills us
+        release_shared_memory()  # who hears of the failure kills us
         pipe.failed("vLLM cannot load the model")
         leave(1)
     return engine, chat

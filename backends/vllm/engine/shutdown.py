@@ -1,6 +1,7 @@
-"""The end of vLLM's host: it takes its process group with it, and leaves no shared memory behind.
+"""Ends vLLM's engine process with its process group, and leaves no shared memory behind.
 
-That is where it ends by itself. Where it is killed, its guard spares the same helper (`workers/engine_process/guard.py`).
+This applies when the process ends by itself. When its guard kills it (`workers/engine_process/guard.py`), the
+guard spares the same helper process.
 """
 
 from __future__ import annotations
@@ -14,34 +15,35 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, NoReturn
 
-FORGET_S = 1.0
+RELEASE_TIMEOUT_S = 1.0
 
 
 def leave(code: int) -> NoReturn:
-    """End this process without asking its threads."""
+    """End this process at once, without waiting for its threads."""
     sys.stdout.flush()
     sys.stderr.flush()
-    forget_shared_memory()
+    release_shared_memory()
     os._exit(code)
 
 
-def forget_shared_memory() -> None:
-    """Let the helper process of `multiprocessing` give back the memory that the engine's processes shared.
+def release_shared_memory() -> None:
+    """Let the resource tracker of `multiprocessing` release the memory that the engine's processes shared.
 
-    It does so when all of them are gone, and before we are: with us goes whoever is left of our group.
+    The tracker does so once all processes that use it have ended. They have to end before this one, because
+    the end of this process ends its whole group, the tracker included.
     """
     tracker: Any = resource_tracker._resource_tracker
-    with suppress(OSError, AttributeError, TypeError):  # TypeError: there is none
+    with suppress(OSError, AttributeError, TypeError):  # TypeError: there is no tracker
         ending = os.pidfd_open(tracker._pid)
         for pid in _group():
             if pid not in (os.getpid(), tracker._pid):
                 os.kill(pid, signal.SIGKILL)
         os.close(tracker._fd)
-        select.select([ending], [], [], FORGET_S)
+        select.select([ending], [], [], RELEASE_TIMEOUT_S)
 
 
 def _group() -> list[int]:
-    """Who is in our process group."""
+    """Return the pids of this process group."""
     group = []
     for pid in (int(folder.name) for folder in Path("/proc").glob("[0-9]*")):
         with suppress(ProcessLookupError):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from backends.shared.engine.chat_template import Template
+from backends.shared.engine.chat_template import ChatTemplate
 
 
 def rendered(source: str, **body: object) -> str:
-    return Template(source, {}).render({"messages": [{"role": "user", "content": "Hello."}], **body})
+    return ChatTemplate(source, {}).render({"messages": [{"role": "user", "content": "Hello."}], **body})
 
 
 def test_what_is_marked_for_training_is_a_part_of_the_prompt() -> None:

@@ -1,4 +1,4 @@
-"""How what a model says is told apart, however it is cut."""
+"""The parser of reasoning, text and tool calls, on output that is cut anywhere."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ import random
 
 import pytest
 
-from backends.shared.engine.output_parser import Reply
-from backends.shared.engine.step import Step
+from backends.shared.engine.output_parser import OutputParser
+from backends.shared.engine.pipe import Step
 from backends.shared.engine.syntax import GEMMA4, MISTRAL, PLAIN, QWEN3, Syntax, syntax_of
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "in": "{\\"}"}}\n</tool_call>'
 
 
-def told(text: str, syntax: Syntax, *, sizes: object = None, **wishes: object) -> tuple[str, str, list, bool]:
-    """Reasoning, text, calls (name, arguments) and whether it stopped, with the text cut at random."""
+def parse(
+    text: str, syntax: Syntax, *, sizes: object = None, **options: object
+) -> tuple[str, str, list, bool]:
+    """Parse a text, cut at random. Returns (reasoning, text, [(name, arguments)], stopped)."""
     dice = random.Random(sizes)
-    wishes = {"calls": True, **wishes}
-    reply, step, stopped = Reply(1, syntax, **wishes), Step(), False
+    options = {"tools": True, **options}
+    parser, step, stopped = OutputParser(1, syntax, **options), Step(), False
     while text and not stopped:
         size = dice.randint(1, 6) if sizes is not None else len(text)
-        stopped = reply.take(text[:size], step)
+        stopped = parser.feed(text[:size], step)
         text = text[size:]
     if not stopped:
-        reply.finish(step)
+        parser.finish(step)
     parts = {
         kind: "".join(p for _, ps in step.frame.get(kind, ()) for p in ps) for kind in ("reasoning", "text")
     }
@@ -37,7 +39,7 @@ def told(text: str, syntax: Syntax, *, sizes: object = None, **wishes: object) -
     return parts["reasoning"], parts["text"], [(n, json.loads(a)) for n, a in calls.values()], stopped
 
 
-SAYINGS = [
+OUTPUTS = [
     (PLAIN, "no <think> here", ("", "no <think> here", [])),
     (QWEN3, "<think>\nI add.\n\n</think>\n\n3+4=7", ("I add.", "3+4=7", [])),
     (QWEN3, "<think>\n\n</think>\n\nOslo.", ("", "Oslo.", [])),
@@ -76,68 +78,68 @@ SAYINGS = [
 ]
 
 
-@pytest.mark.parametrize(("syntax", "text", "expected"), SAYINGS)
-def test_reasoning_text_and_calls_come_apart_however_they_are_cut(
+@pytest.mark.parametrize(("syntax", "text", "expected"), OUTPUTS)
+def test_reasoning_text_and_calls_are_separated_however_the_output_is_cut(
     syntax: Syntax, text: str, expected: tuple[str, str, list]
 ) -> None:
-    assert told(text, syntax) == (*expected, False)
+    assert parse(text, syntax) == (*expected, False)
     for sizes in range(40):
-        assert told(text, syntax, sizes=sizes) == (*expected, False)
+        assert parse(text, syntax, sizes=sizes) == (*expected, False)
 
 
 @pytest.mark.parametrize("sizes", [None, *range(30)])
 def test_text_ends_before_the_first_stop_string(sizes: int | None) -> None:
-    said = told("one two three\n\nfour", PLAIN, sizes=sizes, stop=("four", "\n\nf", "thr"))
-    assert said == ("", "one two ", [], True)
+    parsed = parse("one two three\n\nfour", PLAIN, sizes=sizes, stop=("four", "\n\nf", "thr"))
+    assert parsed == ("", "one two ", [], True)
 
 
 @pytest.mark.parametrize("sizes", [None, *range(10)])
 def test_a_stop_string_in_the_reasoning_does_not_end_it(sizes: int | None) -> None:
-    said = told("<think>seven is it</think>it is seven.", QWEN3, sizes=sizes, stop=("seven",))
-    assert said == ("seven is it", "it is ", [], True)
+    parsed = parse("<think>seven is it</think>it is seven.", QWEN3, sizes=sizes, stop=("seven",))
+    assert parsed == ("seven is it", "it is ", [], True)
 
 
 @pytest.mark.parametrize("sizes", [None, *range(10)])
-def test_the_templates_blanks_are_no_stop_string(sizes: int | None) -> None:
-    said = told("<think>\nI look.\n</think>\n\nOslo.\n\nAnd more.", QWEN3, sizes=sizes, stop=("\n\n",))
-    assert said == ("I look.", "Oslo.", [], True)
+def test_white_space_of_the_template_is_not_a_stop_string(sizes: int | None) -> None:
+    parsed = parse("<think>\nI look.\n</think>\n\nOslo.\n\nAnd more.", QWEN3, sizes=sizes, stop=("\n\n",))
+    assert parsed == ("I look.", "Oslo.", [], True)
 
 
-def test_a_name_that_does_not_come_is_not_looked_for_for_ever() -> None:
-    reply = Reply(1, MISTRAL, calls=True)
-    reply.take("[TOOL_CALLS]a", Step())
+def test_the_search_for_a_missing_function_name_ends() -> None:
+    parser = OutputParser(1, MISTRAL, tools=True)
+    parser.feed("[TOOL_CALLS]a", Step())
     for _ in range(20_000):
-        reply.take(" ", Step())
+        parser.feed(" ", Step())
     step = Step()
-    reply.finish(step)
+    parser.finish(step)
     assert step.frame["text"][0][1][0].startswith("[TOOL_CALLS]a")
 
 
-def test_a_prompt_may_have_opened_the_reasoning() -> None:
-    assert told("I add.\n</think>\n7", QWEN3, thinking=True, sizes=1) == ("I add.", "7", [], False)
+def test_reasoning_that_the_prompt_opened_is_parsed() -> None:
+    assert parse("I add.\n</think>\n7", QWEN3, in_reasoning=True, sizes=1) == ("I add.", "7", [], False)
 
 
 def test_a_call_is_text_when_the_request_has_no_tools() -> None:
-    assert told(CALL, QWEN3, calls=False, sizes=3) == ("", CALL, [], False)
+    assert parse(CALL, QWEN3, tools=False, sizes=3) == ("", CALL, [], False)
 
 
-def test_long_arguments_come_bit_by_bit() -> None:
-    reply, heard = Reply(1, QWEN3, calls=True), 0
+def test_long_arguments_are_streamed() -> None:
+    parser, pieces = OutputParser(1, QWEN3, tools=True), 0
     for letter in '<tool_call>{"name": "f", "arguments": {"text": "' + "long " * 20:
         step = Step()
-        reply.take(letter, step)
-        heard += "calls" in step.frame
-    assert heard > 80
+        parser.feed(letter, step)
+        pieces += "calls" in step.frame
+    assert pieces > 80
 
 
-def test_tokens_of_the_reasoning_are_counted() -> None:
-    reply, step = Reply(1, QWEN3), Step()
+def test_reasoning_tokens_are_counted() -> None:
+    parser, step = OutputParser(1, QWEN3), Step()
     for piece in ("<think>", "I", " add", "</think>", "7"):
-        reply.take(piece, step)
-    assert reply.reasoning_tokens == 3
+        parser.feed(piece, step)
+    assert parser.reasoning_tokens == 3
 
 
-def test_a_generic_model_is_known_by_its_template() -> None:
+def test_the_syntax_of_the_generic_format_is_guessed_from_the_template() -> None:
     assert syntax_of("generic", "{{ '<think>' }} </think> <tool_call>") == QWEN3
     assert syntax_of("generic", "<|channel>") == GEMMA4
     assert syntax_of("generic", "nothing") == PLAIN

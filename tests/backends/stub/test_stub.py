@@ -168,7 +168,7 @@ def test_who_comes_when_all_slots_are_taken_waits_in_line(start: Start) -> None:
         ("crash_after=0", 0, "killed by SIGKILL"),
         ("crash_after=2 signal=SEGV", 2, "killed by SIGSEGV"),
         ("exit0_after=2", 2, "exited with code 0"),
-        ("garbage_after=2", 2, "spoke garbage"),
+        ("garbage_after=2", 2, "sent malformed data"),
     ],
 )
 def test_an_engine_that_dies_is_lost_within_moments(

@@ -1,4 +1,4 @@
-"""Frames over a pipe: whole ones, half ones, and what is none."""
+"""Frames over a pipe: complete, partial and malformed ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import suppress
 
 import pytest
 
-from backends.shared.pipe_engine import MAX_FRAME, Frames, GarbageError
+from backends.shared.frames import MAX_FRAME, Frames, MalformedFrameError
 
 
 @pytest.fixture
 def frames() -> Iterator[Frames]:
     frames = Frames()
     yield frames
-    frames.close_host_ends()
+    frames.close_engine_ends()
     frames.close()
 
 
@@ -24,28 +24,28 @@ def framed(body: bytes) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-def test_a_frame_comes_out_whole_however_it_went_in(frames: Frames) -> None:
+def test_frames_are_reassembled_however_they_are_cut(frames: Frames) -> None:
     data = framed(b'{"a":1}') + framed(b'{"b":[2]}')
     for size in range(1, len(data) + 1):
         found = []
         for i in range(0, len(data), size):
-            os.write(frames.host_out, data[i : i + size])
+            os.write(frames.engine_out, data[i : i + size])
             found += frames.read()
         assert found == [{"a": 1}, {"b": [2]}]
 
 
 @pytest.mark.parametrize(
-    "garbage", [framed(b"{"), framed(b"[]"), framed(b"7"), framed(b""), (MAX_FRAME + 1).to_bytes(4, "big")]
+    "malformed", [framed(b"{"), framed(b"[]"), framed(b"7"), framed(b""), (MAX_FRAME + 1).to_bytes(4, "big")]
 )
-def test_garbage_is_told_after_the_frames_before_it(frames: Frames, garbage: bytes) -> None:
-    os.write(frames.host_out, framed(b'{"a":1}') + garbage)
+def test_malformed_data_raises_after_the_frames_before_it(frames: Frames, malformed: bytes) -> None:
+    os.write(frames.engine_out, framed(b'{"a":1}') + malformed)
     reading = frames.read()
     assert next(reading) == {"a": 1}
-    with pytest.raises(GarbageError):
+    with pytest.raises(MalformedFrameError):
         next(reading)
 
 
-def test_a_small_frame_is_given_up_when_nobody_reads(frames: Frames) -> None:
+def test_a_small_frame_is_dropped_when_the_engine_does_not_read(frames: Frames) -> None:
     outgoing = frames._outgoing
     os.set_blocking(outgoing, False)
     with suppress(BlockingIOError):
