@@ -1,1 +1,1 @@
-"""What may be asked of a GPU: the Celery app, the wire, the task bodies."""
+"""Celery: the app, the tasks, their messages, and the request form that travels from the API to an engine."""

@@ -1,12 +1,13 @@
-"""The Celery app: a doorbell, not a ledger.
+"""The Celery app. Its messages only notify workers; the state of every job is in Redis (`scheduler/`).
 
-A message may be lost or come twice (Redis' BRPOP and the record of what was popped are two steps); the truth
-about a request is in the scheduler's ledger, and a worker's heartbeat finds what no bell announced. So messages
-are acknowledged early, no results are kept, and nothing but an id travels.
+A message may be lost or delivered twice, since Redis' BRPOP and the record of the popped message are two
+steps. A worker's heartbeat finds the jobs whose message was lost. So messages are acknowledged early, results
+are not stored, and a message carries an id and nothing of the request.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from celery import Celery
@@ -18,26 +19,26 @@ from tasks import transport
 
 
 def control_queue(worker: str) -> str:
-    """The queue of a worker's loads and unloads, which must never wait behind generations."""
+    """The queue of a worker's loads and unloads, which never wait behind generations."""
     return f"{worker}.control"
 
 
 def key_prefix(settings: Settings) -> str:
-    """What Celery's keys in Redis begin with."""
+    """The prefix of Celery's keys in Redis."""
     return f"{settings.redis.prefix}.celery:"
 
 
 def transport_url(url: str) -> str:
-    """Celery's form of a Redis URL (a Unix socket is spelled differently)."""
+    """Celery's form of a Redis URL, which differs for a Unix socket."""
     return url.replace("unix://", "redis+socket://", 1)
 
 
 def configuration(settings: Settings) -> dict[str, Any]:
-    """The settings that survived the fault table: early acks, no prefetch, a socket timeout."""
+    """Celery's configuration for these settings: early acknowledgement, no prefetch, socket time-outs."""
     return {
         "broker_url": transport_url(settings.redis.url),
         "broker_transport_options": {
-            # without a timeout a half-open connection silences a worker for good
+            # without a time-out, a worker with a half-open connection receives nothing for ever
             "socket_timeout": 5,
             "socket_connect_timeout": 3,
             "socket_keepalive": True,
@@ -47,7 +48,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         },
         "broker_connection_max_retries": None,
         "broker_connection_retry_on_startup": True,
-        # late acks and a Redis restart make a worker of Celery 5.7.0 exit, and all its models with it
+        # with late acknowledgement, a restart of Redis ends a worker of Celery 5.7.0, and its models with it
         "task_acks_late": False,
         "worker_disable_prefetch": True,
         "worker_prefetch_multiplier": 1,
@@ -62,28 +63,28 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "task_send_sent_event": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
-        # cancelling on a lost connection is for pools that can kill; a GPU computes without the broker
+        # cancelling on a lost connection requires a pool that can kill tasks; a GPU needs no broker to go on
         "worker_cancel_long_running_tasks_on_connection_loss": False,
-        "imports": ("tasks.generate", "tasks.lifecycle"),
+        "imports": ("tasks.definitions",),
         "timezone": "UTC",
     }
 
 
-def create_app(settings: Settings) -> Celery:
-    """A Celery app for these settings."""
-    transport.use()
-    made = Celery("stoker", set_as_current=False)
-    made.conf.update(configuration(settings))
-    return made
+def create_app(read_settings: Callable[[], Settings]) -> Celery:
+    """A Celery app that calls `read_settings` when its configuration is first used."""
+    transport.register()
+    celery = Celery("stoker", set_as_current=False)
+    celery.add_defaults(lambda: configuration(read_settings()))
+    return celery
 
 
 def queues(worker: str) -> list[Queue]:
-    """What a worker consumes."""
+    """The queues that a worker consumes."""
     return [
         Queue(worker, routing_key=worker),
         Queue(control_queue(worker), routing_key=control_queue(worker)),
     ]
 
 
-app = create_app(load_settings())
+app = create_app(load_settings)
 app.set_default()

@@ -1,11 +1,11 @@
 """Celery's Redis transport, without acknowledgements and with one client per channel.
 
-kombu notes each message that it delivers in a list of its own, and takes it out again when the message is
-acknowledged: two more transactions per task, so that a message can be delivered again. Ours are bells. A lost
-one is found by the worker's heartbeat, and one that comes again claims nothing, so they need no such list.
+kombu records each delivered message in a list of its own and removes it at the acknowledgement, so that the
+message can be delivered again: two more transactions per task. Stoker's messages only notify. A lost one is
+found by the worker's heartbeat, and a second delivery claims nothing, so that list is not needed.
 
-kombu also makes a new `redis.Redis` (a table of 169 callbacks) for every publish; the connection behind it
-comes from the channel's pool anyway, so the client is kept.
+kombu also makes a new `redis.Redis` (a table of 169 callbacks) for every publish, although the connection
+comes from the channel's pool. This channel reuses one client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 
 
 class Channel(redis.Channel):
-    """Keeps the client for commands as long as its pool lives; blocking reads have their own, as before."""
+    """Reuses one client for commands as long as its pool exists; blocking reads have their own client."""
 
     _commands: Any = None
 
@@ -28,20 +28,20 @@ class Channel(redis.Channel):
         return self._commands
 
     def basic_consume(self, queue: str, no_ack: bool = False, *args: Any, **options: Any) -> Any:  # noqa: ARG002
-        """Consume a queue, whatever Celery asks for without acknowledgements."""
+        """Consume a queue without acknowledgements, whatever `no_ack` is."""
         return super().basic_consume(queue, True, *args, **options)
 
     def basic_ack(self, delivery_tag: str, multiple: bool = False) -> None:
-        """Nothing was noted, so nothing is taken back."""
+        """Do nothing: the delivery was not recorded."""
 
 
 class Transport(redis.Transport):
-    """The Redis transport with our channel."""
+    """The Redis transport with this module's channel."""
 
     Channel = Channel
 
 
-def use() -> None:
-    """Make `redis://` and `rediss://` mean this transport in this process."""
+def register() -> None:
+    """Make the URL schemes `redis://` and `rediss://` use this transport in this process."""
     for scheme in ("redis", "rediss"):
         TRANSPORT_ALIASES[scheme] = "tasks.transport:Transport"

@@ -1,9 +1,9 @@
-"""The doorbell as Redis rings it: a Celery message in which only the id varies.
+"""The wake-up message of a job: the Celery message that the scheduler's scripts push to a worker's queue.
 
-Publishing through Celery costs three to six times as much as the whole admission, and could not be one step
-with it. So a worker gives the ledger its bell when it registers: the list its queue lives in, and a message
-made by Celery's own code with a placeholder for the id. `tests/tasks/test_wake_up.py` holds it against what
-Celery sends.
+Publishing through Celery takes three to six times as long as the whole admission, and could not be part of
+its transaction. So a worker registers with the Redis list of its queue and a message that Celery's own code
+made, with a placeholder for the id. `tests/tasks/test_wake_up.py` compares it with the message that Celery
+sends.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PLACEHOLDER = "@ID@"
 
 @dataclass(frozen=True, slots=True)
 class WakeUpMessage:
-    """Where to push (`key`, a Redis list) and what (`message`, with PLACEHOLDER for the id)."""
+    """`message` has PLACEHOLDER in place of the id; it is pushed to the Redis list `key`."""
 
     key: str
     message: str
 
 
 def wake_up_message(app: Celery, settings: Settings, task: str, queue: str) -> WakeUpMessage:
-    """The bell of one queue for a task without arguments."""
+    """Make the message that starts the task `task`, without arguments, on a worker that consumes `queue`."""
     message = app.amqp.as_task_v2(PLACEHOLDER, task, args=(), kwargs={}, ignore_result=True)
     content_type, content_encoding, body = dumps(message.body, serializer="json")
     channel: Any = app.connection_for_write().channel()

@@ -1,6 +1,6 @@
-"""What a task body may ask of the process it runs in.
+"""The worker as the tasks call it.
 
-The worker installs its host at start, so that the API can import real task signatures and never a runtime.
+A worker process sets its worker at start, so that the API can import the tasks without the worker's code.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Host(Protocol):
-    """One GPU's worker process."""
+class WorkerInterface(Protocol):
+    """The worker of one GPU. Methods raise `scheduler.errors.Failed` if the work fails.
+
+    They return a few words for Flower.
+    """
 
     def generate(self, id: str) -> str:
-        """Run the job with that id, if it is this worker's to run; says in a few words how it ended.
-
-        Raises `scheduler.errors.Failed` when it did not end well.
-        """
+        """Claim the job with this id and run it to its end."""
         ...
 
     def load(self, replica: str) -> str:
-        """Start the engine of a replica assigned to this worker."""
+        """Start the engine of a replica that is assigned to this worker."""
         ...
 
     def unload(self, replica: str) -> str:
@@ -27,17 +27,17 @@ class Host(Protocol):
         ...
 
 
-class _Place:
-    host: Host | None = None
+class _Process:
+    worker: WorkerInterface | None = None
 
 
-def install(host: Host) -> None:
-    """Make this process the host of the tasks that run in it."""
-    _Place.host = host
+def set_current_worker(worker: WorkerInterface) -> None:
+    """Make `worker` run the tasks of this process."""
+    _Process.worker = worker
 
 
-def current() -> Host:
-    """The installed host. Raises `RuntimeError` outside a worker."""
-    if _Place.host is None:
-        raise RuntimeError("no host is installed: tasks run only in a worker started by `stoker worker`")
-    return _Place.host
+def current_worker() -> WorkerInterface:
+    """The worker of this process. Raises `RuntimeError` outside a worker process."""
+    if _Process.worker is None:
+        raise RuntimeError("this process has no worker: tasks run only in one started by `stoker worker`")
+    return _Process.worker

@@ -15,7 +15,7 @@ from fleet.load_request import LoadOutcome
 from fleet.recovery import Recovery
 from scheduler.errors import Fenced, StokerError
 from scheduler.ledger import Ledger
-from tasks.lifecycle import ring
+from tasks.definitions import notify_workers
 from workers.executor import Executor
 from workers.model_files import size_mib
 from workers.reconciler import Reconciler, spawn_thread
@@ -173,4 +173,4 @@ class WorkerAgent:
         """Send the workers their tasks for a load or unload that the recovery loop began."""
         for item in outcome.assignments[:1]:
             logger.info("recovery: %sing %s", outcome.kind, item.replica.partition("#")[0])
-        ring(outcome)
+        notify_workers(outcome)

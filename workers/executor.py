@@ -28,7 +28,7 @@ logger = logging.getLogger("workers")
 
 
 class Executor:
-    """Implements `tasks.worker_interface.Host`.
+    """Implements `tasks.worker_interface.WorkerInterface`.
 
     `running` holds the jobs in engines by id; `claiming` the ids of the jobs from their claim to their end;
     `draining` is set when the worker shuts down and takes no new replicas.
@@ -56,17 +56,17 @@ class Executor:
         return self.replicas.incarnation
 
     def load(self, replica: str) -> str:
-        """See `tasks.worker_interface.Host`."""
+        """See `tasks.worker_interface.WorkerInterface`."""
         return self.replicas.load(replica)
 
     def unload(self, replica: str) -> str:
-        """See `tasks.worker_interface.Host`."""
+        """See `tasks.worker_interface.WorkerInterface`."""
         return self.replicas.unload(replica)
 
     # ---- one job
 
     def generate(self, id: str) -> str:
-        """Claim the job and run it to its end (see `tasks.worker_interface.Host`)."""
+        """Claim the job and run it to its end (see `tasks.worker_interface.WorkerInterface`)."""
         with self._lock:
             if id in self.claiming:
                 return "already here"

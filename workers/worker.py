@@ -18,9 +18,9 @@ from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
 from scheduler.redis_connections import blocking_client, command_client
 from scheduler.server_check import check_server
-from tasks import worker_interface
+from tasks.worker_interface import set_current_worker
 from tasks.app import app, configuration, queues
-from tasks.generate import GENERATE
+from tasks.definitions import GENERATE
 from tasks.wake_up import wake_up_message
 from telemetry.gc_tuning import settle
 from telemetry.logging import setup as set_up_logging
@@ -59,7 +59,7 @@ class Worker:
         signals.setup_logging.connect(self._set_up_logging, weak=False)
         signals.worker_ready.connect(self._ready, weak=False)
         signals.worker_shutting_down.connect(self._shutting_down, weak=False)
-        worker_interface.install(self.executor)
+        set_current_worker(self.executor)
         arguments = [
             "--quiet",  # no banner: logs may be JSON
             "worker",

@@ -147,12 +147,12 @@ def retrieve_operation(id: str) -> Response:
 
 
 def _operation_response(name: str, outcome: LoadOutcome) -> Response:
-    from tasks.lifecycle import ring  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
+    from tasks.definitions import notify_workers  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
     services = current_services()
     for begun in filter(None, (outcome.eviction, outcome)):
         _audit(begun)
-    ring(outcome)
+    notify_workers(outcome)
     operation, headers = outcome.operation, {}
     wait_s = requested_wait_s()
     if wait_s and operation and (awaited := wait_for_operation(services, operation, wait_s)):

@@ -12,7 +12,7 @@ import redis
 from flask import Flask
 from flask.testing import FlaskClient
 
-import tasks.lifecycle
+import tasks.definitions
 from api.app import create_app
 from api.schemas.load import LoadRequestBody
 from api.services import open_services
@@ -121,7 +121,7 @@ def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient
 
 @pytest.fixture(autouse=True)
 def _no_bells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
+    monkeypatch.setattr(tasks.definitions, "notify_workers", lambda _: None)
 
 
 def fleet_is_as_it_was(platform: SimulatedPlatform) -> bool:

@@ -15,9 +15,9 @@ from tests.support.api_fakes import Fakes
 
 @pytest.fixture
 def admin(app: Flask, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
-    import tasks.lifecycle
+    import tasks.definitions
 
-    monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
+    monkeypatch.setattr(tasks.definitions, "notify_workers", lambda _: None)
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     return client

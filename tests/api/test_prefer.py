@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-import tasks.lifecycle
+import tasks.definitions
 from api.prefer import MAX_WAIT_S, requested_wait_s
 from api.services import AppServices
 from fleet.states import ModelState
@@ -23,7 +23,7 @@ LOAD = "/v1/admin/models/demo/load"
 
 @pytest.fixture
 def admin(app: Flask, fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
-    monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
+    monkeypatch.setattr(tasks.definitions, "notify_workers", lambda _: None)
     fakes.fleet.states["demo"] = ModelState.UNLOADED
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY

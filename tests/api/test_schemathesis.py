@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-import tasks.lifecycle
+import tasks.definitions
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
 
@@ -29,7 +29,7 @@ CHECKS = [
 def test_every_response_is_declared_in_the_document(
     app: Flask, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks.lifecycle, "ring", lambda _: None)
+    monkeypatch.setattr(tasks.definitions, "notify_workers", lambda _: None)
     fakes.fleet.reads_until_end = 1  # otherwise `Prefer: wait=N` waits for N seconds, up to ten minutes
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
     operations = [result.ok() for result in schema.get_all_operations()]

@@ -1,23 +1,27 @@
-"""The Celery app is a doorbell: settings that survive a broken broker, and no runtime behind the import."""
+"""The Celery app: its configuration survives a broken broker, and its import reads and loads little."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 import redis
 from celery import Celery
 
 from config.settings import ROOT, RedisSettings, Settings
-from tasks.app import configuration, control_queue, key_prefix, queues, transport_url
+from tasks.app import configuration, control_queue, create_app, key_prefix, queues, transport_url
+from tasks.definitions import generate, load, unload
 from tasks.transport import Channel
 
 
-def test_importing_the_tasks_needs_no_runtime() -> None:
-    """The API has real task signatures and never loads what a worker needs."""
+def test_an_import_of_the_tasks_loads_no_runtime_and_no_worker() -> None:
+    """The API imports the tasks for their signatures."""
     program = (
-        "import sys, tasks.app, tasks.wake_up, tasks.worker_interface, tasks.generate, tasks.lifecycle, tasks.generation\n"
+        "import sys, tasks.app, tasks.definitions, tasks.generation, tasks.wake_up, tasks.worker_interface\n"
         "heavy = {'torch', 'numpy', 'vllm', 'xllamacpp', 'pynvml', 'flask', 'workers', 'api', 'stoker'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )
@@ -27,17 +31,53 @@ def test_importing_the_tasks_needs_no_runtime() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_an_import_of_the_app_reads_no_settings(tmp_path: Path) -> None:
+    broken = tmp_path / "settings.json"
+    broken.write_text("no json")
+    environment = {**os.environ, "STOKER_SETTINGS": str(broken)}
+    program = "import tasks.app, tasks.definitions\nprint('imported')\nprint(tasks.app.app.conf.broker_url)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "imported\n"
+    assert "ConfigError" in done.stderr, "the first use of the configuration reads it"
+
+
+def test_an_app_is_configured_from_its_settings_at_the_first_use(settings: Settings) -> None:
+    reads = []
+
+    def read_settings() -> Settings:
+        reads.append(settings)
+        return settings
+
+    celery = create_app(read_settings)
+    assert reads == []
+    assert celery.conf.broker_url == transport_url(settings.redis.url)
+    assert (celery.conf.imports, celery.conf.task_acks_late) == (("tasks.definitions",), False)
+    assert len(reads) == 1
+
+
+@pytest.mark.usefixtures("platform_app")
+def test_the_tasks_have_the_names_that_messages_carry() -> None:
+    assert [generate.name, load.name, unload.name] == ["stoker.generate", "stoker.load", "stoker.unload"]
+
+
 def test_a_message_is_acknowledged_before_it_runs_and_none_is_fetched_ahead(settings: Settings) -> None:
-    """Each of these is a row of a fault table: worker deaths, double bodies, deaf workers."""
-    made = configuration(settings)
-    assert made["task_acks_late"] is False
-    assert made["worker_disable_prefetch"] is True
-    assert made["task_ignore_result"] is True
-    assert made["result_backend"] is None
-    assert made["broker_connection_max_retries"] is None
-    assert made["broker_transport_options"]["socket_timeout"]
-    assert made["broker_transport_options"]["health_check_interval"]
-    assert made["accept_content"] == ["json"]
+    """Each setting prevents a fault: ends of workers, tasks that run twice, workers that receive nothing."""
+    configured = configuration(settings)
+    assert configured["task_acks_late"] is False
+    assert configured["worker_disable_prefetch"] is True
+    assert configured["task_ignore_result"] is True
+    assert configured["result_backend"] is None
+    assert configured["broker_connection_max_retries"] is None
+    assert configured["broker_transport_options"]["socket_timeout"]
+    assert configured["broker_transport_options"]["health_check_interval"]
+    assert configured["accept_content"] == ["json"]
 
 
 def test_a_unix_socket_is_spelled_as_celery_wants_it() -> None:
@@ -46,7 +86,7 @@ def test_a_unix_socket_is_spelled_as_celery_wants_it() -> None:
     assert transport_url("rediss://h:1/0") == "rediss://h:1/0"
 
 
-def test_two_platforms_on_one_server_do_not_hear_each_other(settings: Settings) -> None:
+def test_two_platforms_on_one_server_use_different_keys(settings: Settings) -> None:
     other = replace(settings, redis=RedisSettings(settings.redis.url, "other"))
     assert key_prefix(settings) != key_prefix(other)
 
@@ -55,7 +95,7 @@ def test_loads_have_a_queue_of_their_own() -> None:
     assert [queue.name for queue in queues("w1")] == ["w1", control_queue("w1")] == ["w1", "w1.control"]
 
 
-def test_a_channel_keeps_one_client(app: Celery, client: redis.Redis, settings: Settings) -> None:
+def test_a_channel_reuses_one_client(app: Celery, client: redis.Redis, settings: Settings) -> None:
     with app.connection_for_write() as connection:
         channel = connection.channel()
         assert isinstance(channel, Channel)

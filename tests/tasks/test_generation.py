@@ -22,7 +22,7 @@ from tasks.generation import (
     ToolCall,
     text_content,
 )
-from tests.tasks.sample import SAMPLES, assert_is_the_sample
+from tests.tasks.sample import SAMPLES, assert_is_stored_sample
 
 SMALLEST = Generation("demo", (Message("user", text_content("Hello")),))
 LARGEST = Generation(
@@ -131,7 +131,7 @@ def test_a_generation_comes_back_as_it_went(generation: Generation) -> None:
     ],
 )
 def test_the_form_is_the_one_in_the_samples(name: str, form: bytes) -> None:
-    assert_is_the_sample(name, form + b"\n")
+    assert_is_stored_sample(name, form + b"\n")
 
 
 @pytest.mark.parametrize("generation", [SMALLEST, LARGEST], ids=["smallest", "largest"])

@@ -1,4 +1,4 @@
-"""Loads and unloads are told to the workers they concern, under the operation's id."""
+"""Workers are notified of loads and unloads by tasks with the operation's id."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kombu.exceptions import OperationalError
 from config.settings import Settings
 from fleet.load_request import LoadOutcome, LoadRequest
 from tasks.app import control_queue, key_prefix
-from tasks.lifecycle import load, ring, unload
+from tasks.definitions import load, notify_workers, unload
 from tests.support.simulated_platform import SimulatedPlatform
-from tests.tasks.sample import assert_is_the_sample
-from tests.tasks.test_wake_up import only_what_matters
+from tests.tasks.sample import assert_is_stored_sample
+from tests.tasks.test_wake_up import comparable
 
 
 @pytest.fixture
@@ -38,26 +38,26 @@ def arguments(message: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.usefixtures("platform_app")
-def test_each_worker_hears_of_its_replica(
+def test_each_worker_is_notified_of_its_replica(
     platform: SimulatedPlatform, client: redis.Redis, settings: Settings
 ) -> None:
-    change = platform.fleet.load("alpha", LoadRequest(2))
-    assert change.operation
-    ring(change)
-    for index, item in enumerate(change.assignments):
+    outcome = platform.fleet.load("alpha", LoadRequest(2))
+    assert outcome.operation
+    notify_workers(outcome)
+    for index, item in enumerate(outcome.assignments):
         (message,) = messages(client, settings, item.worker)
         assert message["headers"]["task"] == "stoker.load"
-        assert message["headers"]["id"] == change.operation.id + (f".{index}" if index else "")
+        assert message["headers"]["id"] == outcome.operation.id + (f".{index}" if index else "")
         assert arguments(message) == [item.replica]
 
 
 @pytest.mark.usefixtures("platform_app")
-def test_an_unload_is_told_the_same_way(
+def test_the_worker_of_a_replica_is_notified_of_an_unload(
     platform: SimulatedPlatform, client: redis.Redis, settings: Settings
 ) -> None:
     (replica,) = platform.load()
-    change = platform.fleet.unload("alpha")
-    ring(change)
+    outcome = platform.fleet.unload("alpha")
+    notify_workers(outcome)
     (message,) = messages(client, settings, "w1")
     assert message["headers"]["task"] == "stoker.unload"
     assert arguments(message) == [replica]
@@ -67,38 +67,38 @@ def test_an_unload_is_told_the_same_way(
 def test_the_message_of_a_load_is_the_one_in_the_samples(
     platform: SimulatedPlatform, client: redis.Redis, settings: Settings
 ) -> None:
-    change = platform.fleet.load("alpha")
-    assert change.operation
-    ring(change)
+    outcome = platform.fleet.load("alpha")
+    assert outcome.operation
+    notify_workers(outcome)
     (message,) = messages(client, settings, "w1")
-    form = json.dumps({**only_what_matters(message), "body": arguments(message)}, indent=2) + "\n"
-    form = form.replace(change.assignments[0].replica, "alpha#0.0").replace(change.operation.id, "load_0")
-    assert_is_the_sample("load.json", form.encode())
+    form = json.dumps({**comparable(message), "body": arguments(message)}, indent=2) + "\n"
+    form = form.replace(outcome.assignments[0].replica, "alpha#0.0").replace(outcome.operation.id, "load_0")
+    assert_is_stored_sample("load.json", form.encode())
 
 
 @pytest.mark.usefixtures("platform_app")
-def test_where_nothing_had_to_be_done_nobody_is_rung(
+def test_no_worker_is_notified_if_nothing_has_to_be_done(
     platform: SimulatedPlatform, client: redis.Redis, settings: Settings
 ) -> None:
     platform.load()
-    ring(platform.fleet.load("alpha"))
-    ring(LoadOutcome("load", None))
+    notify_workers(platform.fleet.load("alpha"))
+    notify_workers(LoadOutcome("load", None))
     assert messages(client, settings, "w1") == messages(client, settings, "w2") == []
 
 
-def test_a_broker_that_is_away_stops_no_load(
+def test_a_load_begins_although_the_broker_is_unreachable(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def away(*_: Any, **__: Any) -> None:
+    def unreachable(*_: Any, **__: Any) -> None:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(load, "apply_async", away)
+    monkeypatch.setattr(load, "apply_async", unreachable)
     with caplog.at_level(logging.WARNING, "tasks"):
-        ring(platform.fleet.load("alpha", LoadRequest(2)))
+        notify_workers(platform.fleet.load("alpha", LoadRequest(2)))
     assert caplog.text.count("will find it") == 2
 
 
-def test_the_tasks_ask_the_host(fake_host: Any) -> None:
+def test_the_tasks_call_the_worker_of_the_process(fake_worker: Any) -> None:
     assert load.apply(("alpha#1.0",)).get() == "2 slots"
     assert unload.apply(("alpha#1.0",)).get() == "unloaded"
-    assert fake_host.asked == [("load", "alpha#1.0"), ("unload", "alpha#1.0")]
+    assert fake_worker.calls == [("load", "alpha#1.0"), ("unload", "alpha#1.0")]
