@@ -18,10 +18,10 @@ from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
 from scheduler.redis_connections import blocking_client, command_client
 from scheduler.server_check import check_server
-from tasks.worker_interface import set_current_worker
 from tasks.app import app, configuration, queues
 from tasks.definitions import GENERATE
 from tasks.wake_up import wake_up_message
+from tasks.worker_interface import set_current_worker
 from telemetry.gc_tuning import settle
 from telemetry.logging import setup as set_up_logging
 from workers.agent import WorkerAgent

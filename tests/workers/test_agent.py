@@ -21,7 +21,9 @@ from workers.agent import WorkerAgent
 def test_a_model_that_fits_no_worker_is_named_once_and_keeps_no_other_from_loading(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.agent.notify_workers", lambda _change: None)  # the heartbeat hears it as well
+    monkeypatch.setattr(
+        "workers.agent.notify_workers", lambda _change: None
+    )  # the heartbeat hears it as well
     monkeypatch.setattr("workers.agent.RECOVERY_INTERVAL_S", 0.02)
     models = {
         "big": ModelDefinition("big", "stub", device="cuda", enabled=True),
