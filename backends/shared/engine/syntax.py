@@ -30,8 +30,8 @@ class Syntax:
 
     `reasoning_start` and `reasoning_end` enclose reasoning; `reasoning_label` may follow `reasoning_start`.
     `call_start` and `call_end` enclose a tool call; without a `call_end`, the next call or the end of the
-    ends it. Where the arguments are a JSON object, `call_head` matches the text of a call before
-    them, with the name as its group. `parse_calls` parses the complete text between the markers, and
+    answer ends it. Where the arguments are a JSON object, `call_head` matches the text of a call before them,
+    with the name as its group. `parse_calls` parses the complete text between the markers, and
     raises `ValueError` if it is not a call. `forced_call` are the constant parts of a call, for grammars: the
     text before the name, between name and arguments, and after the arguments. `quote` delimits the strings
     of a notation that is not JSON.
