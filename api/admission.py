@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from flask import Request
 
 from api.auth.authenticator import Caller
-from api.dialects.base import Dialect, Head, ParsedRequest
+from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.errors import InvalidRequest, NotFound
 from api.services import AppServices
 from api.streaming.stored_response import decode_head, encode_metadata, follow_from_start
@@ -32,7 +32,7 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 class Admitted:
     """An admitted response: its head, and the cursor to read it by (None when the client does not wait)."""
 
-    head: Head
+    head: ResponseMetadata
     cursor: LogCursor | None
     replayed: bool = False
 
@@ -67,10 +67,10 @@ def make_job(
 
 def _prompt_tokens(parsed: ParsedRequest, size: int) -> int:
     """An estimate of the tokens of a prompt of `size` bytes."""
-    if not parsed.images:
+    if not parsed.image_params:
         return size // BYTES_PER_TOKEN
     image_bytes = sum(len(image.url) for message in parsed.generation.messages for image in message.images)
-    return (size - image_bytes) // BYTES_PER_TOKEN + len(parsed.images) * IMAGE_TOKENS
+    return (size - image_bytes) // BYTES_PER_TOKEN + len(parsed.image_params) * IMAGE_TOKENS
 
 
 def _body_hash(dialect: Dialect, body: bytes) -> str:
@@ -88,7 +88,7 @@ def admit(
     created_at = int(time.time())
     job = make_job(dialect, parsed, caller, request, created_at)
     cursor = None
-    if parsed.waits:
+    if parsed.stays_connected:
         # before the admission, so that not even the first event is missed
         cursor = services.subscriber.subscribe(job.id)
         job = replace(job, subscriber=services.subscriber.name)
@@ -99,7 +99,7 @@ def admit(
             cursor.close()
         raise
     if not admission.replayed:
-        return Admitted(Head(job.id, created_at, job.model, parsed.echo), cursor)
+        return Admitted(ResponseMetadata(job.id, created_at, job.model, parsed.echo), cursor)
     if cursor is not None:
         cursor.close()
     row = services.ledger.lookup(admission.id, job.tenant)
@@ -107,4 +107,4 @@ def admit(
         raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
     # the ledger drops the echo of a response that is not stored; an equal body has an equal echo
     head = replace(decode_head(row), echo=parsed.echo)
-    return Admitted(head, follow_from_start(services, row.id) if parsed.waits else None, replayed=True)
+    return Admitted(head, follow_from_start(services, row.id) if parsed.stays_connected else None, replayed=True)

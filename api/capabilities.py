@@ -1,4 +1,4 @@
-"""What a configured model can be asked to do (Runtime Admin API, `capabilities`), and who asks for more."""
+"""The capabilities of a configured model (Runtime Admin API), and the check of requests against them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tasks.generation import THINKING_MODES
 
 
 def modalities(model: ModelDefinition) -> tuple[str, ...]:
-    """What the model reads: text, or text and images."""
-    # TranslateGemma's structured form, as it is made here, holds one text
-    takes_images = BACKENDS[model.backend].accepts_images(model.options) and not _is_form(model)
+    """The input types of the model: text, or text and images."""
+    # the structured prompt of TranslateGemma is built from one text
+    takes_images = BACKENDS[model.backend].accepts_images(model.options) and not _is_translation_form(model)
     return ("text", "image") if takes_images else ("text",)
 
 
 def multi_turn(model: ModelDefinition) -> bool:
-    """Whether it takes a conversation; if not, it takes one user message and nothing else."""
-    return not _is_form(model) and not BACKENDS[model.backend].is_single_turn(model.options)
+    """Whether the model accepts a conversation; otherwise only a single user message."""
+    return not _is_translation_form(model) and not BACKENDS[model.backend].is_single_turn(model.options)
 
 
 def thinking_modes(model: ModelDefinition) -> tuple[str, ...]:
-    """The values of `thinking` that it takes: all of them where each request can safely be told apart."""
+    """The values of `thinking` that the model accepts."""
     backend = BACKENDS[model.backend]
     if not backend.allows_thinking_choice(model.prompt_format, model.options):
         return ("default",)
@@ -35,15 +35,15 @@ def thinking_modes(model: ModelDefinition) -> tuple[str, ...]:
 
 
 def remote(model: ModelDefinition) -> bool:
-    """Whether it runs on somebody else's machine, so that each request has to allow it."""
+    """Whether the model runs on another operator's server, so that each request has to allow it."""
     return BACKENDS[model.backend].remote
 
 
 def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
-    """Raise `ApiError` if the request asks for more than the model can do, or may not go where it is.
+    """Raise `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
 
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
-    invalid_request. Every request comes through here, so the usual one is told by a few comparisons.
+    invalid_request. Runs for every request, so the usual request passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
         raise ApiError(
@@ -58,11 +58,11 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
             code="thinking_unsupported",
             param="thinking",
         )
-    if parsed.images and "image" not in (taken := modalities(model)):
+    if parsed.image_params and "image" not in (accepted := modalities(model)):
         raise ApiError(
-            f"model {model.name} takes no images, only {' and '.join(taken)}",
+            f"model {model.name} takes no images, only {' and '.join(accepted)}",
             code="image_unsupported",
-            param=parsed.images[0],
+            param=parsed.image_params[0],
         )
     if not multi_turn(model):
         _check_single_turn(model, parsed)
@@ -71,18 +71,18 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
 def _check_single_turn(model: ModelDefinition, parsed: ParsedRequest) -> None:
     generation = parsed.generation
     if parsed.echo.get("instructions"):
-        _refuse_turns(model, "instructions")
+        _refuse_multi_turn(model, "instructions")
     if len(generation.messages) != 1 or generation.messages[0].role != "user":
-        _refuse_turns(model, parsed.conversation)
+        _refuse_multi_turn(model, parsed.conversation_param)
     if generation.tools:
-        _refuse_turns(model, "tools")
-    if _is_form(model) and generation.target_lang_code is None:
+        _refuse_multi_turn(model, "tools")
+    if _is_translation_form(model) and generation.target_lang_code is None:
         raise InvalidRequest(
             f"model {model.name} translates: name the language to translate into", param="target_lang_code"
         )
 
 
-def _refuse_turns(model: ModelDefinition, param: str) -> NoReturn:
+def _refuse_multi_turn(model: ModelDefinition, param: str) -> NoReturn:
     raise ApiError(
         f"model {model.name} takes one user message: no system message, no earlier turns and no tools",
         code="multi_turn_unsupported",
@@ -90,6 +90,6 @@ def _refuse_turns(model: ModelDefinition, param: str) -> NoReturn:
     )
 
 
-def _is_form(model: ModelDefinition) -> bool:
-    """Whether its prompt is a form with a place for one text, rather than a conversation."""
+def _is_translation_form(model: ModelDefinition) -> bool:
+    """Whether its prompt is a form with one text (TranslateGemma) instead of a conversation."""
     return model.prompt_format == TRANSLATE_GEMMA

@@ -1,7 +1,7 @@
-"""flask-smorest, as this API uses it: one decorator declares a route whole, and errors have one envelope.
+"""flask-smorest, adapted: one decorator declares a whole route, and all errors have one envelope.
 
-The document is OpenAPI 3.1. Bodies are read by `api.request_body`, not by webargs: flask-smorest only documents
-them.
+The document is OpenAPI 3.1. `api.request_body` reads and validates request bodies instead of webargs;
+flask-smorest only documents them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ alive.
 
 
 class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no types
-    """The OpenAPI document and the handlers of errors."""
+    """The OpenAPI document and the error handlers."""
 
     DEFAULT_ERROR_RESPONSE_NAME = None
     ERROR_SCHEMA = ErrorBody
@@ -65,11 +65,11 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         self.ma_plugin.converter.add_attribute_function(_document_field)
         bearer = {"type": "http", "scheme": "bearer", "description": "An API key; `x-api-key` is taken too."}
         self.spec.components.security_scheme("key", bearer)
-        app.register_error_handler(StokerError, answer_error)
-        app.register_error_handler(Exception, answer_accident)
+        app.register_error_handler(StokerError, error_response)
+        app.register_error_handler(Exception, unexpected_error_response)
 
     def handle_http_exception(self, error: HTTPException) -> Any:
-        """An error of Flask's or werkzeug's, in our envelope. None of their text is in it."""
+        """Return an error of Flask or werkzeug in the API's envelope, without their text."""
         if error.code is None or error.code < 400:
             return error  # a redirect
         code = _HTTP_CODES.get(error.code, "internal_error" if error.code >= 500 else "invalid_request")
@@ -80,51 +80,52 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         return json_response(envelope(code, message), error.code, headers)
 
 
-def answer_error(error: StokerError) -> Response:
-    """An error of the platform, as the one table says."""
+def error_response(error: StokerError) -> Response:
+    """Return an error of the platform, with status and headers of the error table."""
     return json_response(body_of(error), kind_of(error.code).status, headers_of(error))
 
 
-def answer_accident(error: Exception) -> Response:
-    """An error of our own making. The log has all of it, the client only that it happened."""
+def unexpected_error_response(error: Exception) -> Response:
+    """Return `internal_error` for an unexpected exception; only the log has the details."""
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    return answer_error(
+    return error_response(
         ApiError("an error inside the platform; its log has the details", code="internal_error")
     )
 
 
 class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest has no types
-    """The endpoints of one family: one file in `routes/`."""
+    """The endpoints of one file in `routes/`."""
 
-    def endpoint(  # noqa: PLR0913 - a route is declared whole, in one place
+    def endpoint(  # noqa: PLR0913 - the whole route in one declaration
         self,
         rule: str,
         method: str = "GET",
         *,
         access: Access,
-        answers: Mapping[int, type[marshmallow.Schema]],
+        responses: Mapping[int, type[marshmallow.Schema]],
         body: type[Shape] | None = None,
-        mistaken: type[ApiError] = InvalidRequest,
+        invalid_body: type[ApiError] = InvalidRequest,
         errors: Sequence[str] = (),
         streams: bool = False,
         path: Mapping[str, str] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
         headers: Sequence[Mapping[str, Any]] = (),
     ) -> Callable[[ViewFunction], ViewFunction]:
-        """Declare a route: who may use it, what it takes, and all it answers. The docstring is its text.
+        """Declare a route: its access level, request body and responses. The view's docstring documents it.
 
-        With a `body` the view gets it checked, as its first argument; `mistaken` is raised for another shape.
-        `errors` are codes of the error table.
+        `responses` maps a status to the schema of its body. With a `body` schema the view gets the validated
+        body as its first argument; `invalid_body` is raised for one that does not fit. `errors` are codes of
+        the error table. `streams` adds an event stream as a second content type.
         """
 
         def decorate(view: ViewFunction) -> ViewFunction:
-            called = view if body is None else _reading(view, body, mistaken)
-            codes = [*errors, *_usual_codes(access, body, mistaken)]
+            called = view if body is None else _with_body(view, body, invalid_body)
+            codes = [*errors, *_implied_codes(access, body, invalid_body)]
             operation: dict[str, Any] = {
                 "operationId": view.__name__,
                 "responses": {
-                    **_answers(answers, streams, measured=streams and body is not None),
-                    **_failures(codes),
+                    **_success_responses(responses, streams, measured=streams and body is not None),
+                    **_error_responses(codes),
                 },
                 "parameters": [*query, *headers],
             }
@@ -134,7 +135,7 @@ class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest ha
                 content = {"application/json": {"schema": body}}
                 operation["requestBody"] = {"required": True, "content": content}
             documented = declare(self.doc(**operation)(called), access)
-            known = [
+            parameters = [
                 {
                     "name": name,
                     "in": "path",
@@ -144,37 +145,37 @@ class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest ha
                 }
                 for name, about in (path or {}).items()
             ]
-            self.add_url_rule(rule, view.__name__, documented, parameters=known, methods=[method])
+            self.add_url_rule(rule, view.__name__, documented, parameters=parameters, methods=[method])
             return view
 
         return decorate
 
 
-def _reading(view: ViewFunction, shape: type[Shape], mistaken: type[ApiError]) -> ViewFunction:
+def _with_body(view: ViewFunction, shape: type[Shape], invalid_body: type[ApiError]) -> ViewFunction:
     @functools.wraps(view)
     def called(**path: str) -> Response:
-        return view(read_body(request, shape, mistaken), **path)
+        return view(read_body(request, shape, invalid_body), **path)
 
     return called
 
 
-def _usual_codes(access: Access, body: type[Shape] | None, mistaken: type[ApiError]) -> list[str]:
-    """The errors that follow from what a route is."""
+def _implied_codes(access: Access, body: type[Shape] | None, invalid_body: type[ApiError]) -> list[str]:
+    """The error codes that follow from the access level and the body."""
     codes = ["internal_error"]
     if access is not Access.PUBLIC:
         codes += ["invalid_request", "invalid_api_key", "tenant_mismatch"]
     if access is Access.ADMIN:
         codes.append("admin_required")
     if body is not None:
-        codes += ["invalid_json", "request_too_large", "unsupported_media_type", mistaken.default_code]
+        codes += ["invalid_json", "request_too_large", "unsupported_media_type", invalid_body.default_code]
     return codes
 
 
-def _answers(
-    answers: Mapping[int, type[marshmallow.Schema]], streams: bool, *, measured: bool
+def _success_responses(
+    responses: Mapping[int, type[marshmallow.Schema]], streams: bool, *, measured: bool
 ) -> dict[str, Any]:
     documented: dict[str, Any] = {}
-    for status, schema in answers.items():
+    for status, schema in responses.items():
         content: dict[str, Any] = {"application/json": {"schema": schema}}
         if streams and status == 200:
             about = "Server-sent events, the last one `data: [DONE]`."
@@ -182,13 +183,13 @@ def _answers(
         documented[str(status)] = {"description": http.HTTPStatus(status).phrase, "content": content}
         if measured:
             documented[str(status)]["headers"] = MEASUREMENTS
-    if streams and not answers:
+    if streams and not responses:
         content = {"text/event-stream": {"schema": {"type": "string", "description": "Server-sent events."}}}
         documented["200"] = {"description": "OK", "content": content}
     return documented
 
 
-def _failures(codes: Sequence[str]) -> dict[str, Any]:
+def _error_responses(codes: Sequence[str]) -> dict[str, Any]:
     """The error responses by status; those of one status share an entry that names all their codes."""
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys(codes):
@@ -206,10 +207,10 @@ def _failures(codes: Sequence[str]) -> dict[str, Any]:
 MEASUREMENTS = {
     name: {"description": f"{about} Not with a stream.", "schema": {"type": kind}}
     for name, kind, about in (
-        ("X-Queue-Wait-Ms", "integer", "How long the request waited for its turn."),
+        ("X-Queue-Wait-Ms", "integer", "How long the request waited in the queue."),
         ("X-GPU-Time-Ms", "integer", "How long the engine worked on it."),
-        ("X-Cache-Hit", "boolean", "Whether a part of the prompt was known already."),
-        ("X-Cache-Tokens-Reused", "integer", "How many tokens of it were."),
+        ("X-Cache-Hit", "boolean", "Whether a part of the prompt was in the cache."),
+        ("X-Cache-Tokens-Reused", "integer", "How many tokens of the prompt were in the cache."),
     )
 }
 
@@ -219,7 +220,7 @@ _RETRY_AFTER = {
 
 
 def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: object) -> dict[str, Any]:
-    """apispec's part for the fields that marshmallow does not have."""
+    """The JSON Schema of the strict fields that apispec does not know."""
     if isinstance(field, Choice):
         return {"enum": [*field.words, *([None] if field.allow_none else [])]}
     if isinstance(field, Either):

@@ -1,8 +1,7 @@
-"""The protocols that clients speak: each file is a pair of pure functions, parse and render, and nothing
-else.
+"""The client APIs: one module per protocol (`responses`, `chat`), each with pure functions only.
 
-`parse` turns a checked body into the one request form (`tasks.generation.Generation`) and the echo, which is what
-the answer must repeat. `render` and `answer` turn an echo and an event log into frames or one JSON object:
-the same log gives the same answer, whoever reads it and however often. Both are built on the fold in
-`answer.py`.
+`parse` turns a validated body into the common request form (`tasks.generation.Generation`) and the echo: the
+request fields that the response repeats. `response_object` and `stream_renderer` turn the echo and an event
+log into one JSON object or into frames of a stream. The same log always gives the same output. Both are
+built on `output.ResponseOutput`.
 """

@@ -1,4 +1,4 @@
-"""What a dialect is, and the small dataclasses that go in and out of it."""
+"""The interface of a dialect, and the dataclasses that it takes and returns."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from streams.events import Event
 from tasks.generation import Generation
 
 Frame = tuple[str, dict[str, Any]]
-"""One server-sent event: its name ("" for a dialect that names none) and its data."""
+"""One server-sent event: its name ("" in a dialect without event names) and its data."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A request as the platform understands it.
+    """A parsed request body.
 
-    `echo` (plain JSON) is kept beside the event log: with it the answer can be rendered again by anybody.
-    For errors that name their place: `conversation` is the field of the body that holds what was said
-    (`input`, `messages`), `images` are where its images stand (`input[0].content[1]`).
+    `echo` (plain JSON) is stored with the event log, so that any API process can render the response again.
+    For the `param` of errors: `conversation_param` is the body's field with the conversation (`input` or
+    `messages`), `image_params` are the paths of its images (`input[0].content[1]`).
     """
 
     generation: Generation
@@ -27,18 +27,18 @@ class ParsedRequest:
     stream: bool = False
     store: bool = False
     background: bool = False
-    conversation: str = "messages"
-    images: tuple[str, ...] = ()
+    conversation_param: str = "messages"
+    image_params: tuple[str, ...] = ()
 
     @property
-    def waits(self) -> bool:
-        """Whether its client listens until the end."""
+    def stays_connected(self) -> bool:
+        """Whether the client keeps the connection open until the response ends."""
         return self.stream or not self.background
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What is known of a response before its first event. `created_at` is in Unix seconds."""
+class ResponseMetadata:
+    """The fields of a response that are known before its first event. `created_at` is in Unix seconds."""
 
     id: str
     created_at: int
@@ -46,45 +46,47 @@ class Head:
     echo: Mapping[str, Any]
 
 
-class Rendering(Protocol):
-    """A response being told, frame by frame. Takes part in no input or output of its own."""
+class StreamRenderer(Protocol):
+    """Renders the frames of one response, event by event. Does no input or output."""
 
     def begin(self) -> list[Frame]:
-        """The frames that come before the first event."""
+        """Return the frames before the first event."""
         ...
 
-    def tell(self, event: Event) -> list[Frame]:
-        """The frames of the next event of the log; after those of an `End` there are no more."""
+    def render(self, event: Event) -> list[Frame]:
+        """Return the frames of the next event of the log; those of an `End` are the last ones."""
         ...
 
 
 class Dialect(Protocol):
-    """A protocol. The modules `responses` and `chat` are the two of them."""
+    """One client API, implemented by a module."""
 
     NAME: str
-    """How the ledger knows it."""
+    """Its name in the ledger."""
 
     ID_PREFIX: str
-    """How the ids of its responses begin."""
+    """The prefix of its response ids."""
 
-    SHOWS_CANCELLED: bool
-    """Whether its answer can say "cancelled"; if not, that is an error."""
+    HAS_CANCELLED_STATUS: bool
+    """Whether its response object has a status "cancelled"; without one, a cancelled response is an error."""
 
     def parse(self, body: dict[str, Any]) -> ParsedRequest:
-        """Understand a body that has the dialect's shape. Raises `InvalidRequest`."""
+        """Parse a body that fits the dialect's schema. Raises `InvalidRequest`."""
         ...
 
-    def rendering(self, head: Head) -> Rendering:
-        """Begin to tell a response."""
+    def stream_renderer(self, metadata: ResponseMetadata) -> StreamRenderer:
+        """Return a renderer for a stream of this response."""
         ...
 
-    def answer(self, head: Head, events: Iterable[Event], pending: str = "in_progress") -> dict[str, Any]:
-        """The response as one JSON object, as far as the events go; its status is `pending` until the end."""
+    def response_object(
+        self, metadata: ResponseMetadata, events: Iterable[Event], pending: str = "in_progress"
+    ) -> dict[str, Any]:
+        """Return the response as one JSON object; its status is `pending` if the events have no end yet."""
         ...
 
 
-def render(rendering: Rendering, events: Iterable[Event]) -> Iterator[Frame]:
-    """All frames of a response."""
-    yield from rendering.begin()
+def render_stream(renderer: StreamRenderer, events: Iterable[Event]) -> Iterator[Frame]:
+    """Yield all frames of a response."""
+    yield from renderer.begin()
     for event in events:
-        yield from rendering.tell(event)
+        yield from renderer.render(event)

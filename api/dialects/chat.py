@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions (OpenAI API reference, "Chat Completions" and its chunk object).
 
-Thoughts go into `reasoning_content`, the name that DeepSeek introduced and chat clients read. A stream that
-fails tells it in a frame `{"error": {...}}`, which OpenAI's SDK raises.
+Reasoning goes into `reasoning_content`, the field that DeepSeek introduced and chat clients read. A failed
+stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from api.dialects.base import Frame, Head, ParsedRequest
+from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_messages
 from api.dialects.images import Images
-from api.dialects.items import Answer, Item, Speech, Step, fold
 from api.dialects.options import check_tool_choice, refuse, thinking_of
+from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.errors import body_of, error_from_end
 from streams.events import Event, Usage
 from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMode
 
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"
-SHOWS_CANCELLED = False
+HAS_CANCELLED_STATUS = False
 
 
 # ---- parse
 
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
-    """Understand a body of the shape `ChatRequest`. Raises `InvalidRequest`."""
+    """Parse a body that fits `ChatRequest`. Raises `InvalidRequest`."""
     _refuse_unsupported(body)
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
     choice: ToolChoiceMode | dict[str, Any] = body.get("tool_choice") or "auto"
@@ -51,7 +51,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         generation,
         echo,
         bool(body.get("stream")),
-        images=tuple(images.places),
+        image_params=tuple(images.params),
     )
 
 
@@ -66,9 +66,9 @@ def _refuse_unsupported(body: dict[str, Any]) -> None:
 
 def _sampling(body: dict[str, Any]) -> Sampling:
     stop = body.get("stop") or ()
-    most = body.get("max_completion_tokens")
+    max_tokens = body.get("max_completion_tokens")
     return Sampling(
-        max_tokens=body.get("max_tokens") if most is None else most,
+        max_tokens=body.get("max_tokens") if max_tokens is None else max_tokens,
         temperature=body.get("temperature"),
         top_p=body.get("top_p"),
         seed=body.get("seed"),
@@ -80,49 +80,53 @@ def _tool(raw: dict[str, Any]) -> Tool:
     return Tool(raw["name"], raw.get("description"), raw.get("parameters"))
 
 
-# ---- answer
+# ---- response object
 
 
-def answer(head: Head, events: Iterable[Event], pending: str = "") -> dict[str, Any]:  # noqa: ARG001 - has no status
-    """The chat.completion object of an answer that completed or ran out of tokens."""
-    folded = fold(events)
-    calls = folded.calls()
-    text = folded.text(Speech.MESSAGE)
+def response_object(
+    metadata: ResponseMetadata,
+    events: Iterable[Event],
+    pending: str = "",  # noqa: ARG001 - a chat.completion has no status
+) -> dict[str, Any]:
+    """Return the chat.completion object of a response that completed or ran out of tokens."""
+    output = ResponseOutput.of(events)
+    calls = output.calls()
+    text = output.text(ItemKind.MESSAGE)
     message: dict[str, Any] = {
         "role": "assistant",
         "content": text if text or not calls else None,
         "refusal": None,
     }
-    thoughts = folded.text(Speech.REASONING)
-    if thoughts:
-        message["reasoning_content"] = thoughts
+    reasoning = output.text(ItemKind.REASONING)
+    if reasoning:
+        message["reasoning_content"] = reasoning
     if calls:
-        message["tool_calls"] = [_call(head, item) for item in calls]
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(folded)}
+        message["tool_calls"] = [_call(metadata, item) for item in calls]
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(output)}
     return {
-        "id": head.id,
+        "id": metadata.id,
         "object": "chat.completion",
-        "created": head.created_at,
-        "model": head.model,
+        "created": metadata.created_at,
+        "model": metadata.model,
         "choices": [choice],
-        "usage": _usage(folded.usage),
+        "usage": _usage(output.usage),
     }
 
 
-def _call(head: Head, item: Item) -> dict[str, Any]:
+def _call(metadata: ResponseMetadata, item: OutputItem) -> dict[str, Any]:
     function = {"name": item.name, "arguments": item.text}
-    return {"id": _call_id(head, item), "type": "function", "function": function}
+    return {"id": _call_id(metadata, item), "type": "function", "function": function}
 
 
-def _call_id(head: Head, item: Item) -> str:
-    return item.call_id or f"call_{head.id.removeprefix(ID_PREFIX)}{item.call:03x}"
+def _call_id(metadata: ResponseMetadata, item: OutputItem) -> str:
+    return item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{item.call_number:03x}"
 
 
-def _finish_reason(folded: Answer) -> str:
-    if folded.status == "incomplete":
-        filtered = folded.end is not None and folded.end.finish_reason == "content_filter"
+def _finish_reason(output: ResponseOutput) -> str:
+    if output.status == "incomplete":
+        filtered = output.end is not None and output.end.finish_reason == "content_filter"
         return "content_filter" if filtered else "length"
-    return "tool_calls" if folded.calls() else "stop"
+    return "tool_calls" if output.calls() else "stop"
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
@@ -138,54 +142,54 @@ def _usage(usage: Usage) -> dict[str, Any]:
 # ---- stream
 
 
-class _Rendering:
-    """An answer told as chat.completion.chunk objects."""
+class _ChunkRenderer:
+    """Renders a response as chat.completion.chunk objects."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
-        self._answer = Answer()
-        self._with_usage = bool(head.echo.get("include_usage"))
+    def __init__(self, metadata: ResponseMetadata) -> None:
+        self._metadata = metadata
+        self._output = ResponseOutput()
+        self._with_usage = bool(metadata.echo.get("include_usage"))
 
     def begin(self) -> list[Frame]:
-        """The chunk that names the speaker."""
+        """Return the chunk with the role."""
         return [self._chunk({"role": "assistant", "content": ""})]
 
-    def tell(self, event: Event) -> list[Frame]:
-        """The chunks of one event; an end that is no answer is told as an error."""
+    def render(self, event: Event) -> list[Frame]:
+        """Return the chunks of one event; a failed or cancelled end becomes an error frame."""
         frames = [
             self._chunk(delta)
-            for step, item, piece in self._answer.take(event)
-            if (delta := self._delta(step, item, piece)) is not None
+            for kind, item, piece in self._output.apply(event)
+            if (delta := self._delta(kind, item, piece)) is not None
         ]
-        if self._answer.end is not None:
+        if self._output.end is not None:
             frames += self._finish()
         return frames
 
-    def _delta(self, step: Step, item: Item, piece: str) -> dict[str, Any] | None:
-        if item.speech is Speech.CALL:
-            return self._call_delta(step, item, piece)
-        if step is not Step.GREW:
+    def _delta(self, kind: ChangeKind, item: OutputItem, piece: str) -> dict[str, Any] | None:
+        if item.kind is ItemKind.CALL:
+            return self._call_delta(kind, item, piece)
+        if kind is not ChangeKind.EXTENDED:
             return None
-        return {"content" if item.speech is Speech.MESSAGE else "reasoning_content": piece}
+        return {"content" if item.kind is ItemKind.MESSAGE else "reasoning_content": piece}
 
-    def _call_delta(self, step: Step, item: Item, piece: str) -> dict[str, Any] | None:
-        if step is Step.CLOSED:
+    def _call_delta(self, kind: ChangeKind, item: OutputItem, piece: str) -> dict[str, Any] | None:
+        if kind is ChangeKind.CLOSED:
             return None
-        call: dict[str, Any] = {"index": item.call}
-        if step is Step.OPENED:
-            call |= {"id": _call_id(self._head, item), "type": "function"}
+        call: dict[str, Any] = {"index": item.call_number}
+        if kind is ChangeKind.OPENED:
+            call |= {"id": _call_id(self._metadata, item), "type": "function"}
             call["function"] = {"name": item.name, "arguments": ""}
         else:
             call["function"] = {"arguments": piece}
         return {"tool_calls": [call]}
 
     def _finish(self) -> list[Frame]:
-        end = self._answer.end
-        if end is None or self._answer.status in ("failed", "cancelled"):
+        end = self._output.end
+        if end is None or self._output.status in ("failed", "cancelled"):
             return [("", body_of(error_from_end(end)))] if end else []
-        frames = [self._chunk({}, _finish_reason(self._answer))]
+        frames = [self._chunk({}, _finish_reason(self._output))]
         if self._with_usage:
-            frames.append(self._frame(choices=[], usage=_usage(self._answer.usage)))
+            frames.append(self._frame(choices=[], usage=_usage(self._output.usage)))
         return frames
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> Frame:
@@ -195,16 +199,15 @@ class _Rendering:
         return self._frame(choices=[choice])
 
     def _frame(self, **rest: object) -> Frame:
-        head = self._head
         return "", {
-            "id": head.id,
+            "id": self._metadata.id,
             "object": "chat.completion.chunk",
-            "created": head.created_at,
-            "model": head.model,
+            "created": self._metadata.created_at,
+            "model": self._metadata.model,
             **rest,
         }
 
 
-def rendering(head: Head) -> _Rendering:
-    """Begin to tell an answer."""
-    return _Rendering(head)
+def stream_renderer(metadata: ResponseMetadata) -> _ChunkRenderer:
+    """Return a renderer for a stream of this response."""
+    return _ChunkRenderer(metadata)

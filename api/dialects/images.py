@@ -1,8 +1,8 @@
-"""The images in a request: data URLs, looked at before any engine is made to decode them.
+"""The images of a request: data URLs, checked before any engine decodes them.
 
-Nothing is ever fetched, and nothing is decoded here but the base64 and the few bytes that tell a format and a
-size (PNG 11.2.1, GIF89a 18, JPEG B.2.2, RFC 9649 for WebP). The bounds are the engines': a small file can
-unfold into gigabytes of pixels there, in a process that answers for many.
+Nothing is fetched. Only the base64 is decoded and the few bytes that hold the format and the size (PNG
+11.2.1, GIF89a 18, JPEG B.2.2, RFC 9649 for WebP). The limits protect the engines: a small file can decode to
+gigabytes of pixels, in a process that serves many requests.
 """
 
 from __future__ import annotations
@@ -15,76 +15,76 @@ from typing import Any
 from api.errors import InvalidRequest
 from tasks.generation import ImagePart
 
-MOST_IMAGES = 32
-MOST_PIXELS = 64_000_000
-"""Of all images of a request together; decoded, a pixel takes three bytes or more."""
+MAX_IMAGES = 32
+MAX_PIXELS = 64_000_000
+"""Of all images of a request together; a decoded pixel takes three bytes or more."""
 
 _PREFIX = re.compile(r"data:image/(?:png|jpe?g|webp|gif);base64,")
-_MOST_SEGMENTS = 2000
-"""Of a JPEG, before the one that tells its size. Cameras write a few dozen."""
+_MAX_SEGMENTS = 2000
+"""Of a JPEG, before the one with its size. Cameras write a few dozen."""
 
 _JPEG_SIZE = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""Markers of the segments that hold a JPEG's size: all frames, and not the tables that are numbered alike."""
+"""Markers of the segments that hold a JPEG's size: all frames, without the tables numbered among them."""
 
-_JPEG_BEFORE = frozenset({0xC4, 0xCC, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})
-"""Markers of the segments that may come before: tables, comments, what applications write."""
+_JPEG_SKIPPED = frozenset({0xC4, 0xCC, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})
+"""Markers of the segments that may come before: tables, comments, application data."""
 
 
 class Images:
-    """The images of one request, as they are found; `places` are where in its body."""
+    """The images of one request, counted as they are read; `params` are their paths in the body."""
 
-    __slots__ = ("_pixels", "places")
+    __slots__ = ("_pixels", "params")
 
     def __init__(self) -> None:
-        self.places: list[str] = []
+        self.params: list[str] = []
         self._pixels = 0
 
-    def add(self, part: dict[str, Any], place: str) -> ImagePart:
-        """Read an image part of the body at `place` (`input[0].content[1]`). Raises `InvalidRequest`."""
-        given, where = part.get("image_url"), f"{place}.image_url"
+    def add(self, part: dict[str, Any], param: str) -> ImagePart:
+        """Read an image part; `param` is its path (`input[0].content[1]`). Raises `InvalidRequest`."""
+        url, url_param = part.get("image_url"), f"{param}.image_url"
         if part.get("file_id") is not None:
-            raise _unsupported("file_id is not supported: send the image as a data: URL", f"{place}.file_id")
+            raise _unsupported("file_id is not supported: send the image as a data: URL", f"{param}.file_id")
         detail = part.get("detail")
-        if isinstance(given, dict):  # the form of Chat Completions
-            given, detail, where = given["url"], given.get("detail"), f"{where}.url"
-        if given is None:
-            raise InvalidRequest("image_url is required", param=where)
-        self._count(_bytes_of(given, where), place, where)
-        return ImagePart(given, detail)
+        if isinstance(url, dict):  # the form of Chat Completions
+            url, detail, url_param = url["url"], url.get("detail"), f"{url_param}.url"
+        if url is None:
+            raise InvalidRequest("image_url is required", param=url_param)
+        self._count(_bytes_of(url, url_param), param, url_param)
+        return ImagePart(url, detail)
 
-    def _count(self, data: bytes, place: str, where: str) -> None:
+    def _count(self, data: bytes, param: str, url_param: str) -> None:
         size = size_of(data)
         if size is None or 0 in size:
-            raise InvalidRequest("the image is no PNG, JPEG, WebP or GIF file", param=where)
-        self.places.append(place)
+            raise InvalidRequest("the image is no PNG, JPEG, WebP or GIF file", param=url_param)
+        self.params.append(param)
         self._pixels += size[0] * size[1]
-        if len(self.places) > MOST_IMAGES:
-            raise _unsupported(f"a request may hold {MOST_IMAGES} images", place)
-        if self._pixels > MOST_PIXELS:
-            most = MOST_PIXELS // 1_000_000
-            raise _unsupported(f"the images of a request may have {most} million pixels together", place)
+        if len(self.params) > MAX_IMAGES:
+            raise _unsupported(f"a request may hold {MAX_IMAGES} images", param)
+        if self._pixels > MAX_PIXELS:
+            millions = MAX_PIXELS // 1_000_000
+            raise _unsupported(f"the images of a request may have {millions} million pixels together", param)
 
 
 def _unsupported(message: str, param: str) -> InvalidRequest:
     return InvalidRequest(message, code="unsupported_input", param=param)
 
 
-def _bytes_of(url: str, where: str) -> bytes:
+def _bytes_of(url: str, param: str) -> bytes:
     prefix = _PREFIX.match(url)
     if prefix is None:
         raise _unsupported(
             "an image has to be a data: URL (data:image/png;base64,..., or jpeg, webp, gif):"
             " nothing is fetched from elsewhere",
-            where,
+            param,
         )
     try:
         return a2b_base64(url[prefix.end() :], strict_mode=True)
     except (Error, ValueError):  # ValueError: letters beyond ASCII
-        raise InvalidRequest("the image's base64 is broken", param=where) from None
+        raise InvalidRequest("the image's base64 is broken", param=param) from None
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height that a file says to have; None when it is of no format that is known here."""
+    """Width and height that an image file declares; None for an unknown format or a truncated header."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR":
             return _pair(">II", data, 16)
@@ -94,7 +94,7 @@ def size_of(data: bytes) -> tuple[int, int] | None:
             return _size_of_jpeg(data)
         if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
             return _size_of_webp(data)
-    except error:  # it ends too soon
+    except error:  # the header is truncated
         pass
     return None
 
@@ -105,16 +105,16 @@ def _pair(form: str, data: bytes, at: int) -> tuple[int, int]:
 
 
 def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
-    """Strict about what comes before: where decoders skip, another size than theirs could be found."""
+    """Rejects unknown segments before the size: a decoder could skip them differently and find another size."""
     at = 2
-    for _ in range(_MOST_SEGMENTS):
+    for _ in range(_MAX_SEGMENTS):
         fill, marker, length = unpack_from(">BBH", data, at)
         if fill != 0xFF:
             break
         if marker in _JPEG_SIZE:
             height, width = _pair(">HH", data, at + 5)
             return width, height
-        if marker not in _JPEG_BEFORE:
+        if marker not in _JPEG_SKIPPED:
             break
         at += 2 + length
     return None

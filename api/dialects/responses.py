@@ -1,12 +1,12 @@
 """OpenAI's Responses API (OpenAI API reference, "Responses" and its streaming events; Open Responses).
 
-Three points where the sources leave room, and what is done here:
+Three points that the sources leave open, and the decisions here:
 
-- Raw thoughts are told as `response.reasoning_text.*`, as OpenAI's SDK types them.
-- A failed response carries one of OpenAI's error codes, since the SDK's list is closed; the platform's own
-  code leads the message ("engine_crashed: ...").
-- There is no `response.cancelled` event. A stream whose response the client cancelled ends with
-  `response.incomplete`, and the response in it has the status `cancelled`.
+- Reasoning text is streamed as `response.reasoning_text.*`, the event types of OpenAI's SDK.
+- A failed response has one of OpenAI's error codes, because the SDK accepts no others; the message begins
+  with the platform's own code ("engine_crashed: ...").
+- There is no `response.cancelled` event. The stream of a response that its client cancelled ends with
+  `response.incomplete`, in which the response has the status `cancelled`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from api.dialects.base import Frame, Head, ParsedRequest
+from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_input, from_messages
 from api.dialects.images import Images
-from api.dialects.items import Answer, Item, Speech, Step, fold
 from api.dialects.options import check_tool_choice, refuse, thinking_of
+from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.errors import InvalidRequest, error_from_end, kind_of
 from streams.events import Event, Usage
 from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, ToolChoiceMode, text_content
 
 NAME = "responses"
 ID_PREFIX = "resp_"
-SHOWS_CANCELLED = True
+HAS_CANCELLED_STATUS = True
 
 ECHO_DEFAULTS: Mapping[str, Any] = {
     "background": False,
@@ -50,9 +50,9 @@ ECHO_DEFAULTS: Mapping[str, Any] = {
     "truncation": "disabled",
     "metadata": {},
 }
-"""What a response repeats of its request. The echo holds only what differs."""
+"""The request fields that a response repeats. The echo holds only values that differ from these."""
 
-_REPEATED = (
+_ECHOED = (
     "background",
     "instructions",
     "max_output_tokens",
@@ -73,7 +73,7 @@ _REPEATED = (
 
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
-    """Understand a body of the shape `ResponsesRequest`. Raises `InvalidRequest`."""
+    """Parse a body that fits `ResponsesRequest`. Raises `InvalidRequest`."""
     _refuse_unsupported(body)
     reasoning = body.get("reasoning") or {}
     tools = tuple(_tool(raw) for raw in body.get("tools") or ())
@@ -105,8 +105,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         bool(body.get("stream")),
         store,
         background,
-        conversation="messages" if body.get("input") is None else "input",
-        images=tuple(images.places),
+        conversation_param="messages" if body.get("input") is None else "input",
+        image_params=tuple(images.params),
     )
 
 
@@ -133,7 +133,7 @@ def _tool(raw: dict[str, Any]) -> Tool:
 
 
 def _echo(body: dict[str, Any]) -> dict[str, Any]:
-    echo = {key: body[key] for key in _REPEATED if body.get(key) is not None}
+    echo = {key: body[key] for key in _ECHOED if body.get(key) is not None}
     if body.get("tools"):
         echo["tools"] = [_tool_echo(raw) for raw in body["tools"]]
     if body.get("reasoning"):
@@ -151,43 +151,45 @@ def _tool_echo(raw: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# ---- answer
+# ---- response object
 
 
-def answer(head: Head, events: Iterable[Event], pending: str = "in_progress") -> dict[str, Any]:
-    """The Response object, as far as the events go; without an end its status is `pending`."""
-    folded = fold(events)
-    return _response(head, folded, folded.status or pending)
+def response_object(
+    metadata: ResponseMetadata, events: Iterable[Event], pending: str = "in_progress"
+) -> dict[str, Any]:
+    """Return the Response object; its status is `pending` if the events have no end yet."""
+    output = ResponseOutput.of(events)
+    return _response(metadata, output, output.status or pending)
 
 
-def _response(head: Head, folded: Answer, status: str) -> dict[str, Any]:
-    end = folded.end
+def _response(metadata: ResponseMetadata, output: ResponseOutput, status: str) -> dict[str, Any]:
+    end = output.end
     took_s = (end.queue_ms + end.run_ms) // 1000 if end else 0
     return {
-        "id": head.id,
+        "id": metadata.id,
         "object": "response",
-        "created_at": head.created_at,
-        "completed_at": head.created_at + took_s if end else None,
+        "created_at": metadata.created_at,
+        "completed_at": metadata.created_at + took_s if end else None,
         "status": status,
-        "model": head.model,
+        "model": metadata.model,
         **ECHO_DEFAULTS,
-        **head.echo,
-        "error": _error(folded) if status == "failed" else None,
-        "incomplete_details": {"reason": _cut_off(folded)} if status == "incomplete" else None,
-        "output": [_item(head, item) for item in folded.items],
-        "usage": _usage(folded.usage) if end else None,
+        **metadata.echo,
+        "error": _error(output) if status == "failed" else None,
+        "incomplete_details": {"reason": _incomplete_reason(output)} if status == "incomplete" else None,
+        "output": [_item(metadata, item) for item in output.items],
+        "usage": _usage(output.usage) if end else None,
     }
 
 
-def _cut_off(folded: Answer) -> str:
-    """Why an answer is incomplete. Only a server elsewhere filters what it says."""
-    filtered = folded.end is not None and folded.end.finish_reason == "content_filter"
+def _incomplete_reason(output: ResponseOutput) -> str:
+    """Why a response is incomplete. Only remote servers (openai_remote) filter content."""
+    filtered = output.end is not None and output.end.finish_reason == "content_filter"
     return "content_filter" if filtered else "max_output_tokens"
 
 
-def _error(folded: Answer) -> dict[str, str]:
-    assert folded.end is not None  # noqa: S101 - only an ended answer has failed
-    error = error_from_end(folded.end)
+def _error(output: ResponseOutput) -> dict[str, str]:
+    assert output.end is not None  # noqa: S101 - only a response with an end has failed
+    error = error_from_end(output.end)
     return {"code": kind_of(error.code).response_code, "message": f"{error.code}: {error.message}"}
 
 
@@ -203,32 +205,32 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 # ---- items
 
-_ITEM_PREFIX = {Speech.REASONING: "rs", Speech.MESSAGE: "msg", Speech.CALL: "fc"}
+_ITEM_PREFIX = {ItemKind.REASONING: "rs", ItemKind.MESSAGE: "msg", ItemKind.CALL: "fc"}
 
 
-def _item_id(head: Head, item: Item) -> str:
-    """An item's id follows from the response's, so that each rendering gives the same one."""
-    return f"{_ITEM_PREFIX[item.speech]}_{head.id.removeprefix(ID_PREFIX)}{item.index:03x}"
+def _item_id(metadata: ResponseMetadata, item: OutputItem) -> str:
+    """The id is derived from the response's, so that each rendering gives the same one."""
+    return f"{_ITEM_PREFIX[item.kind]}_{metadata.id.removeprefix(ID_PREFIX)}{item.index:03x}"
 
 
-def _item(head: Head, item: Item, status: str | None = None) -> dict[str, Any]:
-    """An item as it is now; with the status `in_progress` as it was when it was opened, empty."""
+def _item(metadata: ResponseMetadata, item: OutputItem, status: str | None = None) -> dict[str, Any]:
+    """The item in its present state; with the status `in_progress`, empty as when it was opened."""
     opening = status == "in_progress"
     text = "" if opening else item.text
-    if item.speech is Speech.CALL:
+    if item.kind is ItemKind.CALL:
         return {
-            "id": _item_id(head, item),
+            "id": _item_id(metadata, item),
             "type": "function_call",
             "status": status or _item_status(item),
-            "call_id": item.call_id or f"call_{head.id.removeprefix(ID_PREFIX)}{item.index:03x}",
+            "call_id": item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{item.index:03x}",
             "name": item.name,
             "arguments": text,
         }
     content = [] if opening else [_part(item, text)]
-    rest: dict[str, Any] = {"role": "assistant"} if item.speech is Speech.MESSAGE else {"summary": []}
-    kind = "message" if item.speech is Speech.MESSAGE else "reasoning"
+    rest: dict[str, Any] = {"role": "assistant"} if item.kind is ItemKind.MESSAGE else {"summary": []}
+    kind = "message" if item.kind is ItemKind.MESSAGE else "reasoning"
     return {
-        "id": _item_id(head, item),
+        "id": _item_id(metadata, item),
         "type": kind,
         "status": status or _item_status(item),
         **rest,
@@ -236,12 +238,12 @@ def _item(head: Head, item: Item, status: str | None = None) -> dict[str, Any]:
     }
 
 
-def _item_status(item: Item) -> str:
-    return "completed" if item.whole else "incomplete"
+def _item_status(item: OutputItem) -> str:
+    return "completed" if item.complete else "incomplete"
 
 
-def _part(item: Item, text: str) -> dict[str, Any]:
-    if item.speech is Speech.REASONING:
+def _part(item: OutputItem, text: str) -> dict[str, Any]:
+    if item.kind is ItemKind.REASONING:
         return {"type": "reasoning_text", "text": text}
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
@@ -249,81 +251,83 @@ def _part(item: Item, text: str) -> dict[str, Any]:
 # ---- stream
 
 
-class _Rendering:
-    """A response told as server-sent events, each with the next `sequence_number`."""
+class _EventRenderer:
+    """Renders a response as server-sent events, each with the next `sequence_number`."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
-        self._answer = Answer()
+    def __init__(self, metadata: ResponseMetadata) -> None:
+        self._metadata = metadata
+        self._output = ResponseOutput()
         self._number = 0
-        self._begun = False
+        self._in_progress_sent = False
 
     def begin(self) -> list[Frame]:
-        """Created; then in progress, unless it is a background response, which is queued until it speaks."""
-        if self._head.echo.get("background"):
-            return [self._whole("response.created", "queued"), self._whole("response.queued", "queued")]
-        return [self._whole("response.created", "in_progress"), self._progress()]
+        """Return `created`, then `queued` for a background response, `in_progress` for any other."""
+        if self._metadata.echo.get("background"):
+            return [self._snapshot("response.created", "queued"), self._snapshot("response.queued", "queued")]
+        return [self._snapshot("response.created", "in_progress"), self._in_progress()]
 
-    def tell(self, event: Event) -> list[Frame]:
-        """The frames of one event."""
-        frames = [] if self._begun else [self._progress()]
-        for change in self._answer.take(event):
+    def render(self, event: Event) -> list[Frame]:
+        """Return the frames of one event."""
+        frames = [] if self._in_progress_sent else [self._in_progress()]
+        for change in self._output.apply(event):
             frames += self._change(*change)
-        status = self._answer.status
+        status = self._output.status
         if status is not None:
             name = "response.incomplete" if status == "cancelled" else f"response.{status}"
-            frames.append(self._whole(name, status))
+            frames.append(self._snapshot(name, status))
         return frames
 
-    def _progress(self) -> Frame:
-        self._begun = True
-        return self._whole("response.in_progress", "in_progress")
+    def _in_progress(self) -> Frame:
+        self._in_progress_sent = True
+        return self._snapshot("response.in_progress", "in_progress")
 
-    def _whole(self, name: str, status: str) -> Frame:
-        return self._frame(name, response=_response(self._head, self._answer, status))
+    def _snapshot(self, name: str, status: str) -> Frame:
+        return self._frame(name, response=_response(self._metadata, self._output, status))
 
     def _frame(self, event: str, /, **data: object) -> Frame:
         number, self._number = self._number, self._number + 1
         return event, {"type": event, "sequence_number": number, **data}
 
-    def _change(self, step: Step, item: Item, piece: str) -> list[Frame]:
-        place = {"item_id": _item_id(self._head, item), "output_index": item.index}
-        if step is Step.OPENED:
-            return self._opened(item, place)
-        if step is Step.CLOSED:
-            return self._closed(item, place)
-        if item.speech is Speech.CALL:
-            return [self._frame("response.function_call_arguments.delta", **place, delta=piece)]
-        if item.speech is Speech.REASONING:
-            return [self._frame("response.reasoning_text.delta", **place, content_index=0, delta=piece)]
-        return [self._frame("response.output_text.delta", **place, content_index=0, delta=piece, logprobs=[])]
+    def _change(self, change: ChangeKind, item: OutputItem, piece: str) -> list[Frame]:
+        position = {"item_id": _item_id(self._metadata, item), "output_index": item.index}
+        if change is ChangeKind.OPENED:
+            return self._opened(item, position)
+        if change is ChangeKind.CLOSED:
+            return self._closed(item, position)
+        if item.kind is ItemKind.CALL:
+            return [self._frame("response.function_call_arguments.delta", **position, delta=piece)]
+        if item.kind is ItemKind.REASONING:
+            return [self._frame("response.reasoning_text.delta", **position, content_index=0, delta=piece)]
+        return [
+            self._frame("response.output_text.delta", **position, content_index=0, delta=piece, logprobs=[])
+        ]
 
-    def _opened(self, item: Item, place: dict[str, Any]) -> list[Frame]:
-        shown = _item(self._head, item, "in_progress")
-        frames = [self._frame("response.output_item.added", output_index=item.index, item=shown)]
-        if item.speech is not Speech.CALL:
+    def _opened(self, item: OutputItem, position: dict[str, Any]) -> list[Frame]:
+        rendered = _item(self._metadata, item, "in_progress")
+        frames = [self._frame("response.output_item.added", output_index=item.index, item=rendered)]
+        if item.kind is not ItemKind.CALL:
             part = _part(item, "")
-            frames.append(self._frame("response.content_part.added", **place, content_index=0, part=part))
+            frames.append(self._frame("response.content_part.added", **position, content_index=0, part=part))
         return frames
 
-    def _closed(self, item: Item, place: dict[str, Any]) -> list[Frame]:
+    def _closed(self, item: OutputItem, position: dict[str, Any]) -> list[Frame]:
         text = item.text
-        if item.speech is Speech.CALL:
+        if item.kind is ItemKind.CALL:
             name = "response.function_call_arguments.done"
-            frames = [self._frame(name, **place, name=item.name, arguments=text)]
+            frames = [self._frame(name, **position, name=item.name, arguments=text)]
         else:
-            frames = self._text_done(item, place, text)
+            frames = self._text_done(item, position, text)
             part = _part(item, text)
-            frames.append(self._frame("response.content_part.done", **place, content_index=0, part=part))
-        shown = _item(self._head, item)
-        return [*frames, self._frame("response.output_item.done", output_index=item.index, item=shown)]
+            frames.append(self._frame("response.content_part.done", **position, content_index=0, part=part))
+        rendered = _item(self._metadata, item)
+        return [*frames, self._frame("response.output_item.done", output_index=item.index, item=rendered)]
 
-    def _text_done(self, item: Item, place: dict[str, Any], text: str) -> list[Frame]:
-        if item.speech is Speech.REASONING:
-            return [self._frame("response.reasoning_text.done", **place, content_index=0, text=text)]
-        return [self._frame("response.output_text.done", **place, content_index=0, text=text, logprobs=[])]
+    def _text_done(self, item: OutputItem, position: dict[str, Any], text: str) -> list[Frame]:
+        if item.kind is ItemKind.REASONING:
+            return [self._frame("response.reasoning_text.done", **position, content_index=0, text=text)]
+        return [self._frame("response.output_text.done", **position, content_index=0, text=text, logprobs=[])]
 
 
-def rendering(head: Head) -> _Rendering:
-    """Begin to tell a response."""
-    return _Rendering(head)
+def stream_renderer(metadata: ResponseMetadata) -> _EventRenderer:
+    """Return a renderer for a stream of this response."""
+    return _EventRenderer(metadata)

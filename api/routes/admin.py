@@ -29,7 +29,7 @@ routes = Family("admin", __name__, description="Load, unload and inspect models;
 _NAME = {"name": "The model's name; it may contain slashes."}
 
 
-@routes.endpoint("/v1/admin/models", access=Access.ADMIN, answers={200: AdminModelList}, errors=STORAGE)
+@routes.endpoint("/v1/admin/models", access=Access.ADMIN, responses={200: AdminModelList}, errors=STORAGE)
 def list_admin_models() -> Response:
     """List the models with their live state
 
@@ -46,7 +46,7 @@ def list_admin_models() -> Response:
 @routes.endpoint(
     "/v1/admin/models/<path:name>",
     access=Access.ADMIN,
-    answers={200: AdminModel},
+    responses={200: AdminModel},
     path=_NAME,
     errors=("unknown_model", *STORAGE),
 )
@@ -59,7 +59,7 @@ def retrieve_admin_model(name: str) -> Response:
     return json_response(serialize_model(services.fleet.row(name), services.settings))
 
 
-@routes.endpoint("/v1/admin/gpu-memory", access=Access.ADMIN, answers={200: GpuMemory}, errors=STORAGE)
+@routes.endpoint("/v1/admin/gpu-memory", access=Access.ADMIN, responses={200: GpuMemory}, errors=STORAGE)
 def show_gpu_memory() -> Response:
     """Show the GPUs' memory and the models' share of it
 
@@ -76,8 +76,8 @@ def show_gpu_memory() -> Response:
     "POST",
     access=Access.ADMIN,
     body=LoadRequestBody,
-    mistaken=UnprocessableRequest,
-    answers={200: ChangedModel, 202: ChangedModel},
+    invalid_body=UnprocessableRequest,
+    responses={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
     headers=(PREFER,),
     errors=(
@@ -112,7 +112,7 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     "/v1/admin/models/<path:name>/unload",
     "POST",
     access=Access.ADMIN,
-    answers={200: ChangedModel, 202: ChangedModel},
+    responses={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
     headers=(PREFER,),
     errors=("unknown_model", "model_loading", *STORAGE),
@@ -130,7 +130,7 @@ def unload_model(name: str) -> Response:
 @routes.endpoint(
     "/v1/admin/operations/<id>",
     access=Access.ADMIN,
-    answers={200: OperationObject},
+    responses={200: OperationObject},
     path={"id": "The operation's id."},
     errors=("not_found", *STORAGE),
 )

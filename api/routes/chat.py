@@ -22,7 +22,7 @@ routes = Family("chat", __name__, description="OpenAI's Chat Completions.")
     "POST",
     access=Access.TENANT,
     body=ChatRequest,
-    answers={200: ChatCompletion},
+    responses={200: ChatCompletion},
     streams=True,
     headers=(PRIORITY, IDEMPOTENCY_KEY),
     errors=GENERATION,

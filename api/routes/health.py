@@ -18,7 +18,7 @@ from scheduler.errors import StokerError
 routes = Family("health", __name__, description="Whether the platform can work.")
 
 
-@routes.endpoint("/health", access=Access.PUBLIC, answers={200: Health, 503: Health})
+@routes.endpoint("/health", access=Access.PUBLIC, responses={200: Health, 503: Health})
 def check_health() -> Response:
     """Check the platform's health
 

@@ -34,7 +34,7 @@ def _is_id(text: str) -> bool:
 @routes.endpoint(
     "/v1/admin/events",
     access=Access.ADMIN,
-    answers={},
+    responses={},
     streams=True,
     query=(_FOLLOW,),
     headers=(LAST_EVENT_ID,),

@@ -21,7 +21,7 @@ routes = Family(
 )
 
 
-@routes.endpoint("/v1/models", access=Access.TENANT, answers={200: ModelList}, errors=STORAGE)
+@routes.endpoint("/v1/models", access=Access.TENANT, responses={200: ModelList}, errors=STORAGE)
 def list_models() -> Response:
     """List the models
 
@@ -43,7 +43,7 @@ def list_models() -> Response:
 @routes.endpoint(
     "/v1/models/<path:name>",
     access=Access.TENANT,
-    answers={200: ModelObject},
+    responses={200: ModelObject},
     path={"name": "The model's name; it may hold slashes."},
     errors=("unknown_model", *STORAGE),
 )

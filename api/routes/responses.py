@@ -38,7 +38,7 @@ _ID = {"id": "The response's id."}
     "POST",
     access=Access.TENANT,
     body=ResponsesRequest,
-    answers={200: ResponseObject},
+    responses={200: ResponseObject},
     streams=True,
     headers=(PRIORITY, IDEMPOTENCY_KEY),
     errors=GENERATION,
@@ -59,7 +59,7 @@ def create_response(body: dict[str, Any]) -> Response:
 @routes.endpoint(
     "/v1/responses/<id>",
     access=Access.TENANT,
-    answers={200: ResponseObject},
+    responses={200: ResponseObject},
     streams=True,
     path=_ID,
     query=(STREAM, STARTING_AFTER),
@@ -82,7 +82,7 @@ def retrieve_response(id: str) -> Response:
     "/v1/responses/<id>",
     "DELETE",
     access=Access.TENANT,
-    answers={200: DeletedResponse},
+    responses={200: DeletedResponse},
     path=_ID,
     errors=("not_found", *STORAGE),
 )
@@ -100,7 +100,7 @@ def delete_response(id: str) -> Response:
     "/v1/responses/<id>/cancel",
     "POST",
     access=Access.TENANT,
-    answers={200: ResponseObject},
+    responses={200: ResponseObject},
     path=_ID,
     errors=("not_found", *STORAGE),
 )
@@ -139,11 +139,11 @@ def _not_found(id: str) -> NotFound:
 
 def _serialize(row: JobRow, events: list[Event]) -> dict[str, Any]:
     waiting = row.status in (Status.QUEUED, Status.DISPATCHED)
-    return responses.answer(decode_head(row), events, "queued" if waiting else "in_progress")
+    return responses.response_object(decode_head(row), events, "queued" if waiting else "in_progress")
 
 
 def _resume(row: JobRow, after: int) -> Response:
     services = current_services()
     with services.permits.acquire() as permit:
         response_stream = open_stream(services, follow_from_start(services, row.id), permit)
-    return stream_response(response_stream, responses.rendering(decode_head(row)), after)
+    return stream_response(response_stream, responses.stream_renderer(decode_head(row)), after)

@@ -11,8 +11,8 @@ from flask import Response, request
 from api import capabilities
 from api.admission import Admitted, admit
 from api.auth.authenticator import caller
-from api.dialects.base import Dialect, ParsedRequest, Rendering
-from api.dialects.items import verdict
+from api.dialects.base import Dialect, ParsedRequest, StreamRenderer
+from api.dialects.output import final_status
 from api.errors import error_from_end
 from api.permits import Permit
 from api.services import AppServices, current_services
@@ -32,15 +32,15 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     services = current_services()
     parsed = dialect.parse(body)
     capabilities.check(services.fleet.definition(parsed.generation.model), parsed)
-    if not parsed.waits:
+    if not parsed.stays_connected:
         admitted = admit(services, dialect, parsed, caller(), request)
         events = read_events(services, admitted.head.id) if admitted.replayed else []
-        return json_response(dialect.answer(admitted.head, events, "queued"))
+        return json_response(dialect.response_object(admitted.head, events, "queued"))
     with services.permits.acquire() as permit:
         admitted = admit(services, dialect, parsed, caller(), request)
         response_stream = _admitted_stream(services, admitted, parsed, permit)
     if parsed.stream:
-        return stream_response(response_stream, dialect.rendering(admitted.head))
+        return stream_response(response_stream, dialect.stream_renderer(admitted.head))
     return _whole_response(dialect, admitted, response_stream)
 
 
@@ -81,14 +81,14 @@ def _whole_response(dialect: Dialect, admitted: Admitted, response_stream: Respo
         response_stream.close()
     end = events[-1]
     assert isinstance(end, End)  # noqa: S101 - collect returns no sooner
-    if verdict(end) == "failed" or (verdict(end) == "cancelled" and not dialect.SHOWS_CANCELLED):
+    if final_status(end) == "failed" or (final_status(end) == "cancelled" and not dialect.HAS_CANCELLED_STATUS):
         raise error_from_end(end)
-    return json_response(dialect.answer(admitted.head, events), headers=measurements(end))
+    return json_response(dialect.response_object(admitted.head, events), headers=measurements(end))
 
 
-def stream_response(response_stream: ResponseStream, rendering: Rendering, after: int = -1) -> Response:
+def stream_response(response_stream: ResponseStream, renderer: StreamRenderer, after: int = -1) -> Response:
     """Server-sent events, those after that `sequence_number`. Closing the response closes the stream."""
-    events = response_stream.stream(rendering, after, ChunkedWriter.for_request(request.environ))
+    events = response_stream.stream(renderer, after, ChunkedWriter.for_request(request.environ))
     response = Response(events, headers=sse.HEADERS)
     # in addition to the generator's own `finally`, which does not run if the generator never began
     response.call_on_close(response_stream.close)

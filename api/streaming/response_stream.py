@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from socket import socket
 from typing import Protocol
 
-from api.dialects.base import Frame, Rendering
+from api.dialects.base import Frame, StreamRenderer
 from api.streaming import sse
 from api.streaming.chunked_writer import ChunkedWriter
 from api.streaming.disconnect_watcher import DisconnectWatcher
@@ -199,7 +199,7 @@ class ResponseStream:
         return sink.events
 
     def stream(
-        self, rendering: Rendering, after: int = -1, writer: ChunkedWriter | None = None
+        self, renderer: StreamRenderer, after: int = -1, writer: ChunkedWriter | None = None
     ) -> Iterator[bytes]:
         """The response as server-sent events, without those up to the `sequence_number` `after`.
 
@@ -212,12 +212,12 @@ class ResponseStream:
 
         sink = None
         if writer is not None:
-            sink = StreamingSink(writer, lambda event: encode(rendering.tell(event)), self._cursor.wake)
+            sink = StreamingSink(writer, lambda event: encode(renderer.render(event)), self._cursor.wake)
         try:
             # an empty chunk would end an HTTP/1.1 body: without frames, a comment is sent
-            yield encode(rendering.begin()) or sse.KEEP_ALIVE
+            yield encode(renderer.begin()) or sse.KEEP_ALIVE
             while not self._done:
-                frames = [frame for event in self.read(sink) for frame in rendering.tell(event)]
+                frames = [frame for event in self.read(sink) for frame in renderer.render(event)]
                 data = encode(frames) or sse.KEEP_ALIVE
                 yield data + sse.DONE if self._done else data
         except ClientDisconnected:

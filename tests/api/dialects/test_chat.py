@@ -11,8 +11,8 @@ from openai.types.chat import ChatCompletion as SdkCompletion
 from openai.types.chat import ChatCompletionChunk
 
 from api.dialects import chat
-from api.dialects.base import Head, render
-from api.dialects.items import verdict
+from api.dialects.base import ResponseMetadata, render_stream
+from api.dialects.output import final_status
 from api.errors import InvalidRequest
 from api.schemas.chat import ChatCompletion, ChatRequest
 from api.schemas.strict_schema import Mismatch
@@ -20,8 +20,8 @@ from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta,
 from tasks.generation import Generation, Message, NamedTool, Sampling, TextPart, Tool, ToolCall, text_content
 from tests.support.event_logs import logs
 
-HEAD = Head("chatcmpl-" + "ab" * 16, 1_700_000_000, "demo", {})
-WITH_USAGE = Head(HEAD.id, HEAD.created_at, HEAD.model, {"include_usage": True})
+METADATA = ResponseMetadata("chatcmpl-" + "ab" * 16, 1_700_000_000, "demo", {})
+WITH_USAGE = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, {"include_usage": True})
 USER = {"role": "user", "content": "Hi"}
 
 
@@ -31,8 +31,8 @@ def parse(**body: Any) -> Any:
     return chat.parse(full)
 
 
-def frames_of(log: list[Event], head: Head = HEAD) -> list[dict[str, Any]]:
-    return [frame for _, frame in render(chat.rendering(head), log)]
+def frames_of(log: list[Event], head: ResponseMetadata = METADATA) -> list[dict[str, Any]]:
+    return [frame for _, frame in render_stream(chat.stream_renderer(head), log)]
 
 
 def gather(frames: list[dict[str, Any]]) -> dict[str, Any]:
@@ -57,10 +57,10 @@ def test_the_chunks_add_up_to_the_message_that_is_not_streamed(log: list[Event])
     frames = frames_of(log, WITH_USAGE)
     end = log[-1]
     assert isinstance(end, End)
-    if verdict(end) in ("failed", "cancelled"):
+    if final_status(end) in ("failed", "cancelled"):
         assert set(frames[-1]["error"]) == {"message", "type", "param", "code"}
         return
-    whole = chat.answer(WITH_USAGE, log)
+    whole = chat.response_object(WITH_USAGE, log)
     message = whole["choices"][0]["message"]
     gathered = gather(frames)
     assert gathered["content"] == (message["content"] or "")
@@ -75,7 +75,7 @@ def test_chunks_and_answers_are_the_sdk_types_in_strict_mode(log: list[Event]) -
     for frame in frames_of(log):
         if "error" not in frame:
             validate_type(type_=ChatCompletionChunk, value=frame)
-    whole = chat.answer(HEAD, log)
+    whole = chat.response_object(METADATA, log)
     validate_type(type_=SdkCompletion, value=whole)
     assert ChatCompletion().validate(whole) == {}
 
@@ -97,23 +97,23 @@ def test_calls_have_their_own_index_and_no_empty_list_is_ever_told() -> None:
     ]
     message = gather(frames_of(log))
     assert [call["function"]["arguments"] for call in message["tool_calls"]] == ["{}", ""]
-    assert chat.answer(HEAD, log)["choices"][0]["message"]["content"] is None
+    assert chat.response_object(METADATA, log)["choices"][0]["message"]["content"] is None
     assert all(frame["choices"][0]["delta"].get("tool_calls") != [] for frame in frames_of(log))
 
 
 def test_running_out_of_tokens_is_the_reason_length() -> None:
     log: list[Event] = [TextDelta("a"), End("incomplete", "length")]
-    assert chat.answer(HEAD, log)["choices"][0]["finish_reason"] == "length"
+    assert chat.response_object(METADATA, log)["choices"][0]["finish_reason"] == "length"
 
 
 def test_an_answer_that_was_filtered_says_so() -> None:
     log: list[Event] = [TextDelta("a"), End("incomplete", "content_filter")]
-    assert chat.answer(HEAD, log)["choices"][0]["finish_reason"] == "content_filter"
+    assert chat.response_object(METADATA, log)["choices"][0]["finish_reason"] == "content_filter"
 
 
 def test_usage_tells_what_was_cached_and_thought() -> None:
     log: list[Event] = [End("completed", "stop", usage=Usage(10, 5, cached_tokens=8, reasoning_tokens=2))]
-    assert chat.answer(HEAD, log)["usage"] == {
+    assert chat.response_object(METADATA, log)["usage"] == {
         "prompt_tokens": 10,
         "completion_tokens": 5,
         "total_tokens": 15,

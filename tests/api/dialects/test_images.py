@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from api.admission import IMAGE_TOKENS
 from api.dialects import chat, responses
-from api.dialects.images import MOST_IMAGES, size_of
+from api.dialects.images import MAX_IMAGES, size_of
 from api.errors import InvalidRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.responses import ResponsesRequest
@@ -76,7 +76,7 @@ def test_an_image_keeps_its_place_in_the_text() -> None:
     assert parsed.generation.messages == (
         Message("user", (TextPart("What is "), ImagePart(DOT, "auto"), TextPart("this?"), ImagePart(WIDE))),
     )
-    assert parsed.images == ("input[0].content[1]", "input[0].content[3]")
+    assert parsed.image_params == ("input[0].content[1]", "input[0].content[3]")
 
 
 def test_both_dialects_understand_the_same_images() -> None:
@@ -85,7 +85,7 @@ def test_both_dialects_understand_the_same_images() -> None:
     earlier = {"role": "assistant", "content": "Hi."}
     parsed = parse_chat(earlier, message)
     assert parsed.generation.messages[1] == expected
-    assert parsed.images == ("messages[1].content[1]",)
+    assert parsed.image_params == ("messages[1].content[1]",)
     assert parse(messages=[message]).generation.messages == (expected,)
     low = {**IMAGE, "detail": "low"}
     assert parse(input=user(TEXT, low)).generation.messages == (expected,)
@@ -170,9 +170,9 @@ def test_a_tool_answers_without_images() -> None:
 
 
 def test_the_images_of_a_request_are_bounded_together() -> None:
-    assert len(parse(input=user(*[IMAGE] * MOST_IMAGES)).images) == MOST_IMAGES
+    assert len(parse(input=user(*[IMAGE] * MAX_IMAGES)).image_params) == MAX_IMAGES
     with pytest.raises(InvalidRequest) as caught:
-        parse(input=[*user(*[IMAGE] * MOST_IMAGES), *user(TEXT, IMAGE)])
+        parse(input=[*user(*[IMAGE] * MAX_IMAGES), *user(TEXT, IMAGE)])
     assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[1].content[1]")
     large = {"type": "input_image", "image_url": data_url(sized("gif", 8000, 5000))}
     parse(input=user(large))

@@ -13,8 +13,8 @@ from openai._models import validate_type
 from openai.types.responses import Response, ResponseStreamEvent
 
 from api.dialects import responses
-from api.dialects.base import Head, render
-from api.dialects.items import verdict
+from api.dialects.base import ResponseMetadata, render_stream
+from api.dialects.output import final_status
 from api.errors import InvalidRequest
 from api.schemas.responses import ResponseObject, ResponsesRequest
 from api.schemas.strict_schema import Mismatch
@@ -22,7 +22,7 @@ from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
 from tasks.generation import Generation, Message, NamedTool, TextPart, ToolCall, text_content
 from tests.support.event_logs import logs
 
-HEAD = Head("resp_" + "ab" * 16, 1_700_000_000, "demo", {})
+METADATA = ResponseMetadata("resp_" + "ab" * 16, 1_700_000_000, "demo", {})
 echoes = st.sampled_from(
     [
         {},
@@ -38,8 +38,8 @@ def parse(**body: Any) -> Any:
     return responses.parse(full)
 
 
-def frames_of(log: list[Event], head: Head = HEAD) -> list[dict[str, Any]]:
-    return [frame for _, frame in render(responses.rendering(head), log)]
+def frames_of(log: list[Event], head: ResponseMetadata = METADATA) -> list[dict[str, Any]]:
+    return [frame for _, frame in render_stream(responses.stream_renderer(head), log)]
 
 
 def kinds(log: list[Event]) -> list[str]:
@@ -53,8 +53,8 @@ def kinds(log: list[Event]) -> list[str]:
 def test_the_last_frame_holds_the_response_that_is_not_streamed(
     log: list[Event], echo: dict[str, Any]
 ) -> None:
-    head = Head(HEAD.id, HEAD.created_at, HEAD.model, echo)
-    assert frames_of(log, head)[-1]["response"] == responses.answer(head, log)
+    head = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
+    assert frames_of(log, head)[-1]["response"] == responses.response_object(head, log)
 
 
 @given(logs())
@@ -77,13 +77,13 @@ def test_the_deltas_add_up_to_the_items_of_the_response(log: list[Event]) -> Non
 
 @given(logs(), echoes)
 def test_every_frame_is_one_of_the_sdk_types_in_strict_mode(log: list[Event], echo: dict[str, Any]) -> None:
-    head = Head(HEAD.id, HEAD.created_at, HEAD.model, echo)
+    head = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
     frames = frames_of(log, head)
     assert [frame["sequence_number"] for frame in frames] == list(range(len(frames)))
     for frame in frames:
         event: Any = validate_type(type_=ResponseStreamEvent, value=frame)  # type: ignore[arg-type]
         assert event.type == frame["type"]
-    whole = responses.answer(head, log)
+    whole = responses.response_object(head, log)
     validate_type(type_=Response, value=whole)
     assert ResponseObject().validate(orjson.loads(orjson.dumps(whole))) == {}
 
@@ -129,12 +129,12 @@ def test_thoughts_text_and_calls_come_in_the_order_of_the_documented_events() ->
 
 
 def test_a_model_that_says_nothing_answers_with_an_empty_message() -> None:
-    (item,) = responses.answer(HEAD, [End("completed", "stop")])["output"]
+    (item,) = responses.response_object(METADATA, [End("completed", "stop")])["output"]
     assert item["content"][0]["text"] == ""
 
 
 def test_running_out_of_tokens_is_incomplete_and_says_why() -> None:
-    whole = responses.answer(HEAD, [TextDelta("a"), End("incomplete", "length")])
+    whole = responses.response_object(METADATA, [TextDelta("a"), End("incomplete", "length")])
     assert whole["status"] == "incomplete"
     assert whole["incomplete_details"] == {"reason": "max_output_tokens"}
     assert whole["output"][0]["status"] == "incomplete"
@@ -143,12 +143,12 @@ def test_running_out_of_tokens_is_incomplete_and_says_why() -> None:
 def test_a_failure_leads_its_message_with_our_code() -> None:
     log: list[Event] = [TextDelta("a"), End("failed", code="engine_crashed", message="killed by SIGKILL")]
     assert kinds(log)[-1] == "failed"
-    error = responses.answer(HEAD, log)["error"]
+    error = responses.response_object(METADATA, log)["error"]
     assert error == {"code": "server_error", "message": "engine_crashed: killed by SIGKILL"}
 
 
 def test_an_answer_that_was_filtered_is_incomplete_and_says_so() -> None:
-    whole = responses.answer(HEAD, [TextDelta("a"), End("incomplete", "content_filter")])
+    whole = responses.response_object(METADATA, [TextDelta("a"), End("incomplete", "content_filter")])
     assert whole["incomplete_details"] == {"reason": "content_filter"}
 
 
@@ -160,13 +160,13 @@ def test_a_cancelled_stream_ends_incomplete_with_the_status_cancelled() -> None:
 
 def test_what_the_platform_took_out_of_line_has_failed() -> None:
     end = End("cancelled", code="model_unloading", message="the model is being unloaded")
-    assert verdict(end) == "failed"
+    assert final_status(end) == "failed"
     assert kinds([end])[-1] == "failed"
 
 
 def test_a_background_response_is_queued_until_it_speaks() -> None:
-    head = Head(HEAD.id, HEAD.created_at, HEAD.model, {"background": True})
-    names = [name for name, _ in render(responses.rendering(head), [TextDelta("a")])][:3]
+    head = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, {"background": True})
+    names = [name for name, _ in render_stream(responses.stream_renderer(head), [TextDelta("a")])][:3]
     assert names == ["response.created", "response.queued", "response.in_progress"]
 
 
@@ -221,7 +221,7 @@ def test_what_a_response_said_can_be_sent_back_as_input() -> None:
         ToolCallDelta(0, "{}", "c1", "f"),
         End("completed", "stop"),
     ]
-    output = responses.answer(HEAD, log)["output"]
+    output = responses.response_object(METADATA, log)["output"]
     (message,) = parse(input=output).generation.messages
     assert message == Message(
         "assistant", text_content("Hi."), reasoning="hm", tool_calls=(ToolCall("c1", "f", "{}"),)
@@ -259,7 +259,7 @@ def test_the_response_repeats_what_was_asked() -> None:
     parsed = parse(
         input="x", tools=[tool], tool_choice="required", temperature=0, metadata={"a": "b"}, store=False
     )
-    whole = responses.answer(Head("resp_1", 1, "demo", parsed.echo), [End("completed")])
+    whole = responses.response_object(ResponseMetadata("resp_1", 1, "demo", parsed.echo), [End("completed")])
     assert whole["tools"] == [{**tool, "description": None, "strict": None}]
     assert (whole["tool_choice"], whole["temperature"], whole["metadata"]) == ("required", 0, {"a": "b"})
     assert (whole["store"], whole["background"], whole["top_p"]) == (False, False, None)

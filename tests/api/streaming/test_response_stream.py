@@ -13,7 +13,7 @@ import pytest
 from gunicorn import util
 
 from api.dialects import responses
-from api.dialects.base import Head
+from api.dialects.base import ResponseMetadata
 from api.streaming import sse
 from api.streaming.chunked_writer import ChunkedWriter
 from api.streaming.response_stream import ClientDisconnected, ResponseStream
@@ -45,9 +45,9 @@ class Client:
 
     def _answer(self) -> None:
         """Answer as gunicorn does, in the request's thread."""
-        rendering = responses.rendering(Head("resp_1", 1, "m", {}))
+        renderer = responses.stream_renderer(ResponseMetadata("resp_1", 1, "m", {}))
         for chunk in self.response_stream.stream(
-            rendering, self._after, ChunkedWriter(self.server, chunked=True)
+            renderer, self._after, ChunkedWriter(self.server, chunked=True)
         ):
             util.write_chunk(self.server, chunk)
         with suppress(OSError):
