@@ -14,7 +14,7 @@ from api.auth.authenticator import Caller
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.errors import InvalidRequest, NotFound
 from api.services import AppServices
-from api.streaming.stored_response import decode_head, encode_metadata, follow_from_start
+from api.streaming.stored_response import decode_metadata, encode_metadata, follow_from_start
 from scheduler.job import Job
 from streams.subscriber import LogCursor
 
@@ -30,9 +30,9 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An admitted response: its head, and the cursor to read it by (None when the client does not wait)."""
+    """An admitted response: its metadata, and the cursor to read it by (None when the client does not wait)."""
 
-    head: ResponseMetadata
+    metadata: ResponseMetadata
     cursor: LogCursor | None
     replayed: bool = False
 
@@ -106,5 +106,7 @@ def admit(
     if row is None:
         raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
     # the ledger drops the echo of a response that is not stored; an equal body has an equal echo
-    head = replace(decode_head(row), echo=parsed.echo)
-    return Admitted(head, follow_from_start(services, row.id) if parsed.stays_connected else None, replayed=True)
+    metadata = replace(decode_metadata(row), echo=parsed.echo)
+    return Admitted(
+        metadata, follow_from_start(services, row.id) if parsed.stays_connected else None, replayed=True
+    )

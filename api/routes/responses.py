@@ -24,7 +24,7 @@ from api.routes.parameters import (
 from api.schemas.responses import DeletedResponse, ResponseObject, ResponsesRequest
 from api.services import current_services
 from api.streaming.respond import generate, json_response, open_stream, stream_response
-from api.streaming.stored_response import decode_head, follow_from_start, read_events, wait_for_end
+from api.streaming.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
 from scheduler.job import JobRow, Status
 from streams.events import Event
 
@@ -139,11 +139,11 @@ def _not_found(id: str) -> NotFound:
 
 def _serialize(row: JobRow, events: list[Event]) -> dict[str, Any]:
     waiting = row.status in (Status.QUEUED, Status.DISPATCHED)
-    return responses.response_object(decode_head(row), events, "queued" if waiting else "in_progress")
+    return responses.response_object(decode_metadata(row), events, "queued" if waiting else "in_progress")
 
 
 def _resume(row: JobRow, after: int) -> Response:
     services = current_services()
     with services.permits.acquire() as permit:
         response_stream = open_stream(services, follow_from_start(services, row.id), permit)
-    return stream_response(response_stream, responses.stream_renderer(decode_head(row)), after)
+    return stream_response(response_stream, responses.stream_renderer(decode_metadata(row)), after)

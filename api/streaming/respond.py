@@ -34,13 +34,13 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     capabilities.check(services.fleet.definition(parsed.generation.model), parsed)
     if not parsed.stays_connected:
         admitted = admit(services, dialect, parsed, caller(), request)
-        events = read_events(services, admitted.head.id) if admitted.replayed else []
-        return json_response(dialect.response_object(admitted.head, events, "queued"))
+        events = read_events(services, admitted.metadata.id) if admitted.replayed else []
+        return json_response(dialect.response_object(admitted.metadata, events, "queued"))
     with services.permits.acquire() as permit:
         admitted = admit(services, dialect, parsed, caller(), request)
         response_stream = _admitted_stream(services, admitted, parsed, permit)
     if parsed.stream:
-        return stream_response(response_stream, dialect.stream_renderer(admitted.head))
+        return stream_response(response_stream, dialect.stream_renderer(admitted.metadata))
     return _whole_response(dialect, admitted, response_stream)
 
 
@@ -52,7 +52,7 @@ def _admitted_stream(
     A disconnect cancels the response, unless it runs in the background or an earlier request has created it.
     """
     assert admitted.cursor is not None  # noqa: S101 - a request that waits has a cursor
-    id, tenant = admitted.head.id, caller().tenant.name
+    id, tenant = admitted.metadata.id, caller().tenant.name
     survives = parsed.background or admitted.replayed
     cancel = None if survives else lambda: services.ledger.cancel(id, tenant)
     return open_stream(services, admitted.cursor, permit, cancel)
@@ -81,9 +81,11 @@ def _whole_response(dialect: Dialect, admitted: Admitted, response_stream: Respo
         response_stream.close()
     end = events[-1]
     assert isinstance(end, End)  # noqa: S101 - collect returns no sooner
-    if final_status(end) == "failed" or (final_status(end) == "cancelled" and not dialect.HAS_CANCELLED_STATUS):
+    if final_status(end) == "failed" or (
+        final_status(end) == "cancelled" and not dialect.HAS_CANCELLED_STATUS
+    ):
         raise error_from_end(end)
-    return json_response(dialect.response_object(admitted.head, events), headers=measurements(end))
+    return json_response(dialect.response_object(admitted.metadata, events), headers=measurements(end))
 
 
 def stream_response(response_stream: ResponseStream, renderer: StreamRenderer, after: int = -1) -> Response:

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from api.dialects.base import ResponseMetadata, ParsedRequest
+from api.dialects.base import ParsedRequest, ResponseMetadata
 from api.services import AppServices
 from scheduler.job import JobRow
 from scheduler.scripts import redis_errors_translated
@@ -24,10 +24,10 @@ def encode_metadata(parsed: ParsedRequest, created_at: int) -> bytes:
     return orjson.dumps({"at": created_at, "echo": parsed.echo})
 
 
-def decode_head(row: JobRow) -> ResponseMetadata:
-    """The head of a response in the ledger, equal to the one that its first reader got."""
-    metadata: dict[str, Any] = orjson.loads(row.echo)
-    return ResponseMetadata(row.id, metadata.get("at", int(row.created_at)), row.model, metadata.get("echo", {}))
+def decode_metadata(row: JobRow) -> ResponseMetadata:
+    """The metadata of a response in the ledger, equal to that which its first reader got."""
+    stored: dict[str, Any] = orjson.loads(row.echo)
+    return ResponseMetadata(row.id, stored.get("at", int(row.created_at)), row.model, stored.get("echo", {}))
 
 
 def follow_from_start(services: AppServices, id: str) -> LogCursor:

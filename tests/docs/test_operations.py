@@ -22,8 +22,8 @@ from scheduler.keys import KEYS
 from stoker.managed_process import MAX_LOG_BYTES
 from tests.docs.page import blocks, code, read, rows, section
 from workers.agent import EX_TEMPFAIL, RECOVERY_INTERVAL_S
-from workers.stall_detector import CANCEL_TIMEOUT_S
 from workers.replica_manager import MAX_OLD_ENGINE_LOGS
+from workers.stall_detector import CANCEL_TIMEOUT_S
 
 ROOMS = (
     "api",

@@ -31,8 +31,8 @@ def parse(**body: Any) -> Any:
     return chat.parse(full)
 
 
-def frames_of(log: list[Event], head: ResponseMetadata = METADATA) -> list[dict[str, Any]]:
-    return [frame for _, frame in render_stream(chat.stream_renderer(head), log)]
+def frames_of(log: list[Event], metadata: ResponseMetadata = METADATA) -> list[dict[str, Any]]:
+    return [frame for _, frame in render_stream(chat.stream_renderer(metadata), log)]
 
 
 def gather(frames: list[dict[str, Any]]) -> dict[str, Any]:

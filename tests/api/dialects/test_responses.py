@@ -38,8 +38,8 @@ def parse(**body: Any) -> Any:
     return responses.parse(full)
 
 
-def frames_of(log: list[Event], head: ResponseMetadata = METADATA) -> list[dict[str, Any]]:
-    return [frame for _, frame in render_stream(responses.stream_renderer(head), log)]
+def frames_of(log: list[Event], metadata: ResponseMetadata = METADATA) -> list[dict[str, Any]]:
+    return [frame for _, frame in render_stream(responses.stream_renderer(metadata), log)]
 
 
 def kinds(log: list[Event]) -> list[str]:
@@ -53,8 +53,8 @@ def kinds(log: list[Event]) -> list[str]:
 def test_the_last_frame_holds_the_response_that_is_not_streamed(
     log: list[Event], echo: dict[str, Any]
 ) -> None:
-    head = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
-    assert frames_of(log, head)[-1]["response"] == responses.response_object(head, log)
+    metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
+    assert frames_of(log, metadata)[-1]["response"] == responses.response_object(metadata, log)
 
 
 @given(logs())
@@ -77,13 +77,13 @@ def test_the_deltas_add_up_to_the_items_of_the_response(log: list[Event]) -> Non
 
 @given(logs(), echoes)
 def test_every_frame_is_one_of_the_sdk_types_in_strict_mode(log: list[Event], echo: dict[str, Any]) -> None:
-    head = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
-    frames = frames_of(log, head)
+    metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
+    frames = frames_of(log, metadata)
     assert [frame["sequence_number"] for frame in frames] == list(range(len(frames)))
     for frame in frames:
         event: Any = validate_type(type_=ResponseStreamEvent, value=frame)  # type: ignore[arg-type]
         assert event.type == frame["type"]
-    whole = responses.response_object(head, log)
+    whole = responses.response_object(metadata, log)
     validate_type(type_=Response, value=whole)
     assert ResponseObject().validate(orjson.loads(orjson.dumps(whole))) == {}
 
@@ -165,8 +165,8 @@ def test_what_the_platform_took_out_of_line_has_failed() -> None:
 
 
 def test_a_background_response_is_queued_until_it_speaks() -> None:
-    head = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, {"background": True})
-    names = [name for name, _ in render_stream(responses.stream_renderer(head), [TextDelta("a")])][:3]
+    metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, {"background": True})
+    names = [name for name, _ in render_stream(responses.stream_renderer(metadata), [TextDelta("a")])][:3]
     assert names == ["response.created", "response.queued", "response.in_progress"]
 
 
