@@ -1,8 +1,9 @@
-"""The environments of the runtimes: one declarative table, and which backend runs in which.
+"""Describes an environment: the libraries that a runtime needs, and what a machine needs for them.
 
 vLLM, ExLlamaV3 and llama-cpp-python pin different builds of the same libraries, so each has an environment of
-its own (docs/decisions/0010). An environment has a variant for each kind of machine, the preferred one first;
-what one pins is the lock of its extra in pyproject.toml, which `make lock` makes.
+its own (docs/decisions/0010). An environment has a variant for each kind of machine, the preferred one first.
+The packages of a variant are pinned, with hashes, in a lock; `make lock` compiles it from an extra in
+pyproject.toml.
 """
 
 from __future__ import annotations
@@ -18,44 +19,45 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to make an environment: what is installed, and what the machine must have."""
+    """One build of an environment: the packages that are installed, and what the machine must have."""
 
     name: str
     """cpu or cuda."""
 
     lock: str
-    """The file of its pins, relative to this folder."""
+    """The file with its pinned packages, relative to this folder."""
 
     extra: str
-    """What the lock is made of, in pyproject.toml."""
+    """The extra in pyproject.toml that the lock is compiled from."""
 
     space_mib: int
-    """What it takes of the disk while it is made, downloads included."""
+    """Disk space that the installation takes, downloads included, in MiB."""
 
     left_out: tuple[str, ...] = ()
-    """Packages that others ask for and that are not locked."""
+    """Packages that are not locked although other packages require them."""
 
     index: str | None = None
-    """Where pins of a local version (2.13.0+cpu) are looked for when the configured indexes lack them."""
+    """The index of local versions (such as 2.13.0+cpu), for when the configured indexes do not have them."""
 
     stands_for: str | None = None
-    """The distribution under whose name the library looks itself up, where its own is another."""
+    """The distribution name by which the library looks up its own version, if it is installed under another
+    name."""
 
     cmake_args: str = ""
-    """How its library is compiled; whoever installs it may add to them in CMAKE_ARGS."""
+    """CMake arguments for its compiled package; those of the variable CMAKE_ARGS are added."""
 
     minutes: str = ""
-    """How long it is compiled, about."""
+    """About how many minutes it takes to compile, such as `5 to 10`."""
 
     driver: Version | None = None
-    """The CUDA that the NVIDIA driver must know."""
+    """The CUDA version that the NVIDIA driver must support."""
 
     nvcc: Version | None = None
-    """The oldest CUDA compiler that will do."""
+    """The oldest version of the CUDA compiler that can compile it."""
 
     @property
     def lock_path(self) -> Path:
-        """The file of its pins."""
+        """The path of the lock."""
         return FOLDER / self.lock
 
 
@@ -66,30 +68,30 @@ class Environment:
     name: str
     backends: tuple[str, ...]
     module: str
-    """What is imported."""
+    """The module of its library."""
 
     dists: tuple[str, ...]
-    """Whose version is the library's: the first of these that is there."""
+    """Distribution names of the library; the version is that of the first one that is installed."""
 
     check: str
-    """What an environment must be able to import before it counts as installed."""
+    """The modules that must import before the environment counts as installed, separated by commas."""
 
     variants: tuple[Variant, ...]
     compiled: str | None = None
-    """The distribution that has no wheel and is compiled when it is installed."""
+    """The distribution that has no wheel and is compiled during the installation."""
 
     compiles_itself: bool = False
-    """It is compiled when it is first imported."""
+    """Whether the library compiles itself when it is first imported."""
 
     linux_only: bool = False
 
     before_python: Version | None = None
-    """The first Python that it does not know."""
+    """The first Python version that it does not support."""
 
     def variant(self, name: str) -> Variant:
-        """The variant of that name. Raises `LookupError` with those that exist."""
+        """The variant with this name. Raises `LookupError`, which names those that exist."""
         for variant in self.variants:
             if variant.name == name:
                 return variant
-        there = " and ".join(variant.name for variant in self.variants)
-        raise LookupError(f"the runtime {self.name} has no variant {name}; there is {there}")
+        known = " and ".join(variant.name for variant in self.variants)
+        raise LookupError(f"the runtime {self.name} has no variant {name}; there is {known}")

@@ -204,7 +204,7 @@ def run_runtimes_list(as_json: bool) -> None:
     """Show what each backend has, and why one cannot run here."""
     from stoker import runtimes  # noqa: PLC0415
 
-    click.echo(runtimes.shown(load_settings().runtimes_dir, as_json=as_json))
+    click.echo(runtimes.listing(load_settings().runtimes_dir, as_json=as_json))
 
 
 @runtimes.command("install")

@@ -1,4 +1,4 @@
-"""The runtimes' environments, from the command line: what is there, install, remove."""
+"""`stoker runtimes`: lists, installs and removes the runtimes' environments."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from stoker.terminal import Screen
 from workers.environments import install as installing
 from workers.environments import manifest
 from workers.environments.lock import InstallError
-from workers.environments.request import Order
+from workers.environments.request import InstallRequest
 from workers.environments.status import (
     CANNOT_RUN,
     INSTALLED,
     NOT_NEEDED,
-    Row,
+    EnvironmentStatus,
     choose,
+    environment_statuses,
     obstacles_of,
-    survey,
 )
 from workers.environments.table import ENVIRONMENTS, OF_BACKEND
 
 COLUMNS = ("backend", "environment", "state", "version", "variant", "where")
-ON_A_TERMINAL_S, ELSEWHERE_S = 0.2, 5.0
-ENDINGS = (signal.SIGTERM, signal.SIGHUP)
-"""They interrupt an installation as Ctrl-C does, so that what it has started ends with it."""
+TERMINAL_STATUS_S, LOG_STATUS_S = 0.2, 5.0
+INTERRUPTING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that interrupt an installation as Ctrl-C does, so that the programs it runs end with it."""
 
 
-def shown(runtimes: Path, *, as_json: bool) -> str:
-    """All backends: a table, what is to be known of a row below it."""
-    rows = survey(runtimes)
+def listing(runtimes: Path, *, as_json: bool) -> str:
+    """A table of all backends, with remarks below a row; or the same as JSON."""
+    rows = environment_statuses(runtimes)
     if as_json:
         return json.dumps([asdict(row) for row in rows], indent=2)
     lines = aligned([COLUMNS, *map(_cells, rows)])
@@ -50,12 +50,12 @@ def shown(runtimes: Path, *, as_json: bool) -> str:
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: EnvironmentStatus) -> tuple[str, ...]:
     cells = (row.backend, row.environment, row.state, row.version, row.variant, row.where)
     return tuple(cell or "" for cell in cells)
 
 
-def _below(row: Row) -> Iterable[str]:
+def _below(row: EnvironmentStatus) -> Iterable[str]:
     if row.note:
         yield f"  {row.note}"
     for variant, why in row.obstacles.items():
@@ -69,18 +69,25 @@ def _below(row: Row) -> Iterable[str]:
 def install(
     runtimes: Path, names: Sequence[str], screen: Screen, *, variant: str | None, force: bool
 ) -> None:
-    """Install each of them; those that fail are told at the end. Raises `click.ClickException`."""
-    every_s = ON_A_TERMINAL_S if sys.stdout.isatty() else ELSEWHERE_S
-    orders = [
-        Order(environment, _variant(runtimes, environment, variant, screen), runtimes, screen, every_s, force)
+    """Install the named runtimes. Raises `click.ClickException` with the failures after all were tried."""
+    status_every_s = TERMINAL_STATUS_S if sys.stdout.isatty() else LOG_STATUS_S
+    requests = [
+        InstallRequest(
+            environment,
+            _variant(runtimes, environment, variant, screen),
+            runtimes,
+            screen,
+            status_every_s,
+            force,
+        )
         for environment in dict.fromkeys(map(_named, names))
     ]
-    before = {number: signal.getsignal(number) for number in ENDINGS}
+    before = {number: signal.getsignal(number) for number in INTERRUPTING}
     for number, handler in before.items():
-        if handler is not signal.SIG_IGN:  # whoever runs under nohup is to outlive his terminal
+        if handler is not signal.SIG_IGN:  # under nohup the installation is to outlive its terminal
             signal.signal(number, signal.default_int_handler)
     try:
-        failed = [sentence for order in orders if (sentence := _install(order, screen))]
+        failed = [sentence for request in requests if (sentence := _install(request, screen))]
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -88,21 +95,21 @@ def install(
         raise click.ClickException("\n".join(failed))
 
 
-def _install(order: Order, screen: Screen) -> str | None:
-    """Why it failed, if it did."""
+def _install(request: InstallRequest, screen: Screen) -> str | None:
+    """Install one; the reason if it failed."""
     try:
-        installing.install(order)
+        installing.install(request)
     except InstallError as error:
         screen.done()
         return str(error)
     except KeyboardInterrupt:
-        screen.line(f"{order.name} is not installed: interrupted")
+        screen.line(f"{request.name} is not installed: interrupted")
         raise
     return None
 
 
 def _variant(runtimes: Path, environment: Environment, wanted: str | None, screen: Screen) -> Variant:
-    """The wanted variant, else the one for this machine; why that is not the preferred one is told."""
+    """The wanted variant, else the one for this machine; shows why that is not the preferred one."""
     if wanted is not None:
         try:
             return environment.variant(wanted)
@@ -116,14 +123,14 @@ def _variant(runtimes: Path, environment: Environment, wanted: str | None, scree
 
 
 def remove(runtimes: Path, name: str, screen: Screen) -> None:
-    """Remove one. Raises `click.ClickException`."""
+    """Remove one runtime. Raises `click.ClickException`."""
     environment = _named(name)
     try:
-        there = installing.remove(runtimes, environment)
+        removed = installing.remove(runtimes, environment)
     except InstallError as error:
         raise click.ClickException(str(error)) from None
     folder = runtimes / environment.name
-    screen.line(f"{folder} is removed" if there else f"{environment.name} is not installed in {runtimes}")
+    screen.line(f"{folder} is removed" if removed else f"{environment.name} is not installed in {runtimes}")
 
 
 def _named(name: str) -> Environment:

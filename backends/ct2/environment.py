@@ -1,4 +1,4 @@
-"""The environment of `ct2`: its libraries and what a machine needs for them."""
+"""The environment of `ct2`: its libraries, and what a machine needs for them."""
 
 from __future__ import annotations
 

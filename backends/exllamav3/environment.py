@@ -1,4 +1,4 @@
-"""The environment of `exllamav3`: its libraries and what a machine needs for them."""
+"""The environment of `exllamav3`: its libraries, and what a machine needs for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENVIRONMENT = Environment(
     linux_only=True,
     before_python=(3, 15),
     variants=(
-        # it is content with CUDA 12.4; the torch that is locked wants a compiler of its own CUDA, 13
+        # ExLlamaV3 supports CUDA 12.4; the locked torch needs a compiler of its own CUDA version, 13
         Variant(
             "cuda",
             "exllamav3/locks/cuda.txt",

@@ -1,4 +1,4 @@
-"""The environment of `llama_cpp`: its libraries and what a machine needs for them."""
+"""The environment of `llama_cpp`: its libraries, and what a machine needs for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENVIRONMENT = Environment(
             driver=(12, 0),
             nvcc=(12, 0),
         ),
-        # GGML_NATIVE=ON would use what this very processor has: some compilers get its AMX wrong
+        # GGML_NATIVE=ON would compile for this processor's extensions: some compilers miscompile AMX
         Variant(
             "cpu",
             "llama_cpp/locks/source.txt",

@@ -1,3 +1,3 @@
-"""A remote model has no engine process, and needs no libraries."""
+"""`openai_remote` starts no engine process and needs no libraries."""
 
 ENVIRONMENT = None

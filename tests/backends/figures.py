@@ -16,7 +16,7 @@ import pytest
 from config.load import load_settings
 from tasks.generation import Generation
 from tests.backends.conftest import Launched
-from workers.environments.status import survey
+from workers.environments.status import environment_statuses
 
 AT_ONCE = (1, 8, 32)
 WINDOW_S = 1.0
@@ -72,7 +72,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @cache
 def versions() -> dict[str, str]:
     """What is installed for each backend that has an environment."""
-    return {row.backend: row.version or "" for row in survey(load_settings().runtimes_dir)}
+    return {row.backend: row.version or "" for row in environment_statuses(load_settings().runtimes_dir)}
 
 
 def table() -> list[str]:

@@ -22,12 +22,12 @@ from workers.environments.table import ENVIRONMENTS
 
 @pytest.fixture
 def stoker(tmp_path, monkeypatch):
-    """Runs the command, with its environments in a folder of the test's own."""
+    """Runs `stoker runtimes` with a temporary folder of environments."""
     monkeypatch.setenv("STOKER_RUNTIMES_DIR", str(tmp_path / "runtimes"))
     return lambda *words: CliRunner().invoke(cli, ["runtimes", *words])
 
 
-def test_the_list_has_a_line_for_each_backend_and_says_how_to_install_what_is_missing(stoker):
+def test_the_list_has_a_line_for_each_backend_and_shows_how_to_install_a_missing_one(stoker):
     listed = stoker("list")
 
     lines = listed.output.splitlines()
@@ -36,11 +36,11 @@ def test_the_list_has_a_line_for_each_backend_and_says_how_to_install_what_is_mi
     assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == list(BACKENDS)
     ct2 = next(at for at, line in enumerate(lines) if line.startswith("ct2"))
     assert lines[ct2].split() == ["ct2", "ct2", "missing"]
-    told = takewhile(lambda line: line.startswith(" "), lines[ct2 + 1 :])
-    assert "  to install it: stoker runtimes install ct2" in told
+    remarks = takewhile(lambda line: line.startswith(" "), lines[ct2 + 1 :])
+    assert "  to install it: stoker runtimes install ct2" in remarks
 
 
-def test_what_is_installed_has_a_line_on_why_it_cannot_run_here(stoker, tmp_path):
+def test_an_installed_runtime_that_cannot_run_here_has_a_line_with_the_reason(stoker, tmp_path):
     if shutil.which("nvidia-smi"):
         pytest.skip("it can run here")
     folder = tmp_path / "runtimes" / "vllm"
@@ -53,10 +53,10 @@ def test_what_is_installed_has_a_line_on_why_it_cannot_run_here(stoker, tmp_path
     vllm = next(at for at, line in enumerate(lines) if line.startswith("vllm "))
     assert lines[vllm].split()[2:5] == ["installed", "1.2.3", "cuda"]
     assert lines[vllm + 1].startswith("  cuda: it needs an NVIDIA GPU, and there is none to be seen (")
-    assert lines[vllm + 2].startswith("vllm_serve "), "it is told of the installed build alone"
+    assert lines[vllm + 2].startswith("vllm_serve "), "only the installed variant has a reason"
 
 
-def test_as_json_it_holds_the_same_and_why_a_build_cannot_run(stoker):
+def test_the_json_list_holds_the_same_and_the_obstacles_of_each_variant(stoker):
     rows = {row["backend"]: row for row in json.loads(stoker("list", "--json").output)}
 
     assert rows["llama_server"]["where"] == sys.prefix
@@ -64,7 +64,7 @@ def test_as_json_it_holds_the_same_and_why_a_build_cannot_run(stoker):
     assert set(rows["vllm"]["obstacles"]) == {"cuda", "cpu"}
 
 
-def test_a_name_that_nobody_has_is_told_with_those_that_exist(stoker):
+def test_an_unknown_name_is_refused_with_those_that_exist(stoker):
     for command in (("install", "ct2", "tgi"), ("remove", "tgi")):
         refused = stoker(*command)
         assert refused.exit_code == 1
@@ -74,13 +74,13 @@ def test_a_name_that_nobody_has_is_told_with_those_that_exist(stoker):
         )
 
 
-def test_a_backend_without_libraries_says_that_it_needs_none(stoker):
+def test_a_backend_without_libraries_is_refused_as_needing_none(stoker):
     refused = stoker("install", "stub")
 
     assert (refused.exit_code, refused.output) == (1, "Error: stub needs no libraries: it runs as it is\n")
 
 
-def test_a_build_that_does_not_exist_is_refused(stoker):
+def test_a_variant_that_does_not_exist_is_refused(stoker):
     refused = stoker("install", "llama_server", "--variant", "cuda")
 
     assert (refused.exit_code, refused.output) == (
@@ -89,7 +89,7 @@ def test_a_build_that_does_not_exist_is_refused(stoker):
     )
 
 
-def test_what_cannot_run_here_is_not_installed(stoker, tmp_path):
+def test_a_runtime_that_cannot_run_here_is_not_installed(stoker, tmp_path):
     if shutil.which("nvidia-smi"):
         pytest.skip("it can run here")
     refused = stoker("install", "exllamav3", "vllm", "--variant", "cuda")
@@ -104,8 +104,8 @@ def test_what_cannot_run_here_is_not_installed(stoker, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_an_installation_is_interrupted_when_its_terminal_goes_away(stoker, monkeypatch, number):
-    """Else a compiler that nobody waits for would run on for minutes, and hold the environment."""
-    monkeypatch.setattr(runtimes.installing, "install", lambda _order: signal.raise_signal(number))
+    """Otherwise a compiler would run on for minutes, and the environment would stay locked."""
+    monkeypatch.setattr(runtimes.installing, "install", lambda _request: signal.raise_signal(number))
     before = signal.signal(number, signal.SIG_DFL)  # the tests themselves may run under nohup
     try:
         interrupted = stoker("install", "ct2", "--variant", "cpu")
@@ -117,17 +117,19 @@ def test_an_installation_is_interrupted_when_its_terminal_goes_away(stoker, monk
     assert interrupted.output.startswith("ct2 is not installed: interrupted\n")
 
 
-def test_an_installation_that_is_to_outlive_its_terminal_does(stoker, monkeypatch):
+def test_an_installation_under_nohup_outlives_its_terminal(stoker, monkeypatch):
     """`nohup stoker runtimes install ...` ignores the signal."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        monkeypatch.setattr(runtimes.installing, "install", lambda _order: signal.raise_signal(signal.SIGHUP))
+        monkeypatch.setattr(
+            runtimes.installing, "install", lambda _request: signal.raise_signal(signal.SIGHUP)
+        )
         assert stoker("install", "ct2", "--variant", "cpu").exit_code == 0
     finally:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_what_is_not_there_cannot_be_removed(stoker, tmp_path):
+def test_removing_a_runtime_that_is_not_installed_reports_that(stoker, tmp_path):
     ran = stoker("remove", "vllm_serve")
 
     assert (ran.exit_code, ran.output) == (0, f"vllm is not installed in {tmp_path / 'runtimes'}\n")

@@ -1,4 +1,4 @@
-"""The runtimes' environments: which there are, how one is made, whose Python an engine gets."""
+"""Installs and lists the runtimes' environments, and finds the Python that a backend's engines run in."""
 
 from workers.environments.python import EnvironmentMissing, interpreter
 

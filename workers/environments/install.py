@@ -1,7 +1,7 @@
-"""Makes an environment: a virtual environment, the pins of its lock, a trial import, and then its manifest.
+"""Installs an environment: a virtual environment, the packages of its lock, a trial import, its manifest.
 
-Nothing is resolved: every pin is installed with --no-deps. What is interrupted or fails has no manifest, and
-is made again from the start the next time.
+Versions are not resolved: the lock names every package, with hashes. An installation that fails or is
+interrupted leaves no manifest, and starts from the beginning the next time.
 """
 
 from __future__ import annotations
@@ -13,49 +13,51 @@ from pathlib import Path
 
 from backends.environment import Environment
 from workers.environments import manifest
-from workers.environments.lock import InstallError, claimed
+from workers.environments.lock import InstallError, locked
 from workers.environments.machine import obstacles
 from workers.environments.manifest import Manifest
-from workers.environments.pip_progress import Story
-from workers.environments.request import Order
-from workers.environments.steps import Making
+from workers.environments.progress import StepProgress
+from workers.environments.request import InstallRequest
+from workers.environments.steps import Installation
 
 MIB = 1024 * 1024
 
 
-def install(order: Order) -> Manifest:
-    """Make the environment, unless it is there as it should be. Raises `InstallError`."""
-    story = Story(order.say, order.name, order.every_s)
-    with claimed(order.runtimes, order.name) as fd:
-        made = manifest.read(order.folder)
-        if made is not None and not order.force and why_again(made, order) is None:
-            story.line(f"{made.version} ({made.variant}) is installed already, in {order.folder}")
-            return made
-        why = obstacles(order.environment, order.variant, built=order.is_built)
-        if why and not order.force:
-            raise InstallError(f"{order.name} ({order.variant.name}) cannot run here: {'; '.join(why)}")
+def install(request: InstallRequest) -> Manifest:
+    """Install the environment, unless it is installed and up to date. Raises `InstallError`."""
+    progress = StepProgress(request.progress, request.name, request.status_every_s)
+    with locked(request.runtimes, request.name) as lock_fd:
+        installed = manifest.read(request.folder)
+        if installed is not None and not request.force and reinstall_reason(installed, request) is None:
+            progress.line(
+                f"{installed.version} ({installed.variant}) is installed already, in {request.folder}"
+            )
+            return installed
+        why = obstacles(request.environment, request.variant, built=request.is_built)
+        if why and not request.force:
+            raise InstallError(f"{request.name} ({request.variant.name}) cannot run here: {'; '.join(why)}")
         try:
-            _check_space(order)
-            if order.folder.exists():
-                story.line(f"made again: {why_again(made, order) or 'as asked'}")
-            return _make(order, story, fd, tried=not why)
+            _check_space(request)
+            if request.folder.exists():
+                progress.line(f"made again: {reinstall_reason(installed, request) or 'as asked'}")
+            return _install(request, progress, lock_fd, can_run=not why)
         except OSError as error:
-            raise InstallError(f"{order.name} is not installed: {error}") from error
+            raise InstallError(f"{request.name} is not installed: {error}") from error
 
 
 def remove(runtimes: Path, environment: Environment) -> bool:
-    """Remove an environment, not the wheels that were built for it; false when there was none.
+    """Remove an environment, but not the wheels that were compiled for it; False when it is not there.
 
     Raises `InstallError`.
     """
     folder = runtimes / environment.name
     if not folder.exists():
         return False
-    with claimed(runtimes, environment.name):
+    with locked(runtimes, environment.name):
         try:
             if folder.is_symlink():
                 raise InstallError(f"{folder} is a symbolic link, not made by Stoker: remove it by hand")
-            manifest.forget(folder)
+            manifest.delete(folder)
             shutil.rmtree(folder)
             (runtimes / f"{environment.name}.log").unlink(missing_ok=True)
         except OSError as error:
@@ -63,37 +65,40 @@ def remove(runtimes: Path, environment: Environment) -> bool:
     return True
 
 
-def why_again(made: Manifest | None, order: Order) -> str | None:
-    """Why what is there is not what is asked for; None when it is."""
-    if made is None:
+def reinstall_reason(installed: Manifest | None, request: InstallRequest) -> str | None:
+    """Why the existing environment does not satisfy the request; None when it does."""
+    if installed is None:
         return "an earlier installation did not come to its end"
-    if made.variant != order.variant.name:
-        return f"this one is for {made.variant}"
-    if not made.runs(order.folder):
+    if installed.variant != request.variant.name:
+        return f"this one is for {installed.variant}"
+    if not installed.runs(request.folder):
         return "the Python that it was made with has gone"
-    if not made.is_current(order.environment):
-        return f"Stoker pins other versions now than those of this one ({made.version})"
+    if not installed.is_current(request.environment):
+        return f"Stoker pins other versions now than those of this one ({installed.version})"
     return None
 
 
-def _make(order: Order, story: Story, fd: int, *, tried: bool) -> Manifest:
-    with _scratch(order.runtimes / f".{order.name}.tmp") as scratch:
-        making = Making(order, scratch, fd)
-        making.make_folder()
-        making.install()
-        if tried:
-            making.try_it()
+def _install(request: InstallRequest, progress: StepProgress, lock_fd: int, *, can_run: bool) -> Manifest:
+    with _temporary_folder(request.runtimes / f".{request.name}.tmp") as scratch:
+        installation = Installation(request, scratch, lock_fd)
+        installation.create_environment()
+        installation.install_packages()
+        if can_run:
+            installation.import_library()
         else:
-            story.line("not tried, since it cannot run here")
-        made = making.finish()
-    story.line(f"{made.version} ({made.variant}) is installed in {order.folder}, {story.took()} in all")
-    return made
+            progress.line("not tried, since it cannot run here")
+        installed = installation.write_manifest()
+    progress.line(
+        f"{installed.version} ({installed.variant}) is installed in {request.folder}, "
+        f"{progress.elapsed()} in all"
+    )
+    return installed
 
 
 @contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """An empty folder for the time being."""
-    shutil.rmtree(folder, ignore_errors=True)  # somebody may have been killed
+def _temporary_folder(folder: Path) -> Iterator[Path]:
+    """Create an empty folder, and remove it at the end."""
+    shutil.rmtree(folder, ignore_errors=True)  # an earlier installation may have been killed
     folder.mkdir()
     try:
         yield folder
@@ -101,15 +106,15 @@ def _scratch(folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_space(order: Order) -> None:
-    needed = order.variant.space_mib
-    free = shutil.disk_usage(order.runtimes).free // MIB
-    if free < needed and order.folder.exists():
-        free += _size_mib(order.folder)
+def _check_space(request: InstallRequest) -> None:
+    needed = request.variant.space_mib
+    free = shutil.disk_usage(request.runtimes).free // MIB
+    if free < needed and request.folder.exists():
+        free += _size_mib(request.folder)
     if free < needed:
         raise InstallError(
-            f"{order.name} ({order.variant.name}) takes about {needed} MiB while it is installed, and "
-            f"{order.runtimes} has {free} MiB left: make room, or set runtimes_dir to another place"
+            f"{request.name} ({request.variant.name}) takes about {needed} MiB while it is installed, and "
+            f"{request.runtimes} has {free} MiB left: make room, or set runtimes_dir to another place"
         )
 
 

@@ -1,4 +1,4 @@
-"""One installation of an environment at a time."""
+"""The lock that lets one installation at a time change an environment."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from pathlib import Path
 
 
 class InstallError(Exception):
-    """Raised when an environment cannot be made or removed; the text is one sentence that says what to do."""
+    """Raised when an environment cannot be installed or removed; the text says what to do."""
 
 
 @contextmanager
-def claimed(runtimes: Path, name: str) -> Iterator[int]:
-    """Hold the environment `name` in the folder `runtimes`, until this process and whoever inherits the
-    descriptor have ended. Raises `InstallError` when somebody else holds it."""
+def locked(runtimes: Path, name: str) -> Iterator[int]:
+    """Lock the environment `name` in the folder `runtimes`; yields the lock's file descriptor.
+
+    The lock is held until this process and all processes that inherited the descriptor have ended. Raises
+    `InstallError` when another process holds it.
+    """
     path = runtimes / f".{name}.lock"
     try:
         runtimes.mkdir(parents=True, exist_ok=True)

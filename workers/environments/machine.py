@@ -1,4 +1,4 @@
-"""What this machine has, and why an environment cannot be made or run on it."""
+"""Checks what an environment needs of this machine: the system, a GPU and its driver, compilers."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ TIMEOUT_S = 30.0
 
 
 def obstacles(environment: Environment, variant: Variant, *, built: bool = False) -> list[str]:
-    """Why this variant cannot be here: a sentence each, which says what to do. Empty when it can.
+    """Why this variant cannot be installed or run on this machine, one sentence each, which says what to do.
 
-    `built` says that a wheel of what it compiles is there already.
+    With `built`, the wheel of the package that it compiles exists already, so no compiler is needed.
     """
-    return [*_of_the_system(environment), *_of_the_gpu(variant, built), *_of_the_compiler(environment, built)]
+    return [
+        *_system_obstacles(environment),
+        *_gpu_obstacles(variant, built),
+        *_compiler_obstacles(environment, built),
+    ]
 
 
 def cuda_home() -> Path | None:
-    """The CUDA toolkit: what CUDA_HOME or CUDA_PATH names, the usual folder, else where nvcc on PATH lies."""
+    """The CUDA toolkit: the folder in CUDA_HOME or CUDA_PATH, the usual folder, else that of nvcc on PATH."""
     named = [Path(os.environ[name]) for name in CUDA_HOMES if os.environ.get(name)]
     for home in [*named, USUAL_CUDA_HOME]:
         if (home / "bin" / "nvcc").is_file():
@@ -42,7 +46,7 @@ def cuda_home() -> Path | None:
     return Path(found).resolve().parent.parent if found else None
 
 
-def _of_the_system(environment: Environment) -> Iterator[str]:
+def _system_obstacles(environment: Environment) -> Iterator[str]:
     if environment.linux_only and not (sys.platform == "linux" and platform.machine() in MACHINES):
         yield (
             f"there are no builds of {environment.name} for {platform.system()} on {platform.machine()}: "
@@ -56,17 +60,17 @@ def _of_the_system(environment: Environment) -> Iterator[str]:
         )
 
 
-def _of_the_gpu(variant: Variant, built: bool) -> Iterator[str]:
+def _gpu_obstacles(variant: Variant, built: bool) -> Iterator[str]:
     if variant.driver is not None:
-        yield from _of_the_driver(variant.driver)
+        yield from _driver_obstacles(variant.driver)
     if variant.nvcc is not None and not built:
-        yield from _of_nvcc(variant.nvcc)
+        yield from _nvcc_obstacles(variant.nvcc)
 
 
-def _of_the_driver(needed: Version) -> Iterator[str]:
+def _driver_obstacles(needed: Version) -> Iterator[str]:
     driver = Driver()
     try:
-        gpus, cuda = driver.query(_look)
+        gpus, cuda = driver.query(_count_and_cuda)
     except DriverError as error:
         yield f"it needs an NVIDIA GPU, and there is none to be seen ({error})"
         return
@@ -81,8 +85,8 @@ def _of_the_driver(needed: Version) -> Iterator[str]:
         )
 
 
-def _look(nvml: Any) -> tuple[int, Version | None]:
-    """A question: how many GPUs there are, and the newest CUDA that the driver knows."""
+def _count_and_cuda(nvml: Any) -> tuple[int, Version | None]:
+    """A query for `Driver`: the number of GPUs, and the newest CUDA version that the driver supports."""
     try:
         number = nvml.nvmlSystemGetCudaDriverVersion_v2()
     except nvml.NVMLError:
@@ -90,7 +94,7 @@ def _look(nvml: Any) -> tuple[int, Version | None]:
     return nvml.nvmlDeviceGetCount(), (number // 1000, number % 1000 // 10)
 
 
-def _of_nvcc(needed: Version) -> Iterator[str]:
+def _nvcc_obstacles(needed: Version) -> Iterator[str]:
     home = cuda_home()
     if home is None:
         yield (
@@ -110,18 +114,18 @@ def _of_nvcc(needed: Version) -> Iterator[str]:
 
 @cache
 def nvcc_version(nvcc: Path) -> Version | None:
-    """The release of a CUDA compiler; None when it does not tell."""
+    """The version of a CUDA compiler; None when it does not print one."""
     try:
-        told = subprocess.run(
+        printed = subprocess.run(
             [nvcc, "--version"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    release = RELEASE.search(told)
+    release = RELEASE.search(printed)
     return (int(release[1]), int(release[2])) if release else None
 
 
-def _of_the_compiler(environment: Environment, built: bool) -> Iterator[str]:
+def _compiler_obstacles(environment: Environment, built: bool) -> Iterator[str]:
     if not (environment.compiled or environment.compiles_itself) or built:
         return
     named = os.environ.get("CXX")

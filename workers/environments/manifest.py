@@ -1,7 +1,7 @@
-"""What an environment says of itself: `stoker.json` in its folder, written when all the rest is there.
+"""The manifest of an environment: `stoker.json` in its folder, written at the end of its installation.
 
-An environment without one is half made. One whose pins or whose Python are no longer those it was made with
-is outdated: with other pins it still runs, without its Python it does not.
+An environment without a manifest is incomplete. One whose lock or whose Python has changed since is outdated:
+with another lock it still runs, without its Python it does not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ FILE = "stoker.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """How an environment was made: `version` is the library's, `base` the Python that its own links to."""
+    """How an environment was installed.
+
+    `version` is that of its library, `base` the interpreter that its Python links to, `lock_sha256` the
+    digest of the lock that was installed.
+    """
 
     name: str
     variant: str
@@ -31,17 +35,17 @@ class Manifest:
     made_at: str
 
     def write(self, folder: Path) -> None:
-        """Write it: from now on the environment counts as installed."""
+        """Write it to the environment in `folder`, which then counts as installed."""
         draft = folder / f".{FILE}"
         draft.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
         draft.replace(folder / FILE)
 
     def runs(self, folder: Path) -> bool:
-        """Whether its Python is still the one it was made with."""
+        """Whether the Python of the environment is still the one that it was installed with."""
         return base_of(folder) == self.base and os.access(python_of(folder), os.X_OK)
 
     def is_current(self, environment: Environment) -> bool:
-        """Whether it would be made with the same pins today."""
+        """Whether the lock of its variant is the one that was installed."""
         with suppress(LookupError):
             return self.lock_sha256 == digest(environment.variant(self.variant).lock_path)
         return False
@@ -55,8 +59,8 @@ def read(folder: Path) -> Manifest | None:
         return None
 
 
-def forget(folder: Path) -> None:
-    """Remove it: the environment is being changed."""
+def delete(folder: Path) -> None:
+    """Delete the manifest, before the environment in `folder` is changed."""
     (folder / FILE).unlink(missing_ok=True)
 
 
@@ -66,7 +70,7 @@ def python_of(folder: Path) -> Path:
 
 
 def base_of(folder: Path) -> str:
-    """The program that an environment's Python is in truth."""
+    """The interpreter that an environment's Python links to, with all links resolved."""
     return os.path.realpath(python_of(folder))
 
 

@@ -1,41 +1,61 @@
-"""The pins of a lock, as far as they apply to this machine."""
+"""Reads a lock: the pinned packages, with their hashes, that apply to this Python and machine."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+HASH = re.compile(r"\s--hash=(\S+)")
+
 
 @dataclass(frozen=True)
 class Pin:
-    """One package in one version."""
+    """One package in one version; `hashes` are those of its wheels and source archives (`sha256:...`)."""
 
     name: str
     version: str
+    hashes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """As pip takes it."""
+        """The requirement without hashes."""
         return f"{self.name}=={self.version}"
 
     @property
+    def requirement(self) -> str:
+        """The line of a requirements file that installs it."""
+        return _with_hashes(str(self), self.hashes)
+
+    @property
     def is_local(self) -> bool:
-        """Whether it is somebody's own build of a version, such as 2.13.0+cpu."""
+        """Whether its version is a local one, such as 2.13.0+cpu, which PyPI does not have."""
         return "+" in self.version
 
     def wheels(self, folder: Path) -> list[Path]:
-        """The wheels of it in a folder."""
-        return list(folder.glob(f"{self.name.replace('-', '_')}-{self.version}-*.whl"))
+        """The wheels of this version in `folder` and below it."""
+        return list(folder.rglob(f"{self.name.replace('-', '_')}-{self.version}-*.whl"))
+
+    def wheel_requirement(self, wheel: Path) -> str:
+        """The line of a requirements file that installs it from a local wheel."""
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        return _with_hashes(f"{self.name} @ {wheel.resolve().as_uri()}", [f"sha256:{digest}"])
 
 
 def pins(lock: Path) -> list[Pin]:
-    """What is installed from a lock here."""
-    lines = [line.partition("#")[0].strip() for line in lock.read_text(encoding="utf-8").splitlines()]
-    wanted = [Requirement(line) for line in lines if line]
+    """The pins of a lock whose markers are true for this Python."""
+    text = re.sub(r"^\s*#.*$", "", lock.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    entries = [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+    parsed = [(Requirement(HASH.sub("", entry).strip()), tuple(HASH.findall(entry))) for entry in entries]
     return [
-        Pin(canonicalize_name(each.name), next(iter(each.specifier)).version)
-        for each in wanted
+        Pin(canonicalize_name(each.name), next(iter(each.specifier)).version, hashes)
+        for each, hashes in parsed
         if each.marker is None or each.marker.evaluate()
     ]
+
+
+def _with_hashes(requirement: str, hashes: tuple[str, ...] | list[str]) -> str:
+    return " ".join([requirement, *(f"--hash={value}" for value in hashes)])

@@ -1,4 +1,4 @@
-"""Runs a program to its end, listens to what it says, and keeps all of it in a log."""
+"""Runs a program to its end, passes on its output, and appends the output to a log."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from pathlib import Path
 from typing import Protocol
 
 TICK_S = 0.5
-END_S = 5.0  # how long it may take to end when it is asked to
+END_S = 5.0  # how long a program may take to end after SIGTERM
 
 
-class Listener(Protocol):
-    """Who follows it."""
+class OutputHandler(Protocol):
+    """Follows the output of a program."""
 
-    def hear(self, line: str) -> None:
-        """Take a line of its output."""
+    def on_line(self, line: str) -> None:
+        """Called with each line of the output."""
 
-    def tick(self) -> None:
-        """Called twice a second, whether it says something or not."""
+    def on_tick(self) -> None:
+        """Called every `TICK_S` seconds in which there is no output."""
 
 
 def run(
     argv: Sequence[str],
     environment: Mapping[str, str],
     log: Path,
-    listener: Listener,
-    held_fd: int,
+    handler: OutputHandler,
+    lock_fd: int,
 ) -> str | None:
-    """Run it in a group of its own; None when it ended well, else how it ended.
+    """Run a program in a process group of its own; None when it exits with 0, else how it ended.
 
-    What it says is added to `log`. It inherits `held_fd`, so that what this holds stays held when we are
-    killed. Whatever interrupts us ends the group first.
+    Its output (stdout and stderr) is appended to `log`. It inherits `lock_fd`, so that the environment stays
+    locked while it runs, even if this process is killed. An exception in this process (such as
+    `KeyboardInterrupt`) ends the whole group first.
     """
     with (
-        log.open("ab", buffering=0) as kept,
+        log.open("ab", buffering=0) as output,
         subprocess.Popen(
             argv,
             env=environment,
@@ -46,13 +47,13 @@ def run(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=(held_fd,),
+            pass_fds=(lock_fd,),
         ) as process,
     ):
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-        kept.write(f"$ {' '.join(argv)}\n".encode())
+        output.write(f"$ {' '.join(argv)}\n".encode())
         try:
-            _listen(process.stdout.fileno(), kept.write, listener)
+            _read_output(process.stdout.fileno(), output.write, handler)
             code = process.wait()
         except BaseException:
             _end(process)
@@ -62,27 +63,27 @@ def run(
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
-def _listen(fd: int, keep: Callable[[bytes], object], listener: Listener) -> None:
+def _read_output(fd: int, write: Callable[[bytes], object], handler: OutputHandler) -> None:
     rest = b""
     while True:
         if not select.select([fd], [], [], TICK_S)[0]:
-            listener.tick()
+            handler.on_tick()
             continue
         chunk = os.read(fd, 65536)
         if not chunk:
             return
-        keep(chunk)
+        write(chunk)
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            listener.hear(line.decode("utf-8", "replace").rstrip())
+            handler.on_line(line.decode("utf-8", "replace").rstrip())
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    for ending, patience_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, None)):
+    for number, wait_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, None)):
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, ending)
+            os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(patience_s)
+            process.wait(wait_s)
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # those that it started and did not wait for
+                os.killpg(process.pid, signal.SIGKILL)  # its children that it did not wait for
             return

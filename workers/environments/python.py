@@ -1,4 +1,4 @@
-"""Whose Python an engine runs in."""
+"""Finds the Python that a backend's engines run in."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from workers.environments.table import OF_BACKEND
 
 
 class EnvironmentMissing(LookupError):
-    """Raised when the libraries of a runtime are not here; the text is one sentence that says what to do."""
+    """Raised when a runtime's libraries are not on this machine; the text says what to do."""
 
 
 def interpreter(environments: Path, backend: str, configured: str | None = None) -> Path:
     """The Python of a backend's engines: the configured one (a path, or a program on PATH), else that of its
-    environment in the folder `environments`, else ours if it has the library.
+    environment in the folder `environments`, else Stoker's own if that has the library.
 
-    Called at each load: it imports no library and starts nothing. Raises `EnvironmentMissing`.
+    Called at each load: it imports no library and starts no process. Raises `EnvironmentMissing`.
     """
     if configured is not None:
         found = shutil.which(configured)
@@ -31,13 +31,13 @@ def interpreter(environments: Path, backend: str, configured: str | None = None)
     if environment is None:
         return Path(sys.executable)
     folder = environments / environment.name
-    made = manifest.read(folder)
-    if made is not None and made.runs(folder):
+    installed = manifest.read(folder)
+    if installed is not None and installed.runs(folder):
         return manifest.python_of(folder)
-    if ours(environment):
+    if in_own_python(environment):
         return Path(sys.executable)
     name = environment.name
-    if made is not None:
+    if installed is not None:
         raise EnvironmentMissing(
             f"the Python that the runtime {name} was made with has gone: run `stoker runtimes install {name}`"
         )
@@ -50,6 +50,6 @@ def interpreter(environments: Path, backend: str, configured: str | None = None)
     )
 
 
-def ours(environment: Environment) -> bool:
-    """Whether our own Python has the library."""
+def in_own_python(environment: Environment) -> bool:
+    """Whether the Python that runs Stoker has the library."""
     return find_spec(environment.module) is not None

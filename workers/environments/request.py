@@ -1,4 +1,4 @@
-"""What is to be made, where, and who is told."""
+"""What is to be installed, and where."""
 
 from __future__ import annotations
 
@@ -9,59 +9,67 @@ from pathlib import Path
 
 from backends.environment import Environment, Variant
 from workers.environments.pins import Pin, pins
-from workers.environments.pip_progress import Say, Silence
+from workers.environments.progress import NoProgress, ProgressSink
 
 WHEELS = "wheels"
 
 
 @dataclass(frozen=True)
-class Order:
-    """One environment in one variant, in the folder `runtimes`.
+class InstallRequest:
+    """One environment in one variant, to be installed in the folder `runtimes`.
 
-    `say` is told how far it is, a status at most every `every_s` seconds. With `force` it is made even if it
-    is there already, and even where it cannot run.
+    `progress` shows how far the installation is, with a new status at most every `status_every_s` seconds.
+    With `force` it is installed even if it is already there, and even if this machine cannot run it.
     """
 
     environment: Environment
     variant: Variant
     runtimes: Path
-    say: Say = field(default_factory=Silence)
-    every_s: float = 0.2
+    progress: ProgressSink = field(default_factory=NoProgress)
+    status_every_s: float = 0.2
     force: bool = False
 
     @property
     def name(self) -> str:
-        """The environment's."""
+        """The name of the environment."""
         return self.environment.name
 
     @property
     def folder(self) -> Path:
-        """Where it is made."""
+        """The folder of the environment."""
         return self.runtimes / self.name
 
     @property
     def log(self) -> Path:
-        """Where all that is said meanwhile is kept."""
+        """The file with the output of all programs that the installation runs."""
         return self.runtimes / f"{self.name}.log"
 
     @property
     def pins(self) -> list[Pin]:
-        """What is installed."""
+        """The packages that are installed."""
         return pins(self.variant.lock_path)
 
     @property
     def cmake_args(self) -> str:
-        """How it is compiled: the variant's own way, and what whoever installs it adds."""
+        """The variant's CMake arguments, followed by those of the variable CMAKE_ARGS."""
         return f"{self.variant.cmake_args} {os.environ.get('CMAKE_ARGS', '')}".strip()
 
     @property
     def wheels(self) -> Path:
-        """Where wheels that were built in this way are kept: another way, another folder."""
+        """The folder of the wheels that were compiled with these CMake arguments."""
         added = os.environ.get("CMAKE_ARGS", "").strip()
-        mark = f"-{hashlib.sha256(added.encode()).hexdigest()[:8]}" if added else ""
-        return self.runtimes / WHEELS / f"{self.variant.name}{mark}"
+        suffix = f"-{hashlib.sha256(added.encode()).hexdigest()[:8]}" if added else ""
+        return self.runtimes / WHEELS / f"{self.variant.name}{suffix}"
+
+    @property
+    def compiled_pin(self) -> Pin | None:
+        """The package that has no wheel on the indexes and is compiled on this machine; None when there is
+        none."""
+        if self.environment.compiled is None:
+            return None
+        return next(pin for pin in self.pins if pin.name == self.environment.compiled)
 
     @property
     def is_built(self) -> bool:
-        """Whether a wheel of what it compiles is there already."""
-        return any(pin.wheels(self.wheels) for pin in self.pins if pin.name == self.environment.compiled)
+        """Whether the package that is compiled has a wheel already."""
+        return self.compiled_pin is not None and bool(self.compiled_pin.wheels(self.wheels))

@@ -1,4 +1,4 @@
-"""What is here: for each backend its environment, its state, and why it cannot run."""
+"""The state of each backend's environment on this machine, and the variant to install."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from backends.catalogue import BACKENDS
 from backends.environment import Environment, Variant
 from workers.environments import manifest
-from workers.environments.install import why_again
+from workers.environments.install import reinstall_reason
 from workers.environments.machine import obstacles
-from workers.environments.python import ours
-from workers.environments.request import Order
+from workers.environments.python import in_own_python
+from workers.environments.request import InstallRequest
 from workers.environments.table import ENVIRONMENTS, OF_BACKEND
 
 INSTALLED, OUTDATED, MISSING = "installed", "outdated", "missing"
@@ -23,11 +23,11 @@ NOT_NEEDED, CANNOT_RUN = "not needed", "cannot run here"
 
 
 @dataclass(frozen=True)
-class Row:
-    """What one backend has.
+class EnvironmentStatus:
+    """The environment of one backend.
 
-    `where` is the folder of its libraries, `note` what else is to be known, and `obstacles` why a variant
-    cannot run here, by variant: one without any can be installed, or runs if it is the installed one.
+    `where` is the folder of its libraries and `note` a remark. `obstacles` are the reasons why a variant
+    cannot run on this machine, by variant: one without reasons can be installed, or runs if it is installed.
     """
 
     backend: str
@@ -40,59 +40,65 @@ class Row:
     obstacles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def survey(runtimes: Path) -> list[Row]:
-    """A row for each backend."""
-    rows = {name: _row(runtimes, environment) for name, environment in ENVIRONMENTS.items()}
+def environment_statuses(runtimes: Path) -> list[EnvironmentStatus]:
+    """The status of each backend's environment in the folder `runtimes`."""
+    statuses = {name: _status(runtimes, environment) for name, environment in ENVIRONMENTS.items()}
     return [
-        replace(rows[OF_BACKEND[backend].name], backend=backend)
+        replace(statuses[OF_BACKEND[backend].name], backend=backend)
         if backend in OF_BACKEND
-        else Row(backend, NOT_NEEDED)
+        else EnvironmentStatus(backend, NOT_NEEDED)
         for backend in BACKENDS
     ]
 
 
 def choose(runtimes: Path, environment: Environment) -> Variant:
-    """The variant to install: the one that is there, else the first that can run here, else the preferred."""
-    made = manifest.read(runtimes / environment.name)
-    if made is not None:
+    """The variant to install: the installed one, else the first that can run here, else the preferred one."""
+    installed = manifest.read(runtimes / environment.name)
+    if installed is not None:
         with suppress(LookupError):
-            return environment.variant(made.variant)
+            return environment.variant(installed.variant)
     why = obstacles_of(runtimes, environment)
     return next(
         (variant for variant in environment.variants if not why[variant.name]), environment.variants[0]
     )
 
 
-def _row(runtimes: Path, environment: Environment) -> Row:
+def _status(runtimes: Path, environment: Environment) -> EnvironmentStatus:
     folder = runtimes / environment.name
-    made = manifest.read(folder)
-    row = Row("", MISSING, environment.name, obstacles=obstacles_of(runtimes, environment))
-    if made is not None:
-        row = replace(row, variant=made.variant, version=made.version, where=str(folder))
-        again = why_again(made, Order(environment, choose(runtimes, environment), runtimes))
-        return replace(row, state=OUTDATED if again else INSTALLED, note=again)
-    if ours(environment):
+    installed = manifest.read(folder)
+    status = EnvironmentStatus("", MISSING, environment.name, obstacles=obstacles_of(runtimes, environment))
+    if installed is not None:
+        status = replace(status, variant=installed.variant, version=installed.version, where=str(folder))
+        again = reinstall_reason(
+            installed, InstallRequest(environment, choose(runtimes, environment), runtimes)
+        )
+        return replace(status, state=OUTDATED if again else INSTALLED, note=again)
+    if in_own_python(environment):
         note = "a part of Stoker's own environment"
-        return replace(row, state=INSTALLED, version=_our_version(environment), where=sys.prefix, note=note)
-    if all(row.obstacles.values()):
-        return replace(row, state=CANNOT_RUN)
+        return replace(
+            status, state=INSTALLED, version=_own_version(environment), where=sys.prefix, note=note
+        )
+    if all(status.obstacles.values()):
+        return replace(status, state=CANNOT_RUN)
     if folder.exists():
-        return replace(row, note="its installation did not come to its end")
-    return row
+        return replace(status, note="its installation did not come to its end")
+    return status
 
 
 def obstacles_of(runtimes: Path, environment: Environment) -> dict[str, tuple[str, ...]]:
-    """Why each of its variants cannot run here. The installed one is not compiled again."""
-    made = manifest.read(runtimes / environment.name)
-    compiled = made.variant if made is not None and environment.compiled else None
-    orders = {variant.name: Order(environment, variant, runtimes) for variant in environment.variants}
+    """Why each variant cannot run on this machine. The installed one needs no compiler."""
+    installed = manifest.read(runtimes / environment.name)
+    compiled = installed.variant if installed is not None and environment.compiled else None
+    requests = {
+        variant.name: InstallRequest(environment, variant, runtimes) for variant in environment.variants
+    }
     return {
-        name: tuple(obstacles(environment, order.variant, built=order.is_built or name == compiled))
-        for name, order in orders.items()
+        name: tuple(obstacles(environment, request.variant, built=request.is_built or name == compiled))
+        for name, request in requests.items()
     }
 
 
-def _our_version(environment: Environment) -> str | None:
+def _own_version(environment: Environment) -> str | None:
     for name in environment.dists:
         with suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(name)

@@ -1,9 +1,10 @@
-"""The steps of an installation: each tells its progress, and keeps all that was said in the log."""
+"""The steps of an installation. Each shows its progress and appends the output of its programs to the log."""
 
 from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,15 +16,14 @@ from workers.environments.lock import InstallError
 from workers.environments.machine import cuda_home
 from workers.environments.manifest import Manifest, base_of, digest, python_of
 from workers.environments.pins import Pin
-from workers.environments.pip_progress import NOT_FOUND, Pip, Story, Ticking, reason
-from workers.environments.process import Listener, run
-from workers.environments.request import Order
+from workers.environments.process import OutputHandler, run
+from workers.environments.progress import ElapsedProgress, StepProgress, UvProgress, failure_reason
+from workers.environments.request import InstallRequest
+from workers.environments.uv_settings import NOT_INHERITED, UvSettings, uv_settings
 
-# what would change whose packages are found, or where they go, in a Python that is not ours
-NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "PIP_REQUIRE_VIRTUALENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER")
-PIP = ("-I", "-m", "pip")
-PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--no-deps")
-VERSION = """
+UV_PIP = ("-I", "-m", "uv", "pip")
+UV_OPTIONS = ("--color", "never", "--require-hashes")
+PRINT_VERSION = """
 import importlib.metadata as metadata
 for name in {dists}:
     try:
@@ -34,155 +34,193 @@ for name in {dists}:
 """
 
 
-class Making:
-    """Makes what an order asks for, in an empty environment; `fd` holds the claim on it."""
+class Installation:
+    """Carries out an `InstallRequest`, step by step.
 
-    def __init__(self, order: Order, scratch: Path, fd: int) -> None:
-        self._order = order
+    `scratch` is an empty folder for temporary files; programs inherit `lock_fd`, which locks the environment.
+    """
+
+    def __init__(self, request: InstallRequest, scratch: Path, lock_fd: int) -> None:
+        self._request = request
         self._scratch = scratch
-        self._fd = fd
-        self._python = str(python_of(order.folder))
-        order.log.write_bytes(b"")
+        self._lock_fd = lock_fd
+        self._python = str(python_of(request.folder))
+        self._uv = uv_settings()
+        request.log.write_bytes(b"")
 
-    def make_folder(self) -> None:
-        """A virtual environment with nothing but pip."""
-        self._order.folder.mkdir(exist_ok=True)
-        manifest.forget(self._order.folder)
-        argv = [sys.executable, "-I", "-m", "venv", "--clear", str(self._order.folder)]
-        if ended := self._run(argv, Ticking(self._story(), "making the folder")):
+    def create_environment(self) -> None:
+        """Create an empty virtual environment."""
+        self._request.folder.mkdir(exist_ok=True)
+        manifest.delete(self._request.folder)
+        argv = [sys.executable, "-I", "-m", "venv", "--without-pip", "--clear", str(self._request.folder)]
+        if ended := self._run(argv, ElapsedProgress(self._step(), "creating the environment")):
             raise self._failed(f"{sys.executable} -m venv", ended)
 
-    def install(self) -> None:
-        """Its packages. What is compiled, and what may be on no configured index, come first."""
-        wanted = self._order.pins
-        for pin in wanted:
-            if pin.name == self._order.environment.compiled:
-                self._build(pin)
-            elif pin.is_local and self._order.variant.index:
-                self._install_from(pin, self._order.variant.index)
-        wheels = self._order.wheels
-        links = ["--find-links", str(wheels)] if self._order.is_built else []
-        listener = self._pip_listener(len(wanted))
-        if ended := self._pip("install", [*links, *map(str, wanted)], listener):
-            raise self._failed("pip install", ended)
-        listener.done()
-        if self._order.variant.stands_for:
-            self._stand_for(self._order.variant.stands_for)
+    def install_packages(self) -> None:
+        """Install the packages of the lock, after compiling the one that has no wheel."""
+        compiled = self._request.compiled_pin
+        if compiled is not None and self._request.is_built:
+            self._step().line(f"takes the {compiled} that was built earlier, from {self._request.wheels}")
+        elif compiled is not None:
+            self._compile(compiled)
+        requirements = [self._requirement(pin) for pin in self._request.pins]
+        self._sync(self._requirements_file("requirements.txt", requirements))
+        if self._request.variant.stands_for:
+            self._add_alias(self._request.variant.stands_for)
 
-    def _build(self, pin: Pin) -> None:
-        """Compile a package, unless a wheel of it is kept."""
-        wheels, minutes, args = self._order.wheels, self._order.variant.minutes, self._order.cmake_args
-        story = self._story()
-        if self._order.is_built:
-            story.line(f"takes the {pin} that was built earlier, from {wheels}")
-            return
-        story.line(f"compiles {pin} with CMAKE_ARGS={args}; this takes about {minutes} min")
-        # pip's cache knows nothing of CMAKE_ARGS: it would give what was compiled in another way
-        options = ["--no-cache-dir", "--wheel-dir", str(wheels), str(pin)]
-        listener = Ticking(story, "compiling", minutes)
-        if ended := self._pip("wheel", options, listener, {"CMAKE_ARGS": args}):
-            raise self._failed(f"building {pin}", ended)
-        story.line(f"compiled {pin}, {story.took()}; the wheel is kept in {wheels}")
+    def _requirement(self, pin: Pin) -> str:
+        """What installs a pin; one that was compiled is installed from its wheel."""
+        if pin != self._request.compiled_pin:
+            return pin.requirement
+        return pin.wheel_requirement(pin.wheels(self._request.wheels)[0])
 
-    def _install_from(self, pin: Pin, index: str) -> None:
-        """Install one package from the configured indexes, or else from this one."""
-        listener = self._pip_listener(1)
-        ended = self._pip("install", [str(pin)], listener)
-        if ended and NOT_FOUND in self._said():
-            self._story().line(f"{pin} is on no configured index: asks {index}")
-            listener = self._pip_listener(1)
-            ended = self._pip("install", ["--index-url", index, str(pin)], listener)
+    def _sync(self, requirements: Path) -> None:
+        """Install the requirements from the configured indexes and, where those lack a local version, from
+        the variant's own index as well."""
+        total = len(self._request.pins)
+        argv = ["sync", "--python", self._python, "--compile-bytecode", str(requirements)]
+        progress = UvProgress(self._step(), total, self._packages())
+        ended = self._run_uv(argv, progress, self._uv)
+        missing, index = self._missing_local_pin(), self._request.variant.index
+        if ended and missing and index:
+            self._step().line(f"{missing} is on no configured index: asks {index}")
+            progress = UvProgress(self._step(), total, self._packages())
+            ended = self._run_uv(argv, progress, self._uv.with_index(index))
         if ended:
-            raise self._failed("pip install", ended)
-        listener.done()
+            raise self._failed("uv pip sync", ended)
+        progress.finish()
 
-    def _stand_for(self, name: str) -> None:
-        """Write the metadata under which the library looks itself up."""
-        version = f"{self.version().partition('+')[0]}+{self._order.variant.name}"
+    def _missing_local_pin(self) -> Pin | None:
+        """The local version that uv has just not found on the indexes."""
+        output = self._last_output()
+        for pin in self._request.pins:
+            if pin.is_local and any(
+                text in output
+                for text in (f"no version of {pin}", f"{pin.name} was not found in the package registry")
+            ):
+                return pin
+        return None
+
+    def _compile(self, pin: Pin) -> None:
+        """Compile a package from its source archive, and move the wheel to the folder of compiled wheels.
+
+        uv compiles a package to install it. It knows no command that writes a wheel, but its cache holds the
+        wheel; a cache of its own also excludes wheels that were compiled with other CMake arguments.
+        """
+        wheels, minutes, cmake_args = (
+            self._request.wheels,
+            self._request.variant.minutes,
+            self._request.cmake_args,
+        )
+        step = self._step()
+        step.line(f"compiles {pin} with CMAKE_ARGS={cmake_args}; this takes about {minutes} min")
+        requirements = self._requirements_file("compiled.txt", [pin.requirement])
+        cache, target = self._scratch / "cache", self._scratch / "compiled"
+        argv = ["install", "--python", self._python, "--target", str(target)]
+        argv += ["--no-deps", "--no-binary", pin.name, "--requirements", str(requirements)]
+        variables = {"CMAKE_ARGS": cmake_args, "UV_CACHE_DIR": str(cache), "UV_NO_CACHE": "false"}
+        if ended := self._run_uv(argv, ElapsedProgress(step, "compiling", minutes), self._uv, variables):
+            raise self._failed(f"building {pin}", ended)
+        built = pin.wheels(cache)
+        if not built:
+            raise InstallError(
+                f"{self._request.name} is not installed: uv left no wheel of {pin} in its cache"
+            )
+        wheels.mkdir(parents=True, exist_ok=True)
+        shutil.move(built[0], wheels / built[0].name)
+        step.line(f"compiled {pin}, {step.elapsed()}; the wheel is in {wheels}")
+
+    def _add_alias(self, name: str) -> None:
+        """Write metadata under the distribution name by which the library looks up its own version."""
+        version = f"{self.version().partition('+')[0]}+{self._request.variant.name}"
         folder = self._packages() / f"{name}-{version}.dist-info"
         folder.mkdir()
-        told = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        (folder / "METADATA").write_text(told, encoding="utf-8")
+        text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        (folder / "METADATA").write_text(text, encoding="utf-8")
         (folder / "INSTALLER").write_text("stoker\n", encoding="utf-8")
 
-    def try_it(self) -> None:
-        """Import the library."""
-        environment = self._order.environment
+    def import_library(self) -> None:
+        """Import the library in the new environment, which shows whether it runs on this machine."""
+        environment = self._request.environment
         doing, minutes = "importing it", ""
         if environment.compiles_itself:
-            doing, minutes = "compiling", self._order.variant.minutes
+            doing, minutes = "compiling", self._request.variant.minutes
         argv = [self._python, "-I", "-c", f"import {environment.check}"]
-        compiling = {  # ninja lies beside the Python; what it makes goes with the environment
-            "PATH": os.pathsep.join([str(self._order.folder / "bin"), *os.get_exec_path()]),
-            "TORCH_EXTENSIONS_DIR": str(self._order.folder / "extensions"),
+        variables = {  # ninja is beside the Python; compiled extensions are removed with the environment
+            "PATH": os.pathsep.join([str(self._request.folder / "bin"), *os.get_exec_path()]),
+            "TORCH_EXTENSIONS_DIR": str(self._request.folder / "extensions"),
         }
-        if ended := self._run(argv, Ticking(self._story(), doing, minutes), compiling):
+        if ended := self._run(argv, ElapsedProgress(self._step(), doing, minutes), variables):
             raise self._failed(f"import {environment.check}", ended)
 
     def version(self) -> str:
-        """The library's version, as its metadata has it."""
-        code = VERSION.format(dists=self._order.environment.dists)
+        """The library's version, from its metadata. Raises `InstallError` when there is none."""
+        code = PRINT_VERSION.format(dists=self._request.environment.dists)
         argv = [self._python, "-I", "-c", code]
-        told: str = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
-        if not told:
+        printed: str = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
+        if not printed:
             raise InstallError(
-                f"{self._order.name}: the packages do not hold {self._order.environment.dists[-1]}"
+                f"{self._request.name}: the packages do not hold {self._request.environment.dists[-1]}"
             )
-        return told
+        return printed
 
-    def finish(self) -> Manifest:
-        """Write the manifest."""
-        made = Manifest(
-            name=self._order.name,
-            variant=self._order.variant.name,
+    def write_manifest(self) -> Manifest:
+        """Write the manifest: the environment is installed."""
+        written = Manifest(
+            name=self._request.name,
+            variant=self._request.variant.name,
             version=self.version(),
             python=platform.python_version(),
-            base=base_of(self._order.folder),
-            lock_sha256=digest(self._order.variant.lock_path),
+            base=base_of(self._request.folder),
+            lock_sha256=digest(self._request.variant.lock_path),
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        made.write(self._order.folder)
-        return made
+        written.write(self._request.folder)
+        return written
 
-    # ---- running
+    # ---- running programs
 
-    def _pip(
+    def _run_uv(
         self,
-        command: str,
         arguments: Sequence[str],
-        listener: Listener,
-        environment: Mapping[str, str] | None = None,
+        handler: OutputHandler,
+        settings: UvSettings,
+        variables: Mapping[str, str] | None = None,
     ) -> str | None:
-        return self._run([self._python, *PIP, command, *PIP_OPTIONS, *arguments], listener, environment)
+        command, *rest = arguments
+        argv = [sys.executable, *UV_PIP, command, *UV_OPTIONS, *settings.options, *rest]
+        return self._run(argv, handler, {**settings.variables, **(variables or {})})
 
     def _run(
-        self, argv: Sequence[str], listener: Listener, environment: Mapping[str, str] | None = None
+        self, argv: Sequence[str], handler: OutputHandler, variables: Mapping[str, str] | None = None
     ) -> str | None:
         inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-        # what is downloaded may be too large for /tmp
+        # downloads may be too large for /tmp
         inherited["TMPDIR"] = str(self._scratch)
         home = cuda_home()
         if home is not None:
             inherited["CUDA_HOME"] = str(home)
-        self._from = self._order.log.stat().st_size
-        return run(argv, {**inherited, **(environment or {})}, self._order.log, listener, self._fd)
+        self._log_start = self._request.log.stat().st_size
+        return run(argv, {**inherited, **(variables or {})}, self._request.log, handler, self._lock_fd)
 
-    def _said(self) -> str:
-        """What the last run said."""
-        return self._order.log.read_bytes()[self._from :].decode("utf-8", "replace")
+    def _last_output(self) -> str:
+        """The output of the program that ran last."""
+        return self._request.log.read_bytes()[self._log_start :].decode("utf-8", "replace")
 
     def _failed(self, what: str, ended: str) -> InstallError:
         return InstallError(
-            f"{self._order.name} is not installed: {what} {ended}: {reason(self._said())} "
-            f"(all that was said is in {self._order.log})"
+            f"{self._request.name} is not installed: {what} {ended}: {failure_reason(self._last_output())} "
+            f"(the whole output is in {self._request.log})"
         )
 
-    def _story(self) -> Story:
-        return Story(self._order.say, self._order.name, self._order.every_s)
+    def _step(self) -> StepProgress:
+        return StepProgress(self._request.progress, self._request.name, self._request.status_every_s)
 
-    def _pip_listener(self, total: int) -> Pip:
-        return Pip(self._story(), total, self._scratch, self._packages())
+    def _requirements_file(self, name: str, requirements: Sequence[str]) -> Path:
+        path = self._scratch / name
+        path.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+        return path
 
     def _packages(self) -> Path:
         version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-        return self._order.folder / "lib" / version / "site-packages"
+        return self._request.folder / "lib" / version / "site-packages"

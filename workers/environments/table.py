@@ -1,4 +1,4 @@
-"""The environments by name and by backend, gathered from the backends' folders."""
+"""The environments by name and by backend, collected from the backends' folders."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ OF_BACKEND: Mapping[str, Environment] = {
     for name in NAMES
     if (environment := import_module(f"backends.{name}.environment").ENVIRONMENT) is not None
 }
-"""The environment of each backend that needs one."""
+"""The environment of each backend that needs one. Two backends may share one."""
 
 ENVIRONMENTS: Mapping[str, Environment] = {
     environment.name: environment for environment in OF_BACKEND.values()
 }
-"""By name. Two backends may share one."""
+"""The environments by name."""

@@ -1,7 +1,8 @@
-"""A small index of packages, on the disk: wheels made with zipfile, and one source that is really built."""
+"""A small package index on the disk: wheels made with zipfile, and a source archive that uv really builds."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import shutil
 import tarfile
@@ -21,8 +22,19 @@ def build_wheel(wheels, settings=None, metadata=None):
 PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
 
 
+NO_FILE = "sha256:" + "0" * 64
+
+_hashes: dict[str, list[str]] = {}
+"""The hashes of all published files, by `name==version`."""
+
+
+def published_hashes(pin: str) -> list[str]:
+    """The hashes of the files published for a pin; a hash that matches no file if there are none."""
+    return _hashes.get(pin.partition(";")[0].strip(), [NO_FILE])
+
+
 class Index:
-    """A folder as PEP 503 has it; `url` is what pip is told."""
+    """A folder as PEP 503 describes it; `url` is the address of the index."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -34,24 +46,28 @@ class Index:
 
     def wheel(self, name: str, version: str, **modules: str) -> None:
         """Publish a wheel with these modules."""
-        with zipfile.ZipFile(self._place(name, f"{name}-{version}-py3-none-any.whl"), "w") as wheel:
+        path = self._place(name, f"{name}-{version}-py3-none-any.whl")
+        with zipfile.ZipFile(path, "w") as wheel:
             for module, code in modules.items():
                 wheel.writestr(f"{module}.py", code)
             for file, text in metadata(name, version).items():
                 wheel.writestr(file, text)
+        _record_hash(name, version, path)
 
     def source(self, version: str) -> None:
-        """Publish tinylib as a source only; what it is built to knows its CMAKE_ARGS."""
+        """Publish tinylib as a source archive only; the built module holds its CMAKE_ARGS in BUILT_WITH."""
         code = BACKEND.format(version=version, metadata=metadata("tinylib", version))
         info = f"Metadata-Version: 2.1\nName: tinylib\nVersion: {version}\n"
-        with tarfile.open(self._place("tinylib", f"tinylib-{version}.tar.gz"), "w:gz") as archive:
+        path = self._place("tinylib", f"tinylib-{version}.tar.gz")
+        with tarfile.open(path, "w:gz") as archive:
             for file, text in {"pyproject.toml": PROJECT, "backend.py": code, "PKG-INFO": info}.items():
                 member = tarfile.TarInfo(f"tinylib-{version}/{file}")
                 member.size = len(text.encode())
                 archive.addfile(member, io.BytesIO(text.encode()))
+        _record_hash("tinylib", version, path)
 
     def move(self, name: str, folder: Path) -> None:
-        """Publish it no longer; its wheels go into a folder."""
+        """Withdraw a package, and move its wheels into a folder."""
         for wheel in (self.folder / name).glob("*.whl"):
             shutil.move(wheel, folder)
         shutil.rmtree(self.folder / name)
@@ -64,8 +80,12 @@ class Index:
         return page.parent / file
 
 
+def _record_hash(name: str, version: str, path: Path) -> None:
+    _hashes[f"{name}=={version}"] = [f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"]
+
+
 def metadata(name: str, version: str) -> dict[str, str]:
-    """What makes a wheel of some modules, besides them."""
+    """The metadata files of a wheel."""
     info = f"{name}-{version}.dist-info"
     return {
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",

@@ -1,4 +1,4 @@
-"""Making an environment, with the real pip."""
+"""Installing an environment, with the real uv."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 
 from config.settings import ROOT
 from tests.stoker.conftest import eventually, lives
-from tests.workers.environments.conftest import House
+from tests.workers.environments.conftest import Harness
 from tests.workers.environments.index import Index
 from workers.environments import manifest
-from workers.environments.install import install, remove, why_again
+from workers.environments.install import install, reinstall_reason, remove
 from workers.environments.lock import InstallError
 from workers.environments.python import EnvironmentMissing, interpreter
-from workers.environments.request import Order
+from workers.environments.request import InstallRequest
 from workers.environments.table import OF_BACKEND
 
 PINS = ("tinylib==1.2+cpu", "helper==3.0", "other==9 ; sys_platform == 'none'")
@@ -31,232 +31,255 @@ print(json.dumps({each.name: each.version for each in importlib.metadata.distrib
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch):
-    """Makes the runtime `tiny` the one of a backend."""
+    """Registers the runtime `tiny` as the environment of a backend."""
     return lambda environment: monkeypatch.setitem(OF_BACKEND, "tiny", environment)  # type: ignore[attr-defined]
 
 
-# ---- what is made
+# ---- the installed environment
 
 
 @pytest.fixture(scope="module")
-def order(shared_house: House, tmp_path_factory: pytest.TempPathFactory) -> Order:
-    """An installed runtime. Its library is on an index of its own, and looks itself up under another name."""
+def install_request(shared_harness: Harness, tmp_path_factory: pytest.TempPathFactory) -> InstallRequest:
+    """An installed runtime. Its library is on the variant's index and looks up its version under another
+    name."""
     second = Index(tmp_path_factory.mktemp("second") / "index")
     second.wheel("tinylib", "1.2+cpu", tinylib="import helper")
-    shared_house.index.wheel("tinylib", "1.2", tinylib="raise ImportError('the build for CUDA')")
-    shared_house.index.wheel("helper", "3.0", helper="")
-    shared_house.index.wheel("helper", "4.0", helper="raise ImportError('too new')")
-    variant = shared_house.variant(index=second.url, stands_for="bigname")
-    made = shared_house.order(shared_house.tiny(*PINS, variant=variant))
-    install(made)
-    return made
+    shared_harness.index.wheel("tinylib", "1.2", tinylib="raise ImportError('the build for CUDA')")
+    shared_harness.index.wheel("helper", "3.0", helper="")
+    shared_harness.index.wheel("helper", "4.0", helper="raise ImportError('too new')")
+    variant = shared_harness.variant(index=second.url, stands_for="bigname")
+    install_request = shared_harness.request(shared_harness.tiny(*PINS, variant=variant))
+    install(install_request)
+    return install_request
 
 
-@pytest.mark.usefixtures("order")
-def test_it_holds_what_its_lock_pins_for_this_machine_and_nothing_more(shared_house):
-    there = json.loads(shared_house.python(DISTRIBUTIONS))
+@pytest.mark.usefixtures("install_request")
+def test_an_environment_holds_the_pins_that_apply_to_this_machine_and_nothing_more(shared_harness):
+    there = json.loads(shared_harness.python(DISTRIBUTIONS))
 
     assert {name: there[name] for name in ("tinylib", "helper")} == {"tinylib": "1.2+cpu", "helper": "3.0"}
     assert "other" not in there
 
 
-def test_a_build_that_no_configured_index_has_comes_from_an_index_of_its_own(order):
-    asked = [line for line in order.say.lines if "is on no configured index" in line]
+def test_a_local_version_that_no_configured_index_has_comes_from_the_variants_index(install_request):
+    asking = [line for line in install_request.progress.lines if "is on no configured index" in line]
 
-    assert len(asked) == 1
-    assert asked[0].startswith("tiny: tinylib==1.2+cpu is on no configured index: asks file://")
-
-
-@pytest.mark.usefixtures("order")
-def test_a_library_that_looks_itself_up_under_another_name_finds_itself(shared_house):
-    told = shared_house.python("import importlib.metadata; print(importlib.metadata.version('bigname'))")
-
-    assert told == "1.2+cpu"
+    assert len(asking) == 1
+    assert asking[0].startswith("tiny: tinylib==1.2+cpu is on no configured index: asks file://")
 
 
-def test_the_manifest_says_what_is_there(order, shared_house):
-    made = manifest.read(order.folder)
+@pytest.mark.usefixtures("install_request")
+def test_a_library_that_looks_up_its_version_under_another_name_finds_it(shared_harness):
+    version = shared_harness.python("import importlib.metadata; print(importlib.metadata.version('bigname'))")
+
+    assert version == "1.2+cpu"
+
+
+def test_the_manifest_holds_the_variant_version_lock_and_python(install_request, shared_harness):
+    made = manifest.read(install_request.folder)
 
     assert (made.name, made.variant, made.version) == ("tiny", "cpu", "1.2+cpu")
-    assert made.lock_sha256 == manifest.digest(shared_house.lock)
-    assert made.python == shared_house.python("import platform; print(platform.python_version())")
+    assert made.lock_sha256 == manifest.digest(shared_harness.lock)
+    assert made.python == shared_harness.python("import platform; print(platform.python_version())")
 
 
-def test_progress_tells_how_many_of_how_many_and_the_end(order):
-    assert any("tiny: collecting 2 of 2 packages (helper)" in status for status in order.say.statuses)
-    assert any(line.startswith("tiny: installed 2 packages, ") for line in order.say.lines)
-    assert order.say.lines[-1].startswith(f"tiny: 1.2+cpu (cpu) is installed in {order.folder}, ")
+def test_progress_shows_the_number_of_packages_and_the_end(install_request):
+    assert any("tiny: collecting 2 packages, " in status for status in install_request.progress.statuses)
+    assert any(line.startswith("tiny: collected 2 packages, ") for line in install_request.progress.lines)
+    assert any(line.startswith("tiny: installed 2 packages, ") for line in install_request.progress.lines)
+    assert install_request.progress.lines[-1].startswith(
+        f"tiny: 1.2+cpu (cpu) is installed in {install_request.folder}, "
+    )
 
 
-def test_nothing_of_the_making_is_left_but_its_log(order):
-    assert sorted(path.name for path in order.runtimes.iterdir()) == [".tiny.lock", "tiny", "tiny.log"]
+def test_an_installation_leaves_no_temporary_files_but_its_log(install_request):
+    assert sorted(path.name for path in install_request.runtimes.iterdir()) == [
+        ".tiny.lock",
+        "tiny",
+        "tiny.log",
+    ]
 
 
-def test_what_is_there_is_not_made_again(order, shared_house):
-    again = shared_house.order(order.environment)
+def test_an_installed_environment_is_not_installed_again(install_request, shared_harness):
+    again = shared_harness.request(install_request.environment)
 
-    assert install(again) == manifest.read(order.folder)
-    assert again.say.lines == [f"tiny: 1.2+cpu (cpu) is installed already, in {order.folder}"]
-
-
-def test_an_engine_gets_its_python(order, registered):
-    registered(order.environment)
-
-    assert interpreter(order.runtimes, "tiny", None) == order.folder / "bin" / "python"
+    assert install(again) == manifest.read(install_request.folder)
+    assert again.progress.lines == [f"tiny: 1.2+cpu (cpu) is installed already, in {install_request.folder}"]
 
 
-def test_with_other_pins_it_runs_on_and_would_be_made_again(order, shared_house, registered):
-    registered(order.environment)
-    pins = shared_house.lock.read_text()
+def test_an_engine_gets_the_python_of_its_environment(install_request, registered):
+    registered(install_request.environment)
+
+    assert interpreter(install_request.runtimes, "tiny", None) == install_request.folder / "bin" / "python"
+
+
+def test_an_environment_with_another_lock_still_runs_and_would_be_installed_again(
+    install_request, shared_harness, registered
+):
+    registered(install_request.environment)
+    pins = shared_harness.lock.read_text()
     try:
-        shared_house.lock.write_text("tinylib==9\n")
-        assert interpreter(order.runtimes, "tiny", None) == order.folder / "bin" / "python"
-        again = why_again(manifest.read(order.folder), order)
+        shared_harness.lock.write_text("tinylib==9\n")
+        assert (
+            interpreter(install_request.runtimes, "tiny", None) == install_request.folder / "bin" / "python"
+        )
+        again = reinstall_reason(manifest.read(install_request.folder), install_request)
         assert again == "Stoker pins other versions now than those of this one (1.2+cpu)"
     finally:
-        shared_house.lock.write_text(pins)
+        shared_harness.lock.write_text(pins)
 
 
-def test_without_the_python_it_was_made_with_it_cannot_run(order, registered):
-    registered(order.environment)
-    python = order.folder / "bin" / "python"
+def test_an_environment_without_the_python_it_was_installed_with_cannot_run(install_request, registered):
+    registered(install_request.environment)
+    python = install_request.folder / "bin" / "python"
     before = python.readlink()
     try:
         python.unlink()
         python.symlink_to("/usr/bin/env")
         with pytest.raises(EnvironmentMissing, match=r"Python that the runtime tiny was made with has gone"):
-            interpreter(order.runtimes, "tiny", None)
+            interpreter(install_request.runtimes, "tiny", None)
     finally:
         python.unlink()
         python.symlink_to(before)
 
 
-# ---- what is compiled
+# ---- compiled packages
 
 
-def test_what_is_compiled_is_compiled_as_the_runtime_and_whoever_installs_it_want(house, monkeypatch):
-    house.index.source("2.0")
+def test_a_package_is_compiled_with_the_cmake_args_of_the_variant_and_the_operator(harness, monkeypatch):
+    harness.index.source("2.0")
     monkeypatch.setenv("CMAKE_ARGS", "-DMINE=1")
-    variant = house.variant(cmake_args="-DGGML_NATIVE=OFF", minutes="5 to 10")
-    order = house.order(house.tiny("tinylib==2.0", variant=variant, compiled="tinylib"))
+    variant = harness.variant(cmake_args="-DGGML_NATIVE=OFF", minutes="5 to 10")
+    install_request = harness.request(harness.tiny("tinylib==2.0", variant=variant, compiled="tinylib"))
 
-    install(order)
+    install(install_request)
 
-    assert house.python("import tinylib; print(tinylib.BUILT_WITH)") == "-DGGML_NATIVE=OFF -DMINE=1"
-    assert any("this takes about 5 to 10 min" in line for line in order.say.lines)
-    assert order.is_built
+    assert harness.python("import tinylib; print(tinylib.BUILT_WITH)") == "-DGGML_NATIVE=OFF -DMINE=1"
+    assert any("this takes about 5 to 10 min" in line for line in install_request.progress.lines)
+    assert install_request.is_built
     monkeypatch.setenv("CMAKE_ARGS", "-DMINE=2")
-    assert not order.is_built, "a wheel that was built in another way"
+    assert not install_request.is_built, "a wheel that was built in another way"
 
 
-def test_what_was_compiled_once_is_not_compiled_again_and_must_be_importable(house, registered):
-    environment = house.tiny("tinylib==2.0", compiled="tinylib")
+def test_a_compiled_wheel_is_not_compiled_again_and_must_be_importable(harness, registered):
+    environment = harness.tiny("tinylib==2.0", compiled="tinylib")
     registered(environment)
-    house.folder.mkdir(parents=True)
-    order = house.order(environment)
-    order.wheels.mkdir(parents=True)
-    house.index.wheel("tinylib", "2.0", tinylib="raise ImportError('no such GPU')")
-    house.index.move("tinylib", order.wheels)
+    harness.folder.mkdir(parents=True)
+    install_request = harness.request(environment)
+    install_request.wheels.mkdir(parents=True)
+    harness.index.wheel("tinylib", "2.0", tinylib="raise ImportError('no such GPU')")
+    harness.index.move("tinylib", install_request.wheels)
 
     with pytest.raises(InstallError, match=r"import tinylib ended with code 1: ImportError: no such GPU \("):
-        install(order)
+        install(install_request)
 
-    assert order.say.lines[:2] == [
+    assert install_request.progress.lines[:2] == [
         "tiny: made again: an earlier installation did not come to its end",
-        f"tiny: takes the tinylib==2.0 that was built earlier, from {order.wheels}",
+        f"tiny: takes the tinylib==2.0 that was built earlier, from {install_request.wheels}",
     ]
-    assert manifest.read(order.folder) is None
+    assert manifest.read(install_request.folder) is None
 
 
-# ---- what fails
+# ---- failures
 
 
-def test_a_package_that_cannot_be_had_is_named_and_nothing_counts_as_installed(house, registered):
-    environment = house.tiny("tinylib==1.0")
+def test_a_package_that_no_index_has_is_named_and_the_environment_is_not_installed(harness, registered):
+    environment = harness.tiny("tinylib==1.0")
     registered(environment)
-    order = house.order(environment)
+    install_request = harness.request(environment)
 
     with pytest.raises(InstallError) as failure:
-        install(order)
+        install(install_request)
 
     assert str(failure.value) == (
-        "tiny is not installed: pip install ended with code 1: No matching distribution found for "
-        f"tinylib==1.0 (all that was said is in {order.log})"
+        "tiny is not installed: uv pip sync ended with code 1: Because tinylib was not found in the package "
+        "registry and you require tinylib==1.0, we can conclude that your requirements are unsatisfiable. "
+        f"(the whole output is in {install_request.log})"
     )
-    assert "No matching distribution found" in order.log.read_text()
+    assert "tinylib was not found in the package registry" in install_request.log.read_text()
     with pytest.raises(
         EnvironmentMissing, match="was not installed to its end: run `stoker runtimes install"
     ):
-        interpreter(house.runtimes, "tiny", None)
+        interpreter(harness.runtimes, "tiny", None)
 
 
-def test_a_disk_that_is_too_small_is_told_before_anything_is_done(house):
-    order = house.order(house.tiny("tinylib==1.0", variant=house.variant(space_mib=1 << 40)))
+def test_a_file_with_another_hash_than_the_locked_one_is_refused(harness):
+    harness.index.wheel("tinylib", "1.0", tinylib="")
+    environment = harness.tiny("tinylib==1.0")
+    harness.index.move("tinylib", harness.index.folder)
+    harness.index.wheel("tinylib", "1.0", tinylib="# another build")
+
+    with pytest.raises(InstallError, match=r"Hash mismatch for `tinylib==1\.0`: the file is not the"):
+        install(harness.request(environment))
+
+
+def test_a_disk_that_is_too_small_is_refused_before_any_change(harness):
+    install_request = harness.request(
+        harness.tiny("tinylib==1.0", variant=harness.variant(space_mib=1 << 40))
+    )
 
     with pytest.raises(InstallError, match=rf"takes about {1 << 40} MiB .* has \d+ MiB left: make room"):
-        install(order)
-    assert not order.folder.exists()
+        install(install_request)
+    assert not install_request.folder.exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(house):
-    house.runtimes.write_text("a file")
+def test_a_folder_that_cannot_be_written_is_reported(harness):
+    harness.runtimes.write_text("a file")
 
-    with pytest.raises(InstallError, match=f"cannot write to {house.runtimes}: "):
-        install(house.order(house.tiny("tinylib==1.0")))
+    with pytest.raises(InstallError, match=f"cannot write to {harness.runtimes}: "):
+        install(harness.request(harness.tiny("tinylib==1.0")))
 
 
-# ---- what is interrupted
+# ---- interruption
 
 INSTALLER = """
 import signal, sys
-# who was started in the background of a script inherits that SIGINT is ignored
+# a process that a script starts in the background inherits that SIGINT is ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {root!r})
 from pathlib import Path
-from tests.workers.environments.conftest import Heard
+from tests.workers.environments.conftest import RecordedProgress
 from workers.environments.install import install
-from workers.environments.request import Order
+from workers.environments.request import InstallRequest
 from backends.environment import Environment, Variant
 variant = Variant("cpu", {lock!r}, "tiny", space_mib=50)
 tiny = Environment("tiny", ("tiny",), "tinylib", ("tinylib",), "tinylib", (variant,))
 try:
-    install(Order(tiny, variant, Path({runtimes!r})))
+    install(InstallRequest(tiny, variant, Path({runtimes!r})))
 except KeyboardInterrupt:
     sys.exit(130)
 """
 
 
-def test_an_installation_is_alone_and_one_that_is_interrupted_leaves_nothing_that_runs(
-    house, registered, tmp_path
+def test_a_second_installation_is_refused_and_an_interrupted_one_leaves_no_process(
+    harness, registered, tmp_path
 ):
-    told = tmp_path / "pid"
-    waits = (
-        f"import os, pathlib, time; pathlib.Path({str(told)!r}).write_text(str(os.getpid())); time.sleep(600)"
-    )
-    house.index.wheel("tinylib", "1.0", tinylib=waits)
-    environment = house.tiny("tinylib==1.0")
+    pid_file = tmp_path / "pid"
+    waits = f"import os, pathlib, time; pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))"
+    harness.index.wheel("tinylib", "1.0", tinylib=f"{waits}; time.sleep(600)")
+    environment = harness.tiny("tinylib==1.0")
     registered(environment)
-    code = INSTALLER.format(root=str(ROOT), lock=str(house.lock), runtimes=str(house.runtimes))
+    code = INSTALLER.format(root=str(ROOT), lock=str(harness.lock), runtimes=str(harness.runtimes))
     with subprocess.Popen([sys.executable, "-c", code]) as first:
         try:
-            assert eventually(lambda: told.exists() and told.read_text(), 60)
+            assert eventually(lambda: pid_file.exists() and pid_file.read_text(), 60)
             with pytest.raises(InstallError) as refused:
-                install(house.order(environment))
+                install(harness.request(environment))
             with pytest.raises(InstallError, match="is at work on tiny"):
-                remove(house.runtimes, environment)
+                remove(harness.runtimes, environment)
             first.send_signal(signal.SIGINT)
             assert first.wait(30) == 130
-            assert not lives(int(told.read_text())), "what it had started goes on"
+            assert not lives(int(pid_file.read_text())), "its child process still runs"
         finally:
             first.kill()
-            if told.exists() and told.read_text():
+            if pid_file.exists() and pid_file.read_text():
                 with suppress(ProcessLookupError):
-                    os.kill(int(told.read_text()), signal.SIGKILL)
+                    os.kill(int(pid_file.read_text()), signal.SIGKILL)
 
     assert str(refused.value) == (
         f"another `stoker runtimes` (process {first.pid}) is at work on tiny: wait for its end"
     )
     with pytest.raises(EnvironmentMissing, match="was not installed to its end"):
-        interpreter(house.runtimes, "tiny", None)
-    assert remove(house.runtimes, environment)
-    assert not house.folder.exists()
+        interpreter(harness.runtimes, "tiny", None)
+    assert remove(harness.runtimes, environment)
+    assert not harness.folder.exists()

@@ -1,4 +1,4 @@
-"""The locks of the runtimes."""
+"""The locks of the runtimes' environments."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ VARIANTS = [
     for environment in ENVIRONMENTS.values()
     for variant in environment.variants
 ]
+PINNED = r"[a-z0-9.-]+==[\w.+!]+ (; [^\\]+)?\\$"
+HASH = r"    --hash=sha256:[0-9a-f]{64}( \\)?"
 ALONE = [pytest.param(case.values[1], id=case.id) for case in VARIANTS]
 
 
 @pytest.mark.parametrize(("environment", "variant"), VARIANTS)
-def test_a_lock_holds_what_its_extra_asks_for(environment, variant):
+def test_a_lock_holds_the_requirements_of_its_extra(environment, variant):
     pinned = {pin.name: pin.version for pin in pins(variant.lock_path)}
 
     for requirement in map(Requirement, EXTRAS[variant.extra]):
@@ -36,20 +38,21 @@ def test_a_lock_holds_what_its_extra_asks_for(environment, variant):
 
 
 @pytest.mark.parametrize("variant", ALONE)
-def test_a_lock_pins_each_package_once_and_names_no_address(variant):
+def test_a_lock_pins_each_package_once_with_hashes_and_names_no_address(variant):
     lines = [line for line in variant.lock_path.read_text().splitlines() if not line.startswith("#")]
     names = [pin.name for pin in pins(variant.lock_path)]
 
-    assert all(re.match(r"[a-z0-9.-]+==[\w.+!]+( ;|$)", line) for line in lines)
+    assert all(re.match(PINNED, line) or re.fullmatch(HASH, line) for line in lines)
+    assert all(pin.hashes for pin in pins(variant.lock_path))
     assert len(names) == len(set(names))
     assert not [line for line in lines if "://" in line]
 
 
 @pytest.mark.parametrize("variant", ALONE)
-def test_what_is_left_out_is_nowhere(variant):
-    everywhere = {line.partition("==")[0] for line in variant.lock_path.read_text().splitlines()}
+def test_a_package_that_is_left_out_is_in_no_lock(variant):
+    locked = {line.partition("==")[0] for line in variant.lock_path.read_text().splitlines()}
 
-    assert not everywhere & set(variant.left_out)
+    assert not locked & set(variant.left_out)
 
 
 def test_every_lock_belongs_to_an_environment():
@@ -58,7 +61,7 @@ def test_every_lock_belongs_to_an_environment():
     assert {str(path.relative_to(FOLDER)) for path in FOLDER.glob("*/locks/*")} == used
 
 
-def test_both_builds_of_vllm_are_of_one_version():
+def test_both_builds_of_vllm_have_the_same_version():
     versions = {
         pin.version
         for variant in ENVIRONMENTS["vllm"].variants

@@ -1,4 +1,4 @@
-"""Why a runtime cannot be on this machine, asked on machines that are made up."""
+"""The obstacles of a runtime on this machine, with simulated drivers and compilers."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def driver(tmp_path_factory):
 
 @pytest.fixture
 def ask(tmp_path):
-    """Why a variant cannot be here, in an environment of one's own; CUDA's toolkit is where we say."""
+    """Asks for the obstacles of a variant in a process with its own variables and CUDA toolkit."""
 
-    def asked(name: str, variant: str, **environment: str) -> list[str]:
+    def ask_process(name: str, variant: str, **environment: str) -> list[str]:
         given = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_HOME": str(tmp_path / "none"), **environment}
         ran = subprocess.run(
             [sys.executable, "-c", OBSTACLES, name, variant],
@@ -45,11 +45,11 @@ def ask(tmp_path):
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout)
 
-    return asked
+    return ask_process
 
 
 def toolkit(folder: Path, release: str) -> dict[str, str]:
-    """A CUDA toolkit of this release, as far as one asks it for that."""
+    """A CUDA toolkit whose compiler prints this release."""
     nvcc = folder / "cuda" / "bin" / "nvcc"
     nvcc.parent.mkdir(parents=True)
     nvcc.write_text(f"#!/bin/sh\necho Cuda compilation tools, release {release}, V{release}.1\n")
@@ -57,14 +57,14 @@ def toolkit(folder: Path, release: str) -> dict[str, str]:
     return {"CUDA_HOME": str(folder / "cuda")}
 
 
-def test_where_nothing_is_wrong_there_is_nothing_to_tell(ask, driver, tmp_path):
+def test_a_machine_that_has_all_requirements_has_no_obstacles(ask, driver, tmp_path):
     gpu = {**nvml.environment(driver), **toolkit(tmp_path, "13.0")}
 
     assert ask("ct2", "cpu") == ask("vllm", "cpu") == []
     assert ask("vllm", "cuda", **gpu) == ask("exllamav3", "cuda", **gpu) == []
 
 
-def test_without_a_driver_it_is_told_what_to_do(ask):
+def test_a_missing_driver_is_reported_with_a_remedy(ask):
     if shutil.which("nvidia-smi"):
         pytest.skip("there is a driver here")
     (why,) = ask("vllm", "cuda")
@@ -74,19 +74,19 @@ def test_without_a_driver_it_is_told_what_to_do(ask):
     )
 
 
-def test_a_driver_without_a_gpu_is_not_enough(ask, driver):
+def test_a_driver_without_a_gpu_is_reported_with_a_remedy(ask, driver):
     assert ask("vllm", "cuda", **nvml.environment(driver, gpus=0)) == [
         "it needs an NVIDIA GPU, and the driver has none: give this container the GPU"
     ]
 
 
-def test_a_driver_that_is_too_old_is_told_with_both_versions(ask, driver):
+def test_a_driver_that_is_too_old_is_reported_with_both_versions(ask, driver):
     assert ask("vllm", "cuda", **nvml.environment(driver), FAKE_NVML_CUDA="12080") == [
         "it needs a driver for CUDA 13.0, and the one here knows CUDA 12.8: update the NVIDIA driver"
     ]
 
 
-def test_a_compiler_of_cuda_that_is_too_old_is_told_with_its_place(ask, driver, tmp_path):
+def test_a_cuda_compiler_that_is_too_old_is_reported_with_its_path(ask, driver, tmp_path):
     (why,) = ask("exllamav3", "cuda", **nvml.environment(driver), **toolkit(tmp_path, "12.4"))
 
     assert why == (
@@ -95,7 +95,7 @@ def test_a_compiler_of_cuda_that_is_too_old_is_told_with_its_place(ask, driver, 
     )
 
 
-def test_a_compiler_that_is_not_here_is_told(ask):
+def test_a_missing_cpp_compiler_is_reported(ask):
     (why,) = ask("llama_cpp", "cpu", CXX="/no/such/compiler -O2")
 
     assert why.startswith("it is compiled here, and there is no C++ compiler: install g++ or clang")

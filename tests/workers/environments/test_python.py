@@ -1,4 +1,4 @@
-"""Whose Python an engine gets, where nothing is installed."""
+"""The Python that an engine gets when no environment is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workers.environments.table import ENVIRONMENTS, OF_BACKEND
 
 @pytest.fixture
 def registered(monkeypatch):
-    """Makes a runtime of this module the one of the backend `tiny`."""
+    """Registers an environment whose library is this module for the backend `tiny`."""
 
     def register(module):
         environment = Environment("tiny", ("tiny",), module, ("x",), module, ())
@@ -25,7 +25,7 @@ def registered(monkeypatch):
     return register
 
 
-def test_one_that_is_named_goes_before_all_others(registered, tmp_path):
+def test_a_configured_python_takes_precedence(registered, tmp_path):
     registered("json")
 
     assert interpreter(tmp_path, "tiny", sys.executable) == Path(sys.executable)
@@ -33,21 +33,21 @@ def test_one_that_is_named_goes_before_all_others(registered, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["no-such-python", "/no/such/python", "."])
-def test_one_that_is_named_and_is_not_there_is_told(name, tmp_path):
+def test_a_configured_python_that_does_not_exist_is_refused(name, tmp_path):
     with pytest.raises(
         EnvironmentMissing, match=f"there is no Python {name}: correct the option, or leave it out"
     ):
         interpreter(tmp_path, "vllm", name)
 
 
-def test_ours_will_do_if_it_has_the_library(registered, tmp_path):
+def test_stokers_own_python_is_used_if_it_has_the_library(registered, tmp_path):
     registered("xllamacpp")
 
     assert interpreter(tmp_path, "tiny", None) == Path(sys.executable)
     assert "vllm" not in sys.modules
 
 
-def test_where_the_library_is_not_what_to_do_is_told(registered, tmp_path):
+def test_a_missing_library_is_reported_with_the_command_that_installs_it(registered, tmp_path):
     registered("no_such_library")
 
     with pytest.raises(
@@ -61,12 +61,12 @@ def test_where_the_library_is_not_what_to_do_is_told(registered, tmp_path):
         interpreter(tmp_path, "tiny", None)
 
 
-def test_a_backend_that_needs_no_library_runs_in_ours(tmp_path):
+def test_a_backend_without_libraries_runs_in_stokers_own_python(tmp_path):
     for backend in ("stub", "openai_remote"):
         assert interpreter(tmp_path, backend, None) == Path(sys.executable)
 
 
-def test_every_backend_but_those_has_an_environment():
+def test_every_backend_but_stub_and_openai_remote_has_an_environment():
     assert set(BACKENDS) - set(OF_BACKEND) == {"stub", "openai_remote"}
     assert set(OF_BACKEND) <= set(BACKENDS)
     assert OF_BACKEND["vllm"] is OF_BACKEND["vllm_serve"] is ENVIRONMENTS["vllm"]

@@ -1,4 +1,4 @@
-"""What is said to be here, and which build is chosen."""
+"""The status of each environment, and the variant that is chosen."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from backends.catalogue import BACKENDS
 from backends.environment import Variant
 from workers.environments import manifest
 from workers.environments.manifest import Manifest
-from workers.environments.status import choose, survey
+from workers.environments.status import choose, environment_statuses
 from workers.environments.table import ENVIRONMENTS
 
 
 @pytest.fixture
-def made(tmp_path):
-    """Lays down what an installation of a runtime leaves: a Python and a manifest."""
+def installed(tmp_path):
+    """Writes what an installation of a runtime leaves: a Python and a manifest."""
 
-    def make(name: str, variant: str = "cpu", **fields: str) -> Path:
+    def install(name: str, variant: str = "cpu", **fields: str) -> Path:
         folder = tmp_path / name
         python = folder / "bin" / "python"
         python.parent.mkdir(parents=True)
@@ -38,12 +38,12 @@ def made(tmp_path):
         replace(written, **fields).write(folder)
         return folder
 
-    return make
+    return install
 
 
 @pytest.fixture
 def rows(tmp_path):
-    return lambda: {row.backend: row for row in survey(tmp_path)}
+    return lambda: {row.backend: row for row in environment_statuses(tmp_path)}
 
 
 def test_there_is_a_row_for_each_backend(rows):
@@ -51,8 +51,8 @@ def test_there_is_a_row_for_each_backend(rows):
     assert rows()["stub"].state == rows()["openai_remote"].state == "not needed"
 
 
-def test_backends_that_share_an_environment_are_installed_together(rows, made):
-    folder = made("vllm")
+def test_backends_that_share_an_environment_are_installed_together(rows, installed):
+    folder = installed("vllm")
 
     for backend in ("vllm", "vllm_serve"):
         row = rows()[backend]
@@ -60,7 +60,7 @@ def test_backends_that_share_an_environment_are_installed_together(rows, made):
         assert row.where == str(folder)
 
 
-def test_what_is_in_our_own_environment_is_installed(rows):
+def test_a_library_in_stokers_own_environment_is_installed(rows):
     row = rows()["llama_server"]
 
     assert (row.state, row.where) == ("installed", sys.prefix)
@@ -74,20 +74,20 @@ def test_what_is_in_our_own_environment_is_installed(rows):
         ({"base": "/usr/bin/python3.2"}, "the Python that it was made with has gone"),
     ],
 )
-def test_what_would_be_made_otherwise_today_is_outdated(rows, made, field, note):
-    made("ct2", **field)
+def test_an_environment_with_another_lock_or_python_is_outdated(rows, installed, field, note):
+    installed("ct2", **field)
 
     assert (rows()["ct2"].state, rows()["ct2"].note) == ("outdated", note)
 
 
-def test_what_was_not_made_to_its_end_is_missing(rows, made):
-    manifest.forget(made("ct2"))
+def test_an_incomplete_environment_is_missing(rows, installed):
+    manifest.delete(installed("ct2"))
 
     assert rows()["ct2"].state == "missing"
     assert rows()["ct2"].note == "its installation did not come to its end"
 
 
-def test_what_no_build_is_for_cannot_run_and_says_why(rows, monkeypatch):
+def test_an_environment_without_a_variant_for_this_machine_cannot_run_and_shows_why(rows, monkeypatch):
     impossible = Variant("cuda", "ct2/locks/cpu.txt", "ct2", space_mib=1, driver=(999, 0))
     monkeypatch.setitem(ENVIRONMENTS, "ct2", replace(ENVIRONMENTS["ct2"], variants=(impossible,)))
     row = rows()["ct2"]
@@ -96,36 +96,36 @@ def test_what_no_build_is_for_cannot_run_and_says_why(rows, monkeypatch):
     assert [sentence[:7] for sentence in row.obstacles["cuda"]] == ["it need"]
 
 
-def test_what_is_installed_says_why_it_cannot_run_here(rows, made, monkeypatch):
+def test_an_installed_environment_shows_why_it_cannot_run_here(rows, installed, monkeypatch):
     vllm = ENVIRONMENTS["vllm"]
     impossible = replace(vllm.variant("cuda"), driver=(999, 0))
     monkeypatch.setitem(ENVIRONMENTS, "vllm", replace(vllm, variants=(impossible, vllm.variant("cpu"))))
-    made("vllm", "cuda")
+    installed("vllm", "cuda")
     row = rows()["vllm"]
 
     assert (row.state, row.variant) == ("installed", "cuda")
     assert [sentence[:7] for sentence in row.obstacles["cuda"]] == ["it need"]
 
 
-def test_what_is_compiled_and_installed_needs_no_compiler_any_more(rows, made, monkeypatch):
+def test_an_installed_environment_needs_no_compiler(rows, installed, monkeypatch):
     monkeypatch.setenv("CXX", "there-is-no-such-compiler")
     assert "no C++ compiler" in rows()["llama_cpp"].obstacles["cpu"][0]
-    made("llama_cpp")
+    installed("llama_cpp")
 
     assert rows()["llama_cpp"].obstacles["cpu"] == ()
 
 
-def test_the_build_is_the_one_that_is_there_else_the_first_that_can_run(tmp_path, made):
+def test_the_chosen_variant_is_the_installed_one_else_the_first_that_can_run(tmp_path, installed):
     impossible = Variant("cuda", "vllm/locks/cuda.txt", "vllm", space_mib=1, driver=(999, 0))
     cpu = ENVIRONMENTS["vllm"].variant("cpu")
     vllm = replace(ENVIRONMENTS["vllm"], variants=(impossible, cpu))
 
     assert choose(tmp_path, vllm) is cpu
-    made("vllm", "cuda")
+    installed("vllm", "cuda")
     assert choose(tmp_path, vllm) is impossible
     assert choose(tmp_path / "elsewhere", replace(vllm, variants=(impossible,))) is impossible
 
 
-def test_a_build_that_does_not_exist_is_told_with_those_that_do():
+def test_a_variant_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(LookupError, match="the runtime vllm has no variant rocm; there is cuda and cpu"):
         ENVIRONMENTS["vllm"].variant("rocm")

@@ -1,4 +1,4 @@
-"""Making an environment from its lock, with the index that is configured here."""
+"""Installing an environment from its lock, with the configured package index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from workers.environments.install import install
 from workers.environments.python import interpreter
-from workers.environments.request import Order
+from workers.environments.request import InstallRequest
 from workers.environments.table import ENVIRONMENTS
 
 
@@ -17,9 +17,9 @@ from workers.environments.table import ENVIRONMENTS
 @pytest.mark.timeout(600)
 def test_ctranslate2_is_installed_from_its_lock_and_can_be_imported(tmp_path):
     environment = ENVIRONMENTS["ct2"]
-    order = Order(environment, environment.variant("cpu"), tmp_path)
+    request = InstallRequest(environment, environment.variant("cpu"), tmp_path)
 
-    made = install(order)
+    made = install(request)
 
     assert made.version.startswith("4.8.")
     python = interpreter(tmp_path, "ct2", None)
@@ -27,4 +27,4 @@ def test_ctranslate2_is_installed_from_its_lock_and_can_be_imported(tmp_path):
     ran = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split()[0] == made.version
     assert "int8" in ran.stdout.split()
-    assert not Path(order.runtimes, ".ct2.tmp").exists()
+    assert not Path(request.runtimes, ".ct2.tmp").exists()
