@@ -1,9 +1,9 @@
--- Let a request into line, or say why not; whoever's turn it is then gets the free slot.
+-- Admit a request: queue it, or return why it is refused. Then dispatch the next job if a slot is free.
 -- KEYS[1] prefix
 -- ARGV    2 id  3 tenant  4 weight  5 model  6 priority  7 dialect  8 generation (JSON)  9 echo (JSON)
---         10 subscriber or ''  11 store 0|1  12 seconds to keep the ended job  13 cost (tokens, estimated)
---         14 longest wait (us)  15 most waiting for the model  16 most waiting of the tenant
---         17 idempotency key (hashed) or ''  18 hash of the body  19 seconds to remember the key
+--         10 subscriber or ''  11 store 0|1  12 retention of the ended job (s)  13 cost (tokens, estimated)
+--         14 longest wait (us)  15 longest queue of the model  16 longest queue of the tenant
+--         17 idempotency key (hashed) or ''  18 hash of the body  19 lifetime of the key (s)
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state, code of its failure}
 --         | {full, depth, average wait (ms)} | {tenant_full, depth, average wait (ms)}
 -- include: base
@@ -12,20 +12,20 @@
 -- include: dispatch
 local id, tenant, weight, model, priority = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
--- known before?
+-- the same Idempotency-Key as an earlier request?
 local idempotency = ARGV[17] ~= '' and P .. 'idempotency:' .. tenant .. ':' .. ARGV[17]
 if idempotency then
-  local known = redis.call('HMGET', idempotency, 'id', 'body')
-  if known[1] and known[2] ~= ARGV[18] then return { 'conflict' } end
-  if known[1] then return { 'replayed', known[1] } end
+  local earlier = redis.call('HMGET', idempotency, 'id', 'body')
+  if earlier[1] and earlier[2] ~= ARGV[18] then return { 'conflict' } end
+  if earlier[1] then return { 'replayed', earlier[1] } end
 end
--- the same call twice (a retry after a lost answer) is one job
+-- a repeated call (a retry after a lost reply) admits one job
 if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
 
 local row = redis.call('HMGET', model_key(model), 'state', 'wait_ms', 'code')
 if row[1] ~= 'loaded' then return { 'state', row[1] or 'unloaded', row[3] or '' } end
 
--- the tenant's rate limit belongs here: after the model's state, before the line, in this same call
+-- a rate limit of the tenant would be checked here: after the model's state, before the queue, in this call
 
 local depth = redis.call('ZCARD', P .. 'waiting:' .. model)
 if depth > 0 or not least_loaded_replica(model) then

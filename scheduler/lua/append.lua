@@ -1,8 +1,9 @@
--- Write what the requests of one engine step said. Each run of events carries its job's fence, so a worker
--- that was given up can say nothing more; events that are there already (a repeated call) are passed over.
+-- Append the events that one engine step produced, for any number of jobs. Each group of events carries the
+-- fencing token of its claim, so a worker that lost the job cannot append. Events that are in the log already
+-- (a repeated call) are skipped.
 -- KEYS[1] prefix
--- ARGV    2 most bytes of one log  3.. groups: id, fence, number of the first event, how many, the events
--- returns {id, verdict, id, verdict, ...} of those that must stop: fenced, cancel or full
+-- ARGV    2 largest log (bytes)  3.. groups: id, fence, number of the first event, count, the events
+-- returns {id, verdict, id, verdict, ...} of the jobs that must stop: fenced, cancel or full
 -- include: base
 -- include: log
 local stop, copies, at = {}, {}, 3

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Take a job out of line, or ask the worker that runs it to stop. After the end it changes nothing.
+-- Cancel a waiting job, or ask the worker that runs it to stop. Does nothing to a job that has ended.
 -- KEYS[1] prefix
 -- ARGV    2 id  3 tenant
 -- returns the status after the call, or nil when the tenant has no such job

@@ -1,26 +1,29 @@
--- A worker takes the job that was dispatched to it. A second bell, a stale one, or one for a job that
--- was cancelled in between claims nothing.
+-- Claim a job that was dispatched to this worker. A duplicate or stale wake-up message, or one for a job
+-- that was cancelled in the meantime, claims nothing.
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 id  5 lease (us)  6 longest run (us)
---         7 the call's own name: repeated after a lost answer, it claims the same again
+--         7 id of this call: when it is repeated after a lost reply, it gets the same claim again
 -- returns {ok, fence, replica, generation} | {fenced} | {gone}
 -- include: base
 local worker, id = ARGV[2], ARGV[4]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
 local row = redis.call('HMGET', job_key(id), 'status', 'worker', 'replica', 'generation', 'model',
   'admitted_us', 'call', 'fence', 'run_by_us')
-if row[1] == 'running' and row[2] == worker and row[7] == ARGV[7] then return { 'ok', row[8], row[3], row[4] } end
+if row[1] == 'running' and row[2] == worker and row[7] == ARGV[7] then
+  return { 'ok', row[8], row[3], row[4] }
+end
 if row[1] ~= 'dispatched' or row[2] ~= worker then return { 'gone' } end
 
 local fence = next_fence()
-local run_by = row[9] or text(NOW + tonumber(ARGV[6])) -- a second run has what the first one left of the time
+-- a second attempt has the time that the first left
+local run_by = row[9] or text(NOW + tonumber(ARGV[6]))
 redis.call('HSET', job_key(id), 'status', 'running', 'fence', fence, 'call', ARGV[7],
   'claimed_us', text(NOW), 'run_by_us', run_by)
 redis.call('HINCRBY', job_key(id), 'attempts', 1)
 redis.call('ZADD', P .. 'leases', text(NOW + tonumber(ARGV[5])), id)
 redis.call('ZADD', P .. 'deadlines', run_by, id)
 
--- the average wait, one fifth of it from each new job: what 503 queue_full tells the client
+-- moving average of the wait (each new job counts one fifth): the `avgWaitMs` of 503 queue_full
 local waited = (NOW - tonumber(row[6])) / 1000
 local average = tonumber(redis.call('HGET', model_key(row[5]), 'wait_ms')) or waited
 redis.call('HSET', model_key(row[5]), 'wait_ms', text(average * 0.8 + waited * 0.2))

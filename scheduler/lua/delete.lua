@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Forget a stored response. One that still lives is cancelled first and forgotten by its expiry.
+-- Delete a stored response. A job that has not ended is cancelled, and expires 60 s after its end.
 -- KEYS[1] prefix
 -- ARGV    2 id  3 tenant
 -- returns 1, or 0 when the tenant has no such stored response

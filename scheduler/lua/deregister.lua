@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- A worker goes, having stopped what it ran. 'drain' first: nothing more is dispatched to it.
+-- A worker leaves: `drain` stops dispatching to it, `gone` removes it after it has stopped its engines.
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 drain | gone  5 message
 -- returns ok | fenced

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Close what nobody closed: jobs past their deadline, leases past their term, workers that fell silent.
--- Every process runs it every half second or so; each step is idempotent, so it needs no leader.
+-- End jobs past their deadline or lease, loads that waited too long, and workers without a heartbeat.
+-- Every process runs it about every half second; each step is idempotent, so no leader is needed.
 -- KEYS[1] prefix
--- ARGV    2 the gap (us) after which nobody can have renewed anything  3 one more term (us)
--- returns how many it closed, or -1 when it gave one more term to all
+-- ARGV    2 gap between two calls (us) after which all leases are extended  3 the extension (us)
+-- returns how many jobs, loads and workers it ended, or -1 when it extended all leases
 -- include: base
 -- include: log
 -- include: queue
@@ -13,20 +13,24 @@
 -- include: model
 -- include: replica
 
--- If nobody ran this for so long, Redis was away (or all of us were), and the workers had no way to renew:
--- while Redis is down the clock of our promises stands still.
-local before = tonumber(redis.call('GET', P .. 'expired_at')) or NOW
+-- If no process ran this script for so long, Redis was down (or all processes were), and no worker could
+-- renew its leases: downtime of Redis must not count against them.
+local last_run = tonumber(redis.call('GET', P .. 'expired_at')) or NOW
 redis.call('SET', P .. 'expired_at', text(NOW))
-if NOW - before > tonumber(ARGV[2]) then
-  local term = text(NOW + tonumber(ARGV[3]))
+if NOW - last_run > tonumber(ARGV[2]) then
+  local extended = text(NOW + tonumber(ARGV[3]))
   for _, set in ipairs({ P .. 'leases', P .. 'workers' }) do
-    for _, member in ipairs(redis.call('ZRANGE', set, 0, -1)) do redis.call('ZADD', set, 'GT', term, member) end
+    for _, member in ipairs(redis.call('ZRANGE', set, 0, -1)) do
+      redis.call('ZADD', set, 'GT', extended, member)
+    end
   end
   return -1
 end
 
-local function due(set) return redis.call('ZRANGE', P .. set, '-inf', text(NOW), 'BYSCORE', 'LIMIT', 0, 100) end
-local closed, touched = 0, {}
+local function due(set)
+  return redis.call('ZRANGE', P .. set, '-inf', text(NOW), 'BYSCORE', 'LIMIT', 0, 100)
+end
+local ended, changed = 0, {}
 
 for _, id in ipairs(due('deadlines')) do
   local row = redis.call('HMGET', job_key(id), 'status', 'worker', 'cancel')
@@ -35,25 +39,25 @@ for _, id in ipairs(due('deadlines')) do
   local model
   if row[3] == '1' then model = finish(id, 'cancelled', { code = 'cancelled' })
   else model = finish(id, 'failed', { code = code }) end
-  if model then touched[model] = true; closed = closed + 1 end
+  if model then changed[model] = true; ended = ended + 1 end
   redis.call('ZREM', P .. 'deadlines', id)
 end
 
 for _, model in ipairs(due('evicting')) do
   end_waiting_load(model, 'load_timeout', 'the model that had to be unloaded first was not, in time')
-  closed = closed + 1
+  ended = ended + 1
 end
 
 for _, worker in ipairs(due('workers')) do
   worker_gone(worker, 'worker ' .. worker .. ' fell silent and was given up')
-  closed = closed + 1
+  ended = ended + 1
 end
 
 for _, id in ipairs(due('leases')) do
   local model = requeue_or_fail(id, 'worker_lost', 'the worker that ran this request fell silent')
-  if model then touched[model] = true; closed = closed + 1 end
+  if model then changed[model] = true; ended = ended + 1 end
   redis.call('ZREM', P .. 'leases', id)
 end
 
-for model in pairs(touched) do dispatch(model) end
-return closed
+for model in pairs(changed) do dispatch(model) end
+return ended

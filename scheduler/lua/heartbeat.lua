@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- A worker says that it lives: its lease and those of its jobs are renewed, and it learns what it should
--- know by now, so that a lost bell costs one heartbeat and not a request.
+-- Renew the leases of a worker and its jobs, and return the state that the worker should have: thus a lost
+-- wake-up message or cancel costs one heartbeat, not a request.
 -- KEYS[1] prefix
--- ARGV    2 worker  3 incarnation  4 lease (us)  5 age (us) after which a job's bell counts as lost
+-- ARGV    2 worker  3 incarnation  4 lease (us)
+--         5 age (us) after which the wake-up message of a dispatched job counts as lost
 -- returns {fenced} | {ok, {running id...}, {cancelled id...}, {unclaimed id...}, {replica, state, ...}}
 -- include: base
 local worker, lease = ARGV[2], tonumber(ARGV[4])

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- End a running job, give its slot back and hand it to the next in the same call.
+-- End a running job, free its slot, and dispatch the next job to it in the same call.
 -- KEYS[1] prefix
 -- ARGV    2 id  3 fence  4 status  5 finish_reason  6 code  7 message  8 usage (JSON) or ''  9 tokens or ''
---         10 '1' when it may go back into line if nothing was said yet
+--         10 '1' when the job may be queued again if its log is empty
 -- returns ok | requeued | fenced
 -- include: base
 -- include: log
@@ -21,6 +21,6 @@ else
   finish(id, status, { finish_reason = ARGV[5], code = code, message = ARGV[7], usage = ARGV[8],
     tokens = tonumber(ARGV[9]) })
 end
-local now = redis.call('HGET', job_key(id), 'status')
+local status = redis.call('HGET', job_key(id), 'status')
 dispatch(row[3])
-return now == 'queued' and 'requeued' or 'ok'
+return status == 'queued' and 'requeued' or 'ok'

@@ -1,4 +1,5 @@
--- Add a subscriber to a response: it receives copies of all later events. An ended response has no later events.
+-- Add a subscriber to a response: it receives copies of all later events. An ended response has no later
+-- events.
 -- KEYS[1] prefix
 -- ARGV    2 id  3 subscriber
 -- returns the status, or nil when the job is unknown

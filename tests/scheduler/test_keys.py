@@ -17,7 +17,7 @@ SOURCES = sorted(ROOT.glob("[a-z]*/lua/**/*.lua"))
 NAMES = [path.stem for path in SCRIPTS]
 
 LITERAL = re.compile(r"P \.\. '(\w+):?'")
-BUILDER = re.compile(r"local function (\w+_key)\(.*?\) return P \.\. '(\w+):?'")
+BUILDER = re.compile(r"local function (\w+_key)\(.*?\)\s+return P \.\. '(\w+):?'")
 BUILDERS = dict(BUILDER.findall((LUA / "include" / "base.lua").read_text()))
 NAMED = re.compile(r"(?:local|for _,) (\w+).*?(?:=| in )(.*)")
 WRITE = re.compile(

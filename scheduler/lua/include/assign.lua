@@ -1,12 +1,14 @@
--- Give the replicas of a load to workers, if these can take them: alive, not draining, and with the memory.
+-- Assign the replicas of a load to workers that are registered, not draining, and have the memory.
 
--- What was promised of a device's memory and is not taken yet: the estimates of the loads under way on it, and
--- what is kept for those that wait until another model gives it back. `asker` is the model that asks.
-local function promised_mib(memory, asker)
+-- Return the memory of a device (MiB) that is promised and not in use yet: the estimates of the loads under
+-- way on it, and the reservations of the loads that wait for an unload, except that of the model `except`.
+local function promised_mib(memory, except)
   local sum = 0
   for _, model in ipairs(redis.call('ZRANGE', P .. 'evicting', 0, -1)) do
     local reserved = redis.call('HGET', model_key(model), 'reserved')
-    if model ~= asker and reserved and reserved ~= '' then sum = sum + (cjson.decode(reserved)[memory] or 0) end
+    if model ~= except and reserved and reserved ~= '' then
+      sum = sum + (cjson.decode(reserved)[memory] or 0)
+    end
   end
   for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
     if redis.call('HGET', worker_key(worker), 'memory_id') == memory then
@@ -19,17 +21,17 @@ local function promised_mib(memory, asker)
   return sum
 end
 
--- pairs: replica, worker, ... from ARGV[first] on; need: MiB of each, or ''. nil, or why it cannot be:
--- {gone, worker} when a worker went, or began to, since it was chosen; {short, worker} when somebody else was
--- promised its memory since.
-local function placement_error(first, need, asker)
-  local asked = {}
+-- Check a placement: pairs replica, worker, ... from ARGV[first] on; need: MiB per replica, or ''. Returns
+-- nil, or {gone, worker} when a worker left or began to drain since it was chosen, or {short, worker} when
+-- its memory was promised to another load since then. `model`: the model to be placed.
+local function placement_error(first, need, model)
+  local needed = {}
   for at = first + 1, #ARGV, 2 do
     local row = redis.call('HMGET', worker_key(ARGV[at]), 'incarnation', 'draining', 'memory_id', 'free_mib')
     if not row[1] or row[2] then return { 'gone', ARGV[at] } end
     if need ~= '' and row[3] and row[3] ~= '' then
-      asked[row[3]] = (asked[row[3]] or promised_mib(row[3], asker)) + tonumber(need)
-      if asked[row[3]] > tonumber(row[4]) then return { 'short', ARGV[at] } end
+      needed[row[3]] = (needed[row[3]] or promised_mib(row[3], model)) + tonumber(need)
+      if needed[row[3]] > tonumber(row[4]) then return { 'short', ARGV[at] } end
     end
   end
   return nil

@@ -1,6 +1,6 @@
--- What every script begins with: the clock, the keys' prefix, numbers as text.
+-- Included first by every script: clock, key prefix, key names, numbers as text.
 -- KEYS[1] is the prefix of all keys ("{stoker}:"; its hash tag keeps them in one slot of a cluster).
--- ARGV[1] is added to Redis' clock in microseconds: 0 in production, anything in tests, which never sleep.
+-- ARGV[1] (us) is added to Redis' clock: 0 in production; tests use it to move time.
 local P = KEYS[1]
 local clock = redis.call('TIME')
 local NOW = clock[1] * 1000000 + clock[2] + tonumber(ARGV[1])
@@ -9,7 +9,9 @@ local function text(number) return string.format('%.0f', number) end
 
 local function job_key(id) return P .. 'job:' .. id end
 local function log_key(id) return P .. 'log:' .. id end
-local function queue_key(model, priority, tenant) return P .. 'queue:' .. model .. ':' .. priority .. ':' .. tenant end
+local function queue_key(model, priority, tenant)
+  return P .. 'queue:' .. model .. ':' .. priority .. ':' .. tenant
+end
 local function fair_share_key(model, priority) return P .. 'fair_share:' .. model .. ':' .. priority end
 local function slots_key(replica) return P .. 'slots:' .. replica end
 local function model_key(model) return P .. 'model:' .. model end
@@ -19,8 +21,8 @@ local function worker_key(worker) return P .. 'worker:' .. worker end
 local PRIORITIES = { 'high', 'normal', 'low' }
 local TERMINAL = { completed = true, incomplete = true, failed = true, cancelled = true }
 
--- A fence is larger than every earlier one, even when the key is rolled back by a lost write:
--- it follows the clock.
+-- Return a fencing token larger than every earlier one, also after a lost write rolled the key back: the
+-- token is at least the clock's microseconds.
 local function next_fence()
   local fence = math.max((tonumber(redis.call('GET', P .. 'fence')) or 0) + 1, NOW)
   redis.call('SET', P .. 'fence', text(fence))

@@ -1,7 +1,8 @@
--- Reserve slots for the jobs whose turn it is, and ring their workers' bells.
--- A slot is membership in `slots:<replica>`, never a counter: giving it back twice is harmless.
+-- Reserve slots for the next jobs in the queue, and send wake-up messages to the workers.
+-- A slot is membership in `slots:<replica>`, not a counter: freeing it twice is harmless.
 
--- The ready replica with the most room, in turn among equals; nil when all slots are taken.
+-- Return the ready replica with the smallest share of taken slots (round robin among equals), or nil when all
+-- slots are taken.
 local function least_loaded_replica(model)
   local replicas = redis.call('SMEMBERS', P .. 'ready:' .. model)
   if #replicas == 0 then return nil end
@@ -20,10 +21,10 @@ local function least_loaded_replica(model)
   return best
 end
 
--- The bell is a message the worker gave us when it registered; all that varies is the job's id.
+-- Push the worker's wake-up message, which it gave when it registered; only the job's id varies.
 local function notify(worker, id)
-  local bell = redis.call('HMGET', worker_key(worker), 'wake_up_list', 'wake_up_message')
-  if bell[1] then redis.call('LPUSH', bell[1], (string.gsub(bell[2], '@ID@', id))) end
+  local wake_up = redis.call('HMGET', worker_key(worker), 'wake_up_list', 'wake_up_message')
+  if wake_up[1] then redis.call('LPUSH', wake_up[1], (string.gsub(wake_up[2], '@ID@', id))) end
 end
 
 local function dispatch(model)
@@ -31,12 +32,12 @@ local function dispatch(model)
     local replica = least_loaded_replica(model)
     local id = replica and next_job(model)
     if not id then return end
-    local place = redis.call('HMGET', replica_key(replica), 'worker', 'lease_us')
+    local target = redis.call('HMGET', replica_key(replica), 'worker', 'lease_us')
     redis.call('HINCRBY', model_key(model), 'rotation', 1)
     redis.call('SADD', slots_key(replica), id)
-    redis.call('ZADD', P .. 'leases', text(NOW + tonumber(place[2])), id)
-    redis.call('HSET', job_key(id), 'status', 'dispatched', 'replica', replica, 'worker', place[1],
+    redis.call('ZADD', P .. 'leases', text(NOW + tonumber(target[2])), id)
+    redis.call('HSET', job_key(id), 'status', 'dispatched', 'replica', replica, 'worker', target[1],
       'dispatched_us', text(NOW))
-    notify(place[1], id)
+    notify(target[1], id)
   end
 end

@@ -1,5 +1,5 @@
--- What has been said: one stream per response, entry n is `n-0`. Whoever listens gets a copy on the channel
--- of its subscriber, as lines "<id> <n> <event>"; a copy that is lost is read again from the log.
+-- The event log: one stream per response, event n is entry `n-0`. Copies are published to the channel of each
+-- subscriber of the response, as lines "<id> <n> <event>"; a subscriber that misses a copy reads the log.
 local function publish(subscribers, lines)
   for subscriber in string.gmatch(subscribers or '', '[^,]+') do
     redis.call('PUBLISH', P .. 'subscriber:' .. subscriber, lines)

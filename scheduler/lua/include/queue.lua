@@ -1,9 +1,12 @@
--- Who waits: priority picks the priority, fairness picks the tenant, order picks the job.
+-- The queue of a model. The next job is chosen in three steps: a priority, a tenant of that priority, a job
+-- of that tenant.
 --
--- `turn:<model>:<priority>` holds the tenants that wait there, scored by what they were served already (tokens
--- divided by weight): the least served is next. `line:<model>:<priority>:<tenant>` holds its jobs by admission.
--- A lower priority that was skipped over MAX_SKIPS times while it had jobs gets the next turn: strict priority
--- would let a busy high priority starve it for ever.
+-- `fair_share:<model>:<priority>` holds the tenants with waiting jobs, scored by the tokens they were
+-- served so far divided by their weight: the tenant with the lowest score is next.
+-- `queue:<model>:<priority>:<tenant>` holds the tenant's jobs by admission time.
+--
+-- High goes before normal before low, except that a lower priority that was skipped MAX_SKIPS times while
+-- it had jobs goes next: otherwise a busy high priority would starve it.
 local MAX_SKIPS = { high = 0, normal = 4, low = 16 }
 
 local function served(model, tenant)
@@ -22,8 +25,9 @@ local function charge(model, tenant, weight, tokens)
   if tokens ~= 0 then set_served(model, tenant, served(model, tenant) + tokens / weight) end
 end
 
--- The estimate that was charged gives way to the truth, on the tenant's own account: what others were served
--- meanwhile is neither forgiven nor held against it.
+-- Replace the estimate that was charged at the dispatch by the tokens really used: `tokens` is the
+-- difference. It is added to the tenant's own account, not to the floor: what other tenants were served in
+-- the meantime does not matter.
 local function settle_usage(model, tenant, weight, tokens)
   if tokens == 0 then return end
   local before = tonumber(redis.call('HGET', P .. 'served:' .. model, tenant)) or 0
@@ -31,16 +35,16 @@ local function settle_usage(model, tenant, weight, tokens)
   redis.call('HSET', P .. 'served:' .. model, tenant, after)
   for _, priority in ipairs(PRIORITIES) do
     local level = tonumber(redis.call('ZSCORE', fair_share_key(model, priority), tenant))
-    -- one that was levelled up when it joined stays there
+    -- a tenant whose score was raised to the floor when it joined keeps that score
     if level and (level == before or after > level) then
       redis.call('ZADD', fair_share_key(model, priority), after, tenant)
     end
   end
 end
 
--- Into line, behind the jobs admitted earlier; a job that comes back is in front again by its age.
+-- Queue a job by its admission time: a job that is queued again stands before jobs that were admitted later.
 local function join_queue(id, model, priority, tenant, admitted)
-  -- who was idle starts level with the others: credit is not saved up
+  -- a tenant that was idle starts at the floor: it does not accumulate credit
   redis.call('ZADD', fair_share_key(model, priority), 'NX', served(model, tenant), tenant)
   redis.call('ZADD', queue_key(model, priority, tenant), text(admitted), id)
   redis.call('ZADD', P .. 'waiting:' .. model, text(admitted), id)
@@ -51,8 +55,10 @@ local function leave_queue(id, model, priority, tenant)
   redis.call('ZREM', P .. 'waiting:' .. model, id)
   if redis.call('EXISTS', queue_key(model, priority, tenant)) == 0 then
     redis.call('ZREM', fair_share_key(model, priority), tenant)
-    -- a priority's impatience is that of its jobs, and goes with them
-    if redis.call('EXISTS', fair_share_key(model, priority)) == 0 then redis.call('HDEL', P .. 'skipped:' .. model, priority) end
+    -- the count of skips belongs to the waiting jobs: an empty priority starts again at 0
+    if redis.call('EXISTS', fair_share_key(model, priority)) == 0 then
+      redis.call('HDEL', P .. 'skipped:' .. model, priority)
+    end
   end
 end
 
@@ -69,15 +75,18 @@ local function next_priority(model)
   chosen = waiting[1]
   for position = 2, #waiting do
     local priority = waiting[position]
-    if (tonumber(redis.call('HGET', skipped, priority)) or 0) >= MAX_SKIPS[priority] then chosen = priority end
+    local skips = tonumber(redis.call('HGET', skipped, priority)) or 0
+    if skips >= MAX_SKIPS[priority] then chosen = priority end
   end
   for _, priority in ipairs(waiting) do
-    if priority == chosen then redis.call('HDEL', skipped, priority) else redis.call('HINCRBY', skipped, priority, 1) end
+    if priority == chosen then redis.call('HDEL', skipped, priority)
+    else redis.call('HINCRBY', skipped, priority, 1) end
   end
   return chosen
 end
 
--- Take the job whose turn it is out of line, or nil.
+-- Remove the next job from the queue, charge its estimated cost, and return its id; nil when the queue is
+-- empty.
 local function next_job(model)
   local priority = next_priority(model)
   if not priority then return nil end

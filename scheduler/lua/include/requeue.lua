@@ -1,11 +1,11 @@
--- What becomes of a job whose replica or worker is gone: back into line once when nothing was said yet,
--- else it fails. Nothing that a client may have read is ever said twice.
+-- Jobs whose replica or worker is gone: a job with an empty log is queued again once, any other fails. So a
+-- client never receives the same text twice.
 local MAX_ATTEMPTS = 2
 
--- Whether somebody will serve those who wait for the model: it is there or on its way, or was lost with its
--- worker (which is no fault of its own, so the next worker brings it back).
+-- Failures after which the next worker loads the model again: the worker was lost, the model has no fault.
 local RECOVERABLE = { worker_lost = true, load_interrupted = true }
 
+-- Whether waiting jobs of the model will be served: it is loaded or loading, or will be loaded again.
 local function will_be_served(model)
   local row = redis.call('HMGET', model_key(model), 'state', 'code', 'wanted')
   if row[1] == 'failed' then return RECOVERABLE[row[2]] end
@@ -21,12 +21,12 @@ local function requeue(id)
   redis.call('HDEL', job_key(id), 'replica', 'worker', 'fence', 'claimed_us')
   redis.call('HSET', job_key(id), 'status', 'queued')
   settle_usage(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
-  -- it waits no longer than any other, and no longer than it might have run
+  -- it waits no longer than a new job would, and no longer than it could have run
   redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(row[8])), id)
   join_queue(id, row[1], row[2], row[3], tonumber(row[4]))
 end
 
--- Returns the model whose line changed, or nil.
+-- Returns the model whose queue changed, or nil.
 local function requeue_or_fail(id, code, message)
   local row = redis.call('HMGET', job_key(id), 'status', 'last', 'attempts', 'cancel', 'model')
   if not row[1] or TERMINAL[row[1]] or row[1] == 'queued' then return nil end

@@ -1,34 +1,35 @@
--- The one way a job ends: out of line, slot back, lease gone, the End written and told, in one step.
--- why: { code, message, finish_reason, usage } (all optional; usage is JSON text, tokens its sum).
--- Returns the model to dispatch for, or nil when the job had ended already.
-local function finish(id, status, why)
+-- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
+-- lease and deadline, settle the usage, append and publish the terminal event. outcome: { code, message,
+-- finish_reason, usage, tokens }, all optional; usage is JSON text, tokens its sum. Returns the model to
+-- dispatch for, or nil when the job had ended already.
+local function finish(id, status, outcome)
   local key = job_key(id)
-  local row = redis.call('HMGET', key, 'status', 'model', 'tenant', 'priority', 'replica', 'last', 'subscribers',
-    'admitted_us', 'claimed_us', 'retention_s', 'store', 'weight', 'cost')
+  local row = redis.call('HMGET', key, 'status', 'model', 'tenant', 'priority', 'replica', 'last',
+    'subscribers', 'admitted_us', 'claimed_us', 'retention_s', 'store', 'weight', 'cost')
   local was, model, tenant = row[1], row[2], row[3]
   if not was or TERMINAL[was] then return nil end
   if was == 'queued' then leave_queue(id, model, row[4], tenant) end
   if row[5] then redis.call('SREM', slots_key(row[5]), id) end
   redis.call('ZREM', P .. 'leases', id)
   redis.call('ZREM', P .. 'deadlines', id)
-  local tokens = why.tokens or (was == 'dispatched' and 0) -- what never ran cost nothing
+  local tokens = outcome.tokens or (was == 'dispatched' and 0) -- a job that never ran costs nothing
   if was ~= 'queued' and tokens then
     settle_usage(model, tenant, tonumber(row[12]), tokens - tonumber(row[13]))
   end
 
   local admitted, claimed = tonumber(row[8]), tonumber(row[9])
-  local event = { '{"t":"end","status":"', status, '"' }
+  local parts = { '{"t":"end","status":"', status, '"' }
   for _, field in ipairs({ 'finish_reason', 'code', 'message' }) do
-    if why[field] and why[field] ~= '' then
-      event[#event + 1] = ',"' .. field .. '":' .. cjson.encode(why[field])
+    if outcome[field] and outcome[field] ~= '' then
+      parts[#parts + 1] = ',"' .. field .. '":' .. cjson.encode(outcome[field])
     end
   end
-  if why.usage and why.usage ~= '' then event[#event + 1] = ',"usage":' .. why.usage end
-  event[#event + 1] = ',"queue_ms":' .. text(math.floor(((claimed or NOW) - admitted) / 1000))
-  event[#event + 1] = ',"run_ms":' .. text(claimed and math.floor((NOW - claimed) / 1000) or 0) .. '}'
-  local said, number = table.concat(event), tonumber(row[6]) + 1
-  append_event(id, number, said)
-  publish(row[7], id .. ' ' .. text(number) .. ' ' .. said)
+  if outcome.usage and outcome.usage ~= '' then parts[#parts + 1] = ',"usage":' .. outcome.usage end
+  parts[#parts + 1] = ',"queue_ms":' .. text(math.floor(((claimed or NOW) - admitted) / 1000))
+  parts[#parts + 1] = ',"run_ms":' .. text(claimed and math.floor((NOW - claimed) / 1000) or 0) .. '}'
+  local event, number = table.concat(parts), tonumber(row[6]) + 1
+  append_event(id, number, event)
+  publish(row[7], id .. ' ' .. text(number) .. ' ' .. event)
 
   redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'last', text(number))
   if row[11] ~= '1' then redis.call('HDEL', key, 'generation', 'echo') end
