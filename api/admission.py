@@ -23,14 +23,14 @@ DEFAULT_OUTPUT_TOKENS = 256
 
 BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 256
-"""The estimated cost of an image. Engines resize images, so that the number of bytes says little."""
+"""The estimated cost of an image. Engines resize images, so that the number of bytes is no measure."""
 
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An admitted response: its metadata, and the cursor to read it by (None when the client does not wait)."""
+    """An admitted response: its metadata, and the cursor to read it by; None if the client does not wait."""
 
     metadata: ResponseMetadata
     cursor: LogCursor | None

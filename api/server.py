@@ -105,7 +105,7 @@ def serve(settings: Settings) -> None:
         check_server(command_client(settings), settings)
     except ConfigError as error:
         logger.warning("%s", error)  # /health reports it too, and the API works as soon as Redis does
-    create_app(settings)  # raises the errors of the configuration here, once, and not in each process
+    create_app(settings)  # raises configuration errors once, before gunicorn starts processes
     Server(settings).run()
 
 

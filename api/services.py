@@ -48,7 +48,7 @@ class RedisProbe:
 
 
 class ShutdownFlag:
-    """Tells requests without an end of their own whether this process is being shut down.
+    """Tells requests that run until the client disconnects whether this process keeps serving.
 
     The server that runs the process replaces `is_running`.
     """

@@ -35,8 +35,8 @@ def list_admin_models() -> Response:
 
     `definition` and the `configured_` fields are the configuration, the other fields the current state.
     `runtime_state` is `unloaded`, `loading`, `loaded` (answers requests), `unloading` (finishes those it has)
-    or `failed` (`last_error` says why). The effective value of a live field is that of `load_override` if the
-    key is there, null included, else that of `definition`.
+    or `failed` (`last_error` has the reason). The effective value of a live field is that of `load_override`
+    if the key is there, null included, else that of `definition`.
     """
     services = current_services()
     rows = services.fleet.rows(count_running=True)

@@ -23,7 +23,7 @@ def check_health() -> Response:
     """Check the platform's health
 
     Needs no key. 503 when Redis is away or takes no writes, or when there are models and all of them failed;
-    `reason` says which.
+    `reason` is the cause.
     """
     services = current_services()
     try:

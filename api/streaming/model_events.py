@@ -69,7 +69,7 @@ class ModelEventStream:
         self._follow = follow
         self._on_close = on_close
         self._sent: dict[str, bytes] = {}
-        self._operations: set[str] = set()  # those whose end was not sent yet
+        self._operations: set[str] = set()  # whose end has not been sent yet
         self._disconnected = threading.Event()
         self._last_written_at = time.monotonic()
         self._closed = False

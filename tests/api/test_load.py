@@ -25,7 +25,7 @@ from tests.conftest import Server
 from tests.seeds import RUNTIME_ADMIN_API
 from tests.support.simulated_platform import SimulatedPlatform
 
-# every example of that section: body, status, the field it is about
+# every example of that section: backend, body, status, the field at fault
 INVALID: list[tuple[str, dict[str, Any], int, str]] = [
     ("llama_cpp", {"gguf_n_ctx": 0}, 422, "gguf_n_ctx"),
     ("exllamav3", {"exllama_cache_size": 0}, 422, "exllama_cache_size"),
@@ -120,11 +120,11 @@ def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient
 
 
 @pytest.fixture(autouse=True)
-def _no_bells(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_wake_up_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks.definitions, "notify_workers", lambda _: None)
 
 
-def fleet_is_as_it_was(platform: SimulatedPlatform) -> bool:
+def fleet_is_unchanged(platform: SimulatedPlatform) -> bool:
     return all(row.state == "unloaded" and row.operation_id is None for row in platform.fleet.rows())
 
 
@@ -152,7 +152,7 @@ def test_an_invalid_load_is_refused_with_its_status_and_changes_no_state(
     error = answer.json["error"]
     assert (answer.status_code, error["code"], error["param"]) == (status, codes[status], param)
     assert param in error["message"] or status == 404
-    assert fleet_is_as_it_was(platform)
+    assert fleet_is_unchanged(platform)
 
 
 @pytest.mark.rule(
@@ -252,7 +252,7 @@ def test_a_load_without_free_memory_is_409_with_the_numbers(
     assert (answer.status_code, error["code"]) == (409, "insufficient_memory")
     assert "9000 MiB" in error["message"]
     assert "8000 of 24000 MiB" in error["message"]
-    assert fleet_is_as_it_was(platform)
+    assert fleet_is_unchanged(platform)
 
 
 @pytest.mark.rule("docs/documentation-2")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
 from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, OperationObject
 from api.schemas.models import Health, ModelList, ModelObject
+from config.settings import ROOT
+from config.version import version
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
@@ -40,6 +44,11 @@ def test_models_carry_the_keys_of_both_vendors(http: FlaskClient) -> None:
 def test_an_unknown_model_is_404(http: FlaskClient) -> None:
     answer = http.get("/v1/models/unknown")
     assert (answer.status_code, answer.json["error"]["code"]) == (404, "unknown_model")
+
+
+def test_the_document_has_the_version_of_the_project(http: FlaskClient) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert http.get("/openapi.json").json["info"]["version"] == project["version"] == version()
 
 
 def test_health_reports_loaded_models_and_queue_depth(http: FlaskClient) -> None:

@@ -109,7 +109,7 @@ def test_the_wait_ends_when_the_client_disconnects(
         )
         until(lambda: services.disconnects.watched() == 1)
     until(lambda: services.disconnects.watched() == 0)
-    assert fakes.fleet.states["demo"] is ModelState.LOADING, "the load itself goes on"
+    assert fakes.fleet.states["demo"] is ModelState.LOADING, "the load continues"
 
 
 def until(true: object) -> None:

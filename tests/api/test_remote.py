@@ -74,7 +74,7 @@ def test_the_list_of_models_shows_which_are_remote(http: FlaskClient) -> None:
     assert http.get("/v1/models/far").json["remote"] is True
 
 
-def test_openais_sdk_sends_it_as_an_extra_field(sdk: openai.OpenAI) -> None:
+def test_openais_sdk_sends_allow_remote_as_an_extra_field(sdk: openai.OpenAI) -> None:
     with pytest.raises(openai.PermissionDeniedError) as caught:
         sdk.responses.create(model="far", input="Hi")
     assert (caught.value.code, caught.value.param) == ("remote_not_allowed", "allow_remote")

@@ -99,7 +99,7 @@ def test_an_override_is_shown_while_it_is_in_force(state: ModelState) -> None:
     assert shown["load_override"] == (override if in_force else {})
     assert shown["definition"]["gguf_n_ctx"] == 4096
     assert shown["is_loaded"] == (state == "loaded")
-    assert shown["load_constraints"] == BACKENDS["llama_cpp"].load_constraints, "whatever the state"
+    assert shown["load_constraints"] == BACKENDS["llama_cpp"].load_constraints, "in every state"
 
 
 @pytest.mark.rule("models/configured-target-inflight-effective-target")

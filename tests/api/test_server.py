@@ -16,34 +16,40 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import openai
 import pytest
 import redis
 
-from api.server import gunicorn_options
+import api.server
+from api.app import create_app
+from api.server import gunicorn_options, start_services, stop_services
 from config.load import load_settings
 from config.settings import ROOT, ApiSettings, Settings
 from scheduler.job import Claim
+from tests.api.conftest import KEY as API_KEY
+from tests.api.conftest import make_services
 from tests.conftest import Server, free_port
+from tests.support.api_fakes import Fakes
 from tests.support.simulated_platform import SimulatedPlatform
 
 KEY = "sk-served"
 
 
 class Served:
-    """A running API and its one worker, which handles each claim with `play`."""
+    """A running API and its one worker, which passes each claim to `handle`."""
 
     def __init__(self, platform: SimulatedPlatform, port: int) -> None:
         self.platform = platform
         self.url = f"http://127.0.0.1:{port}"
-        self.play: Callable[[Claim], None] = self.hello
+        self.handle: Callable[[Claim], None] = self.answer_hello
         self.claims: list[Claim] = []
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
 
-    def hello(self, claim: Claim) -> None:
+    def answer_hello(self, claim: Claim) -> None:
         self.platform.append_text(claim, 1, "Hel", "lo.")
         self.platform.release(claim, finish_reason="stop")
 
@@ -55,7 +61,7 @@ class Served:
                 heartbeat_at = time.monotonic()
             if id := self.platform.next_wake_up():
                 self.claims.append(self.platform.run(id))
-                self.play(self.claims[-1])
+                self.handle(self.claims[-1])
 
     def stop(self) -> None:
         self._stopping.set()
@@ -118,7 +124,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 @pytest.fixture
 def sdk(served: Served) -> Iterator[openai.OpenAI]:
-    served.play = served.hello
+    served.handle = served.answer_hello
     with openai.OpenAI(
         api_key=KEY, base_url=f"{served.url}/v1", max_retries=0, _strict_response_validation=True
     ) as client:
@@ -147,7 +153,7 @@ def test_a_stream_is_fetched_replayed_and_resumed_at_once(sdk: openai.OpenAI) ->
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_disconnect_cancels_the_job_within_a_second(served: Served, stream: bool) -> None:
     claimed = threading.Event()
-    served.play = lambda _: claimed.set()
+    served.handle = lambda _: claimed.set()
     client = ask(served, stream=stream)
     assert claimed.wait(5)
     client.close()
@@ -164,7 +170,7 @@ def test_a_disconnect_amid_many_events_cancels_the_job(served: Served) -> None:
             number += 1
             running.set()
 
-    served.play = generate_much
+    served.handle = generate_much
     client = ask(served, stream=True)
     assert running.wait(5)
     assert b"word " in read_until(client, b"word ")
@@ -182,7 +188,7 @@ def test_a_slow_client_gets_all_events_in_order(served: Served, sdk: openai.Open
         served.platform.release(claim, finish_reason="stop")
         finished.set()
 
-    served.play = generate_all
+    served.handle = generate_all
     client = ask(served, stream=True, receive_buffer=4096)
     assert finished.wait(30)  # no byte was read yet: a slow client does not delay the worker
     with http.client.HTTPResponse(client) as response:
@@ -198,7 +204,7 @@ def test_a_slow_client_gets_all_events_in_order(served: Served, sdk: openai.Open
 
 
 def test_a_client_of_http_1_0_gets_a_stream_without_chunks(served: Served) -> None:
-    served.play = served.hello
+    served.handle = served.answer_hello
     received = read_until(ask(served, stream=True, protocol="1.0"))
     head, _, body = received.partition(b"\r\n\r\n")
     assert b"chunked" not in head
@@ -278,3 +284,31 @@ def test_gunicorn_gets_threads_and_processes_from_the_settings() -> None:
     given = gunicorn_options(settings)
     assert (given["workers"], given["threads"], given["bind"]) == (3, 7, "127.0.0.1:99")
     assert given["preload_app"] is False
+
+
+def test_the_services_start_once_when_gunicorn_has_made_the_process(
+    settings: Settings, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(api.server, "settle", lambda: None)  # freezes the garbage collector's objects
+    monkeypatch.setattr(fakes.subscriber, "start", lambda: calls.append("start"))
+    monkeypatch.setattr(fakes.subscriber, "stop", lambda: calls.append("stop"))
+    services = make_services(settings, fakes)
+    app = create_app(settings, services)
+    assert calls == []
+    worker = SimpleNamespace(wsgi=app, alive=True)
+    start_services(worker)
+    app.test_client().post(
+        "/v1/responses", json={"model": "demo", "input": "Hi"}, headers={"x-api-key": API_KEY}
+    )
+    assert calls == ["start"]
+    assert services.shutdown.is_running()
+    worker.alive = False
+    assert not services.shutdown.is_running()
+    stop_services(None, worker)
+    assert calls == ["start", "stop"]
+
+
+def test_a_process_without_an_app_stops_without_an_error(settings: Settings, fakes: Fakes) -> None:
+    stop_services(None, SimpleNamespace())
+    stop_services(None, SimpleNamespace(wsgi=create_app(settings, make_services(settings, fakes))))

@@ -199,7 +199,7 @@ class FakeFleet:
         if self.failing_reads:
             self.failing_reads -= 1
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
-        return [WorkerRow("w", "cpu", 1, 0.0, memory=DeviceMemory("host:here", 1000, 400, (), "no driver"))]
+        return [WorkerRow("w", "cpu", 1, 0.0, memory=DeviceMemory("host:a", 1000, 400, (), "no driver"))]
 
     def load(self, name: str, request: LoadRequest) -> LoadOutcome:
         self.request = request

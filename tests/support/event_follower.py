@@ -24,13 +24,13 @@ class Event:
 class Follower(threading.Thread):
     """Reads the stream and stores its events, in order, until the stream ends or `close` is called."""
 
-    def __init__(self, running: Platform, after: str | None = None, query: str = "") -> None:
+    def __init__(self, platform: Platform, after: str | None = None, query: str = "") -> None:
         super().__init__(daemon=True)
         self.events: list[Event] = []
         self.ended = threading.Event()
-        address = running.url.removeprefix("http://")
+        address = platform.url.removeprefix("http://")
         self._connection = http.client.HTTPConnection(address, timeout=60)
-        headers = {"Authorization": f"Bearer {running.keys['admin_key']}"}
+        headers = {"Authorization": f"Bearer {platform.keys['admin_key']}"}
         if after is not None:
             headers["Last-Event-ID"] = after
         self._connection.request("GET", "/v1/admin/events" + query, headers=headers)
@@ -69,11 +69,11 @@ class Follower(threading.Thread):
 
 
 @contextlib.contextmanager
-def following(running: Platform, after: str | None = None) -> Iterator[Follower]:
+def following(platform: Platform, after: str | None = None) -> Iterator[Follower]:
     """A follower that has received the current state."""
-    follower = Follower(running, after)
+    follower = Follower(platform, after)
     try:
-        running.wait_for(
+        platform.wait_for(
             lambda: any(event.name == "gpu_memory" for event in follower.events), 10, "first events"
         )
         yield follower

@@ -51,7 +51,7 @@ def test_each_write_is_a_chunk(pair: Pair) -> None:
     assert unframed(received) == [b"data: a\n\n", b"x" * 300]
 
 
-def test_before_http_1_1_nothing_is_framed(pair: Pair) -> None:
+def test_a_body_before_http_1_1_is_not_framed(pair: Pair) -> None:
     server, client = pair
     writer = ChunkedWriter(server, chunked=False)
     writer.write(b"data: a\n\n")
@@ -81,7 +81,7 @@ def test_flush_sends_the_rest_that_a_slow_client_did_not_accept(pair: Pair, chun
     assert (b"".join(unframed(received[0])) if chunked else received[0]) == b"".join(pieces)
 
 
-def test_a_client_that_is_gone_is_an_os_error(pair: Pair) -> None:
+def test_writing_to_a_disconnected_client_raises_os_error(pair: Pair) -> None:
     server, client = pair
     writer = ChunkedWriter(server, chunked=True)
     client.close()

@@ -37,8 +37,8 @@ class Client:
         self.abandoned = threading.Event()
         settings = replace(Settings(), api=ApiSettings(keep_alive_s=keep_alive_s))
         self.response_stream = ResponseStream(self.cursor, settings, on_abandon=self.abandoned.set)
-        self.server, self.client = socket.socketpair()
-        self.client.settimeout(SOON_S)
+        self.server_end, self.client_end = socket.socketpair()
+        self.client_end.settimeout(SOON_S)
         self.received = b""
         self._after = after
         self.thread = threading.Thread(target=self._answer)
@@ -47,12 +47,12 @@ class Client:
         """Answer as gunicorn does, in the request's thread."""
         renderer = responses.stream_renderer(ResponseMetadata("resp_1", 1, "m", {}))
         for chunk in self.response_stream.stream(
-            renderer, self._after, ChunkedWriter(self.server, chunked=True)
+            renderer, self._after, ChunkedWriter(self.server_end, chunked=True)
         ):
-            util.write_chunk(self.server, chunk)
+            util.write_chunk(self.server_end, chunk)
         with suppress(OSError):
-            util.write_chunk(self.server, b"")
-        self.server.close()
+            util.write_chunk(self.server_end, b"")
+        self.server_end.close()
 
     def append(self, event: Event, *, lost: bool = False) -> None:
         log = self.store.logs["r1"]
@@ -62,12 +62,12 @@ class Client:
 
     def read_until(self, text: bytes) -> None:
         while text not in self.received:
-            more = self.client.recv(65536)
+            more = self.client_end.recv(65536)
             assert more, self.received
             self.received += more
 
     def read_all(self) -> bytes:
-        while more := self.client.recv(65536):
+        while more := self.client_end.recv(65536):
             self.received += more
         return self.received
 
@@ -84,14 +84,14 @@ def ahead_client() -> Iterator[Client]:
 
 
 def _client(**named: float) -> Iterator[Client]:
-    made = Client(**named)  # type: ignore[arg-type]
-    made.thread.start()
-    made.read_until(b"\n" if named else b"response.in_progress")
-    yield made
-    made.client.close()
-    made.response_stream._disconnect()
-    made.thread.join(SOON_S)
-    assert not made.thread.is_alive()
+    client = Client(**named)  # type: ignore[arg-type]
+    client.thread.start()
+    client.read_until(b"\n" if named else b"response.in_progress")
+    yield client
+    client.client_end.close()
+    client.response_stream._disconnect()
+    client.thread.join(SOON_S)
+    assert not client.thread.is_alive()
 
 
 def test_an_event_reaches_the_client_while_its_thread_sleeps(client: Client) -> None:
@@ -111,9 +111,9 @@ def test_a_client_whose_events_are_all_skipped_gets_keep_alives(ahead_client: Cl
     comments = 0
     while comments < 3 and time.monotonic() < until:  # events come all the time, and all are skipped
         client.append(TextDelta("x"))
-        client.client.settimeout(0.01)
+        client.client_end.settimeout(0.01)
         try:
-            client.received += client.client.recv(65536)
+            client.received += client.client_end.recv(65536)
         except TimeoutError:
             continue
         finally:
@@ -146,7 +146,7 @@ def test_a_disconnect_while_a_burst_is_collected_is_not_missed(
 
 def test_a_client_that_is_gone_ends_the_stream_quietly(client: Client) -> None:
     assert eventually(lambda: client.cursor._accept)
-    client.client.close()
+    client.client_end.close()
     client.append(TextDelta("x"))
     assert client.abandoned.wait(SOON_S)
 
