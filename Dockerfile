@@ -9,14 +9,15 @@ RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /requirements-up.lock
 
 FROM python:3.12-slim
-# HOME is where libraries keep what they compile and download, and the user has no other folder to write to;
-# what pip has installed there it need not keep a second time
+# HOME is the folder for what libraries compile and download: the user can write to no other folder.
+# uv and pip use no cache: it would hold a second copy of each installed package
 ENV PATH=/venv/bin:$PATH \
     PYTHONPATH=/app \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     STOKER_DATA_DIR=/data \
     HOME=/data \
+    UV_NO_CACHE=1 \
     PIP_NO_CACHE_DIR=1 \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 COPY --from=build /venv /venv
