@@ -79,7 +79,7 @@ def test_every_code_that_it_names_is_one(page):
         said for row in rows(troubles) for said in code(row[0]) if re.fullmatch(r"[a-z]+(_[a-z]+)+", said)
     }
     assert first <= CODES.keys()
-    reasons = code(section(page, "What to watch"))
+    reasons = code(section(page, "Monitoring"))
     assert {"storage_unavailable", "storage_full", "all_models_failed"} <= set(reasons)
     assert '"all_models_failed"' in (ROOT / "api" / "routes" / "health.py").read_text()
 
