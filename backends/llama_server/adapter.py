@@ -14,15 +14,16 @@ import select
 import socket
 import time
 from functools import partial
-from http.client import HTTPException
 from pathlib import Path
 
 import orjson
+from urllib3.exceptions import HTTPError
 
 from backends.base import GenerationError, Launch, LoadError
 from backends.llama_server.arguments import LlamaServerOptions
 from backends.shared.chat_request import llama_body
-from backends.shared.http_engine import LOOPBACK, Address, HttpEngine, Manners
+from backends.shared.http_client import LOOPBACK
+from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
 from backends.shared.libraries import library_path, python_of
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.start import Start, starting
@@ -53,10 +54,10 @@ class LlamaServerAdapter:
                 process, port = _begin_packaged(start, options, env, str(python))
             else:
                 process, port = _begin_native(start, options, env)
-            address = Address(port, key)
-            slots, context = _introduce(start, process, address)
+            client = LoopbackClient(port, key)
+            slots, context = _introduce(start, process, client)
             body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)
-            return HttpEngine(process, address, Manners(body, _refusal), slots, context)
+            return HttpEngine(process, client, ServerProtocol(body, _refusal), slots, context)
 
 
 def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
@@ -72,17 +73,17 @@ def _begin_native(
         port: int = probe.getsockname()[1]
     process = start.run(options.argv(port), env)
     progress = _Guess(start, options.model)
-    while not _is_healthy(Address(port, env["LLAMA_API_KEY"])):
+    while not _is_healthy(LoopbackClient(port, env["LLAMA_API_KEY"])):
         progress.tell()
         process.wait(TICK_S)
         start.check()
     return process, port
 
 
-def _is_healthy(address: Address) -> bool:
+def _is_healthy(client: LoopbackClient) -> bool:
     try:
-        return address.get("/health", None)[0] == 200
-    except (OSError, HTTPException):
+        return client.get("/health", with_key=False)[0] == 200
+    except HTTPError:
         return False
 
 
@@ -124,14 +125,14 @@ class _Guess:
         self._start.progress(1 - 0.5**passed, "loading the model")
 
 
-def _introduce(start: Start, process: EngineProcess, address: Address) -> tuple[int, int]:
+def _introduce(start: Start, process: EngineProcess, client: LoopbackClient) -> tuple[int, int]:
     """Make sure that it is ours and wants its key: its slots, and the context of one. Raises `LoadError`."""
     start.progress(0.95, "checking the engine")
     try:
-        stranger, _ = address.get("/props", None)
-        _, properties = address.get("/props", address.key)
+        stranger, _ = client.get("/props", with_key=False)
+        _, properties = client.get("/props")
         slots, context = properties["total_slots"], properties["default_generation_settings"]["n_ctx"]
-    except (OSError, HTTPException) as error:
+    except HTTPError as error:
         raise start.failed(process) from error
     except (LookupError, TypeError) as error:
         raise LoadError("load_failed", "what answers on the engine's port is not this engine") from error

@@ -1,46 +1,47 @@
-"""Any OpenAI-compatible server elsewhere as a runtime: OpenAI's own, a gateway, another Stoker, vLLM.
+"""Backend for a model on any OpenAI-compatible server: OpenAI's own, a gateway, another Stoker, vLLM.
 
-A load checks that it is there, takes the key and has the model. There is no engine process: `Engine.pid` is
-None, `on_exit` is never called, and a load takes no memory here. What is where:
+A load checks that the server can be reached, accepts the key and has the model. There is no engine process:
+`Engine.pid` is None, `on_exit` is never called, and a loaded model takes no memory.
 
-- `remote_options`: the options, and the key from the environment;
-- `remote_server`: connections, TLS, proxies;
-- `remote_api`: a request's body in either of OpenAI's APIs;
-- `remote_engine`: one request from its first try to its end;
-- `remote_refusal`: what an answer other than 200 means, and when to ask again.
+- `arguments`: the options, and the key from the environment
+- `client`: the HTTP client, with the proxy and TLS
+- `api`, `responses_api`: requests and responses in either of OpenAI's APIs
+- `remote_engine`: one request from its first attempt to its end
+- `errors`: responses other than 200, and retries
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from functools import partial
-from http.client import HTTPException
+import threading
 from typing import Any
+
+import orjson
+from urllib3.exceptions import HTTPError
 
 from backends.base import Launch, LoadError
 from backends.openai_remote.api import RemoteApi
-from backends.openai_remote.client import RemoteServer
-from backends.openai_remote.connection import RemoteOptions
-from backends.openai_remote.refusal import (
-    AGAIN,
-    Refused,
-    key_refused,
-    passes,
-    persist,
+from backends.openai_remote.arguments import RemoteOptions
+from backends.openai_remote.client import LONGEST_LIST, http_client
+from backends.openai_remote.errors import (
+    RETRYABLE,
+    RemoteError,
+    is_transient,
+    key_rejected,
     reason,
+    retry,
     retry_after_s,
 )
 from backends.openai_remote.remote_engine import RemoteEngine
-from backends.shared.call import TICK_S, Call
+from backends.shared.http_client import CallCancelled, HttpCall, HttpClient
 from backends.shared.start import Start, starting
 from telemetry.printable import printable
 
 OWNER = "stoker"
-"""Who owns a Stoker's models, in its own list of them."""
+"""`owned_by` of the models in a Stoker's list."""
 
 NO_LIST = (404, 405, 501)
-NAMED, LONGEST_NAME = 5, 64  # of the server's models in an error
+NAMED_MODELS, LONGEST_NAME = 5, 64  # of the server's models in an error
 
 log = logging.getLogger(__name__)
 
@@ -54,86 +55,100 @@ class OpenAIRemoteAdapter:
         """See `Adapter.start`."""
         with starting(launch) as start:
             options = RemoteOptions.of(launch.model)
-            server = RemoteServer(options)
-            stoker = _introduce(start, server, options)
-            api = RemoteApi(options, launch.model.prompt_format, stoker)
-            return RemoteEngine(options, server, api, launch.slots)
+            client = http_client(options)
+            models = _list_models(start, client, options)
+            start.progress(0.9, "looking for the model")
+            api = RemoteApi(options, launch.model.prompt_format, stoker=_is_stokers(models, options))
+            return RemoteEngine(options, client, api, launch.slots)
 
 
-def _introduce(start: Start, server: RemoteServer, options: RemoteOptions) -> bool:
-    """Make sure that the server is there, takes the key and has the model; whether it is a Stoker.
+def _list_models(start: Start, client: HttpClient, options: RemoteOptions) -> Any:
+    """Return the JSON of the server's list of models, None if it has none. Raises `LoadError`.
 
-    Raises `LoadError`.
+    The call is cancelled with the start, and when the load times out.
     """
     start.progress(0.1, f"asking {options.place} for its models")
-    call = Call()
-    try:
-        listed = persist(
-            options.retries,
-            lambda: call.beside(partial(_list, server, options, call), tick=start.check),
-            partial(_wait, start),
-        )
-    except BaseException:
-        call.cancel()
-        raise
-    start.progress(0.9, "looking for the model")
-    return _is_stokers(listed, options)
+    call = HttpCall(options.read_timeout_s)
+
+    def pause(seconds: float, error: RemoteError) -> None:
+        start.progress(0.1, f"{error}; trying again")
+        call.wait(seconds)
+
+    timer = threading.Timer(start.left_s, call.cancel)
+    timer.daemon = True
+    with start.launch.cancellation.on_cancel(call.cancel):
+        timer.start()
+        try:
+            return retry(options.retries, lambda: _request_models(client, options, call), pause)
+        except CallCancelled:
+            start.check()
+            raise
+        finally:
+            timer.cancel()
 
 
-def _wait(start: Start, seconds: float, refused: Refused) -> None:
-    start.progress(0.1, f"{refused}; trying again")
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        time.sleep(TICK_S)
-        start.check()
-
-
-def _list(server: RemoteServer, options: RemoteOptions, call: Call) -> Any:
-    """What the server says of its models, None where it has no list. Raises `LoadError` or `Refused`."""
+def _request_models(client: HttpClient, options: RemoteOptions, call: HttpCall) -> Any:
+    """Make one attempt at `_list_models`. Raises `LoadError`, `RemoteError` or `CallCancelled`."""
     place = options.place
     try:
-        status, headers, body = server.get(call, "/models")
-    except (OSError, HTTPException) as error:
+        response = client.request(call, "GET", "/models")
+        try:
+            status, headers, body = response.status, response.headers, response.read(LONGEST_LIST)
+        finally:
+            response.close()
+    except HTTPError as error:
+        call.check()
         sentence = f"{place} cannot be reached: {reason(error)}; start it, or correct openai_remote_url"
-        raise Refused(_failed(sentence), again=passes(error)) from error
+        raise RemoteError(_load_failed(sentence), retryable=is_transient(error)) from error
+    call.check()
     if status in (401, 403):
-        raise _failed(key_refused(options))
-    if status in AGAIN:
-        busy = _failed(f"{place} is there and does not answer (status {status}): load the model again later")
-        raise Refused(busy, again=True, after_s=retry_after_s(headers))
+        raise _load_failed(key_rejected(options))
+    if status in RETRYABLE:
+        busy = f"{place} is there and does not answer (status {status}): load the model again later"
+        raise RemoteError(_load_failed(busy), retryable=True, retry_after_s=retry_after_s(headers))
     if status in NO_LIST:
-        log.info("%s has no list of models: whether it has %s is seen when it is asked", place, options.model)
+        log.info(
+            "%s has no list of models: the first request will show whether it has %s", place, options.model
+        )
         return None
-    if status != 200 or body is None:
-        raise _failed(
+    models = _json(body)
+    if status != 200 or models is None:
+        raise _load_failed(
             f"what answers at {place} is no OpenAI-compatible server (status {status}):"
             " correct openai_remote_url"
         )
-    return body
+    return models
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _is_stokers(listed: Any, options: RemoteOptions) -> bool:
-    """Whether the model is a Stoker's. Raises `LoadError` when the server has others only."""
-    whole = not (isinstance(listed, dict) and listed.get("has_more"))
+    """Return whether the model is a Stoker's. Raises `LoadError` if the list has other models only."""
+    complete = not (isinstance(listed, dict) and listed.get("has_more"))
     items = listed.get("data") if isinstance(listed, dict) else listed  # some servers send the bare array
     models = {
         item["id"]: item
         for item in (items if isinstance(items, list) else ())
         if isinstance(item, dict) and isinstance(item.get("id"), str)
     }
-    if not models or (options.model not in models and (options.unlisted or not whole)):
+    if not models or (options.model not in models and (options.unlisted or not complete)):
         return False
     if options.model not in models:
-        names = ", ".join(printable(name)[:LONGEST_NAME] for name in sorted(models)[:NAMED])
-        more = f" and {len(models) - NAMED} more" if len(models) > NAMED else ""
-        raise _failed(
+        names = ", ".join(printable(name)[:LONGEST_NAME] for name in sorted(models)[:NAMED_MODELS])
+        more = f" and {len(models) - NAMED_MODELS} more" if len(models) > NAMED_MODELS else ""
+        raise _load_failed(
             f"{options.place} has no model {options.model}, only {names}{more}:"
             " name one in openai_remote_model, or set openai_remote_unlisted where others are known too"
         )
     return bool(models[options.model].get("owned_by") == OWNER)
 
 
-def _failed(sentence: str) -> LoadError:
+def _load_failed(sentence: str) -> LoadError:
     return LoadError("load_failed", sentence)
 
 

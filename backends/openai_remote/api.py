@@ -1,13 +1,12 @@
-"""OpenAI's two APIs, as a server elsewhere is asked through one of them.
+"""Requests in either of OpenAI's two APIs, chat completions and responses.
 
-A server that knows nothing but OpenAI's own fields must get no others: OpenAI refuses them. What goes beyond
-is sent only where it is understood:
+OpenAI refuses fields that it does not know. So other fields are sent only to servers that understand them:
 
-- `chat_template_kwargs.enable_thinking` and the thoughts of earlier turns (`reasoning_content`) in chat
+- `chat_template_kwargs.enable_thinking` and the reasoning of earlier turns (`reasoning_content`) in chat
   completions, where `openai_remote_thinking` is set: vLLM, llama-server, SGLang;
-- `reasoning.effort` in the Responses API, where it is set: `none`, or `medium`, which is OpenAI's usual one;
-- Stoker's own `thinking`, `allow_remote` and languages to another Stoker, which says in its list of models
-  that it owns them.
+- `reasoning.effort` in the Responses API, where it is set: `none`, or OpenAI's default `medium`;
+- Stoker's own `thinking`, `allow_remote` and language codes to another Stoker, which owns the models in its
+  list of models.
 """
 
 from __future__ import annotations
@@ -19,26 +18,27 @@ from typing import Any, Protocol
 import orjson
 
 from backends.base import Emit, GenerationError
-from backends.openai_remote.connection import RemoteOptions
-from backends.openai_remote.responses_request import responses_body
-from backends.openai_remote.responses_stream import ResponsesStream
+from backends.openai_remote.arguments import RemoteOptions
+from backends.openai_remote.responses_api import ResponsesParser, responses_body
 from backends.shared.chat_request import chat_body
-from backends.shared.chat_stream import ChatStream
+from backends.shared.chat_stream import ChatParser
 from streams.events import Usage
 from tasks.generation import Generation
 
 EFFORTS = {"enabled": "medium", "disabled": "none"}
 
 
-class AnswerStream(Protocol):
-    """One streamed answer, as far as it has come."""
+class ResponseParser(Protocol):
+    """Parses the event stream of one response, in either API."""
 
     reason: str | None
+    """The finish reason, None until the server has sent it."""
     done: bool
+    """Whether the last event has arrived."""
 
     @property
     def usage(self) -> Usage:
-        """What it used."""
+        """The tokens used so far."""
         ...
 
     def take(self, data: bytes) -> None:
@@ -48,7 +48,7 @@ class AnswerStream(Protocol):
 
 @dataclass(frozen=True)
 class RemoteApi:
-    """How one server wants to be asked. `stoker` says that it is one."""
+    """The API of one server. `stoker` is whether that server is a Stoker."""
 
     options: RemoteOptions
     prompt_format: str
@@ -56,54 +56,55 @@ class RemoteApi:
 
     @property
     def path(self) -> str:
-        """Where requests go, below the server's address."""
+        """The path of requests, below the server's URL."""
         return "/responses" if self.options.api == "responses" else "/chat/completions"
 
-    def stream(self, emit: Emit, failure: Callable[[Any], GenerationError]) -> AnswerStream:
-        """Begin to read an answer."""
-        reads: type[ChatStream | ResponsesStream]
-        reads = ResponsesStream if self.options.api == "responses" else ChatStream
-        return reads(emit, failure)
+    def parser(self, emit: Emit, stream_error: Callable[[Any], GenerationError]) -> ResponseParser:
+        """Return a parser for one response; `stream_error` makes the exception for an error event."""
+        parser: type[ChatParser | ResponsesParser]
+        parser = ResponsesParser if self.options.api == "responses" else ChatParser
+        return parser(emit, stream_error)
 
     def body(self, generation: Generation) -> bytes:
-        """A request's body. Raises `GenerationError` (invalid_prompt, unsupported_parameter)."""
-        chat = self._chat(generation)
-        body = responses_body(chat) if self.options.api == "responses" else self._renamed(chat)
+        """Return a request's body. Raises `GenerationError` (invalid_prompt, unsupported_parameter)."""
+        chat = self._chat_body(generation)
+        body = responses_body(chat) if self.options.api == "responses" else self._rename_max_tokens(chat)
         if self.stoker:
-            body |= self._ours(generation)
+            body |= self._stoker_fields(generation)
         elif self.options.thinking and generation.thinking != "default":
-            body |= self._thinking(generation.thinking)
+            body |= self._thinking_fields(generation.thinking)
         return orjson.dumps(body)
 
-    def _chat(self, generation: Generation) -> dict[str, Any]:
-        """As any server understands it."""
-        asked = replace(generation, model=self.options.model, thinking="default")
-        if self.stoker:  # it makes its own of these
-            asked = replace(asked, source_lang_code=None, target_lang_code=None)
-        if not self._reads_thoughts:
-            asked = replace(asked, messages=tuple(replace(said, reasoning=None) for said in asked.messages))
-        return chat_body(asked, self.prompt_format)
+    def _chat_body(self, generation: Generation) -> dict[str, Any]:
+        """Return a chat completion with OpenAI's own fields only."""
+        generation = replace(generation, model=self.options.model, thinking="default")
+        if self.stoker:  # it writes the translation instruction itself
+            generation = replace(generation, source_lang_code=None, target_lang_code=None)
+        if not self._reads_reasoning:
+            messages = tuple(replace(message, reasoning=None) for message in generation.messages)
+            generation = replace(generation, messages=messages)
+        return chat_body(generation, self.prompt_format)
 
     @property
-    def _reads_thoughts(self) -> bool:
+    def _reads_reasoning(self) -> bool:
         return self.stoker or (self.options.thinking and self.options.api == "chat_completions")
 
-    def _renamed(self, chat: dict[str, Any]) -> dict[str, Any]:
+    def _rename_max_tokens(self, chat: dict[str, Any]) -> dict[str, Any]:
         if "max_tokens" in chat:
             chat[self.options.max_tokens_field] = chat.pop("max_tokens")
         return chat
 
-    def _thinking(self, wish: str) -> dict[str, Any]:
+    def _thinking_fields(self, mode: str) -> dict[str, Any]:
         if self.options.api == "responses":
-            return {"reasoning": {"effort": EFFORTS[wish]}}
-        return {"chat_template_kwargs": {"enable_thinking": wish == "enabled"}}
+            return {"reasoning": {"effort": EFFORTS[mode]}}
+        return {"chat_template_kwargs": {"enable_thinking": mode == "enabled"}}
 
-    def _ours(self, generation: Generation) -> dict[str, Any]:
-        """Stoker's own fields. Whoever asks a remote model has allowed it."""
-        ours: dict[str, Any] = {"allow_remote": True}
+    def _stoker_fields(self, generation: Generation) -> dict[str, Any]:
+        """Return Stoker's own fields. A request for a remote model has always allowed it."""
+        fields: dict[str, Any] = {"allow_remote": True}
         if self.options.thinking:
-            ours["thinking"] = generation.thinking
+            fields["thinking"] = generation.thinking
         for name in ("source_lang_code", "target_lang_code"):
             if (code := getattr(generation, name)) is not None:
-                ours[name] = code
-        return ours
+                fields[name] = code
+        return fields

@@ -1,23 +1,24 @@
-"""A model on somebody else's machine, as an engine: it has no process, only requests under way."""
+"""A model on a remote server as an engine: it has no process, only requests under way."""
 
 from __future__ import annotations
 
 import logging
 from functools import partial
-from http.client import HTTPException, HTTPResponse
+
+from urllib3 import BaseHTTPResponse
+from urllib3.exceptions import HTTPError
 
 from backends.base import Emit, Finish, GenerationError
-from backends.openai_remote.api import AnswerStream, RemoteApi
-from backends.openai_remote.client import LONGEST_BODY, RemoteServer
-from backends.openai_remote.connection import RemoteOptions
-from backends.openai_remote.refusal import of_event, persist, reason, refusal, unreachable
-from backends.shared.call import Call
+from backends.openai_remote.api import RemoteApi, ResponseParser
+from backends.openai_remote.arguments import RemoteOptions
+from backends.openai_remote.client import LONGEST_BODY
+from backends.openai_remote.errors import from_connection, from_event, from_response, reason, retry
 from backends.shared.chat_stream import events
+from backends.shared.http_client import CallCancelled, HttpCall, HttpClient, chunks, root_cause
 from streams.events import Delta, Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
 
-READ_BYTES = 1 << 16
 BYTES_PER_TOKEN = 4
 USAGE_S = 5.0  # how long the usage may follow the end of an answer
 
@@ -29,32 +30,33 @@ class RemoteEngine:
 
     pid = None
 
-    def __init__(self, options: RemoteOptions, server: RemoteServer, api: RemoteApi, slots: int) -> None:
+    def __init__(self, options: RemoteOptions, client: HttpClient, api: RemoteApi, slots: int) -> None:
         self.slots = slots
         self._options = options
-        self._server = server
+        self._client = client
         self._api = api
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, HttpCall] = {}
         self._lost: set[str] = set()
         self._stopped = False
 
     def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
         """See `Engine.generate`."""
-        if not generation.allow_remote:  # the API, which asks first, may know another configuration
+        if not generation.allow_remote:  # the API checks this first, but may have another configuration
             raise GenerationError("remote_not_allowed", "the model has moved to somebody else's machine")
         body = self._api.body(generation)
-        call = self._calls[id] = Call()
-        answer = _Answer(self._options, self._server, self._api, call, emit)
+        call = self._calls[id] = HttpCall(self._options.read_timeout_s)
+        request = _Request(self._options, self._client, self._api, call, emit)
         try:
             if self._stopped:
                 raise _stopped()
-            retries = self._options.retries
-            finish = persist(retries, partial(answer.attempt, body), lambda seconds, _: call.pause(seconds))
-            return Finish(finish.reason, _seen(finish.usage, generation))
-        except ConnectionAbortedError:
+            finish = retry(
+                self._options.retries, partial(request.send, body), lambda seconds, _: call.wait(seconds)
+            )
+            return Finish(finish.reason, _estimated(finish.usage, generation))
+        except CallCancelled:
             if id in self._lost:
                 raise _stopped() from None
-            return Finish("cancelled", _seen(answer.stream.usage, generation))
+            return Finish("cancelled", _estimated(request.parser.usage, generation))
         finally:
             del self._calls[id]
             self._lost.discard(id)
@@ -65,94 +67,100 @@ class RemoteEngine:
         if call is not None:
             call.cancel()
 
-    def stop(self, timeout_s: float) -> None:  # noqa: ARG002 - nothing here takes time
-        """Drop the connections: what runs is lost."""
+    def stop(self, timeout_s: float) -> None:  # noqa: ARG002 - closing connections takes no time
+        """Close all connections; the requests under way fail with `EngineLost`."""
         self._stopped = True
         for id, call in list(self._calls.items()):
             if not call.cancelled:
                 self._lost.add(id)
                 call.cancel()
-        self._server.close()
+        self._client.close()
 
 
-class _Answer:
-    """One generation on its way; its `stream` is that of the latest attempt."""
+class _Request:
+    """One generation and its attempts; `parser` belongs to the latest attempt."""
 
-    stream: AnswerStream
+    parser: ResponseParser
 
     def __init__(
-        self, options: RemoteOptions, server: RemoteServer, api: RemoteApi, call: Call, emit: Emit
+        self, options: RemoteOptions, client: HttpClient, api: RemoteApi, call: HttpCall, emit: Emit
     ) -> None:
         self._options = options
-        self._server = server
+        self._client = client
         self._api = api
         self._call = call
         self._emit = emit
-        self._spoke = False
-        self._begin()
+        self._has_emitted = False
+        self._new_parser()
 
-    def attempt(self, body: bytes) -> Finish:
-        """Ask once. Raises `Refused`, `GenerationError`, or `ConnectionAbortedError` when it is cancelled."""
-        self._begin()
+    def send(self, body: bytes) -> Finish:
+        """Make one attempt. Raises `RemoteError`, `GenerationError` or `CallCancelled`."""
+        self._new_parser()
         try:
-            self._ask(body)
-        except (OSError, HTTPException) as error:
-            if self._ending is None:
-                raise self._broken(error) from error
-        if self._ending is None:
-            raise self._broken(ConnectionError("it closed the connection"))
-        return Finish(self._ending, self.stream.usage)
+            self._post(body)
+        except HTTPError as error:
+            if self._finish_reason is None:
+                raise self._error(error) from error
+        if self._finish_reason is None:
+            raise self._error(HTTPError("it closed the connection"))
+        return Finish(self._finish_reason, self.parser.usage)
 
     @property
-    def _ending(self) -> str | None:
-        return self.stream.reason or ("stop" if self.stream.done else None)
+    def _finish_reason(self) -> str | None:
+        return self.parser.reason or ("stop" if self.parser.done else None)
 
-    def _begin(self) -> None:
-        self.stream = self._api.stream(self._say, partial(of_event, self._options))
+    def _new_parser(self) -> None:
+        self.parser = self._api.parser(self._emit_delta, partial(from_event, self._options))
 
-    def _say(self, delta: Delta) -> None:
-        self._spoke = True
+    def _emit_delta(self, delta: Delta) -> None:
+        self._has_emitted = True
         self._emit(delta)
 
-    def _ask(self, body: bytes) -> None:
-        connection, response = self._server.post(self._call, self._api.path, body)
+    def _post(self, body: bytes) -> None:
+        self._call.reuse_connection = False
+        response = self._client.request(self._call, "POST", self._api.path, body)
         try:
-            if response.status != 200 or response.headers.get_content_type() == "application/json":
-                said = response.read(LONGEST_BODY)
-                raise refusal(self._options, response.status, response.headers, said)
-            self._hear(response)
+            if response.status != 200 or _content_type(response) == "application/json":
+                error = response.read(LONGEST_BODY)
+                raise from_response(self._options, response.status, response.headers, error)
+            self._call.reuse_connection = True
+            self._read_events(response)
         except BaseException:
-            connection.close()
+            response.close()
             raise
-        self._server.give_back(self._call, connection, response)
+        self._client.finish(self._call, response)
 
-    def _hear(self, response: HTTPResponse) -> None:
-        for data in events(iter(lambda: response.read1(READ_BYTES), b"")):
-            self.stream.take(data)
-            if self.stream.done:
+    def _read_events(self, response: BaseHTTPResponse) -> None:
+        for data in events(chunks(response)):
+            self.parser.take(data)
+            if self.parser.done:
                 return
-            if self.stream.reason is not None:  # all is said, but for the usage: who says no more has ended
-                self._call.hurry(USAGE_S)
+            if self.parser.reason is not None:  # only the usage may follow, and many servers send none
+                self._call.set_read_timeout(USAGE_S)
 
-    def _broken(self, error: Exception) -> Exception:
-        """What it means that the connection does not come about, or breaks."""
+    def _error(self, error: HTTPError) -> Exception:
+        """Return the error for a connection that failed, or was lost before the answer's end."""
         if self._call.cancelled:
-            return ConnectionAbortedError()
-        if isinstance(error, TimeoutError):
+            return CallCancelled()
+        if isinstance(root_cause(error), TimeoutError):
             log.warning("%s said nothing for %g s", self._options.place, self._options.read_timeout_s)
             return GenerationError("engine_stalled", "the remote server said nothing for too long")
-        if not self._spoke:
-            return unreachable(self._options, error)
+        if not self._has_emitted:
+            return from_connection(self._options, error)
         log.warning("%s broke off: %s", self._options.place, reason(error))
         return GenerationError("engine_error", "the remote server broke off in the middle of its answer")
+
+
+def _content_type(response: BaseHTTPResponse) -> str:
+    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def _stopped() -> EngineLost:
     return EngineLost("engine_crashed", "the engine was stopped")
 
 
-def _seen(usage: Usage, generation: Generation) -> Usage:
-    """What an answer used: where the server has not counted (not yet, or never), a guess at the prompt."""
+def _estimated(usage: Usage, generation: Generation) -> Usage:
+    """Return the usage with an estimated prompt where the server has not counted it (yet)."""
     if usage.input_tokens:
         return usage
     size = sum(len(message.text.encode()) for message in generation.messages)

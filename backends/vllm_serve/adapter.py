@@ -13,13 +13,14 @@ import socket
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from http.client import HTTPException
 from typing import Any
 
 import orjson
+from urllib3.exceptions import HTTPError
 
 from backends.base import Emit, Finish, GenerationError, Launch, LoadError
-from backends.shared.http_engine import LOOPBACK, Address, HttpEngine, Manners
+from backends.shared.http_client import LOOPBACK, HttpCall
+from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
 from backends.shared.start import Start, starting
 from backends.vllm.diagnosis import explained
 from backends.vllm.progress import following
@@ -51,13 +52,13 @@ class VllmServeAdapter:
         with starting(launch) as start:
             options = VllmServeOptions.of(launch.model, launch.slots, launch.environments)
             with explained(launch.directory), following(start):
-                process, address = _begin(start, options)
-            context = _introduce(start, process, address, options.served)
+                process, client = _begin(start, options)
+            context = _introduce(start, process, client, options.served)
             body = partial(
                 _body, prompt_format=launch.model.prompt_format, served=options.served, context=context
             )
-            manners = Manners(body, _refusal, _failure)
-            return VllmServeEngine(process, address, manners, launch.slots, context)
+            protocol = ServerProtocol(body, _refusal, _failure)
+            return VllmServeEngine(process, client, protocol, launch.slots, context)
 
 
 class VllmServeEngine(HttpEngine):
@@ -68,12 +69,12 @@ class VllmServeEngine(HttpEngine):
         try:
             finish = super().generate(id, generation, emit)
         except GenerationError as error:
-            if error.code == "engine_error" and not _is_healthy(self._address):
+            if error.code == "engine_error" and not _is_healthy(self._client):
                 self._process.kill()
                 raise self._process.lost() from error
             raise
         if finish.reason == "cancelled" and not finish.usage.input_tokens:  # it counts at the end only
-            counted = self._count(self._manners.body(generation))
+            counted = self._count(self._protocol.body(generation))
             return replace(finish, usage=replace(finish.usage, input_tokens=counted))
         return finish
 
@@ -85,44 +86,42 @@ class VllmServeEngine(HttpEngine):
             for name in ("model", "messages", "tools", "chat_template_kwargs")
             if name in asked
         }
-        with suppress(OSError, HTTPException, orjson.JSONDecodeError, LookupError, TypeError, ValueError):
-            connection = self._address.connect()
+        with suppress(HTTPError, orjson.JSONDecodeError, LookupError, TypeError, ValueError):
+            response = self._client.post(HttpCall(COUNT_S), "/tokenize", orjson.dumps(asked))
             try:
-                connection.sock.settimeout(COUNT_S)
-                told = self._address.post(connection, "/tokenize", orjson.dumps(asked)).read()
-                return int(orjson.loads(told)["count"])
+                return int(orjson.loads(response.read())["count"])
             finally:
-                connection.close()
+                response.close()
         return 0
 
 
-def _begin(start: Start, options: VllmServeOptions) -> tuple[EngineProcess, Address]:
+def _begin(start: Start, options: VllmServeOptions) -> tuple[EngineProcess, LoopbackClient]:
     """Start a server and wait until it is healthy."""
     with socket.create_server((LOOPBACK, 0)) as probe:
         port: int = probe.getsockname()[1]
-    address = Address(port, secrets.token_urlsafe(32))
-    process = start.run(options.argv(port), {**options.environment, "VLLM_API_KEY": address.key})
-    while not _is_healthy(address):
+    client = LoopbackClient(port, secrets.token_urlsafe(32))
+    process = start.run(options.argv(port), {**options.environment, "VLLM_API_KEY": client.key})
+    while not _is_healthy(client):
         process.wait(TICK_S)
         start.check()
-    return process, address
+    return process, client
 
 
-def _is_healthy(address: Address) -> bool:
+def _is_healthy(client: LoopbackClient) -> bool:
     try:
-        return address.get("/health", address.key)[0] == 200
-    except (OSError, HTTPException):
+        return client.get("/health")[0] == 200
+    except HTTPError:
         return False
 
 
-def _introduce(start: Start, process: EngineProcess, address: Address, served: str) -> int:
+def _introduce(start: Start, process: EngineProcess, client: LoopbackClient, served: str) -> int:
     """Make sure that it is ours and wants its key: the context of a request. Raises `LoadError`."""
     start.progress(0.98, "checking the engine")
     try:
-        stranger, _ = address.get("/version", None)  # where vLLM by itself answers anybody
-        _, models = address.get("/v1/models", address.key)
+        stranger, _ = client.get("/version", with_key=False)  # where vLLM by itself answers anybody
+        _, models = client.get("/v1/models")
         context: Any = next(model["max_model_len"] for model in models["data"] if model["id"] == served)
-    except (OSError, HTTPException) as error:
+    except HTTPError as error:
         raise start.failed(process) from error
     except (LookupError, TypeError, StopIteration) as error:
         raise LoadError("load_failed", "what answers on the engine's port is not this engine") from error

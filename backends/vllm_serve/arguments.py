@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.catalogue import BACKENDS
-from backends.shared.http_engine import LOOPBACK
+from backends.shared.http_client import LOOPBACK
 from backends.shared.libraries import library_path, python_of
 from backends.vllm.arguments import BINDING, VllmOptions, refused
 from config.settings import ROOT, ModelDefinition

@@ -1,7 +1,7 @@
--- A worker starts the replica that was assigned to it. A second message for the same replica has no effect.
+-- A worker takes up the replica that was assigned to it. A second bell takes nothing.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation
---         5 id of the call: a repetition after a lost answer gets the same answer
+--         5 the call's own name: repeated after a lost answer, it takes up the same again
 -- returns {model, override (JSON)}, or nil
 -- include: base
 local key = replica_key(ARGV[2])

@@ -193,10 +193,10 @@ def test_a_server_that_is_not_ours_is_not_spoken_to(
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_key_is_on_no_command_line_and_nothing_answers_without_it(start: Start) -> None:
     engine = start(llama(n_ctx=256, threads=1)).engine
-    address = engine._address
-    assert address.key not in Path(f"/proc/{engine.pid}/cmdline").read_text()
+    client = engine._client
+    assert client.key not in Path(f"/proc/{engine.pid}/cmdline").read_text()
     for method, path in [("POST", "/v1/chat/completions"), ("POST", "/completion"), ("GET", "/slots")]:
-        connection = HTTPConnection("127.0.0.1", address.port)
+        connection = HTTPConnection("127.0.0.1", client.port)
         connection.request(method, path, b"{}")
         assert connection.getresponse().status == 401
         connection.close()
@@ -205,7 +205,7 @@ def test_the_key_is_on_no_command_line_and_nothing_answers_without_it(start: Sta
 def test_an_engine_listens_on_the_loopback_interface_only(start: Start) -> None:
     engine = start(llama(n_ctx=256, threads=1)).engine
     tcp = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    port = f"{engine._address.port:04X}"
+    port = f"{engine._client.port:04X}"
     listening = [fields[1] for fields in tcp if fields[3] == "0A" and fields[1].endswith(f":{port}")]
     assert listening == [f"0100007F:{port}"]
 
@@ -266,10 +266,10 @@ def test_a_draft_model_drafts_and_changes_no_answer(start: Start, binary: str | 
 
 def completion(launched: Launched, text: str) -> dict[str, Any]:
     """A whole answer as the server itself gives it, with its timings."""
-    address = launched.engine._address
-    connection = HTTPConnection("127.0.0.1", address.port)
+    client = launched.engine._client
+    connection = HTTPConnection("127.0.0.1", client.port)
     body = orjson.dumps({"messages": [{"role": "user", "content": text}], "temperature": 0})
-    headers = {"Authorization": f"Bearer {address.key}", "Content-Type": "application/json"}
+    headers = {"Authorization": f"Bearer {client.key}", "Content-Type": "application/json"}
     connection.request("POST", "/v1/chat/completions", body, headers)
     answer: dict[str, Any] = orjson.loads(connection.getresponse().read())
     connection.close()

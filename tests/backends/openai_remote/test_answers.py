@@ -32,10 +32,10 @@ def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Near]:
     launcher = Launcher(tmp_path_factory.mktemp("near"))
     options = {"llama_server_n_ctx": 4096, "llama_server_threads": 1}
     model = ModelDefinition("near", "llama_server", model_path=str(DEMO_MODEL), options=options)
-    address = launcher(model, slots=2).engine._address
+    server = launcher(model, slots=2).engine._client
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEAR_KEY", address.key)
-        yield Near(f"http://127.0.0.1:{address.port}/v1", str(DEMO_MODEL))
+        patch.setenv("NEAR_KEY", server.key)
+        yield Near(f"http://127.0.0.1:{server.port}/v1", str(DEMO_MODEL))
     launcher.stop_all()
 
 

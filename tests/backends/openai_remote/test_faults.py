@@ -7,15 +7,15 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email.utils import formatdate
 
 import pytest
 
 from backends.base import GenerationError
 from backends.openai_remote import remote_engine
-from backends.shared.call import Call
 from backends.shared.chat_stream import LONGEST_LINE
+from backends.shared.http_client import CallCancelled, HttpCall
 from streams.events import Usage
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.openai_remote.scripted import (
@@ -40,7 +40,7 @@ BUSY = status(503)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long it would have waited before each repeat; it does not."""
     waited: list[float] = []
-    monkeypatch.setattr(Call, "pause", lambda _call, seconds: waited.append(seconds))
+    monkeypatch.setattr(HttpCall, "wait", lambda _call, seconds: waited.append(seconds))
     return waited
 
 
@@ -132,7 +132,7 @@ def test_a_server_that_comes_back_is_asked_again(start: Start, monkeypatch: pyte
     with scripted(chat("back")) as server:
         launched = start(far(server.url))
         server.close()
-        monkeypatch.setattr(Call, "pause", lambda _call, _seconds: server.open())
+        monkeypatch.setattr(HttpCall, "wait", lambda _call, _seconds: server.open())
         assert launched.answer(ask("Hi")).text == "back"
 
 
@@ -316,10 +316,10 @@ def _lead(launched: Launched, port: int) -> None:
     """From now on the engine's server is another one, in TLS."""
     from dataclasses import replace
 
-    from backends.openai_remote.client import RemoteServer
+    from backends.openai_remote.client import http_client
 
     options = replace(launched.engine._options, scheme="https", port=port)
-    launched.engine._server = RemoteServer(options)
+    launched.engine._client = http_client(options)
 
 
 def test_who_cannot_take_his_tokens_harms_no_one_else(start: Start) -> None:
@@ -444,7 +444,7 @@ def test_a_connection_that_dies_under_a_request_is_replaced_at_once(
 def test_a_connection_that_was_kept_for_long_is_not_used(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backends.openai_remote.client.IDLE_S", 0.0)
+    monkeypatch.setattr("backends.shared.http_client.IDLE_S", 0.0)
     with scripted(chat("a"), chat("b")) as server:
         launched = start(far(server.url))
         for _ in range(2):
@@ -480,16 +480,16 @@ def test_a_request_can_be_cancelled_while_it_connects(
     start: Start, mute: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connecting = threading.Event()
-    beside = Call.beside
+    connect = HttpCall.connect
 
-    def tell(call: Call, *arguments: object, **named: object) -> object:
+    def report(call: HttpCall, *arguments: Callable[[], None]) -> None:
         connecting.set()
-        return beside(call, *arguments, **named)
+        connect(call, *arguments)
 
     with scripted() as server:
         launched = start(far(server.url))
         _lead(launched, mute)
-        monkeypatch.setattr(Call, "beside", tell)
+        monkeypatch.setattr(HttpCall, "connect", report)
         cancelled(launched, connecting)
 
 
@@ -532,10 +532,10 @@ def test_a_request_can_be_cancelled_in_tls(start: Start, monkeypatch: pytest.Mon
 def test_a_request_is_cancelled_before_it_begins_to_connect(start: Start) -> None:
     with scripted() as server:
         launched = start(far(server.url))
-        call = Call()
+        call = HttpCall()
         call.cancel()
-        with pytest.raises(ConnectionAbortedError):
-            launched.engine._server.post(call, "/chat/completions", b"{}")
+        with pytest.raises(CallCancelled):
+            launched.engine._client.request(call, "POST", "/chat/completions", b"{}")
         assert server.posts == []
 
 
@@ -548,17 +548,16 @@ def test_cancelling_what_does_not_run_does_nothing(start: Start) -> None:
         assert launched.answer(ask("Hi")).text == "b"
 
 
-def test_what_comes_too_late_is_dropped() -> None:
-    call, begun, go_on, dropped = Call(), threading.Event(), threading.Event(), threading.Event()
+def test_a_connection_made_after_the_cancel_is_closed() -> None:
+    call, begun, proceed, closed = HttpCall(), threading.Event(), threading.Event(), threading.Event()
 
-    def work() -> str:
+    def connect() -> None:
         begun.set()
-        go_on.wait(5)
-        return "late"
+        proceed.wait(5)
 
     def wait() -> None:
-        with pytest.raises(ConnectionAbortedError):
-            call.beside(work, drop=lambda result: dropped.set() if result == "late" else None)
+        with pytest.raises(CallCancelled):
+            call.connect(connect, closed.set)
 
     thread = threading.Thread(target=wait)
     thread.start()
@@ -566,5 +565,6 @@ def test_what_comes_too_late_is_dropped() -> None:
     call.cancel()
     thread.join(SOON_S)
     assert not thread.is_alive()
-    go_on.set()
-    assert dropped.wait(5)
+    assert not closed.is_set()
+    proceed.set()
+    assert closed.wait(5)

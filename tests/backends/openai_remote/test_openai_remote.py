@@ -6,10 +6,11 @@ import socket
 import threading
 
 import pytest
+from urllib3.util import connection
 
 from backends.base import CancellationToken, LoadError
-from backends.openai_remote import refusal as remote_refusal
-from backends.shared.call import Call
+from backends.openai_remote import errors
+from backends.shared.http_client import HttpCall
 from config.settings import ModelDefinition
 from tests.backends.conftest import Start, ask
 from tests.backends.openai_remote.scripted import (
@@ -43,7 +44,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_refusal, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(errors, "FIRST_PAUSE_S", 0.01)
 
 
 # ---- options
@@ -279,12 +280,12 @@ def test_a_certificate_for_another_name_is_not_trusted(start: Start, monkeypatch
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
     with scripted(secure=True) as server:
         url = f"https://127.0.0.2:{server.port}/v1"
-        monkeypatch.setattr(socket, "create_connection", _always(server.port))
+        monkeypatch.setattr(connection, "create_connection", _always(server.port))
         assert "its certificate is not trusted" in refusal(start, far(url))
 
 
 def _always(port: int):
-    connect = socket.create_connection
+    connect = connection.create_connection
     return lambda _address, *rest, **more: connect(("127.0.0.1", port), *rest, **more)
 
 
@@ -324,7 +325,7 @@ def test_this_machine_is_reached_without_a_proxy_and_so_is_what_no_proxy_names(
     with scripted() as server:
         assert start(far(server.url)).engine.slots
         monkeypatch.setenv("NO_PROXY", "remote.test")
-        monkeypatch.setattr(socket, "create_connection", _always(server.port))
+        monkeypatch.setattr(connection, "create_connection", _always(server.port))
         assert start(far("http://remote.test/v1")).engine.slots
 
 
@@ -365,14 +366,20 @@ def test_a_stop_leaves_a_generation_that_was_cancelled_cancelled(start: Start) -
     assert answer.finish.reason == "cancelled"
 
 
-def test_a_call_that_was_cancelled_cuts_no_connection_that_serves_the_next(start: Start) -> None:
+def test_a_late_cancel_does_not_cut_the_connection_that_serves_the_next_call(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[HttpCall] = []
+    attach = HttpCall.attach
+
+    def record(call: HttpCall, connection: socket.socket) -> None:
+        seen.append(call)
+        attach(call, connection)
+
+    monkeypatch.setattr(HttpCall, "attach", record)
     with scripted(chat("a"), chat("b")) as server:
         launched = start(far(server.url))
         launched.answer(ask("Hi"))
-        kept = launched.engine._server._idle[0][1]
-        late = Call()
-        late.attach(kept.sock)
-        late.detach()
-        late.cancel()
+        seen[-1].cancel()
         assert launched.answer(ask("Hi")).text == "b"
     assert len({asked.connection for asked in server.posts}) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.openai_remote.responses_request import responses_body
+from backends.openai_remote.responses_api import responses_body
 from backends.shared.chat_request import chat_body, llama_body
 from tasks.generation import (
     Generation,

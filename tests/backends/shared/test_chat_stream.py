@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from backends.base import GenerationError
-from backends.shared.chat_stream import ChatStream, events
+from backends.shared.chat_stream import ChatParser, events
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 
 USAGE = {"prompt_tokens": 9, "completion_tokens": 7}
@@ -19,9 +19,9 @@ def chunk(delta: dict[str, object] | None = None, **more: object) -> bytes:
     return orjson.dumps({"choices": choices, **more})
 
 
-def told(*chunks: bytes) -> tuple[list[Delta], ChatStream]:
+def told(*chunks: bytes) -> tuple[list[Delta], ChatParser]:
     deltas: list[Delta] = []
-    stream = ChatStream(deltas.append)
+    stream = ChatParser(deltas.append)
     for data in chunks:
         stream.take(data)
     return deltas, stream
@@ -195,14 +195,14 @@ def test_an_error_of_whoever_takes_the_deltas_is_his_own() -> None:
         raise KeyError
 
     with pytest.raises(KeyError):
-        ChatStream(refuse).take(chunk({"content": "a"}))
+        ChatParser(refuse).take(chunk({"content": "a"}))
 
 
 @pytest.mark.parametrize("index", [-1, 10**30, 1.5, "0", True])
 def test_a_call_with_a_number_that_is_none_is_unreadable(index: object) -> None:
     chunk = {"choices": [{"delta": {"tool_calls": [{"index": index, "id": "a", "function": {"name": "f"}}]}}]}
     with pytest.raises(GenerationError, match="cannot be read"):
-        ChatStream(lambda _delta: None).take(
+        ChatParser(lambda _delta: None).take(
             orjson.dumps(chunk)
             if index != 10**30
             else b'{"choices":[{"delta":{"tool_calls":[{"index":1e30}]}}]}'
@@ -210,6 +210,6 @@ def test_a_call_with_a_number_that_is_none_is_unreadable(index: object) -> None:
 
 
 def test_progress_that_is_no_number_counts_nothing() -> None:
-    stream = ChatStream(lambda _delta: None)
+    stream = ChatParser(lambda _delta: None)
     stream.take(b'{"choices":[],"prompt_progress":{"total":"x","cache":null}}')
     assert (stream.usage.input_tokens, stream.usage.cached_tokens) == (0, 0)

@@ -19,11 +19,11 @@ class TestVllmServe(VllmContract):
 
     @pytest.mark.parametrize("path", ["/v1/models", "/version", "/metrics", "/openapi.json"])
     def test_nothing_of_it_answers_without_its_key(self, shared: Launched, path: str) -> None:
-        assert shared.engine._address.get(path, None)[0] == 401
+        assert shared.engine._client.get(path, with_key=False)[0] == 401
 
     def test_nobody_generates_where_vllm_asks_for_no_key(self, shared: Launched) -> None:
         body = {"model": "model", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
-        port = shared.engine._address.port
+        port = shared.engine._client.port
         request = urllib.request.Request(
             f"http://127.0.0.1:{port}/invocations",
             json.dumps(body).encode(),

@@ -1,4 +1,4 @@
-"""What an `openai_remote` model may set, read and checked; the key comes from the worker's environment."""
+"""The options of an `openai_remote` model, read and checked; the key comes from the worker's environment."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from config.settings import ModelDefinition
 
 BACKEND = BACKENDS["openai_remote"]
 DEFAULT_PORTS = {"http": 80, "https": 443}
-TOKEN, VISIBLE = map(re.compile, OBJECT_FORMATS[HEADER])
-"""What the name and the value of a header are made of."""
+HEADER_NAME, HEADER_VALUE = map(re.compile, OBJECT_FORMATS[HEADER])
 
 
 @dataclass(frozen=True)
 class RemoteOptions:
-    """The backend's fields, without their prefix; the URL taken apart.
+    """The backend's fields without their prefix, the URL in its parts.
 
-    `path` is that of the URL, without a slash at its end. `key` None sends none.
+    `path` is the URL's path without a slash at its end. Without a `key` no `Authorization` header is sent.
     """
 
     scheme: str
@@ -67,25 +66,33 @@ class RemoteOptions:
 
     @property
     def place(self) -> str:
-        """The server, as people name it: its host, and its port where that is not the usual one."""
+        """The server's address in messages: its host, with its port where that is not the default one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
+    @property
+    def url(self) -> str:
+        """The address that the paths of requests are appended to."""
+        return f"{self.scheme}://{self.place}{self.path}"
+
 
 def _address(url: str | None) -> tuple[str, str, int, str]:
-    """Scheme, host, port and path. Nothing of an address that is none is repeated: it may hold a password."""
+    """Return scheme, host, port and path of the server's URL.
+
+    Raises `LoadError`, whose message does not repeat the URL: it may contain a password.
+    """
     if url is None:
-        raise _refused("set openai_remote_url to the server's address, up to and with /v1")
+        raise _error("set openai_remote_url to the server's address, up to and with /v1")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-        (host or "").encode("idna")  # as whoever looks it up will do
+        (host or "").encode("idna")  # as the look-up of the host does
     except ValueError:
         host, port = None, None
-    if host is None or parts.scheme not in DEFAULT_PORTS or not VISIBLE.fullmatch(url) or " " in url:
-        raise _refused("openai_remote_url must look like https://host/v1 or http://host:port/v1")
+    if host is None or parts.scheme not in DEFAULT_PORTS or not HEADER_VALUE.fullmatch(url) or " " in url:
+        raise _error("openai_remote_url must look like https://host/v1 or http://host:port/v1")
     if parts.username is not None or parts.query or parts.fragment:
-        raise _refused(
+        raise _error(
             "openai_remote_url may hold no user, query or fragment; a key belongs into the environment"
             " variable that openai_remote_key_variable names"
         )
@@ -97,21 +104,22 @@ def _key(variable: str | None) -> str | None:
         return None
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise _refused(
+        raise _error(
             f"the environment variable {variable} is not set, or empty, where this worker runs: put the"
             " server's key there and restart the worker, or correct openai_remote_key_variable"
         )
-    if not VISIBLE.fullmatch(key):
-        raise _refused(f"what the environment variable {variable} holds is no key: a header cannot carry it")
+    if not HEADER_VALUE.fullmatch(key):
+        raise _error(f"what the environment variable {variable} holds is no key: a header cannot carry it")
     return key
 
 
 def _headers(given: Mapping[str, object]) -> Mapping[str, str]:
     for name, value in given.items():
-        if not TOKEN.fullmatch(name) or not isinstance(value, str) or not VISIBLE.fullmatch(value):
-            raise _refused(f"openai_remote_headers: {name!r} is not a header with a text that one can carry")
+        valid = isinstance(value, str) and HEADER_VALUE.fullmatch(value)
+        if not HEADER_NAME.fullmatch(name) or not valid:
+            raise _error(f"openai_remote_headers: {name!r} is not a header with a text that one can carry")
     return {name: str(value) for name, value in given.items()}
 
 
-def _refused(sentence: str) -> LoadError:
+def _error(sentence: str) -> LoadError:
     return LoadError("load_failed", sentence)
