@@ -21,8 +21,8 @@ from api.auth.access import Access, declare
 from api.errors import CODES, ApiError, InvalidRequest, body_of, envelope, headers_of, kind_of
 from api.request_body import read_body
 from api.schemas.errors import ErrorBody
-from api.schemas.strict_fields import Choice, Either, Tagged
-from api.schemas.strict_schema import Shape
+from api.schemas.strict_fields import EnumField, TaggedUnionField, UnionField
+from api.schemas.strict_schema import StrictSchema
 from api.streaming.respond import json_response
 from scheduler.errors import StokerError
 
@@ -103,7 +103,7 @@ class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest ha
         *,
         access: Access,
         responses: Mapping[int, type[marshmallow.Schema]],
-        body: type[Shape] | None = None,
+        body: type[StrictSchema] | None = None,
         invalid_body: type[ApiError] = InvalidRequest,
         errors: Sequence[str] = (),
         streams: bool = False,
@@ -151,15 +151,17 @@ class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest ha
         return decorate
 
 
-def _with_body(view: ViewFunction, shape: type[Shape], invalid_body: type[ApiError]) -> ViewFunction:
+def _with_body(view: ViewFunction, schema: type[StrictSchema], invalid_body: type[ApiError]) -> ViewFunction:
     @functools.wraps(view)
     def called(**path: str) -> Response:
-        return view(read_body(request, shape, invalid_body), **path)
+        return view(read_body(request, schema, invalid_body), **path)
 
     return called
 
 
-def _implied_codes(access: Access, body: type[Shape] | None, invalid_body: type[ApiError]) -> list[str]:
+def _implied_codes(
+    access: Access, body: type[StrictSchema] | None, invalid_body: type[ApiError]
+) -> list[str]:
     """The error codes that follow from the access level and the body."""
     codes = ["internal_error"]
     if access is not Access.PUBLIC:
@@ -221,12 +223,14 @@ _RETRY_AFTER = {
 
 def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: object) -> dict[str, Any]:
     """The JSON Schema of the strict fields that apispec does not know."""
-    if isinstance(field, Choice):
-        return {"enum": [*field.words, *([None] if field.allow_none else [])]}
-    if isinstance(field, Either):
+    if isinstance(field, EnumField):
+        return {"enum": [*field.values, *([None] if field.allow_none else [])]}
+    if isinstance(field, UnionField):
         options = [converter.field2property(option) for option in field.options]
-    elif isinstance(field, Tagged):
-        options = [converter.resolve_nested_schema(shape) for shape in dict.fromkeys(field.shapes.values())]
+    elif isinstance(field, TaggedUnionField):
+        options = [
+            converter.resolve_nested_schema(schema) for schema in dict.fromkeys(field.schemas.values())
+        ]
     else:
         return {}
     return {"anyOf": [*options, {"type": "null"}] if field.allow_none else options}

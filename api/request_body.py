@@ -14,7 +14,7 @@ import orjson
 from flask import Request
 
 from api.errors import ApiError, InvalidRequest
-from api.schemas.strict_schema import Mismatch, Shape
+from api.schemas.strict_schema import SchemaMismatch, StrictSchema
 
 MAX_DEPTH = 64
 """Levels of arrays and objects. orjson reads 1024, but writing, `copy` and JSON Schema validators recurse."""
@@ -26,18 +26,18 @@ _NOT_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def read_body(
-    request: Request, shape: type[Shape], mistaken: type[ApiError] = InvalidRequest
+    request: Request, shape: type[StrictSchema], mistaken: type[ApiError] = InvalidRequest
 ) -> dict[str, Any]:
     """The request's body, a JSON object of that shape. Raises `mistaken` for an object of another shape.
 
     Raises `ApiError`: unsupported_media_type (415), invalid_json (400); and werkzeug's own 413 for a body
     over `MAX_CONTENT_LENGTH`.
     """
-    empty = not request.content_length and shape.may_be_empty()
+    empty = not request.content_length and shape.allows_empty_body()
     body: dict[str, Any] = {} if empty else parse_json(read_bytes(request))
     try:
         shape.check(body)
-    except Mismatch as error:
+    except SchemaMismatch as error:
         path = error.path or None
         message = f"{path or 'the body'} {error.message}"
         code = error.code if error.code != "invalid_request" else mistaken.default_code

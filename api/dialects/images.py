@@ -105,7 +105,7 @@ def _pair(form: str, data: bytes, at: int) -> tuple[int, int]:
 
 
 def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
-    """Rejects unknown segments before the size: a decoder could skip them differently and find another size."""
+    """Rejects unknown segments before the size, which decoders could skip differently."""
     at = 2
     for _ in range(_MAX_SEGMENTS):
         fill, marker, length = unpack_from(">BBH", data, at)

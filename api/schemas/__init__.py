@@ -1,1 +1,1 @@
-"""The bodies of the API: marshmallow schemas, which OpenAPI shows and the intake holds a request to."""
+"""The bodies of the API: marshmallow schemas, which document responses and validate requests."""

@@ -1,4 +1,4 @@
-"""The answers of /v1/admin (Runtime Admin API)."""
+"""The response bodies of /v1/admin (Runtime Admin API)."""
 
 from __future__ import annotations
 
@@ -12,96 +12,114 @@ from fleet.memory import ESTIMATE_SOURCES
 
 STATE = {
     "enum": list(STATES),
-    "description": "`unloaded`: nothing of it runs. `loading`: on its way. `loaded`: it answers requests."
-    " `unloading`: it finishes those it has. `failed`: the last load failed or its last engine died, and"
-    " `last_error` says why. Requests are taken in `loaded` only.",
+    "description": "`unloaded`: no engine runs. `loading`: engines start. `loaded`: it accepts requests."
+    " `unloading`: it finishes its requests. `failed`: the last load failed or the last engine died;"
+    " `last_error` has the reason. Requests are accepted in `loaded` only.",
 }
 
 
-def _said(about: str, **more: object) -> dict[str, Any]:
-    return {"description": about, **more}
+def _described(description: str, **more: object) -> dict[str, Any]:
+    return {"description": description, **more}
 
 
 class Capabilities(marshmallow.Schema):
-    """What a model can be asked to do."""
+    """The capabilities of a model."""
 
     modalities = fields.List(
-        fields.String(), required=True, metadata=_said("What it reads: `text`, and `image` where it can.")
+        fields.String(),
+        required=True,
+        metadata=_described("The input types: `text`, and `image` if it accepts images."),
     )
     multi_turn = fields.Boolean(
-        required=True, metadata=_said("Whether it takes a conversation, or one user message only.")
+        required=True,
+        metadata=_described("Whether it accepts a conversation, or a single user message only."),
     )
     thinking_modes = fields.List(
-        fields.String(), required=True, metadata=_said("The values of `thinking` that a request may send.")
+        fields.String(),
+        required=True,
+        metadata=_described("The values of `thinking` that it accepts."),
     )
 
 
-class Weight(marshmallow.Schema):
-    """What one replica carries, and what the model weighs."""
+class ModelResources(marshmallow.Schema):
+    """The requests per replica and the memory estimate of a model."""
 
     configured_target_inflight = fields.Integer(
-        required=True, metadata=_said("Requests at once per replica, as configured.")
+        required=True, metadata=_described("Concurrent requests per replica, as configured.")
     )
     effective_target_inflight = fields.Integer(
         required=True,
-        metadata=_said("The same as it is: what the loaded engines take, or a worker has threads for."),
+        metadata=_described(
+            "The value in effect: the slots of the loaded engines, bounded by the worker's threads."
+        ),
     )
     vram_estimate_mib = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_said("Memory of that many replicas together, in MiB; on a CPU worker the machine's."),
+        metadata=_described(
+            "Memory of that number of replicas together, in MiB; main memory on a CPU worker."
+        ),
     )
     vram_estimate_replica_count = fields.Integer(required=True)
     vram_estimate_source = fields.String(
         required=True,
-        metadata=_said(
-            "Measured at the last load, the size of its files, or not known.",
+        metadata=_described(
+            "Measured at the last load, the size of the model's files, or unknown.",
             enum=list(ESTIMATE_SOURCES),
         ),
     )
 
 
-class AdminModel(Weight):
+class AdminModel(ModelResources):
     """A configured model and its live state."""
 
     name = fields.String(required=True)
     resolved_backend = fields.String(required=True)
-    configured_enabled = fields.Boolean(required=True, metadata=_said("What the configuration says."))
+    configured_enabled = fields.Boolean(required=True, metadata=_described("`enabled` in the configuration."))
     runtime_state = fields.String(required=True, metadata=STATE)
     is_loaded = fields.Boolean(required=True)
-    replicas = fields.Integer(required=True, metadata=_said("How many this load has or would have."))
-    replica_max = fields.Integer(required=True)
-    loaded_replicas = fields.Integer(required=True, metadata=_said("How many of them answer requests."))
-    inflight_requests = fields.Integer(required=True, metadata=_said("Requests that have a slot."))
-    queue_depth = fields.Integer(required=True, metadata=_said("Requests that wait for one."))
-    runtime_inflight = fields.Integer(
-        required=True, metadata=_said("Requests that the engines work on, of all replicas.")
+    replicas = fields.Integer(
+        required=True, metadata=_described("Replicas of the load in effect, or of the next one.")
     )
-    last_error = fields.String(required=True, allow_none=True, metadata=_said("For operators."))
+    replica_max = fields.Integer(required=True)
+    loaded_replicas = fields.Integer(required=True, metadata=_described("Replicas that accept requests."))
+    inflight_requests = fields.Integer(required=True, metadata=_described("Requests with a slot."))
+    queue_depth = fields.Integer(required=True, metadata=_described("Requests that wait for a slot."))
+    runtime_inflight = fields.Integer(
+        required=True, metadata=_described("Requests that the engines of all replicas are processing.")
+    )
+    last_error = fields.String(required=True, allow_none=True, metadata=_described("For operators."))
     last_error_code = fields.String(
         required=True,
         allow_none=True,
-        metadata=_said(
+        metadata=_described(
             "Why it failed: `load_failed`, `load_timeout`, `load_interrupted`, `insufficient_memory`,"
             " `no_worker`, `engine_crashed`, `engine_stalled`, `worker_lost`."
         ),
     )
-    operation_id = fields.String(required=True, allow_none=True, metadata=_said("The latest load or unload."))
-    loaded_at = fields.Float(required=True, allow_none=True, metadata=_said("Unix seconds."))
+    operation_id = fields.String(
+        required=True, allow_none=True, metadata=_described("The latest load or unload.")
+    )
+    loaded_at = fields.Float(required=True, allow_none=True, metadata=_described("Unix seconds."))
     load_constraints = fields.Dict(
-        required=True, metadata=_said("What one load may change, by field: the source of a UI's controls.")
+        required=True,
+        metadata=_described(
+            "The constraints of the fields that one load may change: the source of a UI's controls."
+        ),
     )
     load_recommendations = fields.Dict(
-        required=True, metadata=_said("Presets to offer first; other values may be taken too.")
+        required=True, metadata=_described("Suggested presets; other values may be valid too.")
     )
     load_override = fields.Dict(
         required=True,
-        metadata=_said("What the load in force changed. A key that is there counts, null included."),
+        metadata=_described("The overrides of the load in effect. A present key counts, null included."),
     )
     capabilities = fields.Nested(Capabilities, required=True)
     definition = fields.Dict(
         required=True,
-        metadata=_said("As configured: the common fields and those of its backend. Secrets are hidden."),
+        metadata=_described(
+            "The configuration: the common fields and those of its backend. Secrets are hidden."
+        ),
     )
 
 
@@ -112,60 +130,62 @@ class AdminModelList(marshmallow.Schema):
 
 
 class OperationResult(marshmallow.Schema):
-    """What a load or unload came to."""
+    """The result of a load or unload."""
 
     replicas = fields.Integer(required=True)
     memory_mib = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_said("What the load was seen to take, or the unload gave back; null if not measured."),
+        metadata=_described(
+            "Memory that the load took or the unload released, in MiB; null if not measured."
+        ),
     )
     context_tokens = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_said(
-            "Tokens that one request may have since this load, prompt and answer together; "
-            "null where the engine does not say, and of an unload."
+        metadata=_described(
+            "Maximum tokens of one request since this load, prompt and answer together; "
+            "null if the engine does not report it, and for an unload."
         ),
     )
     duration_ms = fields.Integer(required=True)
 
 
 class OperationObject(marshmallow.Schema):
-    """A load or unload under way, or ended."""
+    """A running or finished load or unload."""
 
     id = fields.String(required=True)
     object = fields.String(required=True, metadata={"enum": ["operation"]})
     kind = fields.String(required=True, metadata={"enum": ["load", "unload"]})
     model = fields.String(required=True)
     status = fields.String(required=True, metadata={"enum": ["pending", "running", "completed", "failed"]})
-    stage = fields.String(required=True, metadata=_said("What is being done, in a few words."))
+    stage = fields.String(required=True, metadata=_described("The present step, in a few words."))
     progress = fields.Float(required=True, metadata={"minimum": 0, "maximum": 1})
     eta_s = fields.Float(
         required=True,
         allow_none=True,
-        metadata=_said("Seconds it will still take, by earlier ones; null when there was none."),
+        metadata=_described("Estimated seconds left, from earlier operations; null if there were none."),
     )
     result = fields.Nested(OperationResult, required=True, allow_none=True)
     error = fields.String(required=True, allow_none=True)
     error_code = fields.String(required=True, allow_none=True)
     evicts = fields.String(
-        required=True, allow_none=True, metadata=_said("The model that is unloaded first.")
+        required=True, allow_none=True, metadata=_described("The model that is unloaded first.")
     )
-    created_at = fields.Float(required=True, metadata=_said("Unix seconds."))
-    finished_at = fields.Float(required=True, allow_none=True, metadata=_said("Unix seconds."))
+    created_at = fields.Float(required=True, metadata=_described("Unix seconds."))
+    finished_at = fields.Float(required=True, allow_none=True, metadata=_described("Unix seconds."))
 
 
 class ChangedModel(AdminModel):
-    """A model that was asked to load or unload, and the operation to poll (null when it never had one)."""
+    """A model after a load or unload request, and the operation to poll (null if it never had one)."""
 
     operation = fields.Nested(OperationObject, required=True, allow_none=True)
 
 
 class GpuObject(marshmallow.Schema):
-    """A GPU, as the workers on it see it."""
+    """A GPU, as reported by its workers."""
 
-    index = fields.Integer(required=True, metadata=_said("The driver's, in bus order."))
+    index = fields.Integer(required=True, metadata=_described("The driver's index, in PCI bus order."))
     name = fields.String(required=True)
     uuid = fields.String(required=True)
     used_mib = fields.Integer(required=True)
@@ -175,17 +195,19 @@ class GpuObject(marshmallow.Schema):
 
 
 class WorkerMemory(marshmallow.Schema):
-    """A worker's device. On the CPU it is the machine's memory."""
+    """The memory of a worker's device; on a CPU worker, main memory."""
 
     name = fields.String(required=True)
     device = fields.String(required=True, metadata={"enum": ["cuda", "cpu"]})
     total_mib = fields.Integer(required=True, allow_none=True)
     free_mib = fields.Integer(required=True, allow_none=True)
-    promised_mib = fields.Integer(required=True, metadata=_said("Of what is free, for loads under way."))
+    promised_mib = fields.Integer(
+        required=True, metadata=_described("Free memory that is reserved for running loads.")
+    )
 
 
-class ModelMemory(Weight):
-    """What a model weighs. An estimate for one that is not loaded is no reservation."""
+class ModelMemory(ModelResources):
+    """The memory of a model. The estimate of an unloaded model is no reservation."""
 
     name = fields.String(required=True)
     runtime_state = fields.String(required=True, metadata=STATE)
@@ -193,11 +215,11 @@ class ModelMemory(Weight):
 
 
 class GpuMemory(marshmallow.Schema):
-    """The memory of all GPUs, and what the models take of it."""
+    """The memory of all GPUs, of the workers and of the models."""
 
     gpus = fields.List(fields.Nested(GpuObject), required=True)
     workers = fields.List(fields.Nested(WorkerMemory), required=True)
     models = fields.List(fields.Nested(ModelMemory), required=True)
     error = fields.String(
-        required=True, allow_none=True, metadata=_said("Why GPUs are missing here, if any are.")
+        required=True, allow_none=True, metadata=_described("The reason why GPUs are missing, if any are.")
     )

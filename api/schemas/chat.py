@@ -6,88 +6,112 @@ import marshmallow
 from marshmallow import fields
 
 from api.schemas.messages import (
+    MAX_TOOLS,
     TOOL_CHOICES,
-    TOOLS_MOST,
     ChatMessage,
     ChatTool,
     ChatToolChoice,
 )
 from api.schemas.strict_fields import (
-    Choice,
-    Either,
-    Flag,
-    Items,
-    Labels,
-    Number,
-    Part,
-    Tagged,
-    Text,
-    Whole,
+    BooleanField,
+    EnumField,
+    IntegerField,
+    ListField,
+    MetadataField,
+    NestedField,
+    NumberField,
+    StringField,
+    TaggedUnionField,
+    UnionField,
 )
-from api.schemas.strict_schema import Shape
+from api.schemas.strict_schema import StrictSchema
 from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
-TOKENS_MOST = 2**31 - 1
-INT64 = 2**63
+MAX_TOKENS = 2**31 - 1
+INT64_LIMIT = 2**63
 ALLOW_REMOTE = (
-    "Whether the model may be one on somebody else's machine (`remote` in the list of models). Such a model"
-    " refuses requests without it; others do not mind."
+    "Whether the model may run on another operator's server (`remote` in the list of models). Such a model"
+    " refuses requests without it; for other models it has no effect."
 )
 
 
-class StreamOptions(Shape):
-    """How a stream is told."""
+class StreamOptions(StrictSchema):
+    """Options of a stream."""
 
-    include_usage = Flag("End with a chunk that has no choices and the usage.")
-
-
-class TextFormat(Shape):
-    """The answer is text; nothing else is supported."""
-
-    type = Choice("Only `text`.", ("text",), required=True)
+    include_usage = BooleanField("End with a chunk that has the usage and no choices.")
 
 
-class ChatRequest(Shape):
+class TextFormat(StrictSchema):
+    """Text; no other format is supported."""
+
+    type = EnumField("Only `text`.", ("text",), required=True)
+
+
+class ChatRequest(StrictSchema):
     """What to generate. Fields that are not listed are accepted and ignored."""
 
-    model = Text("Name of the model.", required=True, least=1, most=256, example="demo")
-    messages = Items(
-        "The conversation so far.", Part("A message.", ChatMessage), required=True, least=1, most=10_000
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    messages = ListField(
+        "The conversation so far.",
+        NestedField("A message.", ChatMessage),
+        required=True,
+        min_items=1,
+        max_items=10_000,
     )
-    stream = Flag("Answer with server-sent events while the model speaks.")
-    stream_options = Part("How the stream is told.", StreamOptions)
-    max_completion_tokens = Whole("Most tokens to generate.", least=1, most=TOKENS_MOST)
-    max_tokens = Whole("The older name of `max_completion_tokens`.", least=1, most=TOKENS_MOST)
-    temperature = Number("How freely tokens are picked; 0 takes the likeliest.", least=0, most=2)
-    top_p = Number("Pick among the likeliest tokens of this much probability.", least=0, most=1)
-    seed = Whole("Makes the picking repeatable where the engine can.", least=-INT64, most=INT64 - 1)
-    stop = Either(
-        "Stop before any of these texts would be said.",
-        Text("One text.", least=1, most=256),
-        Items("Up to four.", Text("A text.", required=True, least=1, most=256), most=4),
+    stream = BooleanField("Stream the response as server-sent events.")
+    stream_options = NestedField("Options of the stream.", StreamOptions)
+    max_completion_tokens = IntegerField(
+        "Maximum number of tokens to generate.", minimum=1, maximum=MAX_TOKENS
     )
-    tools = Items(
+    max_tokens = IntegerField("The older name of `max_completion_tokens`.", minimum=1, maximum=MAX_TOKENS)
+    temperature = NumberField(
+        "Sampling temperature; 0 always takes the likeliest token.", minimum=0, maximum=2
+    )
+    top_p = NumberField(
+        "Nucleus sampling: sample from the likeliest tokens with this total probability.",
+        minimum=0,
+        maximum=1,
+    )
+    seed = IntegerField(
+        "Makes the sampling reproducible, for engines that support it.",
+        minimum=-INT64_LIMIT,
+        maximum=INT64_LIMIT - 1,
+    )
+    stop = UnionField(
+        "Stop before the first of these texts.",
+        StringField("One text.", min_length=1, max_length=256),
+        ListField(
+            "Up to four.", StringField("A text.", required=True, min_length=1, max_length=256), max_items=4
+        ),
+    )
+    tools = ListField(
         "Functions the model may call.",
-        Tagged("A tool.", {"function": ChatTool}, code="unsupported_tool"),
-        most=TOOLS_MOST,
+        TaggedUnionField("A tool.", {"function": ChatTool}, code="unsupported_tool"),
+        max_items=MAX_TOOLS,
     )
-    tool_choice = Either(
-        "Whether it may call one.",
-        Choice("How free it is.", TOOL_CHOICES),
-        Tagged("The one to call.", {"function": ChatToolChoice}, code="unsupported_parameter"),
+    tool_choice = UnionField(
+        "Whether the model may, must or must not call a function.",
+        EnumField("The mode.", TOOL_CHOICES),
+        TaggedUnionField("The function to call.", {"function": ChatToolChoice}, code="unsupported_parameter"),
     )
-    n = Whole("How many answers; only 1 is supported.", least=1)
-    presence_penalty = Number("Only 0 is supported.", least=-2, most=2)
-    frequency_penalty = Number("Only 0 is supported.", least=-2, most=2)
-    response_format = Tagged("What the answer has to be.", {"text": TextFormat}, code="unsupported_parameter")
-    reasoning_effort = Text("`none` turns thinking off, as `thinking: disabled` does; others are ignored.")
-    thinking = Choice("Whether the model thinks first, where it can be told.", THINKING_MODES)
-    source_lang_code = Text(
+    n = IntegerField("Number of answers; only 1 is supported.", minimum=1)
+    presence_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2)
+    frequency_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2)
+    response_format = TaggedUnionField(
+        "The format of the answer.", {"text": TextFormat}, code="unsupported_parameter"
+    )
+    reasoning_effort = StringField(
+        "`none` turns thinking off, as `thinking: disabled` does; others are ignored."
+    )
+    thinking = EnumField("Whether the model reasons first, for models with such a switch.", THINKING_MODES)
+    source_lang_code = StringField(
         "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
     )
-    target_lang_code = Text("Language to translate into, for translation models.", pattern=LANGUAGE_CODE)
-    allow_remote = Flag(ALLOW_REMOTE)
-    metadata = Labels("Ignored.")
+    target_lang_code = StringField(
+        "Language to translate into, for translation models.", pattern=LANGUAGE_CODE
+    )
+    allow_remote = BooleanField(ALLOW_REMOTE)
+    metadata = MetadataField("Ignored.")
 
 
 class ChatCompletion(marshmallow.Schema):

@@ -7,19 +7,19 @@ from marshmallow import fields
 
 
 class ErrorDetails(marshmallow.Schema):
-    """What went wrong."""
+    """The details of an error."""
 
     class Meta:
-        """Some codes say more (`queueDepth` and `avgWaitMs` of queue_full)."""
+        """Some codes have further fields (`queueDepth` and `avgWaitMs` of queue_full)."""
 
         unknown = marshmallow.INCLUDE
 
-    message = fields.String(required=True, metadata={"description": "For people."})
-    type = fields.String(required=True, metadata={"description": "The family, in OpenAI's words."})
+    message = fields.String(required=True, metadata={"description": "For humans."})
+    type = fields.String(required=True, metadata={"description": "OpenAI's error type."})
     param = fields.String(
         required=True,
         allow_none=True,
-        metadata={"description": "Where in the request, such as `input[3].type`."},
+        metadata={"description": "The path in the request, such as `input[3].type`."},
     )
     code = fields.String(required=True, metadata={"description": "Stable and machine-readable."})
 

@@ -1,4 +1,4 @@
-"""The body of a load: made from the backends' tables, so that none of it is written twice."""
+"""The body of a load request, generated from the backends' option declarations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from marshmallow import fields
 
-from api.schemas.strict_fields import Number, Text, Whole
-from api.schemas.strict_schema import Shape
+from api.schemas.strict_fields import IntegerField, NumberField, StringField
+from api.schemas.strict_schema import StrictSchema
 from backends.catalogue import BACKENDS, backends_with_option, load_fields
 from backends.declaration import LoadField
 
@@ -16,21 +16,21 @@ EVICT = "evictModel"
 
 
 def _field(name: str, load_field: LoadField) -> fields.Field[Any]:
-    """A field that takes the right type at or over the minimum: what else is wrong is no matter of shape."""
+    """A field for the option's type and minimum; the load checks the other constraints."""
     constraint = load_field.constraint
-    about = _about(name, constraint)
+    description = _description(name, constraint)
     made: fields.Field[Any]
     if constraint["kind"] in ("integer", "integer_or_null"):
-        made = Whole(about, least=constraint["minimum"])
+        made = IntegerField(description, minimum=constraint["minimum"])
     elif constraint["kind"] == "float":
-        made = Number(about, least=constraint["minimum"])
+        made = NumberField(description, minimum=constraint["minimum"])
     else:
-        made = Text(about, least=1, most=512)
+        made = StringField(description, min_length=1, max_length=512)
     made.allow_none = load_field.nullable
     return made
 
 
-def _about(name: str, constraint: Mapping[str, Any]) -> str:
+def _description(name: str, constraint: Mapping[str, Any]) -> str:
     backends = backends_with_option(name)
     option = BACKENDS[backends[0]].option(name)
     allowed = constraint.get("allowed_values")
@@ -41,21 +41,23 @@ def _about(name: str, constraint: Mapping[str, Any]) -> str:
     )
 
 
-class LoadBody(Shape):
-    """How to load a model; an empty object, or no body, takes everything from the configuration."""
+class LoadBody(StrictSchema):
+    """Options of one load; what is absent is taken from the configuration. The body may be empty."""
 
-    closed = True  # an override that is not known must not be dropped in silence
+    closed = True  # an unknown override must not be ignored silently
 
-    replicas = Whole("How many replicas, for this load only; at most the model's `replica_max`.", least=1)
+    replicas = IntegerField(
+        "How many replicas, for this load only; at most the model's `replica_max`.", minimum=1
+    )
 
 
-LoadRequestBody: type[Shape] = type(
+LoadRequestBody: type[StrictSchema] = type(
     "LoadRequest",
     (LoadBody,),
     {
         "__doc__": LoadBody.__doc__,
-        EVICT: Text("A model to unload first, to make room.", least=1, most=256),
+        EVICT: StringField("A model to unload first, to free memory.", min_length=1, max_length=256),
         **{name: _field(name, load_field) for name, load_field in load_fields().items()},
     },
 )
-"""All that a load may say, of any backend. What does not belong to the model's own is 400."""
+"""The fields of all backends. A field that the model's backend does not have is refused (400)."""

@@ -1,128 +1,143 @@
-"""Messages, tools and their parts as clients send them, in both dialects' spelling."""
+"""The messages, content parts and tools that clients send, in the forms of both dialects."""
 
 from __future__ import annotations
 
-from api.schemas.strict_fields import Choice, Either, Flag, Items, Object, Part, Tagged, Text
-from api.schemas.strict_schema import Shape
+from api.schemas.strict_fields import (
+    BooleanField,
+    EnumField,
+    ListField,
+    NestedField,
+    ObjectField,
+    StringField,
+    TaggedUnionField,
+    UnionField,
+)
+from api.schemas.strict_schema import StrictSchema
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,64}"
 DETAILS = ("auto", "low", "high", "original")
 TOOL_CHOICES = ("none", "auto", "required")
-TOOLS_MOST = 128
+MAX_TOOLS = 128
 IMAGE = "a data: URL, in base64, of a PNG, JPEG, WebP or GIF file."
 
 
-class TextPart(Shape):
-    """A piece of text."""
+class TextPart(StrictSchema):
+    """A text."""
 
-    type = Choice("What it is.", ("text", "input_text", "output_text", "summary_text", "reasoning_text"))
-    text = Text("The text.", required=True)
-
-
-class RefusalPart(Shape):
-    """A refusal that the assistant gave earlier."""
-
-    type = Choice("What it is.", ("refusal",), required=True)
-    refusal = Text("The text.", required=True)
+    type = EnumField("The type.", ("text", "input_text", "output_text", "summary_text", "reasoning_text"))
+    text = StringField("The text.", required=True)
 
 
-class ImagePart(Shape):
-    """An image, as the Responses API has it. User messages may hold some, for models that take images."""
+class RefusalPart(StrictSchema):
+    """An earlier refusal of the assistant."""
 
-    type = Choice("What it is.", ("input_image",), required=True)
-    image_url = Text(f"The image itself: {IMAGE}")
-    detail = Choice("How closely to look, for engines that can be told.", DETAILS)
-    file_id = Text("Not supported.")
+    type = EnumField("The type.", ("refusal",), required=True)
+    refusal = StringField("The text.", required=True)
 
 
-class ImageUrl(Shape):
-    """Where an image is."""
+class ImagePart(StrictSchema):
+    """An image in the form of the Responses API. Only user messages may hold images."""
 
-    url = Text(f"Here: {IMAGE}", required=True)
-    detail = Choice("How closely to look, for engines that can be told.", DETAILS)
-
-
-class ChatImagePart(Shape):
-    """An image, as Chat Completions has it. User messages may hold some, for models that take images."""
-
-    type = Choice("What it is.", ("image_url",), required=True)
-    image_url = Part("The image.", ImageUrl, required=True)
+    type = EnumField("The type.", ("input_image",), required=True)
+    image_url = StringField(f"The image: {IMAGE}")
+    detail = EnumField("The resolution to read it at, for engines that support it.", DETAILS)
+    file_id = StringField("Not supported.")
 
 
-class CalledFunction(Shape):
+class ImageUrl(StrictSchema):
+    """The URL of an image."""
+
+    url = StringField(f"The image: {IMAGE}", required=True)
+    detail = EnumField("The resolution to read it at, for engines that support it.", DETAILS)
+
+
+class ChatImagePart(StrictSchema):
+    """An image in the form of Chat Completions. Only user messages may hold images."""
+
+    type = EnumField("The type.", ("image_url",), required=True)
+    image_url = NestedField("The image.", ImageUrl, required=True)
+
+
+class CalledFunction(StrictSchema):
     """The function of a tool call."""
 
-    name = Text("Which function.", required=True, pattern=FUNCTION_NAME)
-    arguments = Text("Its arguments: a JSON text, as the model wrote it.", required=True)
+    name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
+    arguments = StringField("Its arguments: a JSON text, exactly as the model wrote it.", required=True)
 
 
-class ChatToolCall(Shape):
-    """A call the assistant made earlier."""
+class ChatToolCall(StrictSchema):
+    """An earlier call by the assistant."""
 
-    id = Text("The call's id, which the tool's message repeats.", required=True, least=1, most=256)
-    type = Choice("Always `function`.", ("function",))
-    function = Part("The function and its arguments.", CalledFunction, required=True)
+    id = StringField(
+        "The id of the call; the tool message repeats it.", required=True, min_length=1, max_length=256
+    )
+    type = EnumField("Always `function`.", ("function",))
+    function = NestedField("The function and its arguments.", CalledFunction, required=True)
 
 
-class ChatMessage(Shape):
+class ChatMessage(StrictSchema):
     """One message of the conversation."""
 
-    role = Choice("Who speaks; `developer` is taken as `system`.", ROLES, required=True)
-    content = Either(
-        "What is said.",
-        Text("The text."),
-        Items(
-            "Pieces of it.",
-            Tagged(
-                "A piece.",
+    role = EnumField("The author; `developer` is treated as `system`.", ROLES, required=True)
+    content = UnionField(
+        "The content of the message.",
+        StringField("The text."),
+        ListField(
+            "Its parts.",
+            TaggedUnionField(
+                "A part.",
                 {"text": TextPart, "refusal": RefusalPart, "image_url": ChatImagePart},
                 code="unsupported_input",
             ),
         ),
     )
-    name = Text("Ignored.")
-    reasoning_content = Text("What the assistant thought before it answered.")
-    tool_calls = Items("Calls the assistant made.", Part("A call.", ChatToolCall), most=TOOLS_MOST)
-    tool_call_id = Text("Which call a `tool` message answers.", least=1, most=256)
+    name = StringField("Ignored.")
+    reasoning_content = StringField("The assistant's reasoning before its answer.")
+    tool_calls = ListField(
+        "The assistant's calls.", NestedField("A call.", ChatToolCall), max_items=MAX_TOOLS
+    )
+    tool_call_id = StringField(
+        "The id of the call that a `tool` message answers.", min_length=1, max_length=256
+    )
 
 
-class ChatFunction(Shape):
+class ChatFunction(StrictSchema):
     """A function the model may call."""
 
-    name = Text("Its name.", required=True, pattern=FUNCTION_NAME, example="get_weather")
-    description = Text("What it does and when to call it.")
-    parameters = Object("JSON Schema of its arguments.")
-    strict = Flag("Ignored: arguments are not held to the schema.")
+    name = StringField("Its name.", required=True, pattern=FUNCTION_NAME, example="get_weather")
+    description = StringField("What it does and when to call it.")
+    parameters = ObjectField("JSON Schema of its arguments.")
+    strict = BooleanField("Ignored: arguments are not validated against the schema.")
 
 
-class ChatTool(Shape):
-    """A tool as Chat Completions has it: the function one level down."""
+class ChatTool(StrictSchema):
+    """A tool in the form of Chat Completions: the function is nested."""
 
-    type = Choice("Always `function`.", ("function",), required=True)
-    function = Part("The function.", ChatFunction, required=True)
+    type = EnumField("Always `function`.", ("function",), required=True)
+    function = NestedField("The function.", ChatFunction, required=True)
 
 
-class ChosenFunction(Shape):
+class ChosenFunction(StrictSchema):
     """The name of a function."""
 
-    name = Text("Its name.", required=True, pattern=FUNCTION_NAME)
+    name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
 
 
-class ChatToolChoice(Shape):
-    """The one tool to call, as Chat Completions has it."""
+class ChatToolChoice(StrictSchema):
+    """The tool to call, in the form of Chat Completions."""
 
-    type = Choice("Always `function`.", ("function",), required=True)
-    function = Part("Which one.", ChosenFunction, required=True)
+    type = EnumField("Always `function`.", ("function",), required=True)
+    function = NestedField("The function.", ChosenFunction, required=True)
 
 
 class FunctionTool(ChatFunction):
-    """A tool as the Responses API has it: flat."""
+    """A tool in the form of the Responses API: flat."""
 
-    type = Choice("Always `function`.", ("function",), required=True)
+    type = EnumField("Always `function`.", ("function",), required=True)
 
 
 class FunctionChoice(ChosenFunction):
-    """The one tool to call, as the Responses API has it."""
+    """The tool to call, in the form of the Responses API."""
 
-    type = Choice("Always `function`.", ("function",), required=True)
+    type = EnumField("Always `function`.", ("function",), required=True)

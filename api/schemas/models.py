@@ -9,24 +9,25 @@ STATES = ("unloaded", "loading", "loaded", "unloading", "failed")
 
 
 class ModelObject(marshmallow.Schema):
-    """A model, with the keys of OpenAI's and of Anthropic's model object."""
+    """A model, with the keys of both OpenAI's and Anthropic's model objects."""
 
     id = fields.String(required=True)
     object = fields.String(required=True, metadata={"enum": ["model"]})
     created = fields.Integer(
-        required=True, metadata={"description": "Unix seconds of its load; 0 if not loaded."}
+        required=True, metadata={"description": "Unix seconds of its load; 0 if it is not loaded."}
     )
     owned_by = fields.String(required=True)
     type = fields.String(required=True, metadata={"enum": ["model"]})
     display_name = fields.String(required=True)
     created_at = fields.String(required=True, metadata={"description": "`created` in RFC 3339."})
     state = fields.String(
-        required=True, metadata={"enum": list(STATES), "description": "Only `loaded` answers."}
+        required=True,
+        metadata={"enum": list(STATES), "description": "Only a `loaded` model accepts requests."},
     )
     remote = fields.Boolean(
         required=True,
         metadata={
-            "description": "Whether it runs on somebody else's machine: requests need `allow_remote: true`."
+            "description": "Whether it runs on another operator's server: requests need `allow_remote: true`."
         },
     )
 
@@ -42,12 +43,12 @@ class ModelList(marshmallow.Schema):
 
 
 class Health(marshmallow.Schema):
-    """How the platform is."""
+    """The state of the platform."""
 
     status = fields.String(required=True, metadata={"enum": ["healthy", "unhealthy"]})
-    uptime = fields.Integer(required=True, metadata={"description": "Seconds since this process began."})
+    uptime = fields.Integer(required=True, metadata={"description": "Seconds since this process started."})
     models_loaded = fields.Integer(required=True, data_key="modelsLoaded")
     queue_depth = fields.Integer(
-        required=True, data_key="queueDepth", metadata={"description": "Requests that wait, of all models."}
+        required=True, data_key="queueDepth", metadata={"description": "Waiting requests of all models."}
     )
     reason = fields.String(metadata={"description": "Why it is unhealthy."})

@@ -1,7 +1,7 @@
 """The bodies of /v1/responses (OpenAI API reference, "Responses"; Open Responses specification).
 
-`messages`, `thinking`, `source_lang_code` and `target_lang_code` are this platform's, from its Runtime Admin
-API, and `allow_remote`.
+`messages`, `thinking`, `source_lang_code`, `target_lang_code` (Runtime Admin API) and `allow_remote` are
+extensions of this platform.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
-from api.schemas.chat import ALLOW_REMOTE, TOKENS_MOST, TextFormat
+from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, TextFormat
 from api.schemas.messages import (
     FUNCTION_NAME,
+    MAX_TOOLS,
     TOOL_CHOICES,
-    TOOLS_MOST,
     ChatMessage,
     FunctionChoice,
     FunctionTool,
@@ -22,86 +22,93 @@ from api.schemas.messages import (
     TextPart,
 )
 from api.schemas.strict_fields import (
-    Choice,
-    Either,
-    Flag,
-    Items,
-    Labels,
-    Number,
-    Part,
-    Tagged,
-    Text,
-    Whole,
+    BooleanField,
+    EnumField,
+    IntegerField,
+    ListField,
+    MetadataField,
+    NestedField,
+    NumberField,
+    StringField,
+    TaggedUnionField,
+    UnionField,
 )
-from api.schemas.strict_schema import Shape
+from api.schemas.strict_schema import StrictSchema
 from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
 STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cancelled")
 
 
-def _parts(about: str, *types: str) -> Items:
-    shapes: dict[str, type[Shape]] = dict.fromkeys(types, TextPart)
+def _parts(description: str, *types: str) -> ListField:
+    schemas: dict[str, type[StrictSchema]] = dict.fromkeys(types, TextPart)
     if "output_text" in types:
-        shapes["refusal"] = RefusalPart
+        schemas["refusal"] = RefusalPart
     if "input_image" in types:
-        shapes["input_image"] = ImagePart
-    return Items(about, Tagged("A piece.", shapes, code="unsupported_input"))
+        schemas["input_image"] = ImagePart
+    return ListField(description, TaggedUnionField("A part.", schemas, code="unsupported_input"))
 
 
-class InputMessage(Shape):
+class InputMessage(StrictSchema):
     """A message of the conversation."""
 
-    type = Choice("May be left out.", ("message",))
-    role = Choice("Who speaks.", ("user", "assistant", "system", "developer"), required=True)
-    content = Either(
-        "What is said.",
-        Text("The text."),
-        _parts("Pieces of it.", "input_text", "output_text", "input_image"),
+    type = EnumField("Optional.", ("message",))
+    role = EnumField("The author.", ("user", "assistant", "system", "developer"), required=True)
+    content = UnionField(
+        "The content of the message.",
+        StringField("The text."),
+        _parts("Its parts.", "input_text", "output_text", "input_image"),
         required=True,
     )
 
 
-class InputFunctionCall(Shape):
-    """A call the model made earlier."""
+class InputFunctionCall(StrictSchema):
+    """An earlier call by the model."""
 
-    type = Choice("What it is.", ("function_call",), required=True)
-    call_id = Text("The call's id, which its output repeats.", required=True, least=1, most=256)
-    name = Text("Which function.", required=True, pattern=FUNCTION_NAME)
-    arguments = Text("Its arguments: a JSON text.", required=True)
+    type = EnumField("The type.", ("function_call",), required=True)
+    call_id = StringField(
+        "The id of the call; its output repeats it.", required=True, min_length=1, max_length=256
+    )
+    name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
+    arguments = StringField("Its arguments: a JSON text.", required=True)
 
 
-class InputFunctionOutput(Shape):
-    """What a called function answered."""
+class InputFunctionOutput(StrictSchema):
+    """The output of a called function."""
 
-    type = Choice("What it is.", ("function_call_output",), required=True)
-    call_id = Text("Which call it answers.", required=True, least=1, most=256)
-    output = Either(
-        "The answer.", Text("The text."), _parts("Pieces of it.", "input_text", "output_text"), required=True
+    type = EnumField("The type.", ("function_call_output",), required=True)
+    call_id = StringField("The id of the call.", required=True, min_length=1, max_length=256)
+    output = UnionField(
+        "The output.",
+        StringField("The text."),
+        _parts("Its parts.", "input_text", "output_text"),
+        required=True,
     )
 
 
-class InputReasoning(Shape):
-    """What the model thought earlier; only its plain text is used."""
+class InputReasoning(StrictSchema):
+    """Earlier reasoning of the model; only its plain text is used."""
 
-    type = Choice("What it is.", ("reasoning",), required=True)
+    type = EnumField("The type.", ("reasoning",), required=True)
     summary = _parts("The summary.", "summary_text")
-    content = _parts("The thoughts.", "reasoning_text")
+    content = _parts("The reasoning.", "reasoning_text")
 
 
-class TextOptions(Shape):
-    """How the answer is written."""
+class TextOptions(StrictSchema):
+    """Options of the answer's text."""
 
-    format = Tagged("What it has to be.", {"text": TextFormat}, code="unsupported_parameter")
-
-
-class Reasoning(Shape):
-    """How the model thinks."""
-
-    effort = Text("`none` turns thinking off, as `thinking: disabled` does; others are repeated and ignored.")
-    summary = Text("Repeated and ignored.")
+    format = TaggedUnionField("The format.", {"text": TextFormat}, code="unsupported_parameter")
 
 
-ITEMS: dict[str, type[Shape]] = {
+class Reasoning(StrictSchema):
+    """Options of the model's reasoning."""
+
+    effort = StringField(
+        "`none` turns thinking off, as `thinking: disabled` does; others are repeated and ignored."
+    )
+    summary = StringField("Repeated and ignored.")
+
+
+ITEMS: dict[str, type[StrictSchema]] = {
     "message": InputMessage,
     "function_call": InputFunctionCall,
     "function_call_output": InputFunctionOutput,
@@ -109,92 +116,109 @@ ITEMS: dict[str, type[Shape]] = {
 }
 
 
-class ResponsesRequest(Shape):
+class ResponsesRequest(StrictSchema):
     """What to generate. Fields that are not listed are accepted and ignored."""
 
-    model = Text("Name of the model.", required=True, least=1, most=256, example="demo")
-    input = Either(
-        "What is asked: a text, or the items of a conversation.",
-        Text("The text."),
-        Items(
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    input = UnionField(
+        "The input: a text, or the items of a conversation.",
+        StringField("The text."),
+        ListField(
             "The conversation so far.",
-            Tagged("An item.", ITEMS, default="message", code="unsupported_input"),
-            least=1,
-            most=10_000,
+            TaggedUnionField("An item.", ITEMS, default="message", code="unsupported_input"),
+            min_items=1,
+            max_items=10_000,
         ),
     )
-    messages = Items(
-        "The same in Chat Completions' form, instead of `input`.",
-        Part("A message.", ChatMessage),
-        least=1,
-        most=10_000,
+    messages = ListField(
+        "The conversation in the form of Chat Completions, instead of `input`.",
+        NestedField("A message.", ChatMessage),
+        min_items=1,
+        max_items=10_000,
     )
-    instructions = Text("A system message that goes before all others.")
-    stream = Flag("Answer with server-sent events while the model speaks.")
-    background = Flag("Answer at once with status `queued`; fetch the response later by its id.")
-    store = Flag("Keep the response for a while, to be fetched by its id. True unless set.")
-    max_output_tokens = Whole("Most tokens to generate, thinking included.", least=1, most=TOKENS_MOST)
-    temperature = Number("How freely tokens are picked; 0 takes the likeliest.", least=0, most=2)
-    top_p = Number("Pick among the likeliest tokens of this much probability.", least=0, most=1)
-    metadata = Labels("Up to 16 pairs that the response repeats.")
-    tools = Items(
+    instructions = StringField("A system message, placed before all others.")
+    stream = BooleanField("Stream the response as server-sent events.")
+    background = BooleanField(
+        "Return at once with status `queued`; the response can be retrieved later by its id."
+    )
+    store = BooleanField("Store the response for a while, to be retrieved by its id. True by default.")
+    max_output_tokens = IntegerField(
+        "Maximum number of tokens to generate, thinking included.", minimum=1, maximum=MAX_TOKENS
+    )
+    temperature = NumberField(
+        "Sampling temperature; 0 always takes the likeliest token.", minimum=0, maximum=2
+    )
+    top_p = NumberField(
+        "Nucleus sampling: sample from the likeliest tokens with this total probability.",
+        minimum=0,
+        maximum=1,
+    )
+    metadata = MetadataField("Up to 16 pairs that the response repeats.")
+    tools = ListField(
         "Functions the model may call.",
-        Tagged("A tool.", {"function": FunctionTool}, code="unsupported_tool"),
-        most=TOOLS_MOST,
+        TaggedUnionField("A tool.", {"function": FunctionTool}, code="unsupported_tool"),
+        max_items=MAX_TOOLS,
     )
-    tool_choice = Either(
-        "Whether it may call one.",
-        Choice("How free it is.", TOOL_CHOICES),
-        Tagged("The one to call.", {"function": FunctionChoice}, code="unsupported_parameter"),
+    tool_choice = UnionField(
+        "Whether the model may, must or must not call a function.",
+        EnumField("The mode.", TOOL_CHOICES),
+        TaggedUnionField("The function to call.", {"function": FunctionChoice}, code="unsupported_parameter"),
     )
-    parallel_tool_calls = Flag("Repeated and ignored.")
-    max_tool_calls = Whole("Repeated and ignored.", least=1)
-    text = Part("How the answer is written.", TextOptions)
-    reasoning = Part("How the model thinks.", Reasoning)
-    thinking = Choice("Whether the model thinks first, where it can be told.", THINKING_MODES)
-    source_lang_code = Text(
+    parallel_tool_calls = BooleanField("Repeated and ignored.")
+    max_tool_calls = IntegerField("Repeated and ignored.", minimum=1)
+    text = NestedField("Options of the answer's text.", TextOptions)
+    reasoning = NestedField("Options of the model's reasoning.", Reasoning)
+    thinking = EnumField("Whether the model reasons first, for models with such a switch.", THINKING_MODES)
+    source_lang_code = StringField(
         "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
     )
-    target_lang_code = Text("Language to translate into, for translation models.", pattern=LANGUAGE_CODE)
-    allow_remote = Flag(ALLOW_REMOTE)
-    truncation = Choice("Repeated; nothing is ever cut from the input.", ("auto", "disabled"))
-    top_logprobs = Whole("Only 0 is supported.", least=0, most=20)
-    safety_identifier = Text("Repeated and ignored.", most=512)
-    prompt_cache_key = Text("Repeated and ignored.", most=512)
+    target_lang_code = StringField(
+        "Language to translate into, for translation models.", pattern=LANGUAGE_CODE
+    )
+    allow_remote = BooleanField(ALLOW_REMOTE)
+    truncation = EnumField("Repeated; the input is never truncated.", ("auto", "disabled"))
+    top_logprobs = IntegerField("Only 0 is supported.", minimum=0, maximum=20)
+    safety_identifier = StringField("Repeated and ignored.", max_length=512)
+    prompt_cache_key = StringField("Repeated and ignored.", max_length=512)
 
 
-def _shown(about: str, **settings: object) -> dict[str, object]:
-    return {"description": about, **settings}
+def _described(description: str, **settings: object) -> dict[str, object]:
+    return {"description": description, **settings}
 
 
 class ResponseError(marshmallow.Schema):
     """Why a response failed."""
 
-    code = fields.String(required=True, metadata=_shown("One of OpenAI's codes; ours leads the message."))
-    message = fields.String(required=True, metadata=_shown("Such as `engine_crashed: ...`."))
+    code = fields.String(
+        required=True,
+        metadata=_described("One of OpenAI's codes; the platform's own code begins the message."),
+    )
+    message = fields.String(required=True, metadata=_described("For example `engine_crashed: ...`."))
 
 
 class ResponseObject(marshmallow.Schema):
-    """A response, finished or not. All keys are always there."""
+    """A response, finished or not. All keys are always present."""
 
-    id = fields.String(required=True, metadata=_shown("`resp_` and 32 hex digits."))
+    id = fields.String(required=True, metadata=_described("`resp_` and 32 hex digits."))
     object = fields.String(required=True, metadata={"enum": ["response"]})
-    created_at = fields.Integer(required=True, metadata=_shown("Unix seconds."))
-    completed_at = fields.Integer(required=True, allow_none=True, metadata=_shown("Unix seconds."))
+    created_at = fields.Integer(required=True, metadata=_described("Unix seconds."))
+    completed_at = fields.Integer(required=True, allow_none=True, metadata=_described("Unix seconds."))
     status = fields.String(required=True, metadata={"enum": list(STATUSES)})
     background = fields.Boolean(required=True)
     error = fields.Nested(ResponseError, required=True, allow_none=True)
     incomplete_details = fields.Dict(
         required=True,
         allow_none=True,
-        metadata=_shown("`{reason: max_output_tokens}` where tokens ran out; or `content_filter`."),
+        metadata=_described(
+            "`{reason: max_output_tokens}` if the token limit was reached; or `content_filter`."
+        ),
     )
     instructions = fields.String(required=True, allow_none=True)
     max_output_tokens = fields.Integer(required=True, allow_none=True)
     max_tool_calls = fields.Integer(required=True, allow_none=True)
     model = fields.String(required=True)
     output = fields.List(
-        fields.Dict(), required=True, metadata=_shown("Items: `message`, `reasoning`, `function_call`.")
+        fields.Dict(), required=True, metadata=_described("Items: `message`, `reasoning`, `function_call`.")
     )
     parallel_tool_calls = fields.Boolean(required=True)
     previous_response_id = fields.String(required=True, allow_none=True)
@@ -215,13 +239,13 @@ class ResponseObject(marshmallow.Schema):
     usage = fields.Dict(
         required=True,
         allow_none=True,
-        metadata=_shown("Tokens in and out, cached and thought ones among them."),
+        metadata=_described("Input and output tokens, with the cached and the reasoning ones among them."),
     )
     metadata = fields.Dict(required=True, keys=fields.String(), values=fields.String())
 
 
 class DeletedResponse(marshmallow.Schema):
-    """That a stored response is gone."""
+    """The confirmation that a stored response was deleted."""
 
     id = fields.String(required=True)
     object = fields.String(required=True, metadata={"enum": ["response"]})

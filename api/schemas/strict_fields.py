@@ -1,7 +1,7 @@
-"""The fields of shapes. Each documents itself through its metadata, which apispec copies into OpenAPI.
+"""The fields of strict schemas. Their metadata documents them: apispec copies it into the OpenAPI document.
 
-The first argument of each is its description. Optional fields take null for "not set", as OpenAI's SDK sends
-it; required ones do not.
+The first argument of each field is its description. Optional fields accept null as "not set", which OpenAI's
+SDK sends; required fields do not.
 """
 
 from __future__ import annotations
@@ -12,220 +12,238 @@ from typing import Any, ClassVar
 
 from marshmallow import fields
 
-from api.schemas.strict_schema import Mismatch, Shape, mismatch
+from api.schemas.strict_schema import SchemaMismatch, StrictSchema, raise_mismatch
 
 
-def _settings(about: str, required: bool, **documented: object) -> dict[str, Any]:
-    """What marshmallow and apispec are told: JSON Schema keywords travel as metadata."""
-    metadata = {key: value for key, value in documented.items() if value is not None}
-    return {"required": required, "allow_none": not required, "metadata": {"description": about, **metadata}}
+def _field_arguments(description: str, required: bool, **keywords: object) -> dict[str, Any]:
+    """The arguments of a marshmallow field; JSON Schema keywords go into its metadata."""
+    metadata = {key: value for key, value in keywords.items() if value is not None}
+    return {
+        "required": required,
+        "allow_none": not required,
+        "metadata": {"description": description, **metadata},
+    }
 
 
 def _examples(example: object) -> list[object] | None:
     return None if example is None else [example]
 
 
-class Text(fields.String):
-    """A string of `least` to `most` characters, matching `pattern` (a regular expression) as a whole."""
+class StringField(fields.String):
+    """A string of `min_length` to `max_length` characters that matches `pattern` (a regex) as a whole."""
 
     json_type: ClassVar[type] = str
 
-    def __init__(  # noqa: PLR0913 - a keyword for each JSON Schema keyword
+    def __init__(  # noqa: PLR0913 - one parameter for each JSON Schema keyword
         self,
-        about: str,
+        description: str,
         *,
         required: bool = False,
-        least: int = 0,
-        most: int | None = None,
+        min_length: int = 0,
+        max_length: int | None = None,
         pattern: str | None = None,
         example: str | None = None,
     ) -> None:
-        documented = {"minLength": least or None, "maxLength": most, "examples": _examples(example)}
-        super().__init__(**_settings(about, required, pattern=pattern and f"^{pattern}$", **documented))
-        self.least, self.most = least, most
+        keywords = {"minLength": min_length or None, "maxLength": max_length, "examples": _examples(example)}
+        super().__init__(
+            **_field_arguments(description, required, pattern=pattern and f"^{pattern}$", **keywords)
+        )
+        self.min_length, self.max_length = min_length, max_length
         self.matches = re.compile(pattern).fullmatch if pattern else None
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is such a string."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not str:
-            raise Mismatch("must be a string")
-        if len(value) < self.least:
-            raise Mismatch(
-                "must not be empty" if self.least == 1 else f"needs {self.least} characters or more"
+            raise SchemaMismatch("must be a string")
+        if len(value) < self.min_length:
+            raise SchemaMismatch(
+                "must not be empty" if self.min_length == 1 else f"needs {self.min_length} characters or more"
             )
-        if self.most is not None and len(value) > self.most:
-            raise Mismatch(f"is longer than {self.most} characters")
+        if self.max_length is not None and len(value) > self.max_length:
+            raise SchemaMismatch(f"is longer than {self.max_length} characters")
         if self.matches is not None and not self.matches(value):
-            raise Mismatch(f"must match {self.metadata['pattern']}")
+            raise SchemaMismatch(f"must match {self.metadata['pattern']}")
 
 
-class Whole(fields.Integer):
-    """An integer from `least` to `most`. True is not 1 and 5.0 is not 5."""
+class IntegerField(fields.Integer):
+    """An integer from `minimum` to `maximum`; true and 5.0 are no integers."""
 
     def __init__(
         self,
-        about: str,
+        description: str,
         *,
         required: bool = False,
-        least: int | None = None,
-        most: int | None = None,
+        minimum: int | None = None,
+        maximum: int | None = None,
         example: int | None = None,
     ) -> None:
-        documented = {"minimum": least, "maximum": most, "examples": _examples(example)}
-        super().__init__(strict=True, **_settings(about, required, **documented))
-        self.least, self.most = least, most
+        keywords = {"minimum": minimum, "maximum": maximum, "examples": _examples(example)}
+        super().__init__(strict=True, **_field_arguments(description, required, **keywords))
+        self.minimum, self.maximum = minimum, maximum
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is such an integer."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not int:
-            raise Mismatch("must be an integer")
-        _check_range(value, self.least, self.most)
+            raise SchemaMismatch("must be an integer")
+        _check_range(value, self.minimum, self.maximum)
 
 
-class Number(fields.Float):
-    """A number from `least` to `most`, integers included. (The intake lets no NaN and no infinity in.)"""
+class NumberField(fields.Float):
+    """A number from `minimum` to `maximum`, integers included. (The body reader rejects NaN and infinity.)"""
 
     def __init__(
-        self, about: str, *, required: bool = False, least: float | None = None, most: float | None = None
+        self,
+        description: str,
+        *,
+        required: bool = False,
+        minimum: float | None = None,
+        maximum: float | None = None,
     ) -> None:
-        super().__init__(**_settings(about, required, minimum=least, maximum=most))
-        self.least, self.most = least, most
+        super().__init__(**_field_arguments(description, required, minimum=minimum, maximum=maximum))
+        self.minimum, self.maximum = minimum, maximum
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is such a number."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not float and type(value) is not int:
-            raise Mismatch("must be a number")
-        _check_range(value, self.least, self.most)
+            raise SchemaMismatch("must be a number")
+        _check_range(value, self.minimum, self.maximum)
 
 
-def _check_range(value: float, least: float | None, most: float | None) -> None:
-    if least is not None and value < least:
-        raise Mismatch(f"must be at least {least}")
-    if most is not None and value > most:
-        raise Mismatch(f"must be at most {most}")
+def _check_range(value: float, minimum: float | None, maximum: float | None) -> None:
+    if minimum is not None and value < minimum:
+        raise SchemaMismatch(f"must be at least {minimum}")
+    if maximum is not None and value > maximum:
+        raise SchemaMismatch(f"must be at most {maximum}")
 
 
-class Flag(fields.Boolean):
-    """True or false, and nothing that resembles them."""
+class BooleanField(fields.Boolean):
+    """A boolean."""
 
-    def __init__(self, about: str, *, required: bool = False) -> None:
-        super().__init__(**_settings(about, required))
+    def __init__(self, description: str, *, required: bool = False) -> None:
+        super().__init__(**_field_arguments(description, required))
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is a boolean."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not bool:
-            raise Mismatch("must be true or false")
+            raise SchemaMismatch("must be true or false")
 
 
-class Choice(fields.String):
-    """One of a few words. `code` is the error's code for another word."""
+class EnumField(fields.String):
+    """One of a few strings. `code` is the error code for any other string."""
 
     json_type: ClassVar[type] = str
 
     def __init__(
-        self, about: str, words: Sequence[str], *, required: bool = False, code: str = "invalid_request"
+        self,
+        description: str,
+        values: Sequence[str],
+        *,
+        required: bool = False,
+        code: str = "invalid_request",
     ) -> None:
-        super().__init__(**_settings(about, required))
-        self.words, self.code = tuple(words), code
-        self.hint = f"must be one of {', '.join(words)}"
+        super().__init__(**_field_arguments(description, required))
+        self.values, self.code = tuple(values), code
+        self.hint = f"must be one of {', '.join(values)}"
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is one of the words."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not str:
-            raise Mismatch("must be a string")
-        if value not in self.words:
-            raise Mismatch(self.hint, self.code)
+            raise SchemaMismatch("must be a string")
+        if value not in self.values:
+            raise SchemaMismatch(self.hint, self.code)
 
 
-class Object(fields.Dict):
-    """A JSON object whose inside is not ours to check (a JSON Schema)."""
+class ObjectField(fields.Dict):
+    """A JSON object with any content (a JSON Schema)."""
 
     json_type: ClassVar[type] = dict
 
-    def __init__(self, about: str, *, required: bool = False) -> None:
-        super().__init__(**_settings(about, required))
+    def __init__(self, description: str, *, required: bool = False) -> None:
+        super().__init__(**_field_arguments(description, required))
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is an object."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not dict:
-            raise Mismatch("must be an object")
+            raise SchemaMismatch("must be an object")
 
 
-class Labels(fields.Dict):
-    """Up to 16 pairs of text, keys of up to 64 and values of up to 512 characters (OpenAI's `metadata`)."""
+class MetadataField(fields.Dict):
+    """OpenAI's `metadata`: up to 16 pairs of strings, keys of up to 64 and values of up to 512 characters."""
 
-    PAIRS, KEY, VALUE = 16, 64, 512
+    MAX_PAIRS, MAX_KEY, MAX_VALUE = 16, 64, 512
 
-    def __init__(self, about: str) -> None:
-        value = {"type": "string", "maxLength": self.VALUE}
-        documented = {"maxProperties": self.PAIRS, "additionalProperties": value}
-        super().__init__(**_settings(about, required=False, **documented))
+    def __init__(self, description: str) -> None:
+        value = {"type": "string", "maxLength": self.MAX_VALUE}
+        keywords = {"maxProperties": self.MAX_PAIRS, "additionalProperties": value}
+        super().__init__(**_field_arguments(description, required=False, **keywords))
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is such an object."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not dict:
-            raise Mismatch("must be an object")
-        if len(value) > self.PAIRS:
-            raise Mismatch(f"holds more than {self.PAIRS} pairs")
+            raise SchemaMismatch("must be an object")
+        if len(value) > self.MAX_PAIRS:
+            raise SchemaMismatch(f"holds more than {self.MAX_PAIRS} pairs")
         for key, item in value.items():
-            if len(key) > self.KEY:
-                raise Mismatch(f"has a key longer than {self.KEY} characters")
-            if type(item) is not str or len(item) > self.VALUE:
-                mismatch(f"must be a string of up to {self.VALUE} characters", key)
+            if len(key) > self.MAX_KEY:
+                raise SchemaMismatch(f"has a key longer than {self.MAX_KEY} characters")
+            if type(item) is not str or len(item) > self.MAX_VALUE:
+                raise_mismatch(f"must be a string of up to {self.MAX_VALUE} characters", key)
 
 
-class Items(fields.List[Any]):
-    """An array of `least` to `most` values, each of which fits `inner`."""
+class ListField(fields.List[Any]):
+    """An array of `min_items` to `max_items` values, each of which fits `inner`."""
 
     json_type: ClassVar[type] = list
 
     def __init__(
         self,
-        about: str,
+        description: str,
         inner: fields.Field[Any],
         *,
         required: bool = False,
-        least: int = 0,
-        most: int | None = None,
+        min_items: int = 0,
+        max_items: int | None = None,
     ) -> None:
         inner.allow_none = False
-        super().__init__(inner, **_settings(about, required, minItems=least or None, maxItems=most))
-        self.least, self.most = least, most
+        super().__init__(
+            inner, **_field_arguments(description, required, minItems=min_items or None, maxItems=max_items)
+        )
+        self.min_items, self.max_items = min_items, max_items
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is such an array."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not list:
-            raise Mismatch("must be an array")
-        if len(value) < self.least:
-            raise Mismatch("must not be empty")
-        if self.most is not None and len(value) > self.most:
-            raise Mismatch(f"holds more than {self.most} items")
+            raise SchemaMismatch("must be an array")
+        if len(value) < self.min_items:
+            raise SchemaMismatch("must not be empty")
+        if self.max_items is not None and len(value) > self.max_items:
+            raise SchemaMismatch(f"holds more than {self.max_items} items")
         inner: Any = self.inner
         check = inner.check
         for index, item in enumerate(value):
             try:
                 check(item)
-            except Mismatch as error:
-                raise error.under(index) from None
+            except SchemaMismatch as error:
+                raise error.inside(index) from None
 
 
-class Part(fields.Nested):
-    """An object of another shape."""
+class NestedField(fields.Nested):
+    """An object with a schema of its own."""
 
     json_type: ClassVar[type] = dict
 
-    def __init__(self, about: str, shape: type[Shape], *, required: bool = False) -> None:
-        super().__init__(shape, **_settings(about, required))
-        self.check = shape.check
+    def __init__(self, description: str, schema: type[StrictSchema], *, required: bool = False) -> None:
+        super().__init__(schema, **_field_arguments(description, required))
+        self.check = schema.check
 
 
-class Either(fields.Field[Any]):
-    """One of several kinds, told apart by their JSON type: "text, or an array of parts"."""
+class UnionField(fields.Field[Any]):
+    """One of several fields, distinguished by their JSON type: a string, or an array of parts."""
 
-    def __init__(self, about: str, *options: fields.Field[Any], required: bool = False) -> None:
-        super().__init__(**_settings(about, required))
+    def __init__(self, description: str, *options: fields.Field[Any], required: bool = False) -> None:
+        super().__init__(**_field_arguments(description, required))
         for option in options:
-            option.allow_none = False  # null is for the field as a whole
+            option.allow_none = False  # null is a value of the union, not of an option
         self.options = options
         kinds: tuple[Any, ...] = options
         self.by_type = {kind.json_type: kind.check for kind in kinds}
@@ -233,45 +251,45 @@ class Either(fields.Field[Any]):
         self.hint = f"must be {' or '.join(names[kind] for kind in self.by_type)}"
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it fits the option of its JSON type."""
+        """Validate a value. Raises `SchemaMismatch`."""
         check = self.by_type.get(type(value))
         if check is None:
-            raise Mismatch(self.hint)
+            raise SchemaMismatch(self.hint)
         check(value)
 
 
-class Tagged(fields.Field[Any]):
-    """An object whose `type` names its shape.
+class TaggedUnionField(fields.Field[Any]):
+    """An object whose `type` selects one of `schemas`.
 
-    `default` is the type of an object that names none; `code` the error's code for a type that is not here.
+    `default` is the type of an object without one; `code` is the error code for an unknown type.
     """
 
     json_type: ClassVar[type] = dict
 
     def __init__(
         self,
-        about: str,
-        shapes: Mapping[str, type[Shape]],
+        description: str,
+        schemas: Mapping[str, type[StrictSchema]],
         *,
         required: bool = False,
         default: str | None = None,
         code: str = "invalid_request",
     ) -> None:
-        super().__init__(**_settings(about, required))
-        self.shapes, self.default, self.code = shapes, default, code
+        super().__init__(**_field_arguments(description, required))
+        self.schemas, self.default, self.code = schemas, default, code
 
     def check(self, value: object) -> None:
-        """Raise `Mismatch` unless it is an object of one of the shapes."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not dict:
-            raise Mismatch("must be an object")
+            raise SchemaMismatch("must be an object")
         tag = value.get("type")
         if tag is None:
             tag = self.default
         if tag is None:
-            mismatch("is required", "type")
-        shape = self.shapes.get(tag) if type(tag) is str else None
-        if shape is None:
-            # an unsupported parameter is named as a whole (text.format), an unsupported item by its type
-            where = () if self.code == "unsupported_parameter" else ("type",)
-            mismatch(f"must be of type {' or '.join(self.shapes)}", *where, code=self.code)
-        shape.check(value)
+            raise_mismatch("is required", "type")
+        schema = self.schemas.get(tag) if type(tag) is str else None
+        if schema is None:
+            # the path names an unsupported parameter itself (text.format), but the `type` of an item
+            suffix = () if self.code == "unsupported_parameter" else ("type",)
+            raise_mismatch(f"must be of type {' or '.join(self.schemas)}", *suffix, code=self.code)
+        schema.check(value)

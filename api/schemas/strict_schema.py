@@ -1,9 +1,9 @@
-"""Shapes: marshmallow schemas whose fields check a JSON value strictly, without loading it.
+"""Strict schemas: marshmallow schemas whose fields check a JSON value strictly, without loading it.
 
-One declaration serves two readers. apispec turns it into the OpenAPI document, like any marshmallow schema.
-`Shape.check` holds a request body to it: exact JSON types (marshmallow's own load takes "5" for 5 and 1 for
-true), unknown fields tolerated, the first mismatch named by its path. A check looks only at the fields that
-were sent and copies nothing, which costs a fifteenth of `Schema.load` (2 against 30 us for a usual body).
+One declaration has two readers. apispec turns it into the OpenAPI document, like any marshmallow schema.
+`StrictSchema.check` validates a request body: exact JSON types (marshmallow's own `load` accepts "5" for 5
+and 1 for true), unknown fields ignored, the path of the first mismatch. It visits only the fields that were
+sent and copies nothing, which costs a fifteenth of `Schema.load` (2 against 30 us for a usual body).
 """
 
 from __future__ import annotations
@@ -15,89 +15,89 @@ from typing import Any, ClassVar, NoReturn, Protocol
 import marshmallow
 
 
-class Mismatch(Exception):
-    """Raised when a value is not of its shape.
+class SchemaMismatch(Exception):
+    """Raised when a value does not fit its schema.
 
-    `path` leads to the place (`input[3].type`); `code` is the error's, `invalid_request` unless the shape
-    knows a more telling one.
+    `path` is that of the value (`input[3].type`); `code` the error code, `invalid_request` unless the schema
+    has a more specific one.
     """
 
     def __init__(self, message: str, code: str = "invalid_request") -> None:
-        """At no path yet: whoever looks inside adds its step with `under`."""
+        """Create it with an empty path; each enclosing schema adds its key with `inside`."""
         super().__init__(message)
         self.message = message
         self.code = code
         self.path = ""
 
-    def under(self, key: str | int) -> Mismatch:
-        """The same, one step further out. Paths are only built once something is wrong."""
+    def inside(self, key: str | int) -> SchemaMismatch:
+        """Prepend a key or an index to the path. Returns itself."""
         step = f"[{key}]" if isinstance(key, int) else key
         joint = "." if self.path and not self.path.startswith("[") else ""
         self.path = f"{step}{joint}{self.path}"
         return self
 
 
-def mismatch(message: str, *path: str | int, code: str = "invalid_request") -> NoReturn:
-    """Raise a `Mismatch` at that path."""
-    error = Mismatch(message, code)
+def raise_mismatch(message: str, *path: str | int, code: str = "invalid_request") -> NoReturn:
+    """Raise a `SchemaMismatch` with that path."""
+    error = SchemaMismatch(message, code)
     for key in reversed(path):
-        error.under(key)
+        error.inside(key)
     raise error
 
 
-class Checked(Protocol):
-    """What a field of a shape can do."""
+class StrictField(Protocol):
+    """A field of a strict schema."""
 
     allow_none: bool
     required: bool
 
     def check(self, value: object) -> None:
-        """Return if the value (never None) is right, else raise `Mismatch`."""
+        """Validate a value, which is never None. Raises `SchemaMismatch`."""
         ...
 
 
-class Shape(marshmallow.Schema):
-    """A JSON object of fields from `api.schemas.strict_fields`; others are ignored unless it is `closed`."""
+class StrictSchema(marshmallow.Schema):
+    """A JSON object with fields of `api.schemas.strict_fields`; others are ignored unless `closed`."""
 
     closed: ClassVar[bool] = False
 
     class Meta:
-        """Unknown fields pass: clients are newer than we are as often as older."""
+        """Unknown fields are ignored: clients may be newer than this platform."""
 
         unknown = marshmallow.EXCLUDE
 
     @classmethod
-    def may_be_empty(cls) -> bool:
-        """Whether an object without any field has this shape; then no body at all will do too."""
+    def allows_empty_body(cls) -> bool:
+        """Whether an object without fields fits; then a request without a body fits too."""
         return not _fields(cls)[1]
 
     @classmethod
     def check(cls, value: object) -> None:
-        """Return if the value has this shape, else raise `Mismatch`."""
+        """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not dict:
-            raise Mismatch("must be an object")
+            raise SchemaMismatch("must be an object")
         known, required = _fields(cls)
         for key, item in value.items():
             field = known.get(key)
             if field is None:
                 if cls.closed:
-                    mismatch("is not a field of this request", key)
+                    raise_mismatch("is not a field of this request", key)
                 continue
             if item is None:
                 if not field.allow_none:
-                    mismatch("must not be null", key)
+                    raise_mismatch("must not be null", key)
                 continue
             try:
                 field.check(item)
-            except Mismatch as error:
-                raise error.under(key) from None
+            except SchemaMismatch as error:
+                raise error.inside(key) from None
         for key in required:
             if key not in value:
-                mismatch("is required", key)
+                raise_mismatch("is required", key)
 
 
 @cache
-def _fields(shape: type[Shape]) -> tuple[Mapping[str, Checked], tuple[str, ...]]:
-    """A shape's fields by name, and the names of the required ones."""
-    known: dict[str, Any] = dict(shape().fields)
+def _fields(schema: type[StrictSchema]) -> tuple[Mapping[str, StrictField], tuple[str, ...]]:
+    """A schema's fields by name, and the names of the required ones."""
+    known: dict[str, Any] = dict(schema().fields)
     return known, tuple(name for name, field in known.items() if field.required)

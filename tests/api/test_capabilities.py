@@ -1,4 +1,4 @@
-"""What a model can be asked to do is computed, and who asks for more is refused before it is in line."""
+"""The capabilities of a model are derived from its definition; requests beyond them are refused on admission."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def settings(settings: Settings) -> Settings:
     return replace(settings, models={**settings.models, **{model.name: model for model in models}})
 
 
-def asked(under: Fakes) -> Generation:
-    """What came into line."""
-    return Generation.from_json(under.ledger.only().generation)
+def admitted(fakes: Fakes) -> Generation:
+    """The generation of the only admitted job."""
+    return Generation.from_json(fakes.ledger.only().generation)
 
 
 def refused(http: FlaskClient, path: str, **body: Any) -> tuple[str, str]:
@@ -94,27 +94,27 @@ def refused(http: FlaskClient, path: str, **body: Any) -> tuple[str, str]:
     return answer.json["error"]["code"], answer.json["error"]["param"]
 
 
-# ---- what is computed
+# ---- derivation
 
 
 @pytest.mark.rule("models/capabilities")
-@pytest.mark.parametrize(("backend", "prompt_format", "options", "reads", "turns", "modes"), TABLE)
+@pytest.mark.parametrize(("backend", "prompt_format", "options", "input_types", "multi", "modes"), TABLE)
 def test_capabilities_follow_from_the_definition(
     *,
     backend: str,
     prompt_format: str,
     options: dict[str, Any],
-    reads: tuple[str, ...],
-    turns: bool,
+    input_types: tuple[str, ...],
+    multi: bool,
     modes: tuple[str, ...],
 ) -> None:
     assert all(BACKENDS[backend].option(name) for name in options)
     model = ModelDefinition("m", backend, prompt_format=prompt_format, options=options)
-    assert (modalities(model), multi_turn(model), thinking_modes(model)) == (reads, turns, modes)
+    assert (modalities(model), multi_turn(model), thinking_modes(model)) == (input_types, multi, modes)
 
 
 @pytest.mark.rule("models/capabilities")
-def test_the_table_knows_every_backend() -> None:
+def test_the_table_has_every_backend() -> None:
     assert {row[0] for row in TABLE} == set(BACKENDS)
 
 
@@ -133,39 +133,39 @@ def test_every_combination_has_capabilities(backend: str, prompt_format: str) ->
 
 @pytest.mark.rule("state/request-behavior-2")
 @pytest.mark.parametrize("mode", THINKING_MODES)
-@pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
-def test_thinking_is_passed_on_where_it_is_advertised(
-    http: FlaskClient, fakes: Fakes, path: str, words: str, mode: str
+@pytest.mark.parametrize(("path", "field"), [("responses", "input"), ("chat/completions", "messages")])
+def test_thinking_is_passed_on_when_it_is_advertised(
+    http: FlaskClient, fakes: Fakes, path: str, field: str, mode: str
 ) -> None:
-    body = {"model": "thinker", words: [AGAIN], "thinking": mode}
+    body = {"model": "thinker", field: [AGAIN], "thinking": mode}
     assert http.post(f"/v1/{path}", json=body).status_code == 200
-    assert asked(fakes).thinking == mode
+    assert admitted(fakes).thinking == mode
 
 
 @pytest.mark.rule("state/request-behavior-2")
 @pytest.mark.parametrize(
     ("model", "mode"), [("doer", "enabled"), ("doer", "disabled"), ("quiet", "enabled"), ("nllb", "disabled")]
 )
-@pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
-def test_thinking_is_refused_where_it_is_not_advertised(
-    http: FlaskClient, fakes: Fakes, *, path: str, words: str, model: str, mode: str
+@pytest.mark.parametrize(("path", "field"), [("responses", "input"), ("chat/completions", "messages")])
+def test_thinking_is_refused_when_it_is_not_advertised(
+    http: FlaskClient, fakes: Fakes, *, path: str, field: str, model: str, mode: str
 ) -> None:
-    body = {"model": model, words: [AGAIN]}
+    body = {"model": model, field: [AGAIN]}
     assert refused(http, path, **body, thinking=mode) == ("thinking_unsupported", "thinking")
     assert not fakes.ledger.jobs
     assert http.post(f"/v1/{path}", json={**body, "thinking": "default"}).status_code == 200
 
 
-def test_a_model_without_reasoning_can_still_be_told_not_to_think(http: FlaskClient) -> None:
+def test_thinking_can_be_disabled_for_a_model_that_has_it_off(http: FlaskClient) -> None:
     body = {"model": "quiet", "input": "Hi", "thinking": "disabled"}
     assert http.post("/v1/responses", json=body).status_code == 200
 
 
-# ---- one turn
+# ---- single turn
 
 
 @pytest.mark.parametrize("model", ["gemma", "nllb"])
-def test_a_model_of_one_turn_takes_one_user_message(http: FlaskClient, fakes: Fakes, model: str) -> None:
+def test_a_single_turn_model_accepts_one_user_message(http: FlaskClient, fakes: Fakes, model: str) -> None:
     parts = [{"type": "input_text", "text": "Hal"}, {"type": "input_text", "text": "lo"}]
     for path, body in (
         ("responses", {"input": "Hallo"}),
@@ -201,15 +201,15 @@ def test_a_model_of_one_turn_takes_one_user_message(http: FlaskClient, fakes: Fa
         ),
     ],
 )
-def test_a_model_of_one_turn_takes_nothing_else(
+def test_a_single_turn_model_refuses_everything_else(
     http: FlaskClient, fakes: Fakes, *, model: str, path: str, body: dict[str, Any], param: str
 ) -> None:
-    read_events = refused(http, path, model=model, target_lang_code="en", **body)
-    assert read_events == ("multi_turn_unsupported", param)
+    refusal = refused(http, path, model=model, target_lang_code="en", **body)
+    assert refusal == ("multi_turn_unsupported", param)
     assert not fakes.ledger.jobs
 
 
-def test_other_models_take_all_of_it(http: FlaskClient) -> None:
+def test_other_models_accept_a_conversation(http: FlaskClient) -> None:
     body = {"model": "doer", "input": [*TURNS, AGAIN], "instructions": "Be polite.", "tools": [TOOL]}
     assert http.post("/v1/responses", json=body).status_code == 200
 
@@ -218,35 +218,35 @@ def test_other_models_take_all_of_it(http: FlaskClient) -> None:
 
 
 @pytest.mark.rule("state/translategemma-2")
-def test_a_known_source_goes_with_the_target(http: FlaskClient, fakes: Fakes) -> None:
+def test_the_source_language_is_passed_on_with_the_target(http: FlaskClient, fakes: Fakes) -> None:
     codes = {"source_lang_code": "de", "target_lang_code": "pt-BR"}
     http.post("/v1/responses", json={"model": "gemma", "input": "Hallo", **codes})
-    generation = asked(fakes)
+    generation = admitted(fakes)
     assert (generation.source_lang_code, generation.target_lang_code) == ("de", "pt-BR")
 
 
 @pytest.mark.rule("state/translategemma-3")
 @pytest.mark.parametrize("source", [{}, {"source_lang_code": "auto"}, {"source_lang_code": "mixed"}])
-def test_a_source_may_be_left_open(http: FlaskClient, fakes: Fakes, source: dict[str, str]) -> None:
+def test_the_source_language_is_optional(http: FlaskClient, fakes: Fakes, source: dict[str, str]) -> None:
     body = {"model": "gemma", "messages": TURNS[:1], "target_lang_code": "en", **source}
     assert http.post("/v1/chat/completions", json=body).status_code == 200
-    generation = asked(fakes)
+    generation = admitted(fakes)
     assert generation.source_lang_code == source.get("source_lang_code")
     assert generation.target_lang_code == "en"
 
 
 @pytest.mark.rule("state/translategemma-2")
 @pytest.mark.parametrize("source", [{}, {"source_lang_code": "de"}, {"source_lang_code": "mixed"}])
-@pytest.mark.parametrize(("path", "words"), [("responses", "input"), ("chat/completions", "messages")])
-def test_a_translation_names_its_target(
-    http: FlaskClient, fakes: Fakes, path: str, words: str, source: dict[str, str]
+@pytest.mark.parametrize(("path", "field"), [("responses", "input"), ("chat/completions", "messages")])
+def test_a_translation_is_refused_without_a_target_language(
+    http: FlaskClient, fakes: Fakes, path: str, field: str, source: dict[str, str]
 ) -> None:
-    read_events = refused(http, path, **{"model": "gemma", words: TURNS[:1]}, **source)
-    assert read_events == ("invalid_request", "target_lang_code")
+    refusal = refused(http, path, **{"model": "gemma", field: TURNS[:1]}, **source)
+    assert refusal == ("invalid_request", "target_lang_code")
     assert not fakes.ledger.jobs
 
 
-def test_a_translation_model_reads_text_only(http: FlaskClient) -> None:
+def test_a_translation_model_refuses_images(http: FlaskClient) -> None:
     image = {"role": "user", "content": [{"type": "input_image", "image_url": DOT}]}
-    read_events = refused(http, "responses", model="gemma", input=[image], target_lang_code="en")
-    assert read_events == ("image_unsupported", "input[0].content[0]")
+    refusal = refused(http, "responses", model="gemma", input=[image], target_lang_code="en")
+    assert refusal == ("image_unsupported", "input[0].content[0]")

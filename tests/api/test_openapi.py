@@ -28,7 +28,7 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
     ]
 
 
-def test_the_document_is_openapi_3_1_and_keeps_its_order(document: dict[str, Any]) -> None:
+def test_the_document_is_openapi_3_1_with_fields_in_declared_order(document: dict[str, Any]) -> None:
     assert document["openapi"] == "3.1.0"
     assert next(iter(document["components"]["schemas"]["ResponseObject"]["properties"])) == "id"
 
@@ -56,7 +56,7 @@ def test_every_route_is_documented(app: Flask, document: dict[str, Any]) -> None
 
 
 @pytest.mark.rule("docs/documentation-3")
-def test_a_generation_documents_all_its_errors(document: dict[str, Any]) -> None:
+def test_all_errors_of_a_generation_are_documented(document: dict[str, Any]) -> None:
     answers = document["paths"]["/v1/responses"]["post"]["responses"]
     assert {str(CODES[code].status) for code in GENERATION} <= set(answers)
     assert "`queue_full`" in answers["503"]["description"]
@@ -64,7 +64,7 @@ def test_a_generation_documents_all_its_errors(document: dict[str, Any]) -> None
     assert set(answers["200"]["content"]) == {"application/json", "text/event-stream"}
 
 
-def test_unions_are_documented_and_null_is_said_once(document: dict[str, Any]) -> None:
+def test_unions_are_documented_with_a_single_null(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     given = schemas["ResponsesRequest"]["properties"]["input"]["anyOf"]
     assert [item["type"] for item in given] == ["string", "array", "null"]

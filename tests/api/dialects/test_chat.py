@@ -1,4 +1,4 @@
-"""The Chat Completions dialect: what is parsed, and that what is streamed equals what is not."""
+"""The Chat Completions dialect: parsing, and that a stream equals the response object."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from api.dialects.base import ResponseMetadata, render_stream
 from api.dialects.output import final_status
 from api.errors import InvalidRequest
 from api.schemas.chat import ChatCompletion, ChatRequest
-from api.schemas.strict_schema import Mismatch
+from api.schemas.strict_schema import SchemaMismatch
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation, Message, NamedTool, Sampling, TextPart, Tool, ToolCall, text_content
 from tests.support.event_logs import logs
@@ -35,8 +35,8 @@ def frames_of(log: list[Event], metadata: ResponseMetadata = METADATA) -> list[d
     return [frame for _, frame in render_stream(chat.stream_renderer(metadata), log)]
 
 
-def gather(frames: list[dict[str, Any]]) -> dict[str, Any]:
-    """The message that a client puts together."""
+def message_of(frames: list[dict[str, Any]]) -> dict[str, Any]:
+    """The message that a client assembles from the chunks."""
     message: dict[str, Any] = {"content": "", "reasoning_content": "", "tool_calls": []}
     for frame in frames:
         for choice in frame.get("choices", []):
@@ -53,7 +53,7 @@ def gather(frames: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 @given(logs())
-def test_the_chunks_add_up_to_the_message_that_is_not_streamed(log: list[Event]) -> None:
+def test_the_chunks_add_up_to_the_message_of_the_response_object(log: list[Event]) -> None:
     frames = frames_of(log, WITH_USAGE)
     end = log[-1]
     assert isinstance(end, End)
@@ -62,16 +62,16 @@ def test_the_chunks_add_up_to_the_message_that_is_not_streamed(log: list[Event])
         return
     whole = chat.response_object(WITH_USAGE, log)
     message = whole["choices"][0]["message"]
-    gathered = gather(frames)
-    assert gathered["content"] == (message["content"] or "")
-    assert gathered["reasoning_content"] == message.get("reasoning_content", "")
-    assert gathered["tool_calls"] == message.get("tool_calls", [])
+    streamed = message_of(frames)
+    assert streamed["content"] == (message["content"] or "")
+    assert streamed["reasoning_content"] == message.get("reasoning_content", "")
+    assert streamed["tool_calls"] == message.get("tool_calls", [])
     assert frames[-2]["choices"][0]["finish_reason"] == whole["choices"][0]["finish_reason"]
     assert (frames[-1]["choices"], frames[-1]["usage"]) == ([], whole["usage"])
 
 
 @given(logs())
-def test_chunks_and_answers_are_the_sdk_types_in_strict_mode(log: list[Event]) -> None:
+def test_chunks_and_response_objects_fit_the_sdk_types_in_strict_mode(log: list[Event]) -> None:
     for frame in frames_of(log):
         if "error" not in frame:
             validate_type(type_=ChatCompletionChunk, value=frame)
@@ -87,7 +87,7 @@ def test_a_stream_begins_with_the_role_and_ends_with_a_reason() -> None:
     assert all("usage" not in frame for frame in frames)
 
 
-def test_calls_have_their_own_index_and_no_empty_list_is_ever_told() -> None:
+def test_each_call_has_its_own_index_and_no_empty_call_list_is_sent() -> None:
     log: list[Event] = [
         ReasoningDelta("hm"),
         ToolCallDelta(4, "{", "a", "f"),
@@ -95,23 +95,23 @@ def test_calls_have_their_own_index_and_no_empty_list_is_ever_told() -> None:
         ToolCallDelta(4, "}"),
         End("completed", "tool_calls"),
     ]
-    message = gather(frames_of(log))
+    message = message_of(frames_of(log))
     assert [call["function"]["arguments"] for call in message["tool_calls"]] == ["{}", ""]
     assert chat.response_object(METADATA, log)["choices"][0]["message"]["content"] is None
     assert all(frame["choices"][0]["delta"].get("tool_calls") != [] for frame in frames_of(log))
 
 
-def test_running_out_of_tokens_is_the_reason_length() -> None:
+def test_the_finish_reason_is_length_when_the_token_limit_is_reached() -> None:
     log: list[Event] = [TextDelta("a"), End("incomplete", "length")]
     assert chat.response_object(METADATA, log)["choices"][0]["finish_reason"] == "length"
 
 
-def test_an_answer_that_was_filtered_says_so() -> None:
+def test_the_finish_reason_is_content_filter_when_the_answer_was_filtered() -> None:
     log: list[Event] = [TextDelta("a"), End("incomplete", "content_filter")]
     assert chat.response_object(METADATA, log)["choices"][0]["finish_reason"] == "content_filter"
 
 
-def test_usage_tells_what_was_cached_and_thought() -> None:
+def test_usage_includes_cached_and_reasoning_tokens() -> None:
     log: list[Event] = [End("completed", "stop", usage=Usage(10, 5, cached_tokens=8, reasoning_tokens=2))]
     assert chat.response_object(METADATA, log)["usage"] == {
         "prompt_tokens": 10,
@@ -122,7 +122,7 @@ def test_usage_tells_what_was_cached_and_thought() -> None:
     }
 
 
-def test_a_conversation_with_calls_is_understood() -> None:
+def test_a_conversation_with_calls_is_parsed() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [
         {"role": "developer", "content": "Be brief."},
@@ -140,7 +140,7 @@ def test_a_conversation_with_calls_is_understood() -> None:
     )
 
 
-def test_the_options_are_understood() -> None:
+def test_the_options_are_parsed() -> None:
     tool = {
         "type": "function",
         "function": {"name": "f", "description": "d", "parameters": {"type": "object"}},
@@ -166,7 +166,7 @@ def test_the_options_are_understood() -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "auto", "required"])
-def test_a_function_named_like_a_mode_can_be_chosen(name: str) -> None:
+def test_a_function_with_the_name_of_a_mode_can_be_chosen(name: str) -> None:
     tools = [{"type": "function", "function": {"name": other}} for other in ("f", name)]
     chosen = parse(tools=tools, tool_choice={"type": "function", "function": {"name": name}}).generation
     assert chosen.tool_choice == NamedTool(name)
@@ -174,7 +174,7 @@ def test_a_function_named_like_a_mode_can_be_chosen(name: str) -> None:
     assert parse(tools=tools, tool_choice=name).generation.tool_choice == name
 
 
-def test_what_chat_clients_always_send_is_tolerated() -> None:
+def test_default_values_of_unsupported_fields_are_accepted() -> None:
     parse(
         n=1,
         presence_penalty=0,
@@ -194,7 +194,7 @@ def test_what_chat_clients_always_send_is_tolerated() -> None:
         ({"logprobs": True}, "logprobs"),
     ],
 )
-def test_what_would_change_the_answer_is_not_passed_over(body: dict[str, Any], param: str) -> None:
+def test_an_unsupported_field_that_would_change_the_answer_is_refused(body: dict[str, Any], param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse(**body)
     assert (caught.value.code, caught.value.param) == ("unsupported_parameter", param)
@@ -227,7 +227,7 @@ def test_what_would_change_the_answer_is_not_passed_over(body: dict[str, Any], p
         ),
     ],
 )
-def test_a_body_of_another_shape_names_the_place(body: dict[str, Any], code: str, path: str) -> None:
-    with pytest.raises(Mismatch) as caught:
+def test_a_schema_mismatch_has_the_path_of_the_value(body: dict[str, Any], code: str, path: str) -> None:
+    with pytest.raises(SchemaMismatch) as caught:
         parse(**body)
     assert (caught.value.code, caught.value.path) == (code, path)

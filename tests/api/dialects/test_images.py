@@ -1,4 +1,4 @@
-"""Images in requests: how they are found, what they have to be, and who may be shown any."""
+"""Images in requests: parsing, validation, cost, and models that do not accept them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parse_chat(*messages: dict[str, Any]) -> Any:
 
 
 def sized(kind: str, width: int, height: int) -> bytes:
-    """The beginning of a file of that kind, up to its size."""
+    """The first bytes of a file of that kind, up to its size."""
     if kind == "gif":
         return b"GIF89a" + struct.pack("<HH", width, height)
     if kind == "jpeg":
@@ -67,10 +67,10 @@ def sized(kind: str, width: int, height: int) -> bytes:
     return png(width, height)
 
 
-# ---- what is parsed
+# ---- parsing
 
 
-def test_an_image_keeps_its_place_in_the_text() -> None:
+def test_an_image_keeps_its_position_between_the_texts() -> None:
     more = {"type": "input_text", "text": "this?"}
     parsed = parse(input=user(TEXT, IMAGE, more, {"type": "input_image", "image_url": WIDE}))
     assert parsed.generation.messages == (
@@ -79,7 +79,7 @@ def test_an_image_keeps_its_place_in_the_text() -> None:
     assert parsed.image_params == ("input[0].content[1]", "input[0].content[3]")
 
 
-def test_both_dialects_understand_the_same_images() -> None:
+def test_both_dialects_parse_the_same_images() -> None:
     message = user({"type": "text", "text": "What is "}, CHAT_IMAGE)[0]
     expected = Message("user", (TextPart("What is "), ImagePart(DOT, "low")))
     earlier = {"role": "assistant", "content": "Hi."}
@@ -115,7 +115,7 @@ def test_the_size_of_each_format_is_known_without_decoding_it(kind: str) -> None
         sized("gif", 0, 5),
     ],
 )
-def test_what_is_no_image_goes_to_no_engine(data: bytes) -> None:
+def test_data_that_is_no_image_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse(input=user({"type": "input_image", "image_url": data_url(data)}))
     assert (caught.value.code, caught.value.param) == ("invalid_request", "input[0].content[0].image_url")
@@ -143,7 +143,7 @@ def test_an_image_is_a_data_url_and_nothing_is_fetched(url: str, code: str) -> N
     assert (caught.value.code, caught.value.param) == (code, "messages[0].content[0].image_url.url")
 
 
-def test_a_file_of_elsewhere_is_refused() -> None:
+def test_an_image_by_file_id_is_refused() -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse(input=user({"type": "input_image", "file_id": "file-1", "image_url": None, "detail": "auto"}))
     assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[0].content[0].file_id")
@@ -153,7 +153,7 @@ def test_a_file_of_elsewhere_is_refused() -> None:
 
 
 @pytest.mark.parametrize("role", ["system", "developer", "assistant"])
-def test_only_a_user_shows_images(role: str) -> None:
+def test_an_image_is_refused_outside_user_messages(role: str) -> None:
     for send in (
         lambda: parse(input=user(IMAGE, role=role)),
         lambda: parse_chat(*user(CHAT_IMAGE, role=role)),
@@ -164,12 +164,12 @@ def test_only_a_user_shows_images(role: str) -> None:
         assert str(caught.value.param).endswith("[0].content[0]")
 
 
-def test_a_tool_answers_without_images() -> None:
+def test_an_image_is_refused_in_a_tool_message() -> None:
     with pytest.raises(InvalidRequest, match="only user messages"):
         parse_chat({"role": "tool", "tool_call_id": "1", "content": [CHAT_IMAGE]})
 
 
-def test_the_images_of_a_request_are_bounded_together() -> None:
+def test_the_number_and_the_pixels_of_a_request_s_images_are_limited() -> None:
     assert len(parse(input=user(*[IMAGE] * MAX_IMAGES)).image_params) == MAX_IMAGES
     with pytest.raises(InvalidRequest) as caught:
         parse(input=[*user(*[IMAGE] * MAX_IMAGES), *user(TEXT, IMAGE)])
@@ -181,10 +181,10 @@ def test_the_images_of_a_request_are_bounded_together() -> None:
     assert caught.value.param == "input[0].content[1]"
 
 
-# ---- what becomes of them
+# ---- admission
 
 
-def test_an_image_costs_as_much_whatever_its_bytes(http: FlaskClient, fakes: Fakes) -> None:
+def test_the_cost_of_an_image_does_not_depend_on_its_bytes(http: FlaskClient, fakes: Fakes) -> None:
     for url in (DOT, DOT + "A" * 400_000):
         http.post("/v1/responses", json={"model": "seer", "input": user(TEXT, {**IMAGE, "image_url": url})})
     small, large = fakes.ledger.jobs.values()
@@ -197,7 +197,7 @@ def test_an_image_costs_as_much_whatever_its_bytes(http: FlaskClient, fakes: Fak
 
 @pytest.mark.rule("models/modalities")
 @pytest.mark.parametrize("model", ["demo", "org/plain"])
-def test_a_model_that_reads_text_only_is_shown_no_image(http: FlaskClient, fakes: Fakes, model: str) -> None:
+def test_an_image_is_refused_when_the_model_accepts_text_only(http: FlaskClient, fakes: Fakes, model: str) -> None:
     for path, body, param in (
         ("responses", {"input": user(TEXT, IMAGE)}, "input[0].content[1]"),
         ("responses", {"messages": user(CHAT_IMAGE)}, "messages[0].content[0]"),
@@ -241,7 +241,7 @@ def test_images_of_the_sdk_reach_the_ledger(sdk: openai.OpenAI, fakes: Fakes) ->
         assert message == Message("user", (TextPart("What is "), ImagePart(DOT, "high")))
 
 
-def test_the_sdk_raises_for_an_image_that_nobody_looks_at(sdk: openai.OpenAI) -> None:
+def test_the_sdk_raises_for_an_image_that_the_model_does_not_accept(sdk: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         sdk.responses.create(
             model="demo",

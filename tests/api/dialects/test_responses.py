@@ -1,4 +1,4 @@
-"""The Responses dialect: what is parsed, and that what is streamed equals what is not."""
+"""The Responses dialect: parsing, and that a stream equals the response object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from api.dialects.base import ResponseMetadata, render_stream
 from api.dialects.output import final_status
 from api.errors import InvalidRequest
 from api.schemas.responses import ResponseObject, ResponsesRequest
-from api.schemas.strict_schema import Mismatch
+from api.schemas.strict_schema import SchemaMismatch
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
 from tasks.generation import Generation, Message, NamedTool, TextPart, ToolCall, text_content
 from tests.support.event_logs import logs
@@ -46,11 +46,11 @@ def kinds(log: list[Event]) -> list[str]:
     return [frame["type"].removeprefix("response.") for frame in frames_of(log)]
 
 
-# ---- what is streamed equals what is not
+# ---- stream and response object
 
 
 @given(logs(), echoes)
-def test_the_last_frame_holds_the_response_that_is_not_streamed(
+def test_the_last_frame_holds_the_response_object(
     log: list[Event], echo: dict[str, Any]
 ) -> None:
     metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
@@ -59,24 +59,24 @@ def test_the_last_frame_holds_the_response_that_is_not_streamed(
 
 @given(logs())
 def test_the_deltas_add_up_to_the_items_of_the_response(log: list[Event]) -> None:
-    read_events: dict[str, str] = {}
+    deltas: dict[str, str] = {}
     done: list[dict[str, Any]] = []
     frames = frames_of(log)
     for frame in frames:
         if frame["type"] == "response.output_item.added":
-            read_events[frame["item"]["id"]] = ""
+            deltas[frame["item"]["id"]] = ""
         elif frame["type"].endswith(".delta"):
-            read_events[frame["item_id"]] += frame["delta"]
+            deltas[frame["item_id"]] += frame["delta"]
         elif frame["type"] == "response.output_item.done":
             done.append(frame["item"])
     output = frames[-1]["response"]["output"]
     whole = {i["id"]: i["arguments"] if "arguments" in i else i["content"][0]["text"] for i in output}
-    assert read_events == whole
+    assert deltas == whole
     assert sorted(done, key=lambda item: item["id"]) == sorted(output, key=lambda item: item["id"])
 
 
 @given(logs(), echoes)
-def test_every_frame_is_one_of_the_sdk_types_in_strict_mode(log: list[Event], echo: dict[str, Any]) -> None:
+def test_every_frame_fits_an_sdk_type_in_strict_mode(log: list[Event], echo: dict[str, Any]) -> None:
     metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
     frames = frames_of(log, metadata)
     assert [frame["sequence_number"] for frame in frames] == list(range(len(frames)))
@@ -89,12 +89,12 @@ def test_every_frame_is_one_of_the_sdk_types_in_strict_mode(log: list[Event], ec
 
 
 @given(logs(), st.integers(0, 12))
-def test_a_partial_log_renders_to_the_beginning_of_the_whole(log: list[Event], length: int) -> None:
+def test_a_partial_log_renders_to_the_first_frames_of_the_whole_log(log: list[Event], length: int) -> None:
     part = frames_of(log[:length])
     assert frames_of(log)[: len(part)] == part
 
 
-def test_thoughts_text_and_calls_come_in_the_order_of_the_documented_events() -> None:
+def test_reasoning_text_and_calls_are_streamed_in_the_documented_order_of_events() -> None:
     log = [
         ReasoningDelta("hm"),
         TextDelta("a"),
@@ -128,26 +128,26 @@ def test_thoughts_text_and_calls_come_in_the_order_of_the_documented_events() ->
     ]
 
 
-def test_a_model_that_says_nothing_answers_with_an_empty_message() -> None:
+def test_an_empty_answer_has_an_empty_message() -> None:
     (item,) = responses.response_object(METADATA, [End("completed", "stop")])["output"]
     assert item["content"][0]["text"] == ""
 
 
-def test_running_out_of_tokens_is_incomplete_and_says_why() -> None:
+def test_a_response_is_incomplete_with_a_reason_when_the_token_limit_is_reached() -> None:
     whole = responses.response_object(METADATA, [TextDelta("a"), End("incomplete", "length")])
     assert whole["status"] == "incomplete"
     assert whole["incomplete_details"] == {"reason": "max_output_tokens"}
     assert whole["output"][0]["status"] == "incomplete"
 
 
-def test_a_failure_leads_its_message_with_our_code() -> None:
+def test_an_error_message_begins_with_the_platform_s_code() -> None:
     log: list[Event] = [TextDelta("a"), End("failed", code="engine_crashed", message="killed by SIGKILL")]
     assert kinds(log)[-1] == "failed"
     error = responses.response_object(METADATA, log)["error"]
     assert error == {"code": "server_error", "message": "engine_crashed: killed by SIGKILL"}
 
 
-def test_an_answer_that_was_filtered_is_incomplete_and_says_so() -> None:
+def test_a_response_is_incomplete_with_a_reason_when_it_was_filtered() -> None:
     whole = responses.response_object(METADATA, [TextDelta("a"), End("incomplete", "content_filter")])
     assert whole["incomplete_details"] == {"reason": "content_filter"}
 
@@ -158,19 +158,19 @@ def test_a_cancelled_stream_ends_incomplete_with_the_status_cancelled() -> None:
     assert frames_of(log)[-1]["response"]["status"] == "cancelled"
 
 
-def test_what_the_platform_took_out_of_line_has_failed() -> None:
+def test_a_response_is_failed_when_the_platform_removed_it_from_the_queue() -> None:
     end = End("cancelled", code="model_unloading", message="the model is being unloaded")
     assert final_status(end) == "failed"
     assert kinds([end])[-1] == "failed"
 
 
-def test_a_background_response_is_queued_until_it_speaks() -> None:
+def test_a_background_response_is_queued_until_its_first_event() -> None:
     metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, {"background": True})
     names = [name for name, _ in render_stream(responses.stream_renderer(metadata), [TextDelta("a")])][:3]
     assert names == ["response.created", "response.queued", "response.in_progress"]
 
 
-# ---- what is parsed
+# ---- parsing
 
 
 def test_a_text_is_one_user_message_after_the_instructions() -> None:
@@ -181,7 +181,7 @@ def test_a_text_is_one_user_message_after_the_instructions() -> None:
     )
 
 
-def test_items_of_the_assistant_in_a_row_become_one_message() -> None:
+def test_adjacent_items_of_the_assistant_become_one_message() -> None:
     items = [
         {
             "role": "developer",
@@ -214,7 +214,7 @@ def test_items_of_the_assistant_in_a_row_become_one_message() -> None:
     )
 
 
-def test_what_a_response_said_can_be_sent_back_as_input() -> None:
+def test_the_output_of_a_response_can_be_sent_back_as_input() -> None:
     log = [
         ReasoningDelta("hm"),
         TextDelta("Hi."),
@@ -228,12 +228,12 @@ def test_what_a_response_said_can_be_sent_back_as_input() -> None:
     )
 
 
-def test_messages_stand_in_for_input() -> None:
+def test_messages_can_be_sent_instead_of_input() -> None:
     messages = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
     assert parse(messages=messages).generation.messages == (Message("user", text_content("Hi")),)
 
 
-def test_thinking_decides_and_an_effort_of_none_means_disabled() -> None:
+def test_thinking_overrides_the_effort_and_an_effort_of_none_disables_it() -> None:
     assert parse(input="x").generation.thinking == "default"
     assert parse(input="x", thinking="enabled", reasoning={"effort": "none"}).generation.thinking == "enabled"
     assert parse(input="x", reasoning={"effort": "none"}).generation.thinking == "disabled"
@@ -241,7 +241,7 @@ def test_thinking_decides_and_an_effort_of_none_means_disabled() -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "auto", "required"])
-def test_a_function_named_like_a_mode_can_be_chosen(name: str) -> None:
+def test_a_function_with_the_name_of_a_mode_can_be_chosen(name: str) -> None:
     tools = [{"type": "function", "name": other} for other in ("f", name)]
     chosen = parse(input="x", tools=tools, tool_choice={"type": "function", "name": name}).generation
     assert chosen.tool_choice == NamedTool(name)
@@ -249,12 +249,12 @@ def test_a_function_named_like_a_mode_can_be_chosen(name: str) -> None:
     assert parse(input="x", tools=tools, tool_choice=name).generation.tool_choice == name
 
 
-def test_languages_go_through() -> None:
+def test_language_codes_are_parsed() -> None:
     generation = parse(input="x", source_lang_code="auto", target_lang_code="nb").generation
     assert (generation.source_lang_code, generation.target_lang_code) == ("auto", "nb")
 
 
-def test_the_response_repeats_what_was_asked() -> None:
+def test_the_response_repeats_request_fields() -> None:
     tool = {"type": "function", "name": "f", "parameters": {"type": "object"}}
     parsed = parse(
         input="x", tools=[tool], tool_choice="required", temperature=0, metadata={"a": "b"}, store=False
@@ -293,7 +293,7 @@ def test_unknown_fields_and_nulls_are_tolerated() -> None:
         ({"messages": [{"role": "tool", "content": "x"}]}, "invalid_request", "messages[0].tool_call_id"),
     ],
 )
-def test_what_cannot_be_done_is_refused_by_name(body: dict[str, Any], code: str, param: str) -> None:
+def test_an_unsupported_request_is_refused_with_its_parameter(body: dict[str, Any], code: str, param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse(**body)
     assert (caught.value.code, caught.value.param) == (code, param)
@@ -335,8 +335,8 @@ def test_what_cannot_be_done_is_refused_by_name(body: dict[str, Any], code: str,
         ({"input": "x", "source_lang_code": "de-"}, "invalid_request", "source_lang_code"),
     ],
 )
-def test_a_body_of_another_shape_names_the_place(body: dict[str, Any], code: str, path: str) -> None:
-    with pytest.raises(Mismatch) as caught:
+def test_a_schema_mismatch_has_the_path_of_the_value(body: dict[str, Any], code: str, path: str) -> None:
+    with pytest.raises(SchemaMismatch) as caught:
         parse(**body)
     assert (caught.value.code, caught.value.path) == (code, path)
     assert re.fullmatch(r"[a-zA-Z][^\n]+", caught.value.message)
