@@ -194,7 +194,9 @@ def test_default_values_of_unsupported_fields_are_accepted() -> None:
         ({"logprobs": True}, "logprobs"),
     ],
 )
-def test_an_unsupported_field_that_would_change_the_answer_is_refused(body: dict[str, Any], param: str) -> None:
+def test_an_unsupported_field_that_would_change_the_answer_is_refused(
+    body: dict[str, Any], param: str
+) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse(**body)
     assert (caught.value.code, caught.value.param) == ("unsupported_parameter", param)

@@ -197,7 +197,9 @@ def test_the_cost_of_an_image_does_not_depend_on_its_bytes(http: FlaskClient, fa
 
 @pytest.mark.rule("models/modalities")
 @pytest.mark.parametrize("model", ["demo", "org/plain"])
-def test_an_image_is_refused_when_the_model_accepts_text_only(http: FlaskClient, fakes: Fakes, model: str) -> None:
+def test_an_image_is_refused_when_the_model_accepts_text_only(
+    http: FlaskClient, fakes: Fakes, model: str
+) -> None:
     for path, body, param in (
         ("responses", {"input": user(TEXT, IMAGE)}, "input[0].content[1]"),
         ("responses", {"messages": user(CHAT_IMAGE)}, "messages[0].content[0]"),

@@ -50,9 +50,7 @@ def kinds(log: list[Event]) -> list[str]:
 
 
 @given(logs(), echoes)
-def test_the_last_frame_holds_the_response_object(
-    log: list[Event], echo: dict[str, Any]
-) -> None:
+def test_the_last_frame_holds_the_response_object(log: list[Event], echo: dict[str, Any]) -> None:
     metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
     assert frames_of(log, metadata)[-1]["response"] == responses.response_object(metadata, log)
 
@@ -293,7 +291,9 @@ def test_unknown_fields_and_nulls_are_tolerated() -> None:
         ({"messages": [{"role": "tool", "content": "x"}]}, "invalid_request", "messages[0].tool_call_id"),
     ],
 )
-def test_an_unsupported_request_is_refused_with_its_parameter(body: dict[str, Any], code: str, param: str) -> None:
+def test_an_unsupported_request_is_refused_with_its_parameter(
+    body: dict[str, Any], code: str, param: str
+) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse(**body)
     assert (caught.value.code, caught.value.param) == (code, param)
