@@ -1,1 +1,1 @@
-"""Whose turn is it, and on which replica? Redis and Lua only; no HTTP, no Celery."""
+"""Queues jobs and dispatches them to replicas. Redis and Lua only: no HTTP, no Celery."""

@@ -1,7 +1,7 @@
-"""The error tree, in families by the stage that a request had reached.
+"""The errors of the platform, grouped by how far a request had got: rejected, evicted from the queue, failed.
 
 `code` is stable and machine-readable; `api.errors` maps it to an HTTP status. The message is for people and
-never holds a library's text.
+never contains the text of a library's error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 
 class StokerError(Exception):
-    """Raised when the platform refuses or fails something, with a stable code."""
+    """Base class: the platform refused a request, or a request failed. Has a stable code."""
 
     default_code: ClassVar[str] = "internal_error"
 
@@ -32,7 +32,7 @@ class StokerError(Exception):
 
 
 class Rejected(StokerError):
-    """Raised when a request never gets into line; nothing was changed."""
+    """Raised when a request is not admitted; nothing was changed."""
 
 
 class UnknownModel(Rejected):
@@ -48,7 +48,7 @@ class ModelNotLoaded(Rejected):
 
 
 class ModelLoading(Rejected):
-    """Raised when the model is being loaded; it may answer soon."""
+    """Raised when the model is being loaded; a retry may succeed soon."""
 
     default_code = "model_loading"
 
@@ -60,19 +60,19 @@ class ModelUnloading(Rejected):
 
 
 class ModelFailed(Rejected):
-    """Raised when the model's last load failed or its engine died."""
+    """Raised when the model's last load failed, or its engine crashed."""
 
     default_code = "model_failed"
 
 
 class QueueFull(Rejected):
-    """Raised when as many jobs wait as may wait (details: queueDepth, avgWaitMs)."""
+    """Raised when the queue of the model or of the tenant is full (details: queueDepth, avgWaitMs)."""
 
     default_code = "queue_full"
 
 
 class IdempotencyConflict(Rejected):
-    """Raised when an Idempotency-Key comes back with another body."""
+    """Raised when an Idempotency-Key is used again with another body."""
 
     default_code = "idempotency_key_reused"
 
@@ -90,16 +90,16 @@ class StorageFull(Rejected):
 
 
 class Evicted(StokerError):
-    """Raised when a job left the line unserved (queue_timeout, model_unloading, model_failed)."""
+    """Raised when a job failed while it was queued (queue_timeout, model_unloading, model_failed)."""
 
     default_code = "queue_timeout"
 
 
 class Failed(StokerError):
-    """Raised when a running request failed (engine_crashed, engine_stalled, worker_lost, ...)."""
+    """Raised when a running job failed (engine_crashed, engine_stalled, worker_lost, ...)."""
 
     default_code = "engine_error"
 
 
 class Fenced(Exception):
-    """Raised when a worker's incarnation is over: another took its name, or it was given up."""
+    """Raised when a worker's incarnation has ended: it was registered again, or was removed."""

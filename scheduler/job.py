@@ -1,4 +1,4 @@
-"""What the ledger knows of a request, as dataclasses."""
+"""The arguments and results of the ledger's methods, as dataclasses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class Status(enum.StrEnum):
-    """A job's states; the transitions are drawn in scheduler/README.md."""
+    """The states of a job; scheduler/README.md has the transitions."""
 
     QUEUED = "queued"
     DISPATCHED = "dispatched"
@@ -19,16 +19,17 @@ class Status(enum.StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """True when nothing can change it any more."""
+        """True when the job has ended: the status does not change any more."""
         return self in (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request as it asks to be let in.
+    """A request to admit.
 
-    `generation` is the wire form for the worker, `echo` (JSON) what the dialect needs to render the answer
-    again later. `cost` is the estimate in tokens that fairness charges until the true number is known.
+    `generation` is the encoded request for the worker. `echo` (JSON) holds the request parameters that the
+    dialect needs to render the response again later. `cost` is the estimate in tokens that fair share charges
+    until the true number is known.
     """
 
     id: str
@@ -48,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Let in. `replayed`: it was let in before, under this `id`. `depth`: how many wait now."""
+    """An admitted job. `replayed`: it was admitted earlier, under this `id`. `depth`: jobs in the queue."""
 
     id: str
     replayed: bool = False
@@ -57,7 +58,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job as the ledger has it now. `created_at` in unix seconds by Redis' clock."""
+    """The current state of a job. `created_at` is in Unix seconds by Redis' clock."""
 
     id: str
     tenant: str
@@ -73,7 +74,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job in a worker's hands. Whatever it writes about it carries the fence."""
+    """A job that a worker has claimed. Every later write to the job carries the fencing token `fence`."""
 
     id: str
     fence: str
@@ -83,10 +84,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """What a worker learns from a heartbeat.
+    """The state that a worker should have.
 
-    `running`: jobs that are its own; `cancelled`: those of them to stop; `unheard`: jobs whose bell it
-    must have missed; `replicas`: state by replica.
+    `running`: the jobs that it has claimed; `cancelled`: those of them to stop; `unclaimed`: jobs dispatched
+    to it whose wake-up message seems lost; `replicas`: state by replica.
     """
 
     running: frozenset[str]
@@ -97,7 +98,7 @@ class HeartbeatReply:
 
 @dataclass(frozen=True, slots=True)
 class AppendRequest:
-    """Events of one job to append: encoded, the first with number `number`."""
+    """Encoded events to append to one job's log; `number` is the number of the first."""
 
     id: str
     fence: str
@@ -107,7 +108,7 @@ class AppendRequest:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """How a running job ends. `retry`: it may go back into line once if nothing was said yet."""
+    """The end of a running job. `retry`: the job may be queued again, once, if its log is empty."""
 
     id: str
     fence: str

@@ -1,8 +1,8 @@
-"""Every key in Redis: its name, its type, what it holds, who writes it, how long it stays.
+"""The table of all Redis keys: name, type, content, writers, lifetime.
 
-The scripts build these names themselves (`lua/include/base.lua`); this table is for people, and
-`tests/scheduler/test_keys.py` holds the two together. All names begin with `{<prefix>}:`, whose hash tag
-keeps them in one slot. Celery's own queues lie beside them under `<prefix>.celery:`.
+The scripts build the names themselves (`lua/include/base.lua`); this table is documentation, and
+`tests/scheduler/test_keys.py` checks it against the scripts. All names begin with `{<prefix>}:`; the hash tag
+puts them into one slot of a Redis cluster. Celery's own queues have the prefix `<prefix>.celery:`.
 """
 
 from __future__ import annotations
@@ -13,89 +13,90 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One kind of key; what varies in its name is in <>. Writers are scripts, or Python files."""
+    """One kind of key; the variable parts of its name are in <>. `writers` are scripts or Python files."""
 
     name: str
     type: str
-    holds: str
+    content: str
     writers: str
-    stays: str
+    lifetime: str
 
     def matches(self, name: str) -> bool:
-        """True when a key of that name (behind the prefix) is of this kind."""
+        """Return whether a key of that name (without the prefix) is of this kind."""
         parts = re.split(r"(<\w+>)", self.name)
         pattern = "".join("[^ ]+" if part.startswith("<") else re.escape(part) for part in parts)
         return re.fullmatch(pattern, name) is not None
 
 
 EMPTY = "until it is empty"
-ENDED = "until some time after the end: retention, or 60 s when not stored"
-FOREVER = "for good"
+ENDED = "after the end of the job: `responses.retention_s`, or 60 s when it is not stored"
+FOREVER = "unlimited"
 
 KEYS = (
-    # ---- a request
+    # ---- jobs
     Key(
         "job:<id>",
         "hash",
-        "the truth about a request: status, tenant, weight, model, priority, dialect, generation, echo, "
-        "subscribers, store, retention_s, cost, max_wait_us, attempts, cancel, last (number of its last event), bytes (said); "
-        "run_by_us, once it was claimed: until when it may run, also when it is tried again; "
-        "while somebody has it: replica, worker, fence, call; and admitted, dispatched, claimed, ended (_us)",
+        "the state of a job: status, tenant, weight, model, priority, dialect, generation, echo, "
+        "subscribers, store, retention_s, cost, max_wait_us, attempts, cancel, "
+        "last (number of its last event), bytes (of its log); run_by_us: deadline of the run, set by the "
+        "first claim; while dispatched or running: replica, worker, fence, call; and the times "
+        "admitted_us, dispatched_us, claimed_us, ended_us",
         "admit append subscribe cancel claim delete include/dispatch include/requeue include/terminal",
         ENDED,
     ),
     Key(
         "log:<id>",
         "stream",
-        "what was said: entry n has the id n-0 and the event as its field e; the last one is terminal",
+        "the event log: entry n has the id n-0 and the event in its field e; the last is the terminal event",
         "delete include/log include/terminal",
         ENDED,
     ),
     Key(
         "deadlines",
         "zset",
-        "jobs that have not ended, by the time at which they will be",
+        "jobs that have not ended, by the time at which `expire` ends them",
         "admit claim expire include/requeue include/terminal",
         EMPTY,
     ),
     Key(
         "idempotency:<tenant>:<key>",
         "hash",
-        "the id of the first response to this Idempotency-Key, and the hash of its body",
+        "id of the first response to this Idempotency-Key, and the hash of the request body",
         "admit",
         "900 s from the admission",
     ),
-    # ---- the line
+    # ---- queues
     Key(
         "queue:<model>:<priority>:<tenant>",
         "zset",
-        "a tenant's waiting jobs, by admission",
+        "a tenant's waiting jobs, by admission time",
         "include/queue",
         EMPTY,
     ),
     Key(
         "fair_share:<model>:<priority>",
         "zset",
-        "the tenants with a line there, by what they were served (tokens divided by weight)",
+        "the tenants with waiting jobs of that priority, by tokens served, divided by weight",
         "include/queue",
         EMPTY,
     ),
-    Key("waiting:<model>", "zset", "all waiting jobs of a model, by admission", "include/queue", EMPTY),
+    Key("waiting:<model>", "zset", "all waiting jobs of a model, by admission time", "include/queue", EMPTY),
     Key(
         "skipped:<model>",
         "hash",
-        "how often each waiting priority was passed over since its last turn",
+        "how often each waiting priority was skipped since a job of it was dispatched last",
         "include/queue",
         EMPTY,
     ),
     Key(
         "served:<model>",
         "hash",
-        "what each tenant was served; @floor is the level at which who was idle starts",
+        "tokens served by tenant, divided by weight; @floor is the value at which an idle tenant starts",
         "include/queue",
         FOREVER,
     ),
-    # ---- what runs
+    # ---- dispatched and running jobs
     Key(
         "slots:<replica>",
         "set",
@@ -110,20 +111,20 @@ KEYS = (
         "heartbeat claim expire include/dispatch include/requeue include/terminal",
         EMPTY,
     ),
-    Key("fence", "string", "the last fence or incarnation given out", "include/base", FOREVER),
+    Key("fence", "string", "the latest fencing token or incarnation", "include/base", FOREVER),
     # ---- workers
     Key(
         "workers",
         "zset",
-        "registered workers, by the time at which they count as silent",
+        "registered workers, by the time at which their lease ends",
         "heartbeat expire register include/replica",
         EMPTY,
     ),
     Key(
         "worker:<worker>",
         "hash",
-        "incarnation (missing: given up), wake_up_list and bell, device, description, since_us, draining; "
-        "memory_id, free_mib and memory (JSON), as it measured them",
+        "incarnation (missing: the worker was removed), wake_up_list, wake_up_message, device, description, "
+        "since_us, draining; memory_id, free_mib and memory (JSON), as it reported them",
         "deregister register report_memory include/replica",
         "until it deregisters",
     ),
@@ -138,9 +139,10 @@ KEYS = (
     Key(
         "model:<model>",
         "hash",
-        "state, operation (the latest), wanted (replicas; 0: unloaded by hand), replicas (of the load), "
-        "override (JSON), reserved (memory, JSON), variant (fingerprint of what is "
-        "loaded), code and last_error, lost (replicas), wait_ms (average), "
+        "state, operation (the latest), wanted (replicas; 0: unloaded by an operator), replicas (of the "
+        "load), "
+        "override (JSON), reserved (MiB by device memory for a load that waits, JSON), variant (fingerprint "
+        "of the loaded configuration), code and last_error, lost (replicas), wait_ms (average), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",
         "report_artifacts begin_load begin_unload report_load_error claim replace_lost replica_up "
@@ -157,22 +159,22 @@ KEYS = (
     Key(
         "ready:<model>",
         "set",
-        "those of them that take jobs",
+        "those of them that accept jobs",
         "begin_unload deregister replica_up include/replica",
         EMPTY,
     ),
     Key(
         "replica:<replica>",
         "hash",
-        "state, model, worker, operation, progress, slots, pid (or empty: elsewhere), lease_us, call, "
-        "override, need_mib (promised to it until it is up), memory_mib (seen), up_us",
+        "state, model, worker, operation, progress, slots, pid (empty: no local process), lease_us, call, "
+        "override, need_mib (promised until it is up), memory_mib (observed), up_us",
         "begin_unload replica_progress replica_starting replica_up include/assign include/replica",
         "until it is down",
     ),
     Key(
         "evicting",
         "zset",
-        "models whose load waits until another one is unloaded, by the time at which it is given up",
+        "models whose load waits for the unload of another model, by the time at which the load fails",
         "begin_load resume_pending include/model",
         EMPTY,
     ),
@@ -180,7 +182,7 @@ KEYS = (
         "operation:<id>",
         "hash",
         "a load or unload: kind, model, status, stage, progress, replicas, evicts, code and error, "
-        "memory_mib, expected_ms, created_us, began_us (by the workers), finished_us",
+        "memory_mib, expected_ms, created_us, began_us (on the workers), finished_us",
         "begin_load begin_unload replica_progress replica_starting replica_up include/assign include/model",
         "a day",
     ),
@@ -191,21 +193,23 @@ KEYS = (
         "include/model",
         "the latest 1,000 or so",
     ),
-    # ---- the house
-    Key("expired_at", "string", "when `expire` ran last, to notice that Redis was away", "expire", FOREVER),
-    Key("probe", "string", "nothing: it is written to see that writing works", "scheduler/ledger.py", "60 s"),
-    Key("audit", "stream", "who changed what, as a chain of hashes", "governance/audit.py", FOREVER),
-    Key("subscriber:<name>", "channel", "copies of events for one API process", "include/log", "is not kept"),
+    # ---- the platform
+    Key(
+        "expired_at", "string", "time of the last `expire`, to detect that Redis was down", "expire", FOREVER
+    ),
+    Key("probe", "string", "written to check that Redis accepts writes", "scheduler/ledger.py", "60 s"),
+    Key("audit", "stream", "the audit log, as a chain of hashes", "governance/audit.py", FOREVER),
+    Key("subscriber:<name>", "channel", "copies of events for one API process", "include/log", "not stored"),
     Key(
         "notify:<worker>",
         "channel",
-        "cancels for what a worker runs; its heartbeat repeats them",
+        "cancels for jobs that a worker runs; its heartbeat repeats them",
         "cancel delete expire",
-        "is not kept",
+        "not stored",
     ),
 )
 
 
 def find(name: str) -> Key | None:
-    """The kind of a key by its name behind the prefix; None when there is no such kind."""
+    """Return the kind of the key with that name (without the prefix), None when there is none."""
     return next((key for key in KEYS if key.matches(name)), None)

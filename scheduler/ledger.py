@@ -1,7 +1,7 @@
-"""The ledger: the truth about every request, in Redis. Each method is one Lua script of the same name.
+"""The ledger: the state of every job, in Redis. Each command is one Lua script of the same name.
 
-Promises (held by tests/scheduler and the chaos suite): an admitted job ends with exactly one terminal
-event; a slot is given back exactly once; what a client may have read is never said twice.
+Guarantees (tested by tests/scheduler): an admitted job ends with exactly one terminal event; a slot is freed
+exactly once; a client never receives the same text twice.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from scheduler.scripts import Scripts, call_id, redis_errors_translated, transla
 IDEMPOTENCY_S = 900
 
 RECOVERABLE_CODES = ("worker_lost", "load_interrupted")
-"""Why a model may have failed without a fault of its own: a worker that comes (back) loads it again."""
+"""Failure codes of models whose worker was lost: the next worker with free memory loads the model again."""
 
 ROW = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
 
 
 class Ledger:
-    """Admit, claim, append, release, cancel, expire; and the workers' register and heartbeat.
+    """Admits, cancels and expires jobs; workers register, heartbeat, claim, append and release through it.
 
-    Every method raises `StorageUnavailable` or `StorageFull` when Redis is away or full.
+    Every method raises `StorageUnavailable` when Redis cannot be reached, and `StorageFull` when it refuses
+    writes.
     """
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
@@ -36,12 +37,12 @@ class Ledger:
         self.scripts = Scripts(client, settings.redis.prefix)
         self._lease_us = settings.lease.lease_ms * 1000
 
-    # ---- the API's side
+    # ---- called by the API
 
     def admit(self, job: Job) -> Admission:
-        """Let a request into line, or raise the `Rejected` that says why not."""
+        """Queue a job. Raises a subclass of `Rejected` when it is refused."""
         queue, responses = self.settings.queue, self.settings.responses
-        answer = self.scripts.run(
+        reply = self.scripts.run(
             "admit",
             job.id,
             job.tenant,
@@ -62,12 +63,12 @@ class Ledger:
             job.body_hash or "",
             IDEMPOTENCY_S,
         )
-        verdict = answer[0]
+        verdict = reply[0]
         if verdict == b"ok":
-            return Admission(job.id, depth=answer[2])
+            return Admission(job.id, depth=reply[2])
         if verdict == b"replayed":
-            return Admission(answer[1].decode(), replayed=True)
-        raise self._rejection(job, verdict.decode(), answer[1:])
+            return Admission(reply[1].decode(), replayed=True)
+        raise self._rejection(job, verdict.decode(), reply[1:])
 
     def _rejection(self, job: Job, verdict: str, rest: Sequence[Any]) -> errors.Rejected:
         if verdict == "state":
@@ -75,31 +76,30 @@ class Ledger:
         if verdict == "conflict":
             return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
         depth, wait_ms = int(rest[0]), int(rest[1])
-        most = self.settings.queue.max_depth
-        whose = f"Queue depth {depth}/{most}"
+        text = f"Queue depth {depth}/{self.settings.queue.max_depth}"
         if verdict == "tenant_full":
-            whose = f"Queue depth of tenant {job.tenant} {depth}/{self.settings.queue.max_depth_per_tenant}"
+            text = f"Queue depth of tenant {job.tenant} {depth}/{self.settings.queue.max_depth_per_tenant}"
         after = max(1, min(60, -(-wait_ms // 1000)))
         return errors.QueueFull(
-            f"{whose}, retry in {after} seconds",
+            f"{text}, retry in {after} seconds",
             retry_after_s=after,
             details={"queueDepth": depth, "avgWaitMs": wait_ms},
         )
 
     def cancel(self, id: str, tenant: str) -> Status | None:
-        """Ask for the end of a job; the status after the call, None when the tenant has no such job.
+        """Cancel a job; returns its status after the call, None when the tenant has no such job.
 
-        A waiting job is cancelled at once; a running one (RUNNING is returned) when its worker hears it.
+        A waiting job is cancelled at once. A running job (RUNNING is returned) is cancelled by its worker.
         """
-        answer = self.scripts.run("cancel", id, tenant)
-        return Status(answer.decode()) if answer else None
+        status = self.scripts.run("cancel", id, tenant)
+        return Status(status.decode()) if status else None
 
     def delete(self, id: str, tenant: str) -> bool:
-        """Forget a stored response; False when the tenant has no such one."""
+        """Delete a stored response; returns False when the tenant has no such response."""
         return bool(self.scripts.run("delete", id, tenant))
 
     def lookup(self, id: str, tenant: str) -> JobRow | None:
-        """The job as it is now, None when the tenant has no such job."""
+        """Return the current state of a job, None when the tenant has no such job."""
         with redis_errors_translated():
             raw = self.scripts.client.hmget(f"{self.scripts.prefix}job:{id}", *ROW)
         if raw[0] is None or raw[0].decode() != tenant:
@@ -118,52 +118,52 @@ class Ledger:
         )
 
     def subscribe(self, id: str, subscriber: str) -> Status | None:
-        """Let one more subscriber hear what the response says from now on; its status, None when unknown."""
-        answer = self.scripts.run("subscribe", id, subscriber)
-        return Status(answer.decode()) if answer else None
+        """Publish the later events of a job to `subscriber`; returns the status, None when it is unknown."""
+        status = self.scripts.run("subscribe", id, subscriber)
+        return Status(status.decode()) if status else None
 
-    # ---- the worker's side
+    # ---- called by workers
 
     def register(
-        self, worker: str, wake_up_list: str, wake_up_message: str, device: str, about: str = "{}"
+        self, worker: str, wake_up_list: str, wake_up_message: str, device: str, description: str = "{}"
     ) -> str:
-        """Begin a worker's life; returns its incarnation. What an earlier one held ends in the same step."""
-        answer = self.scripts.run(
-            "register", worker, self._lease_us, wake_up_list, wake_up_message, device, about
+        """Register a worker; returns its incarnation. Jobs and replicas of the former incarnation end."""
+        incarnation = self.scripts.run(
+            "register", worker, self._lease_us, wake_up_list, wake_up_message, device, description
         )
-        return str(answer.decode())
+        return str(incarnation.decode())
 
     def drain(self, worker: str, incarnation: str) -> None:
-        """Let nothing more be dispatched to this worker."""
+        """Dispatch no more jobs to this worker."""
         self.scripts.run("deregister", worker, incarnation, "drain", "")
 
     def deregister(self, worker: str, incarnation: str, message: str) -> None:
-        """End a worker's life; what it still held is lost with that message."""
+        """Remove a worker; its remaining replicas are lost with that message."""
         self.scripts.run("deregister", worker, incarnation, "gone", message)
 
     def claim(self, worker: str, incarnation: str, id: str, call: str | None = None) -> Claim | None:
-        """Take a dispatched job; None when there is nothing to take. Raises `Fenced`.
+        """Claim a job that was dispatched to this worker; None when there is no such job. Raises `Fenced`.
 
-        Whoever repeats the call after an error says the same `call` again, and gets the first one's claim.
+        To repeat a call after an error, pass the same `call` again: it returns the claim of the first call.
         """
         longest_us = int(self.settings.limits.request_timeout_s * 1e6)
-        answer = self.scripts.run(
+        reply = self.scripts.run(
             "claim", worker, incarnation, id, self._lease_us, longest_us, call or call_id()
         )
-        if answer[0] == b"fenced":
+        if reply[0] == b"fenced":
             raise errors.Fenced(worker)
-        if answer[0] == b"gone":
+        if reply[0] == b"gone":
             return None
-        return Claim(id, answer[1].decode(), answer[2].decode(), answer[3])
+        return Claim(id, reply[1].decode(), reply[2].decode(), reply[3])
 
     def heartbeat(self, worker: str, incarnation: str) -> HeartbeatReply:
-        """Renew the leases of the worker and its jobs. Raises `Fenced`."""
-        answer = self.scripts.run(
+        """Renew the leases of the worker and its jobs; returns the state it should have. Raises `Fenced`."""
+        reply = self.scripts.run(
             "heartbeat", worker, incarnation, self._lease_us, self.settings.lease.beat_ms * 1000
         )
-        if answer[0] == b"fenced":
+        if reply[0] == b"fenced":
             raise errors.Fenced(worker)
-        _, running, cancelled, unclaimed, replicas = answer
+        _, running, cancelled, unclaimed, replicas = reply
         names = [item.decode() for item in replicas]
         return HeartbeatReply(
             running=frozenset(item.decode() for item in running),
@@ -173,58 +173,62 @@ class Ledger:
         )
 
     def append_and_release(
-        self, entries: Sequence[AppendRequest], releases: Sequence[Release]
+        self, appends: Sequence[AppendRequest], releases: Sequence[Release]
     ) -> dict[str, str]:
-        """Append what was said and end what ended, in one round trip.
+        """Append events and release jobs, in one round trip.
 
-        Returns id -> fenced, cancel or full for those whose generation must stop.
+        Returns {job id: "fenced", "cancel" or "full"} for the jobs whose generation must stop.
         """
         commands = []
-        if entries:
-            commands.append(self.scripts.command("append", self._append_arguments(entries)))
+        if appends:
+            commands.append(self.scripts.command("append", self._append_arguments(appends)))
         commands += [self.scripts.command("release", _release_arguments(release)) for release in releases]
         try:
-            answers = self.scripts.exchange(commands)
-            if any(isinstance(answer, redis.exceptions.NoScriptError) for answer in answers):
-                # Redis lost its scripts (a restart, SCRIPT FLUSH): nothing of this call was done in part,
-                # since events and ends that are there already are passed over
+            replies = self.scripts.exchange(commands)
+            if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
+                # Redis lost its scripts (a restart, SCRIPT FLUSH). All of the call can be repeated, since
+                # events that are in the log and jobs that have ended are skipped.
                 self.scripts.load()
-                return self.append_and_release(entries, releases)
-            for answer in answers:
-                if isinstance(answer, Exception):
-                    raise answer
+                return self.append_and_release(appends, releases)
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply
         except Exception as error:
             raise translate_redis_error(error) from error
-        verdicts = answers[0] if entries else []
+        verdicts = replies[0] if appends else []
         names = [item.decode() for item in verdicts]
         return dict(zip(names[::2], names[1::2], strict=True))
 
-    def _append_arguments(self, entries: Sequence[AppendRequest]) -> list[Any]:
+    def _append_arguments(self, appends: Sequence[AppendRequest]) -> list[Any]:
         arguments: list[Any] = [self.settings.limits.max_log_bytes]
-        for entry in entries:
-            arguments += (entry.id, entry.fence, entry.number, len(entry.events), *entry.events)
+        for append in appends:
+            arguments += (append.id, append.fence, append.number, len(append.events), *append.events)
         return arguments
 
     def jobs_on_replica(self, replica: str) -> int:
-        """How many slots of a replica are taken."""
+        """Return how many slots of a replica are taken."""
         with redis_errors_translated():
             return int(self.scripts.client.scard(f"{self.scripts.prefix}slots:{replica}"))
 
-    # ---- everybody's side
+    # ---- called by every process
 
     def ping(self) -> None:
-        """Raises `StorageUnavailable` or `StorageFull` when nothing could be written now."""
+        """Check that Redis accepts writes. Raises `StorageUnavailable` or `StorageFull`."""
         with redis_errors_translated():
             self.scripts.client.set(f"{self.scripts.prefix}probe", "1", ex=60)
 
     def expire(self) -> int:
-        """Close what nobody closed. Idempotent; every process calls it every `lease.reap_ms`."""
+        """End jobs, loads and workers past their deadline or lease; returns how many.
+
+        Idempotent; every process calls it every `lease.reap_ms`. Returns -1 when it extended all leases
+        instead, because Redis was down.
+        """
         gap_us = max(2_000_000, self.settings.lease.reap_ms * 4000)
         return int(self.scripts.run("expire", gap_us, self._lease_us))
 
 
 def _hashed(key: str | None) -> str:
-    """A client's own text never becomes a part of one of our keys as it is."""
+    """Return the key's SHA-256: a client's text must not become part of a Redis key."""
     return hashlib.sha256(key.encode()).hexdigest() if key else ""
 
 
@@ -243,7 +247,7 @@ def _release_arguments(release: Release) -> list[Any]:
 
 
 def model_rejection(model: str, state: str, code: str = "") -> errors.Rejected:
-    """Why a model in that state takes no requests."""
+    """Return the error for a request to a model in that state; `code` is the code of its failure."""
     if state == "loading":
         return errors.ModelLoading(
             f"model {model} is being loaded; retry soon", param="model", retry_after_s=5

@@ -1,4 +1,4 @@
-"""Runs `expire` in the background. Every API process and every worker has one; no leader is needed."""
+"""Runs `Ledger.expire` in the background, in every API process and every worker; no leader is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger("scheduler")
 
 
 class Reaper:
-    """A thread that closes what nobody closed, about every `lease.reap_ms`."""
+    """A thread that calls `Ledger.expire` about every `lease.reap_ms`."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -21,11 +21,11 @@ class Reaper:
         self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the current call."""
+        """End the thread after its current call."""
         self._stop.set()
 
     def _run(self) -> None:
@@ -40,4 +40,4 @@ class Reaper:
                     logger.warning("%s", error.message)
                 away = True
             except Exception:
-                logger.exception("the reaper stumbled; it goes on")
+                logger.exception("the reaper failed; it tries again")

@@ -1,7 +1,7 @@
-"""Runs the Lua scripts: one file per command, shared steps taken in by `-- include: name` lines.
+"""Runs the Lua scripts: one file per command; `-- include: name` lines insert the shared functions.
 
-Every script is written so that calling it twice does no harm, so a call whose answer was lost is made once
-more. Redis' own errors become two of ours: `StorageUnavailable` and `StorageFull`.
+Every script is safe to call twice, so a call whose reply was lost is repeated once. Redis' errors are raised
+as `StorageUnavailable` or `StorageFull`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from scheduler.redis_connections import connections_of
 
 LUA = Path(__file__).parent / "lua"
 INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
-AWAY = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
+UNAVAILABLE = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
 
 Argument = str | bytes | int | float
 
 
 @cache
 def source(path: Path) -> str:
-    """A script's text with its includes in place."""
+    """Return a script's text with its includes inserted."""
 
     def include(match: re.Match[str]) -> str:
         return (LUA / "include" / f"{match[1]}.lua").read_text()
@@ -47,13 +47,13 @@ def source(path: Path) -> str:
 
 
 class Scripts:
-    """The scripts of one folder, called by name.
+    """Runs the scripts of one folder by name.
 
-    `offset_us` is added to Redis' clock: tests move time with it.
+    `offset_us` (microseconds) is added to Redis' clock: tests move time with it.
     """
 
     def __init__(self, client: redis.Redis, prefix: str, folder: Path = LUA) -> None:
-        self.client: Any = client  # redis-py types every answer as a union of all its modes
+        self.client: Any = client  # redis-py types every reply as a union of all its modes
         self.prefix = "{" + prefix + "}:"
         self.offset_us = 0
         self._connections = connections_of(client)
@@ -61,7 +61,7 @@ class Scripts:
         self._digests: dict[str, str] = {}
 
     def command(self, name: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-        """The EVALSHA command that runs the script, for a pipeline."""
+        """Return the EVALSHA command that runs a script, for `exchange`."""
         digest = self._digests.get(name)
         if digest is None:
             text = source(self._folder / f"{name}.lua")
@@ -69,51 +69,51 @@ class Scripts:
         return ("EVALSHA", digest, 1, self.prefix, self.offset_us, *arguments)
 
     def run(self, name: str, *arguments: Argument) -> Any:
-        """Run a script; its answer comes as Redis gives it, with strings as bytes.
+        """Run a script and return its reply as Redis sends it, with strings as bytes.
 
-        Raises `StorageUnavailable` when Redis is away, `StorageFull` when it refuses writes.
+        Raises `StorageUnavailable` when Redis cannot be reached, `StorageFull` when it refuses writes.
         """
         command = self.command(name, arguments)
         try:
-            (answer,) = self.exchange([command])
-            if isinstance(answer, NoScriptError):
+            (reply,) = self.exchange([command])
+            if isinstance(reply, NoScriptError):
                 text = source(self._folder / f"{name}.lua")
-                (answer,) = self.exchange([("EVAL", text, *command[2:])])
+                (reply,) = self.exchange([("EVAL", text, *command[2:])])
         except Exception as error:
             raise translate_redis_error(error) from error
-        if isinstance(answer, Exception):
-            raise translate_redis_error(answer)
-        return answer
+        if isinstance(reply, Exception):
+            raise translate_redis_error(reply)
+        return reply
 
     def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
-        """Run commands in one round trip; a refused one's answer is its exception."""
+        """Run commands in one round trip; the reply to a refused command is its exception."""
         try:
             return self._connections.exchange(commands)
         except (ConnectionError, TimeoutError):
-            # a connection that died while it was idle, or an answer lost on the way
+            # the connection broke while it was idle, or the reply was lost
             return self._connections.exchange(commands)
 
     def now(self) -> float:
-        """Redis' clock as the scripts see it, in unix seconds. Raises `StorageUnavailable`."""
+        """Return the scripts' clock in Unix seconds. Raises `StorageUnavailable`."""
         with redis_errors_translated():
             seconds, microseconds = self.client.time()
         return float(seconds + (microseconds + self.offset_us) / 1e6)
 
     def load(self) -> None:
-        """Give Redis all scripts, so that pipelines can name them. Needed again after it lost them."""
+        """Load all scripts into Redis, so that EVALSHA finds them. Needed again after a restart of Redis."""
         with redis_errors_translated():
             for path in sorted(self._folder.glob("*.lua")):
                 self.client.script_load(source(path))
 
 
 def call_id() -> str:
-    """A call's own name: by it a script knows a repeated call from a second one."""
+    """Return a random id for a call, by which a script distinguishes a repeated call from a second one."""
     return secrets.token_hex(8)
 
 
 @contextmanager
 def redis_errors_translated() -> Iterator[None]:
-    """Raises, for what Redis raises in the block, our own error."""
+    """Translate errors that are raised in the block; see `translate_redis_error`."""
     try:
         yield
     except Exception as error:
@@ -121,8 +121,8 @@ def redis_errors_translated() -> Iterator[None]:
 
 
 def translate_redis_error(error: Exception) -> Exception:
-    """Ours for Redis' error; anything else, a mistake of ours included, stays what it is."""
-    if isinstance(error, AWAY):
+    """Return `StorageUnavailable` or `StorageFull` for an error of Redis, any other error unchanged."""
+    if isinstance(error, UNAVAILABLE):
         return StorageUnavailable(
             "the shared store (Redis) cannot be reached; retry in a moment", retry_after_s=2
         )

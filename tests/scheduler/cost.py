@@ -91,7 +91,7 @@ def main() -> None:
     platform = platform_on(client, settings, "free", 10**6)
     meter.measure("`admit`, a slot is free: admitted and dispatched", platform, lambda: admit(platform))
     platform = platform_on(client, settings, "line", 1)
-    meter.measure("`admit`, into line", platform, lambda: admit(platform))
+    meter.measure("`admit`, queued", platform, lambda: admit(platform))
     platform = platform_on(client, settings, "claim", 10**6)
     ids: list[str] = []
     meter.measure("`claim`", platform, lambda: platform.run(ids[-1]), lambda: ids.append(admit(platform)))
@@ -104,7 +104,7 @@ def main() -> None:
     platform = platform_on(client, settings, "release", 4)
     held: list[Claim] = []
     meter.measure(
-        "`release`, nobody waits",
+        "`release`, no job waits",
         platform,
         lambda: platform.release(held[-1]),
         lambda: held.extend(running(platform, 1)),
@@ -117,12 +117,12 @@ def main() -> None:
         held.append(platform.run(platform.next_wake_up() or ""))
 
     meter.measure(
-        "`release`, and hand the slot over", platform, lambda: platform.release(held[-1]), claim_next
+        "`release`, and dispatch the next job", platform, lambda: platform.release(held[-1]), claim_next
     )
     platform = platform_on(client, settings, "cancel", 1)
     admit(platform)
     meter.measure(
-        "`cancel`, of a waiting job",
+        "`cancel`, of a queued job",
         platform,
         lambda: platform.ledger.cancel(ids[-1], "acme"),
         lambda: ids.append(admit(platform)),
@@ -134,7 +134,7 @@ def main() -> None:
         platform,
         lambda: platform.ledger.heartbeat("w1", platform.incarnations["w1"]),
     )
-    meter.measure("`expire`, nothing is due", platform, platform.ledger.expire)
+    meter.measure("`expire`, no job is due", platform, platform.ledger.expire)
     server.kill()
 
 
