@@ -9,16 +9,16 @@ from fleet.load_request import LoadOutcome
 from scheduler.errors import StokerError
 
 
-def at_once(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcome], list[StokerError]]:
+def run_concurrently(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcome], list[StokerError]]:
     """What they came to, and what was raised."""
     start = threading.Barrier(len(calls))
-    changes: list[LoadOutcome] = []
+    outcomes: list[LoadOutcome] = []
     problems: list[StokerError] = []
 
     def run(call: Callable[[], LoadOutcome]) -> None:
         start.wait(10)
         try:
-            changes.append(call())
+            outcomes.append(call())
         except StokerError as problem:
             problems.append(problem)
 
@@ -28,4 +28,4 @@ def at_once(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcome], list[
     for thread in threads:
         thread.join(10)
         assert not thread.is_alive()
-    return changes, problems
+    return outcomes, problems

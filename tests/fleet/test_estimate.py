@@ -38,13 +38,13 @@ def unload(platform: SimulatedPlatform) -> None:
 
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
-def test_nothing_is_known_of_a_model_that_nobody_saw(platform: SimulatedPlatform) -> None:
+def test_the_memory_of_a_model_without_measurement_or_files_is_unknown(platform: SimulatedPlatform) -> None:
     assert estimate_memory(alpha(platform)) == MemoryEstimate(None, 1, "unavailable")
     assert required_mib(alpha(platform), {}) is None
 
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
-def test_the_files_count_once_for_each_replica(platform: SimulatedPlatform) -> None:
+def test_the_estimate_is_the_size_of_the_files_for_each_replica(platform: SimulatedPlatform) -> None:
     platform.fleet.report_artifacts({"alpha": 700, "beta": 300})
     assert estimate_memory(alpha(platform)) == MemoryEstimate(700, 1, "model_artifact_size")
     platform.fleet.load("alpha", LoadRequest(3))
@@ -54,14 +54,14 @@ def test_the_files_count_once_for_each_replica(platform: SimulatedPlatform) -> N
 
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
-def test_what_was_seen_counts_more_than_the_files(platform: SimulatedPlatform) -> None:
+def test_a_measurement_takes_precedence_over_the_size_of_the_files(platform: SimulatedPlatform) -> None:
     platform.fleet.report_artifacts({"alpha": 700})
     platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=901)
     assert estimate_memory(alpha(platform)) == MemoryEstimate(1802, 2, "observed_load_delta")
     assert required_mib(alpha(platform), {}) == 901
 
 
-def test_what_was_seen_stays_known_when_the_model_is_gone(platform: SimulatedPlatform) -> None:
+def test_a_measurement_outlives_the_model(platform: SimulatedPlatform) -> None:
     platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=900)
     unload(platform)
     assert estimate_memory(alpha(platform)) == MemoryEstimate(1800, 2, "observed_load_delta")
@@ -69,25 +69,25 @@ def test_what_was_seen_stays_known_when_the_model_is_gone(platform: SimulatedPla
     assert estimate_memory(alpha(platform)) == MemoryEstimate(1800, 2, "observed_load_delta")
 
 
-def test_half_a_mebibyte_is_a_whole_one() -> None:
+def test_the_need_of_a_replica_is_rounded_up() -> None:
     model = ModelDefinition("alpha", "stub")
     row = ModelRow("alpha", model, ModelState.LOADED, 2, 2, 0, 0, observed_mib=25, observed_replicas=2)
     assert required_mib(replace(row, observed_variant=fingerprint(model, {})), {}) == 13
 
 
-def test_a_load_that_could_not_be_measured_leaves_what_was_known(platform: SimulatedPlatform) -> None:
+def test_a_load_without_a_measurement_leaves_the_earlier_one(platform: SimulatedPlatform) -> None:
     platform.finish_load(platform.fleet.load("alpha"), memory_mib=900)
     unload(platform)
     first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
     for item, memory in ((first, 800), (second, None)):
         platform.starting(item.replica, item.worker)
-        life = platform.incarnations[item.worker]
-        platform.fleet.replica_up(item.replica, item.worker, life, 2, 1, memory_mib=memory)
+        incarnation = platform.incarnations[item.worker]
+        platform.fleet.replica_up(item.replica, item.worker, incarnation, 2, 1, memory_mib=memory)
     assert estimate_memory(alpha(platform)) == MemoryEstimate(900, 1, "observed_load_delta")
 
 
 @pytest.mark.rule("load/notes")
-def test_what_was_seen_counts_only_for_the_same_options(platform: SimulatedPlatform) -> None:
+def test_a_measurement_counts_only_for_the_same_options(platform: SimulatedPlatform) -> None:
     platform.fleet.report_artifacts({"alpha": 700})
     platform.finish_load(
         platform.fleet.load("alpha", LoadRequest(override={"gguf_n_ctx": 32768})), memory_mib=2000
@@ -102,7 +102,7 @@ def test_what_was_seen_counts_only_for_the_same_options(platform: SimulatedPlatf
     assert estimate_memory(alpha(platform)) == MemoryEstimate(700, 1, "model_artifact_size")
 
 
-def test_an_override_to_the_configured_value_changes_nothing(platform: SimulatedPlatform) -> None:
+def test_an_override_to_the_configured_value_has_the_same_fingerprint(platform: SimulatedPlatform) -> None:
     model = platform.settings.models["alpha"]
     assert fingerprint(model, {"gguf_n_ctx": 4096}) == fingerprint(model, {})
     others = [
@@ -114,9 +114,7 @@ def test_an_override_to_the_configured_value_changes_nothing(platform: Simulated
     assert len({fingerprint(model, {}), *others}) == 5
 
 
-def test_a_model_on_somebody_elses_machine_takes_nothing_and_needs_no_room(
-    client: redis.Redis, settings: Settings
-) -> None:
+def test_a_remote_model_needs_no_memory(client: redis.Redis, settings: Settings) -> None:
     far = replace(settings.models["alpha"], backend="openai_remote")
     platform = SimulatedPlatform(client, replace(settings, models={**settings.models, "alpha": far}))
     platform.register("w1")
@@ -127,15 +125,17 @@ def test_a_model_on_somebody_elses_machine_takes_nothing_and_needs_no_room(
     assert [worker.promised_mib for worker in platform.fleet.workers()] == [0]
     for item in load.assignments:
         platform.starting(item.replica, item.worker)
-        life = platform.incarnations[item.worker]
-        assert platform.fleet.replica_up(item.replica, item.worker, life, 2, None, memory_mib=0)
+        incarnation = platform.incarnations[item.worker]
+        assert platform.fleet.replica_up(item.replica, item.worker, incarnation, 2, None, memory_mib=0)
         assert client.hget(f"{platform.fleet.scripts.prefix}replica:{item.replica}", "pid") == b""
     assert alpha(platform).state is ModelState.LOADED
     assert estimate_memory(alpha(platform)) == MemoryEstimate(0, 2, "observed_load_delta")
     assert required_mib(alpha(platform), {}) is None
 
 
-def test_a_load_reserves_what_was_seen_and_not_what_the_files_weigh(platform: SimulatedPlatform) -> None:
+def test_a_load_reserves_the_measured_memory_and_not_the_size_of_the_files(
+    platform: SimulatedPlatform,
+) -> None:
     platform.fleet.report_artifacts({"alpha": 10})
     platform.finish_load(platform.fleet.load("alpha"), memory_mib=60)
     unload(platform)

@@ -19,22 +19,22 @@ WORDS = (
 )
 
 
-def test_it_travels_as_this_json() -> None:
+def test_device_memory_is_encoded_as_this_json() -> None:
     assert PAIR.to_json() == WORDS
 
 
 @pytest.mark.parametrize("memory", [PAIR, DeviceMemory("host:node", 64, 32, error="no GPU can be read: why")])
-def test_what_arrives_is_what_was_sent(memory: DeviceMemory) -> None:
+def test_device_memory_is_decoded_as_it_was_encoded(memory: DeviceMemory) -> None:
     assert DeviceMemory.from_json(memory.to_json()) == memory
     assert DeviceMemory.from_json(memory.to_json().decode()) == memory
 
 
-def test_what_a_newer_worker_adds_is_passed_over() -> None:
+def test_a_field_that_a_newer_worker_adds_is_ignored() -> None:
     newer = WORDS.replace(b'{"', b'{"new":1,"')
     assert DeviceMemory.from_json(newer) == PAIR
 
 
 @pytest.mark.parametrize("data", [b"", b"no json", b"[]", b"null", b"{}", WORDS.replace(b'"uuid"', b'"u"')])
-def test_what_is_none_is_refused(data: bytes) -> None:
+def test_invalid_device_memory_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - orjson has a text of its own
         DeviceMemory.from_json(data)

@@ -6,31 +6,31 @@ import pytest
 
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
-from tests.fleet.races import at_once
+from tests.fleet.races import run_concurrently
 from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/operations")
 
 
-def operation(platform: SimulatedPlatform, change: LoadOutcome) -> Operation:
-    assert change.operation
-    found = platform.fleet.operation(change.operation.id)
+def operation(platform: SimulatedPlatform, outcome: LoadOutcome) -> Operation:
+    assert outcome.operation
+    found = platform.fleet.operation(outcome.operation.id)
     assert found
     return found
 
 
 def load_takes(platform: SimulatedPlatform, seconds: float) -> LoadOutcome:
-    change = platform.fleet.load("alpha")
+    outcome = platform.fleet.load("alpha")
     platform.advance_time(seconds)
-    platform.finish_load(change)
-    return change
+    platform.finish_load(outcome)
+    return outcome
 
 
 def unload_takes(platform: SimulatedPlatform, seconds: float) -> LoadOutcome:
-    change = platform.fleet.unload("alpha")
+    outcome = platform.fleet.unload("alpha")
     platform.advance_time(seconds)
-    platform.finish_unload(change)
-    return change
+    platform.finish_unload(outcome)
+    return outcome
 
 
 def about(seconds: float) -> object:
@@ -40,13 +40,13 @@ def about(seconds: float) -> object:
 # ---- how long it will take
 
 
-def test_before_there_was_one_nobody_knows_how_long_it_takes(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha")
+def test_the_first_load_of_a_model_has_no_eta(platform: SimulatedPlatform) -> None:
+    outcome = platform.fleet.load("alpha")
     platform.advance_time(5)
-    assert operation(platform, change).eta_s is None
+    assert operation(platform, outcome).eta_s is None
 
 
-def test_the_next_one_takes_about_as_long(platform: SimulatedPlatform) -> None:
+def test_the_eta_is_the_duration_of_the_earlier_operation(platform: SimulatedPlatform) -> None:
     load_takes(platform, 30)
     unload_takes(platform, 4)
     load = platform.fleet.load("alpha")
@@ -57,58 +57,58 @@ def test_the_next_one_takes_about_as_long(platform: SimulatedPlatform) -> None:
     assert operation(platform, platform.fleet.unload("alpha")).eta_s == about(4)
 
 
-def test_a_third_of_what_is_expected_comes_from_each_new_one(platform: SimulatedPlatform) -> None:
+def test_each_operation_contributes_a_third_to_the_expected_duration(platform: SimulatedPlatform) -> None:
     for seconds in (30, 60, 0):
         load_takes(platform, seconds)
         unload_takes(platform, 1)
     assert operation(platform, platform.fleet.load("alpha")).eta_s == about((30 * 2 / 3 + 60 / 3) * 2 / 3)
 
 
-def test_each_model_is_known_by_its_own(platform: SimulatedPlatform) -> None:
+def test_the_eta_of_a_model_ignores_other_models(platform: SimulatedPlatform) -> None:
     load_takes(platform, 30)
     assert operation(platform, platform.fleet.load("beta")).eta_s is None
 
 
-def test_what_takes_longer_than_ever_ends_at_any_moment(platform: SimulatedPlatform) -> None:
+def test_the_eta_of_an_operation_that_takes_longer_is_zero(platform: SimulatedPlatform) -> None:
     load_takes(platform, 3)
     unload_takes(platform, 1)
-    change = platform.fleet.load("alpha")
+    outcome = platform.fleet.load("alpha")
     platform.advance_time(100)
-    assert operation(platform, change).eta_s == 0
+    assert operation(platform, outcome).eta_s == 0
 
 
-def test_at_the_end_nothing_is_left_to_wait_for(platform: SimulatedPlatform) -> None:
+def test_an_ended_operation_has_a_duration_and_no_eta(platform: SimulatedPlatform) -> None:
     load_takes(platform, 3)
     unload_takes(platform, 1)
     done = operation(platform, load_takes(platform, 7))
     assert (done.eta_s, done.duration_s) == (None, about(7))
 
 
-def test_nothing_is_learned_from_a_failure(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha")
+def test_a_failed_load_does_not_count_for_the_expected_duration(platform: SimulatedPlatform) -> None:
+    outcome = platform.fleet.load("alpha")
     platform.advance_time(50)
-    item = change.assignments[0]
+    item = outcome.assignments[0]
     platform.crash(item.replica, item.worker, code="load_failed")
-    failed = operation(platform, change)
+    failed = operation(platform, outcome)
     assert (failed.status, failed.eta_s, failed.duration_s) == ("failed", None, about(50))
     assert operation(platform, platform.fleet.load("alpha")).eta_s is None
 
 
-def test_the_wait_for_another_model_is_no_part_of_a_load(platform: SimulatedPlatform) -> None:
+def test_the_expected_duration_excludes_the_wait_for_an_eviction(platform: SimulatedPlatform) -> None:
     load_takes(platform, 30)
     unload_takes(platform, 1)
     platform.load("beta")
-    change = platform.fleet.load("alpha", LoadRequest(evict="beta"))
-    assert change.eviction
+    outcome = platform.fleet.load("alpha", LoadRequest(evict="beta"))
+    assert outcome.eviction
     platform.advance_time(200)
-    assert operation(platform, change).eta_s == about(30)
-    platform.finish_unload(change.eviction)
+    assert operation(platform, outcome).eta_s == about(30)
+    platform.finish_unload(outcome.eviction)
     (going,) = platform.recovery.resume_pending()
     platform.advance_time(10)
-    assert operation(platform, change).eta_s == about(20)
+    assert operation(platform, outcome).eta_s == about(20)
     platform.advance_time(20)
     platform.finish_load(going)
-    assert operation(platform, change).duration_s == about(230)
+    assert operation(platform, outcome).duration_s == about(230)
     unload_takes(platform, 1)
     assert operation(platform, platform.fleet.load("alpha")).eta_s == about(30), (
         "it took 30 s of workers' time"
@@ -118,35 +118,35 @@ def test_the_wait_for_another_model_is_no_part_of_a_load(platform: SimulatedPlat
 # ---- how far it is
 
 
-def test_an_unload_shows_the_mean_of_its_replicas_and_those_that_are_gone(
+def test_the_progress_of_an_unload_counts_ended_replicas_as_done(
     platform: SimulatedPlatform,
 ) -> None:
     platform.load(replicas=2)
-    change = platform.fleet.unload("alpha")
-    first, second = change.assignments
-    begun = operation(platform, change)
+    outcome = platform.fleet.unload("alpha")
+    first, second = outcome.assignments
+    begun = operation(platform, outcome)
     assert (begun.status, begun.stage, begun.progress, begun.replicas) == ("running", "draining", 0, 2)
     platform.fleet.replica_progress(first.replica, 0.5, "draining: 1 request runs")
-    half = operation(platform, change)
+    half = operation(platform, outcome)
     assert (half.stage, half.progress) == ("draining: 1 request runs", 0.25)
     platform.stopped(first.replica, first.worker)
     platform.fleet.replica_progress(second.replica, 0.5, "draining: 2 requests run")
-    assert operation(platform, change).progress == 0.75
+    assert operation(platform, outcome).progress == 0.75
     platform.stopped(second.replica, second.worker)
-    assert (operation(platform, change).status, operation(platform, change).progress) == ("completed", 1)
+    assert (operation(platform, outcome).status, operation(platform, outcome).progress) == ("completed", 1)
 
 
 def test_the_progress_of_a_load_does_not_show_in_the_unload_that_follows(platform: SimulatedPlatform) -> None:
     platform.load(replicas=2)
-    change = platform.fleet.unload("alpha")
-    platform.fleet.replica_progress(change.assignments[0].replica, 0.0, "draining: 1 request runs")
-    assert operation(platform, change).progress == 0
+    outcome = platform.fleet.unload("alpha")
+    platform.fleet.replica_progress(outcome.assignments[0].replica, 0.0, "draining: 1 request runs")
+    assert operation(platform, outcome).progress == 0
 
 
 # ---- what it came to
 
 
-def test_a_load_says_what_it_took_and_an_unload_what_it_gives_back(platform: SimulatedPlatform) -> None:
+def test_a_load_has_its_measured_memory_and_an_unload_the_same(platform: SimulatedPlatform) -> None:
     load = platform.fleet.load("alpha", LoadRequest(2))
     assert operation(platform, load).memory_mib is None
     platform.finish_load(load, memory_mib=350)
@@ -157,68 +157,68 @@ def test_a_load_says_what_it_took_and_an_unload_what_it_gives_back(platform: Sim
     assert operation(platform, unload).memory_mib == 700
 
 
-def test_what_could_not_be_measured_is_not_made_up(platform: SimulatedPlatform) -> None:
+def test_an_unload_of_an_unmeasured_model_has_no_memory(platform: SimulatedPlatform) -> None:
     platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)))
     unload = platform.fleet.unload("alpha")
     assert operation(platform, unload).memory_mib is None
 
 
 def test_a_failure_has_a_code_and_a_sentence(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha")
-    platform.register(change.assignments[0].worker)
-    failed = operation(platform, change)
+    outcome = platform.fleet.load("alpha")
+    platform.register(outcome.assignments[0].worker)
+    failed = operation(platform, outcome)
     assert (failed.status, failed.code) == ("failed", "load_interrupted")
     assert failed.error
     assert failed.error.endswith("was restarted")
 
 
-def test_what_becomes_of_a_model_later_does_not_change_how_its_load_ended(
+def test_a_later_crash_does_not_change_the_ended_load(
     platform: SimulatedPlatform,
 ) -> None:
-    change = platform.fleet.load("alpha")
-    platform.finish_load(change)
-    done = operation(platform, change)
+    outcome = platform.fleet.load("alpha")
+    platform.finish_load(outcome)
+    done = operation(platform, outcome)
     platform.advance_time(60)
-    platform.crash(change.assignments[0].replica, change.assignments[0].worker)
+    platform.crash(outcome.assignments[0].replica, outcome.assignments[0].worker)
     assert platform.model() == "failed"
-    assert operation(platform, change) == done
+    assert operation(platform, outcome) == done
 
 
 # ---- at the same time
 
 
 @pytest.mark.rule("state/loading")
-def test_of_two_loads_at_once_one_begins_and_both_have_the_same_operation(
+def test_of_concurrent_loads_one_begins_and_all_have_the_same_operation(
     platform: SimulatedPlatform,
 ) -> None:
-    changes, problems = at_once(
+    outcomes, problems = run_concurrently(
         *[lambda: SimulatedPlatform(platform.client, platform.settings).fleet.load("alpha")] * 4
     )
     assert problems == []
-    assert sorted(change.begun for change in changes) == [False, False, False, True]
-    assert len({operation(platform, change).id for change in changes}) == 1
+    assert sorted(outcome.begun for outcome in outcomes) == [False, False, False, True]
+    assert len({operation(platform, outcome).id for outcome in outcomes}) == 1
     assert len(platform.fleet.row("alpha").workers) == 1
 
 
-def test_of_two_unloads_at_once_one_begins_and_both_have_the_same_operation(
+def test_of_concurrent_unloads_one_begins_and_all_have_the_same_operation(
     platform: SimulatedPlatform,
 ) -> None:
     platform.load(replicas=2)
-    changes, problems = at_once(
+    outcomes, problems = run_concurrently(
         *[lambda: SimulatedPlatform(platform.client, platform.settings).fleet.unload("alpha")] * 4
     )
     assert problems == []
-    assert sorted(len(change.assignments) for change in changes) == [0, 0, 0, 2]
-    assert len({operation(platform, change).id for change in changes}) == 1
+    assert sorted(len(outcome.assignments) for outcome in outcomes) == [0, 0, 0, 2]
+    assert len({operation(platform, outcome).id for outcome in outcomes}) == 1
 
 
 @pytest.mark.rule("load/validation-409")
-def test_a_load_and_an_unload_at_once_leave_one_of_them_under_way(platform: SimulatedPlatform) -> None:
+def test_of_a_concurrent_load_and_unload_one_is_under_way(platform: SimulatedPlatform) -> None:
     platform.load()
     platform.fleet.unload("alpha")
     for replica in platform.client.smembers(f"{platform.prefix}replicas:alpha"):
         platform.stopped(replica.decode())
-    changes, problems = at_once(
+    outcomes, problems = run_concurrently(
         lambda: SimulatedPlatform(platform.client, platform.settings).fleet.load("alpha"),
         lambda: SimulatedPlatform(platform.client, platform.settings).fleet.unload("alpha"),
     )
@@ -226,4 +226,4 @@ def test_a_load_and_an_unload_at_once_leave_one_of_them_under_way(platform: Simu
         "an unload of what is unloaded does nothing, one of what loads is refused"
     )
     assert [problem.code for problem in problems] in ([], ["model_loading"])
-    assert sum(change.begun for change in changes) == 1
+    assert sum(outcome.begun for outcome in outcomes) == 1

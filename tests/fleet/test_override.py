@@ -119,7 +119,7 @@ def named(value: object) -> str:
 
 
 @pytest.mark.parametrize(("backend", "override", "param"), REFUSED, ids=named)
-def test_values_that_are_wrong_for_the_backend_are_refused_by_name_and_nothing_begins(
+def test_values_that_are_wrong_for_the_backend_are_refused_with_the_field(
     backends: SimulatedPlatform, backend: str, override: dict[str, Any], param: str
 ) -> None:
     with pytest.raises(InvalidLoadRequest) as refusal:
@@ -130,14 +130,14 @@ def test_values_that_are_wrong_for_the_backend_are_refused_by_name_and_nothing_b
 
 
 @pytest.mark.parametrize(("backend", "override"), ALLOWED, ids=named)
-def test_a_load_takes_what_the_backend_knows(
+def test_a_load_accepts_the_fields_of_the_backend(
     backends: SimulatedPlatform, backend: str, override: dict[str, Any]
 ) -> None:
     assert backends.fleet.load(backend, LoadRequest(override=override)).begun
     assert backends.fleet.row(backend).active_override == override
 
 
-def test_what_drafts_may_be_changed_where_a_method_is_configured() -> None:
+def test_the_draft_model_may_be_overridden_where_a_method_is_configured() -> None:
     model = ModelDefinition("m", "vllm", options={"vllm_speculative_method": "mtp"})
     check_override(model, {"vllm_speculative_model": "org/assistant", "vllm_num_speculative_tokens": 2})
 
@@ -156,8 +156,8 @@ def test_a_field_of_another_backend_is_named_with_its_owner() -> None:
 def test_an_override_counts_by_key_and_null_is_a_value(backends: SimulatedPlatform) -> None:
     override = {"gguf_type_k": None, "gguf_n_ctx": 8192}
     item = backends.fleet.load("llama_cpp", LoadRequest(override=override)).assignments[0]
-    life = backends.incarnations[item.worker]
-    start = backends.fleet.replica_starting(item.replica, item.worker, life)
+    incarnation = backends.incarnations[item.worker]
+    start = backends.fleet.replica_starting(item.replica, item.worker, incarnation)
     assert start
     assert start.override == override
     model = backends.settings.models["llama_cpp"]
@@ -166,7 +166,7 @@ def test_an_override_counts_by_key_and_null_is_a_value(backends: SimulatedPlatfo
     assert model.options == GGUF, "the configuration stays what it is"
 
 
-def test_one_way_to_say_the_bits_replaces_the_other() -> None:
+def test_one_form_of_the_cache_bits_replaces_the_other() -> None:
     model = ModelDefinition("alpha", "exllamav3", options={"exllama_cache_quant": "8,8"})
     options = effective_options(model, {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4})
     assert options["exllama_cache_quant"] is None
@@ -184,7 +184,7 @@ def test_one_way_to_say_the_bits_replaces_the_other() -> None:
     ],
     ids=["another value", "null", "the same", "replicas", "the same replicas"],
 )
-def test_a_loaded_model_is_unloaded_before_anything_of_it_changes(
+def test_a_load_of_a_loaded_model_with_other_values_is_refused(
     backends: SimulatedPlatform, load_request: LoadRequest
 ) -> None:
     backends.finish_load(backends.fleet.load("llama_cpp", LoadRequest(override={"gguf_n_ctx": 2048})))
@@ -195,7 +195,7 @@ def test_a_loaded_model_is_unloaded_before_anything_of_it_changes(
     assert (row.state, row.active_override, row.replicas) == ("loaded", {"gguf_n_ctx": 2048}, 1)
 
 
-def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: SimulatedPlatform) -> None:
+def test_a_load_of_a_loading_model_is_accepted_only_with_the_same_values(backends: SimulatedPlatform) -> None:
     load_request = LoadRequest(2, {"gguf_n_ctx": 2048})
     first = backends.fleet.load("llama_cpp", load_request)
     for same in (load_request, LoadRequest(), LoadRequest(override={"gguf_n_ctx": 2048})):
@@ -210,7 +210,7 @@ def test_a_loading_model_takes_the_same_wish_again_and_no_other(backends: Simula
 
 
 @pytest.mark.rule("models/load-override")
-def test_an_override_is_in_force_until_the_model_is_gone(backends: SimulatedPlatform) -> None:
+def test_an_override_is_in_force_until_the_model_is_unloaded(backends: SimulatedPlatform) -> None:
     override = {"gguf_n_ctx": 2048}
     seen = []
     load = backends.fleet.load("llama_cpp", LoadRequest(override=override))
@@ -241,12 +241,12 @@ def test_a_load_that_failed_leaves_no_override_in_force(backends: SimulatedPlatf
 
 
 def test_replicas_of_one_load_do_not_change_the_configured_number(backends: SimulatedPlatform) -> None:
-    change = backends.fleet.load("llama_cpp", LoadRequest(3))
+    outcome = backends.fleet.load("llama_cpp", LoadRequest(3))
     row = backends.fleet.row("llama_cpp")
-    assert (row.replicas, row.definition.replicas, len(change.assignments)) == (3, 1, 3)
+    assert (row.replicas, row.definition.replicas, len(outcome.assignments)) == (3, 1, 3)
 
 
-def test_a_model_that_was_lost_comes_back_as_the_operator_loaded_it(backends: SimulatedPlatform) -> None:
+def test_a_lost_model_is_reloaded_with_its_replicas_and_override(backends: SimulatedPlatform) -> None:
     request = LoadRequest(2, {"gguf_n_ctx": 2048})
     backends.finish_load(backends.fleet.load("llama_cpp", request))
     backends.register()
@@ -255,7 +255,7 @@ def test_a_model_that_was_lost_comes_back_as_the_operator_loaded_it(backends: Si
     assert backends.fleet.row("llama_cpp").active_override == {"gguf_n_ctx": 2048}
 
 
-def test_an_override_does_not_survive_a_new_start_of_the_platform(backends: SimulatedPlatform) -> None:
+def test_an_override_does_not_survive_a_restart_of_the_platform(backends: SimulatedPlatform) -> None:
     backends.finish_load(backends.fleet.load("llama_cpp", LoadRequest(2, {"gguf_n_ctx": 2048})))
     backends.fleet.reset_to_configuration()
     row = backends.fleet.row("llama_cpp")

@@ -15,24 +15,24 @@ from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
 from fleet.placement import place_replicas
 from fleet.worker_row import WorkerRow
-from tests.fleet.races import at_once
+from tests.fleet.races import run_concurrently
 from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/memory")
 
-ANY = ModelDefinition("alpha", "stub")
+MODEL = ModelDefinition("alpha", "stub")
 
 
-def row(name: str, replicas: int = 0, device: str = "cpu", draining: bool = False) -> WorkerRow:
+def worker(name: str, replicas: int = 0, device: str = "cpu", draining: bool = False) -> WorkerRow:
     return WorkerRow(name, device, replicas, 0.0, draining)
 
 
-def roomy(name: str, free: int, promised: int = 0, id: str = "", **more: Any) -> WorkerRow:
+def worker_with_memory(name: str, free: int, promised: int = 0, id: str = "", **more: Any) -> WorkerRow:
     memory = DeviceMemory(id or f"host:{name}", 100, free)
-    return replace(row(name), memory=memory, promised_mib=promised, **more)
+    return replace(worker(name), memory=memory, promised_mib=promised, **more)
 
 
-def gpu(name: str, *indices: int) -> WorkerRow:
+def gpu_worker(name: str, *indices: int) -> WorkerRow:
     gpus = tuple(Gpu(index, f"GPU-{index}", "NVIDIA H200", 0, 100) for index in indices)
     return WorkerRow(name, "cuda", 0, 0.0, memory=DeviceMemory(f"GPU-{name}", 100, 100, gpus))
 
@@ -40,58 +40,62 @@ def gpu(name: str, *indices: int) -> WorkerRow:
 # ---- with room for all
 
 
-def test_replicas_are_spread_and_the_emptiest_workers_take_the_first() -> None:
-    workers = [row("w1", 2), row("w2", 0), row("w3", 1)]
-    assert place_replicas(ANY, 1, workers) == ["w2"]
-    assert place_replicas(ANY, 5, workers) == ["w2", "w3", "w1", "w2", "w3"]
+def test_replicas_are_spread_beginning_with_the_workers_with_the_fewest() -> None:
+    workers = [worker("w1", 2), worker("w2", 0), worker("w3", 1)]
+    assert place_replicas(MODEL, 1, workers) == ["w2"]
+    assert place_replicas(MODEL, 5, workers) == ["w2", "w3", "w1", "w2", "w3"]
 
 
-def test_the_most_free_memory_goes_before_the_fewest_replicas() -> None:
-    workers = [roomy("w1", 50), roomy("w2", 90, replicas=3), roomy("w3", 70)]
-    assert place_replicas(ANY, 3, workers, 10) == ["w2", "w3", "w1"]
+def test_free_memory_takes_precedence_over_the_number_of_replicas() -> None:
+    workers = [
+        worker_with_memory("w1", 50),
+        worker_with_memory("w2", 90, replicas=3),
+        worker_with_memory("w3", 70),
+    ]
+    assert place_replicas(MODEL, 3, workers, 10) == ["w2", "w3", "w1"]
 
 
-def test_what_is_promised_is_not_free() -> None:
-    workers = [roomy("w1", 50), roomy("w2", 90, promised=60)]
-    assert place_replicas(ANY, 1, workers, 10) == ["w1"]
+def test_promised_memory_is_not_free() -> None:
+    workers = [worker_with_memory("w1", 50), worker_with_memory("w2", 90, promised=60)]
+    assert place_replicas(MODEL, 1, workers, 10) == ["w1"]
 
 
 def test_a_second_replica_on_a_worker_comes_after_the_first_on_all_others() -> None:
-    workers = [roomy("w1", 90), roomy("w2", 20)]
-    assert place_replicas(ANY, 3, workers, 10) == ["w1", "w2", "w1"]
+    workers = [worker_with_memory("w1", 90), worker_with_memory("w2", 20)]
+    assert place_replicas(MODEL, 3, workers, 10) == ["w1", "w2", "w1"]
 
 
-def test_a_worker_without_room_is_passed_over() -> None:
-    workers = [roomy("w1", 35), roomy("w2", 9)]
-    assert place_replicas(ANY, 3, workers, 10) == ["w1", "w1", "w1"]
+def test_a_worker_without_enough_memory_is_not_chosen() -> None:
+    workers = [worker_with_memory("w1", 35), worker_with_memory("w2", 9)]
+    assert place_replicas(MODEL, 3, workers, 10) == ["w1", "w1", "w1"]
 
 
-def test_equals_are_taken_by_name() -> None:
-    assert place_replicas(ANY, 3, [row("b"), row("a"), row("c")]) == ["a", "b", "c"]
+def test_equal_workers_are_chosen_by_name() -> None:
+    assert place_replicas(MODEL, 3, [worker("b"), worker("a"), worker("c")]) == ["a", "b", "c"]
 
 
-def test_a_model_goes_to_the_device_it_asks_for() -> None:
-    workers = [row("c1", device="cpu"), row("g1", 3, device="cuda")]
-    assert place_replicas(replace(ANY, device="cuda"), 1, workers) == ["g1"]
-    assert place_replicas(replace(ANY, device="cpu"), 1, workers) == ["c1"]
-    assert place_replicas(replace(ANY, device="auto"), 1, workers) == ["c1"]
+def test_a_model_is_placed_on_its_kind_of_device() -> None:
+    workers = [worker("c1", device="cpu"), worker("g1", 3, device="cuda")]
+    assert place_replicas(replace(MODEL, device="cuda"), 1, workers) == ["g1"]
+    assert place_replicas(replace(MODEL, device="cpu"), 1, workers) == ["c1"]
+    assert place_replicas(replace(MODEL, device="auto"), 1, workers) == ["c1"]
 
 
-def test_a_model_goes_to_the_one_gpu_that_it_names() -> None:
-    workers = [row("c1"), gpu("g1", 0), gpu("g2", 1, 2), row("g3", device="cuda")]
-    assert place_replicas(replace(ANY, device="cuda:0"), 2, workers) == ["g1", "g1"]
-    assert place_replicas(replace(ANY, device="cuda:2"), 1, workers) == ["g2"]
+def test_a_model_is_placed_on_the_gpu_that_it_names() -> None:
+    workers = [worker("c1"), gpu_worker("g1", 0), gpu_worker("g2", 1, 2), worker("g3", device="cuda")]
+    assert place_replicas(replace(MODEL, device="cuda:0"), 2, workers) == ["g1", "g1"]
+    assert place_replicas(replace(MODEL, device="cuda:2"), 1, workers) == ["g2"]
     with pytest.raises(NoWorker, match="no worker with a cuda:3 device is running"):
-        place_replicas(replace(ANY, device="cuda:3"), 1, workers)
+        place_replicas(replace(MODEL, device="cuda:3"), 1, workers)
 
 
-def test_a_worker_that_drains_takes_nothing() -> None:
-    assert place_replicas(ANY, 2, [row("w1", draining=True), row("w2", 7)]) == ["w2", "w2"]
+def test_a_worker_that_drains_is_not_chosen() -> None:
+    assert place_replicas(MODEL, 2, [worker("w1", draining=True), worker("w2", 7)]) == ["w2", "w2"]
 
 
 @pytest.mark.parametrize(
     ("model", "workers"),
-    [(ANY, []), (replace(ANY, device="cuda"), [row("w1")]), (ANY, [row("w1", draining=True)])],
+    [(MODEL, []), (replace(MODEL, device="cuda"), [worker("w1")]), (MODEL, [worker("w1", draining=True)])],
     ids=["nobody", "no such device", "all drain"],
 )
 def test_without_a_fitting_worker_the_load_is_refused(
@@ -102,7 +106,7 @@ def test_without_a_fitting_worker_the_load_is_refused(
     assert refusal.value.retry_after_s
 
 
-def test_a_house_without_workers_loads_nothing_and_remembers_nothing(
+def test_a_load_without_workers_is_refused_and_writes_nothing(
     client: redis.Redis, settings: Settings
 ) -> None:
     platform = SimulatedPlatform(client, settings)
@@ -112,7 +116,7 @@ def test_a_house_without_workers_loads_nothing_and_remembers_nothing(
     assert client.keys(f"{platform.prefix}*") == []
 
 
-def test_a_worker_that_went_after_it_was_chosen_leaves_no_model_loading(
+def test_a_load_is_refused_when_the_chosen_worker_has_left(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = platform.fleet.workers()
@@ -124,7 +128,7 @@ def test_a_worker_that_went_after_it_was_chosen_leaves_no_model_loading(
     assert platform.client.keys(f"{platform.prefix}worker_replicas:*") == []
 
 
-def test_what_a_worker_hosts_counts_whatever_its_state(platform: SimulatedPlatform) -> None:
+def test_a_worker_row_counts_replicas_in_any_state(platform: SimulatedPlatform) -> None:
     platform.fleet.load("alpha")
     assert platform.fleet.load("beta").assignments[0].worker == "w2"
     assert [(worker.name, worker.replicas, worker.device) for worker in platform.fleet.workers()] == [
@@ -139,44 +143,51 @@ def test_what_a_worker_hosts_counts_whatever_its_state(platform: SimulatedPlatfo
 # ---- without
 
 
-def test_a_load_that_fits_nowhere_is_refused_with_the_numbers() -> None:
-    workers = [roomy("w1", 30, promised=5), roomy("w2", 20), row("w3", device="cuda")]
+def test_a_load_that_fits_on_no_worker_is_refused_with_the_numbers() -> None:
+    workers = [
+        worker_with_memory("w1", 30, promised=5),
+        worker_with_memory("w2", 20),
+        worker("w3", device="cuda"),
+    ]
     with pytest.raises(InsufficientMemory) as refusal:
-        place_replicas(replace(ANY, device="cpu"), 1, workers, 40)
+        place_replicas(replace(MODEL, device="cpu"), 1, workers, 40)
     assert refusal.value.code == "insufficient_memory"
     assert refusal.value.message == (
         "alpha needs about 40 MiB, and w1 has 30 of 100 MiB free, 5 of them promised to loads under way;"
         " w2 has 20 of 100 MiB free: unload a model, name one as evictModel, or ask for less"
     )
     with pytest.raises(InsufficientMemory, match="needs about 20 MiB for each of 3 replicas"):
-        place_replicas(ANY, 3, workers[:2], 20)
+        place_replicas(MODEL, 3, workers[:2], 20)
 
 
 def test_two_workers_on_one_device_share_its_memory() -> None:
-    shared = [roomy("w1", 50, id="GPU-0"), roomy("w2", 50, id="GPU-0")]
-    assert place_replicas(ANY, 2, shared, 25) == ["w1", "w2"]
+    shared = [worker_with_memory("w1", 50, id="GPU-0"), worker_with_memory("w2", 50, id="GPU-0")]
+    assert place_replicas(MODEL, 2, shared, 25) == ["w1", "w2"]
     with pytest.raises(InsufficientMemory):
-        place_replicas(ANY, 2, shared, 26)
+        place_replicas(MODEL, 2, shared, 26)
 
 
-def test_what_comes_back_counts_as_free() -> None:
-    workers = [roomy("w1", 10), roomy("w2", 15)]
+def test_memory_that_an_eviction_frees_counts_as_free() -> None:
+    workers = [worker_with_memory("w1", 10), worker_with_memory("w2", 15)]
     with pytest.raises(InsufficientMemory):
-        place_replicas(ANY, 1, workers, 30)
-    assert place_replicas(ANY, 1, workers, 30, {"w1": 20}) == ["w1"]
+        place_replicas(MODEL, 1, workers, 30)
+    assert place_replicas(MODEL, 1, workers, 30, {"w1": 20}) == ["w1"]
 
 
 @pytest.mark.parametrize(
     "worker",
-    [row("w1"), replace(row("w1"), memory=DeviceMemory("gpu:0", 0, 0, error="no GPU can be read: why"))],
+    [
+        worker("w1"),
+        replace(worker("w1"), memory=DeviceMemory("gpu:0", 0, 0, error="no GPU can be read: why")),
+    ],
     ids=["nothing was told", "it cannot be read"],
 )
-def test_where_the_memory_is_not_known_nothing_is_refused(worker: WorkerRow) -> None:
-    assert place_replicas(ANY, 2, [worker], 1_000_000) == ["w1", "w1"]
+def test_a_worker_with_unknown_memory_is_chosen(worker: WorkerRow) -> None:
+    assert place_replicas(MODEL, 2, [worker], 1_000_000) == ["w1", "w1"]
 
 
-def test_what_nobody_knows_the_size_of_is_not_refused() -> None:
-    assert place_replicas(ANY, 2, [roomy("w1", 0)], None) == ["w1", "w1"]
+def test_a_model_of_unknown_size_is_placed() -> None:
+    assert place_replicas(MODEL, 2, [worker_with_memory("w1", 0)], None) == ["w1", "w1"]
 
 
 # ---- who was promised it first
@@ -191,16 +202,16 @@ def tight(platform: SimulatedPlatform) -> SimulatedPlatform:
     return platform
 
 
-def test_a_load_is_promised_its_memory_until_it_is_up(tight: SimulatedPlatform) -> None:
-    change = tight.fleet.load("alpha")
+def test_a_load_reserves_its_memory_until_it_is_up(tight: SimulatedPlatform) -> None:
+    outcome = tight.fleet.load("alpha")
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [60, 0]
     with pytest.raises(InsufficientMemory, match="60 of them promised to loads under way"):
         tight.fleet.load("beta")
-    tight.finish_load(change)  # and its worker would tell that it is taken
+    tight.finish_load(outcome)  # and its worker would tell that it is taken
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [0, 0]
 
 
-def test_workers_that_share_a_device_share_what_is_promised(platform: SimulatedPlatform) -> None:
+def test_workers_on_one_device_share_its_promised_memory(platform: SimulatedPlatform) -> None:
     platform.fleet.report_artifacts({"alpha": 60, "beta": 60})
     for worker in ("w1", "w2"):
         platform.report_memory(worker, 100, id="GPU-0")
@@ -210,7 +221,7 @@ def test_workers_that_share_a_device_share_what_is_promised(platform: SimulatedP
         platform.fleet.load("beta")
 
 
-def test_a_load_that_fails_gives_back_what_it_was_promised(tight: SimulatedPlatform) -> None:
+def test_a_load_that_fails_releases_its_promised_memory(tight: SimulatedPlatform) -> None:
     item = tight.fleet.load("alpha").assignments[0]
     tight.starting(item.replica, item.worker)
     tight.crash(item.replica, item.worker, code="load_failed")
@@ -218,7 +229,7 @@ def test_a_load_that_fails_gives_back_what_it_was_promised(tight: SimulatedPlatf
     assert tight.fleet.load("beta").assignments[0].worker == "w1"
 
 
-def test_a_device_that_cannot_be_read_is_promised_to_everybody(platform: SimulatedPlatform) -> None:
+def test_the_memory_of_an_unreadable_device_is_not_reserved(platform: SimulatedPlatform) -> None:
     platform.fleet.report_artifacts({"alpha": 60, "beta": 60})
     for worker in ("w1", "w2"):
         platform.report_memory(worker, 0, 0, id="gpu:0")
@@ -227,46 +238,46 @@ def test_a_device_that_cannot_be_read_is_promised_to_everybody(platform: Simulat
     assert [worker.promised_mib for worker in platform.fleet.workers()] == [0, 0]
 
 
-def stale(
+def with_stale_workers(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]
 ) -> list[str]:
     """The first look at the workers is older than what happens then. Returns who looked."""
-    looks: list[str] = []
+    reads: list[str] = []
     look = platform.fleet.workers
 
     def workers(_asker: str) -> list[WorkerRow]:
         seen = look()
-        looks.append("read_models")
-        if len(looks) == 1:
+        reads.append("read_models")
+        if len(reads) == 1:
             meanwhile()
         return seen
 
     monkeypatch.setattr(platform.fleet, "workers", workers)
-    return looks
+    return reads
 
 
-def test_a_load_looks_again_when_somebody_else_was_promised_the_memory(
+def test_a_load_chooses_again_when_another_load_reserved_the_memory(
     tight: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tight.report_memory("w2", 80)
     other = SimulatedPlatform(tight.client, tight.settings)
-    looks = stale(tight, monkeypatch, lambda: other.fleet.load("beta"))
+    reads = with_stale_workers(tight, monkeypatch, lambda: other.fleet.load("beta"))
     assert tight.fleet.load("alpha").assignments[0].worker == "w2"
-    assert len(looks) == 2
+    assert len(reads) == 2
 
 
-def test_a_load_is_refused_when_the_last_room_was_promised_to_somebody_else(
+def test_a_load_is_refused_when_another_load_reserved_the_last_memory(
     tight: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = SimulatedPlatform(tight.client, tight.settings)
-    stale(tight, monkeypatch, lambda: other.fleet.load("beta"))
+    with_stale_workers(tight, monkeypatch, lambda: other.fleet.load("beta"))
     with pytest.raises(InsufficientMemory):
         tight.fleet.load("alpha")
     row = tight.fleet.row("alpha")
     assert (row.state, row.operation_id, row.workers) == ("unloaded", None, ())
 
 
-def test_a_load_that_always_comes_too_late_is_to_be_tried_again(
+def test_a_load_whose_choice_is_always_outdated_is_to_be_retried(
     tight: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = tight.fleet.workers()
@@ -279,9 +290,9 @@ def test_a_load_that_always_comes_too_late_is_to_be_tried_again(
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_of_two_loads_at_once_one_gets_the_last_room(tight: SimulatedPlatform, replicas: int) -> None:
+def test_of_two_concurrent_loads_one_gets_the_last_memory(tight: SimulatedPlatform, replicas: int) -> None:
     tight.report_memory("w2", 100 * (replicas - 1))
-    begun, refused = at_once(
+    begun, refused = run_concurrently(
         lambda: SimulatedPlatform(tight.client, tight.settings).fleet.load("alpha", LoadRequest(replicas)),
         lambda: SimulatedPlatform(tight.client, tight.settings).fleet.load("beta", LoadRequest(replicas)),
     )
@@ -300,14 +311,14 @@ def begin(platform: SimulatedPlatform, model: str, *workers: str, need: int = 30
     return " ".join(item.decode() for item in answer)
 
 
-def test_the_last_mebibyte_may_be_taken_and_no_more(platform: SimulatedPlatform) -> None:
+def test_a_load_may_take_the_last_mebibyte_and_no_more(platform: SimulatedPlatform) -> None:
     platform.report_memory("w1", 30)
     assert begin(platform, "alpha", "w1", need=31) == "short w1"
     assert begin(platform, "alpha", "w1", need=30) == "ok"
     assert begin(platform, "beta", "w1", need=1) == "short w1"
 
 
-def test_the_replicas_of_one_load_need_their_memory_together(platform: SimulatedPlatform) -> None:
+def test_the_memory_of_all_replicas_of_a_load_is_checked_together(platform: SimulatedPlatform) -> None:
     for worker in ("w1", "w2"):
         platform.report_memory(worker, 59, id="GPU-0")
     assert begin(platform, "alpha", "w1", "w1") == "short w1"
@@ -316,7 +327,7 @@ def test_the_replicas_of_one_load_need_their_memory_together(platform: Simulated
 
 
 @pytest.mark.parametrize("starts", [False, True], ids=["assigned", "starting"])
-def test_all_that_is_promised_on_a_device_counts(platform: SimulatedPlatform, starts: bool) -> None:
+def test_all_promised_memory_of_a_device_counts(platform: SimulatedPlatform, starts: bool) -> None:
     for worker in ("w1", "w2"):
         platform.report_memory(worker, 89, id="GPU-0")
     assert begin(platform, "alpha", "w1", "w2") == "ok"
@@ -329,7 +340,7 @@ def test_all_that_is_promised_on_a_device_counts(platform: SimulatedPlatform, st
     assert begin(platform, "beta", "w2") == "ok"
 
 
-def test_a_worker_that_drains_or_is_gone_takes_nothing_though_it_was_chosen(
+def test_a_chosen_worker_that_drains_or_has_left_gets_no_replica(
     platform: SimulatedPlatform,
 ) -> None:
     platform.ledger.drain("w1", platform.incarnations["w1"])

@@ -26,7 +26,7 @@ def starting(platform: SimulatedPlatform) -> Assignment:
     return item
 
 
-def up_before_the_other(platform: SimulatedPlatform) -> Assignment:
+def first_replica_up(platform: SimulatedPlatform) -> Assignment:
     first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
     platform.starting(first.replica, first.worker)
     platform.up(first.replica, first.worker)
@@ -34,7 +34,7 @@ def up_before_the_other(platform: SimulatedPlatform) -> Assignment:
     return first
 
 
-def assigned_beside_the_other(platform: SimulatedPlatform) -> Assignment:
+def assigned_with_the_other_up(platform: SimulatedPlatform) -> Assignment:
     first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
     platform.starting(second.replica, second.worker)
     platform.up(second.replica, second.worker)
@@ -47,7 +47,7 @@ def loaded(platform: SimulatedPlatform) -> Assignment:
     return item
 
 
-def loaded_beside_another(platform: SimulatedPlatform) -> Assignment:
+def loaded_on_two_workers(platform: SimulatedPlatform) -> Assignment:
     platform.load(replicas=2)
     return Assignment("", "w1")
 
@@ -64,7 +64,7 @@ def unloading(platform: SimulatedPlatform) -> Assignment:
     return item
 
 
-def stopping_beside_a_failure(platform: SimulatedPlatform) -> Assignment:
+def stopping_after_a_failure(platform: SimulatedPlatform) -> Assignment:
     first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
     platform.starting(first.replica, first.worker)
     platform.starting(second.replica, second.worker)
@@ -72,7 +72,7 @@ def stopping_beside_a_failure(platform: SimulatedPlatform) -> Assignment:
     return first
 
 
-def falls_silent(platform: SimulatedPlatform, worker: str) -> None:
+def misses_heartbeats(platform: SimulatedPlatform, worker: str) -> None:
     platform.run_for(LEASE + 1, *({"w1", "w2"} - {worker} & {row.name for row in platform.fleet.workers()}))
 
 
@@ -80,56 +80,58 @@ def is_restarted(platform: SimulatedPlatform, worker: str) -> None:
     platform.register(worker)
 
 
-def says_goodbye(platform: SimulatedPlatform, worker: str) -> None:
+def is_shut_down(platform: SimulatedPlatform, worker: str) -> None:
     platform.ledger.deregister(worker, platform.incarnations[worker], f"worker {worker} was shut down")
 
 
-FAULTS = (falls_silent, is_restarted, says_goodbye)
+FAULTS = (misses_heartbeats, is_restarted, is_shut_down)
 #                                        what it comes to, by fault            brought back?
-MOMENTS: list[tuple[Callable[[SimulatedPlatform], Assignment], tuple[str, str, str], bool]] = [
+SCENARIOS: list[tuple[Callable[[SimulatedPlatform], Assignment], tuple[str, str, str], bool]] = [
     (assigned, ("failed", "failed", "unloaded"), True),
     (starting, ("failed", "failed", "unloaded"), True),
-    (up_before_the_other, ("failed", "failed", "failed"), True),
-    (assigned_beside_the_other, ("failed", "failed", "failed"), True),
+    (first_replica_up, ("failed", "failed", "failed"), True),
+    (assigned_with_the_other_up, ("failed", "failed", "failed"), True),
     (loaded, ("failed", "failed", "unloaded"), True),
-    (loaded_beside_another, ("loaded", "loaded", "loaded"), False),
+    (loaded_on_two_workers, ("loaded", "loaded", "loaded"), False),
     (loaded_twice_on_one_worker, ("failed", "failed", "unloaded"), True),
     (unloading, ("unloaded", "unloaded", "unloaded"), False),
-    (stopping_beside_a_failure, ("failed", "failed", "failed"), False),
+    (stopping_after_a_failure, ("failed", "failed", "failed"), False),
 ]
 
 
 @pytest.mark.rule("beyond/a-worker-dies-in-the")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-@pytest.mark.parametrize(("moment", "after", "returns"), MOMENTS, ids=[case[0].__name__ for case in MOMENTS])
-def test_a_worker_that_goes_leaves_nothing_under_way(
+@pytest.mark.parametrize(
+    ("scenario", "after", "is_reloaded"), SCENARIOS, ids=[case[0].__name__ for case in SCENARIOS]
+)
+def test_a_lost_worker_leaves_no_operation_under_way(
     platform: SimulatedPlatform,
-    moment: Callable[[SimulatedPlatform], Assignment],
+    scenario: Callable[[SimulatedPlatform], Assignment],
     after: tuple[str, str, str],
-    returns: bool,
+    is_reloaded: bool,
     fault: Callable[[SimulatedPlatform, str], None],
 ) -> None:
-    gone = moment(platform).worker
+    lost = scenario(platform).worker
     operation = platform.fleet.row("alpha").operation_id
     assert operation
-    fault(platform, gone)
+    fault(platform, lost)
     row = platform.fleet.row("alpha")
     assert row.state == after[FAULTS.index(fault)]
     assert row.state.is_terminal
-    assert ("alpha" in platform.recovery.missing()) == returns
+    assert ("alpha" in platform.recovery.missing()) == is_reloaded
     ended = platform.fleet.operation(operation)
     assert ended
     assert ended.status.is_terminal
     assert ended.finished_at
-    assert platform.client.smembers(f"{platform.prefix}worker_replicas:{gone}") == set()
+    assert platform.client.smembers(f"{platform.prefix}worker_replicas:{lost}") == set()
 
 
-def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_again(
+def test_the_remaining_replicas_of_an_interrupted_load_stop_before_the_next_load(
     platform: SimulatedPlatform,
 ) -> None:
-    gone = up_before_the_other(platform).worker
-    platform.register(gone)
-    other = {"w1": "w2", "w2": "w1"}[gone]
+    lost = first_replica_up(platform).worker
+    platform.register(lost)
+    other = {"w1": "w2", "w2": "w1"}[lost]
     reply = platform.ledger.heartbeat(other, platform.incarnations[other])
     (replica,) = reply.replicas
     assert reply.replicas[replica] == "stopping"
@@ -139,7 +141,7 @@ def test_what_is_left_of_an_interrupted_load_is_told_to_stop_and_then_loaded_aga
     assert platform.model() == "loaded"
 
 
-def test_a_restarted_worker_does_not_take_up_what_it_was_assigned_in_its_former_life(
+def test_a_restarted_worker_does_not_start_replicas_of_its_former_incarnation(
     platform: SimulatedPlatform,
 ) -> None:
     item = assigned(platform)
@@ -148,7 +150,7 @@ def test_a_restarted_worker_does_not_take_up_what_it_was_assigned_in_its_former_
     assert platform.ledger.heartbeat(item.worker, platform.incarnations[item.worker]).replicas == {}
 
 
-def test_a_former_life_can_report_nothing_about_the_replicas_of_the_next(platform: SimulatedPlatform) -> None:
+def test_reports_of_a_former_incarnation_are_ignored(platform: SimulatedPlatform) -> None:
     former = platform.incarnations["w1"]
     platform.register("w1")
     item = platform.fleet.load("alpha").assignments[0]
@@ -179,17 +181,17 @@ def test_an_enabled_model_that_was_never_loaded_is_missing(enabled: SimulatedPla
     assert enabled.recovery.missing() == ["alpha"]
 
 
-def test_nothing_is_missing_while_it_is_on_its_way(enabled: SimulatedPlatform) -> None:
-    change = enabled.fleet.load("alpha")
+def test_a_model_is_not_missing_while_it_is_loading_loaded_or_unloading(enabled: SimulatedPlatform) -> None:
+    outcome = enabled.fleet.load("alpha")
     assert enabled.recovery.missing() == []
-    enabled.starting(change.assignments[0].replica)
-    enabled.up(change.assignments[0].replica)
+    enabled.starting(outcome.assignments[0].replica)
+    enabled.up(outcome.assignments[0].replica)
     assert enabled.recovery.missing() == []
     enabled.fleet.unload("alpha")
     assert enabled.recovery.missing() == []
 
 
-def test_what_an_operator_unloaded_stays_unloaded(enabled: SimulatedPlatform) -> None:
+def test_a_model_that_an_operator_unloaded_stays_unloaded(enabled: SimulatedPlatform) -> None:
     (replica,) = enabled.load()
     enabled.fleet.unload("alpha")
     enabled.stopped(replica)
@@ -198,7 +200,7 @@ def test_what_an_operator_unloaded_stays_unloaded(enabled: SimulatedPlatform) ->
     assert enabled.recovery.missing() == []
 
 
-def test_what_an_operator_unloaded_before_it_was_ever_loaded_stays_unloaded(
+def test_a_model_that_was_unloaded_before_its_first_load_stays_unloaded(
     enabled: SimulatedPlatform,
 ) -> None:
     enabled.fleet.unload("alpha")
@@ -209,27 +211,29 @@ def test_what_an_operator_unloaded_before_it_was_ever_loaded_stays_unloaded(
 
 
 @pytest.mark.rule("state/runtime-state-2")
-def test_what_an_operator_loaded_is_wanted_though_it_is_not_enabled(enabled: SimulatedPlatform) -> None:
+def test_a_model_that_an_operator_loaded_is_missing_although_it_is_not_enabled(
+    enabled: SimulatedPlatform,
+) -> None:
     enabled.load("beta")
     enabled.register()
     assert enabled.recovery.missing() == ["alpha", "beta"]
 
 
-def test_a_crashed_engine_waits_for_an_operator(enabled: SimulatedPlatform) -> None:
+def test_a_crashed_model_is_not_reloaded(enabled: SimulatedPlatform) -> None:
     (replica,) = enabled.load()
     enabled.crash(replica)
     assert enabled.recovery.missing() == []
 
 
 @pytest.mark.rule("docs/out-of-scope")
-def test_a_load_that_failed_waits_for_an_operator(enabled: SimulatedPlatform) -> None:
-    change = enabled.fleet.load("alpha")
-    enabled.starting(change.assignments[0].replica)
-    enabled.crash(change.assignments[0].replica, code="load_failed")
+def test_a_failed_load_is_not_repeated(enabled: SimulatedPlatform) -> None:
+    outcome = enabled.fleet.load("alpha")
+    enabled.starting(outcome.assignments[0].replica)
+    enabled.crash(outcome.assignments[0].replica, code="load_failed")
     assert enabled.recovery.missing() == []
 
 
-def test_a_lost_model_that_an_operator_unloads_is_not_brought_back(enabled: SimulatedPlatform) -> None:
+def test_a_lost_model_that_an_operator_unloads_is_not_reloaded(enabled: SimulatedPlatform) -> None:
     enabled.load()
     enabled.run_for(LEASE + 1)
     assert enabled.recovery.missing() == ["alpha"]
@@ -238,7 +242,7 @@ def test_a_lost_model_that_an_operator_unloads_is_not_brought_back(enabled: Simu
     assert enabled.model() == "unloaded"
 
 
-def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: SimulatedPlatform) -> None:
+def test_only_the_configuration_counts_after_a_restart_of_the_platform(enabled: SimulatedPlatform) -> None:
     enabled.load("beta")
     (replica,) = enabled.load("alpha")
     enabled.crash(replica)
@@ -250,7 +254,9 @@ def test_when_the_platform_starts_anew_only_the_configuration_counts(enabled: Si
         assert (row.state, row.last_error, row.code) == ("unloaded", None, None)
 
 
-def test_who_waits_through_a_new_start_is_served_when_the_model_is_back(enabled: SimulatedPlatform) -> None:
+def test_jobs_that_wait_during_a_restart_are_served_when_the_model_is_loaded(
+    enabled: SimulatedPlatform,
+) -> None:
     enabled.load(slots=1)
     ids = [enabled.admit() for _ in range(3)]
     enabled.fleet.reset_to_configuration()
@@ -260,7 +266,7 @@ def test_who_waits_through_a_new_start_is_served_when_the_model_is_back(enabled:
     assert [enabled.serve_next("w2") for _ in ids] == ids
 
 
-def test_a_takeover_gives_way_to_an_operator_who_unloads_meanwhile(
+def test_a_reload_gives_way_to_a_concurrent_unload_by_an_operator(
     enabled: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     enabled.load()
@@ -276,7 +282,7 @@ def test_a_takeover_gives_way_to_an_operator_who_unloads_meanwhile(
     assert enabled.model() == "unloaded"
 
 
-def test_what_stands_in_the_way_of_a_model_is_told_while_it_is_unloaded(enabled: SimulatedPlatform) -> None:
+def test_a_load_error_is_shown_while_the_model_is_unloaded(enabled: SimulatedPlatform) -> None:
     enabled.fleet.report_load_error("alpha", "no room")
     assert enabled.fleet.row("alpha").last_error == "no room"
     enabled.load()

@@ -7,7 +7,7 @@ import redis
 
 from config.settings import Settings
 from fleet.load_request import LoadOutcome, LoadRequest
-from tests.fleet.races import at_once
+from tests.fleet.races import run_concurrently
 from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/a-replica-lost")
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.rule("beyond/a-replica-lost")
 LEASE = 5.0
 
 
-def goes(platform: SimulatedPlatform, worker: str) -> None:
+def shuts_down(platform: SimulatedPlatform, worker: str) -> None:
     platform.ledger.deregister(worker, platform.incarnations[worker], f"worker {worker} was shut down")
 
 
-def falls_silent(platform: SimulatedPlatform, worker: str) -> None:
+def misses_heartbeats(platform: SimulatedPlatform, worker: str) -> None:
     platform.run_for(LEASE + 1, *({row.name for row in platform.fleet.workers()} - {worker}))
 
 
@@ -38,25 +38,27 @@ def lost(platform: SimulatedPlatform) -> int:
     return platform.fleet.row("alpha").lost
 
 
-@pytest.mark.parametrize("fault", [goes, falls_silent, is_restarted], ids=lambda fault: fault.__name__)
-def test_a_replica_that_went_with_its_worker_is_replaced(pair: SimulatedPlatform, fault: object) -> None:
+@pytest.mark.parametrize(
+    "fault", [shuts_down, misses_heartbeats, is_restarted], ids=lambda fault: fault.__name__
+)
+def test_a_replica_lost_with_its_worker_is_replaced(pair: SimulatedPlatform, fault: object) -> None:
     fault(pair, "w2")  # type: ignore[operator]
     row = pair.fleet.row("alpha")
     assert (row.state, row.loaded_replicas, row.replicas, row.lost) == ("loaded", 1, 2, 1)
-    (change,) = pair.recovery.replace_lost()
-    assert (change.kind, change.operation, len(change.assignments)) == ("load", None, 1)
+    (outcome,) = pair.recovery.replace_lost()
+    assert (outcome.kind, outcome.operation, len(outcome.assignments)) == ("load", None, 1)
     assert (lost(pair), pair.recovery.replace_lost()) == (0, [])
-    pair.finish_load(change, slots=1)
+    pair.finish_load(outcome, slots=1)
     row = pair.fleet.row("alpha")
     assert (row.state, row.loaded_replicas, row.replicas) == ("loaded", 2, 2)
 
 
-def test_the_others_serve_meanwhile_and_who_waits_gets_the_new_slots(pair: SimulatedPlatform) -> None:
-    goes(pair, "w2")
+def test_the_remaining_replicas_serve_and_waiting_jobs_get_the_new_slots(pair: SimulatedPlatform) -> None:
+    shuts_down(pair, "w2")
     ids = [pair.admit() for _ in range(3)]
     assert pair.slots_taken() == 1
-    (change,) = pair.recovery.replace_lost()
-    item = change.assignments[0]
+    (outcome,) = pair.recovery.replace_lost()
+    item = outcome.assignments[0]
     pair.starting(item.replica, item.worker)
     assert (pair.slots_taken(), pair.model()) == (1, "loaded")
     assert pair.fleet.replica_progress(item.replica, 0.5, "reading weights")
@@ -64,12 +66,12 @@ def test_the_others_serve_meanwhile_and_who_waits_gets_the_new_slots(pair: Simul
     assert (pair.slots_taken(), pair.waiting()) == (2, ids[2:])
 
 
-def test_no_operation_is_touched(pair: SimulatedPlatform) -> None:
+def test_a_replacement_changes_no_operation(pair: SimulatedPlatform) -> None:
     row = pair.fleet.row("alpha")
     before = pair.fleet.operation(row.operation_id or "")
-    goes(pair, "w2")
-    (change,) = pair.recovery.replace_lost()
-    item = change.assignments[0]
+    shuts_down(pair, "w2")
+    (outcome,) = pair.recovery.replace_lost()
+    item = outcome.assignments[0]
     pair.starting(item.replica, item.worker)
     pair.fleet.replica_progress(item.replica, 0.5, "reading weights")
     pair.up(item.replica, item.worker)
@@ -77,9 +79,9 @@ def test_no_operation_is_touched(pair: SimulatedPlatform) -> None:
     assert pair.fleet.row("alpha").loaded_at == row.loaded_at
 
 
-def test_the_new_replica_is_loaded_as_the_others_were(platform: SimulatedPlatform) -> None:
+def test_a_replacement_has_the_override_of_the_load(platform: SimulatedPlatform) -> None:
     platform.finish_load(platform.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048})))
-    goes(platform, "w2")
+    shuts_down(platform, "w2")
     item = platform.recovery.replace_lost()[0].assignments[0]
     start = platform.fleet.replica_starting(item.replica, item.worker, platform.incarnations[item.worker])
     assert start
@@ -91,8 +93,8 @@ def test_a_crashed_engine_is_not_replaced(pair: SimulatedPlatform) -> None:
     assert (pair.model(), lost(pair), pair.recovery.replace_lost()) == ("loaded", 0, [])
 
 
-def test_a_replacement_that_does_not_come_up_is_not_tried_again(pair: SimulatedPlatform) -> None:
-    goes(pair, "w2")
+def test_a_replacement_that_does_not_start_is_not_repeated(pair: SimulatedPlatform) -> None:
+    shuts_down(pair, "w2")
     item = pair.recovery.replace_lost()[0].assignments[0]
     pair.starting(item.replica, item.worker)
     pair.crash(item.replica, item.worker, code="load_failed")
@@ -101,8 +103,8 @@ def test_a_replacement_that_does_not_come_up_is_not_tried_again(pair: SimulatedP
     assert pair.recovery.replace_lost() == []
 
 
-def test_a_replacement_whose_worker_goes_as_well_is_replaced(pair: SimulatedPlatform) -> None:
-    goes(pair, "w2")
+def test_a_replacement_that_is_lost_with_its_worker_is_replaced(pair: SimulatedPlatform) -> None:
+    shuts_down(pair, "w2")
     pair.register("w3")
     item = pair.recovery.replace_lost()[0].assignments[0]
     assert item.worker == "w3"
@@ -111,44 +113,46 @@ def test_a_replacement_whose_worker_goes_as_well_is_replaced(pair: SimulatedPlat
     assert len(pair.recovery.replace_lost()) == 1
 
 
-def test_a_model_whose_last_replica_goes_while_another_comes_stays_loaded(pair: SimulatedPlatform) -> None:
-    goes(pair, "w2")
+def test_a_model_that_loses_its_last_replica_during_a_replacement_stays_loaded(
+    pair: SimulatedPlatform,
+) -> None:
+    shuts_down(pair, "w2")
     pair.register("w3")
-    (change,) = pair.recovery.replace_lost()
+    (outcome,) = pair.recovery.replace_lost()
     waiting = pair.admit(), pair.admit()
-    goes(pair, "w1")
+    shuts_down(pair, "w1")
     row = pair.fleet.row("alpha")
     assert (row.state, row.loaded_replicas, row.lost) == ("loaded", 0, 1)
-    pair.finish_load(change, slots=2)
+    pair.finish_load(outcome, slots=2)
     assert [pair.status(id) for id in waiting] == ["dispatched", "dispatched"]
 
 
-def test_when_the_replacement_was_the_last_hope_and_fails_who_waits_is_told(pair: SimulatedPlatform) -> None:
-    goes(pair, "w2")
+def test_waiting_jobs_fail_when_the_only_remaining_replacement_fails(pair: SimulatedPlatform) -> None:
+    shuts_down(pair, "w2")
     pair.register("w3")
     item = pair.recovery.replace_lost()[0].assignments[0]
     pair.starting(item.replica, item.worker)
-    goes(pair, "w1")
+    shuts_down(pair, "w1")
     waiting = pair.admit()
     pair.crash(item.replica, item.worker, code="load_failed")
     assert pair.model() == "failed"
     assert pair.end(waiting).code == "model_failed"
 
 
-def test_as_many_are_replaced_as_there_is_room_for(client: redis.Redis, settings: Settings) -> None:
+def test_as_many_replicas_are_replaced_as_fit(client: redis.Redis, settings: Settings) -> None:
     platform = SimulatedPlatform(client, settings)
     for worker in ("w1", "w2", "w3"):
         platform.register(worker)
     platform.load(replicas=3)
     platform.fleet.report_artifacts({"alpha": 60})
     platform.report_memory("w1", 70)
-    goes(platform, "w2")
-    goes(platform, "w3")
+    shuts_down(platform, "w2")
+    shuts_down(platform, "w3")
     assert lost(platform) == 2
-    (change,) = platform.recovery.replace_lost()
-    assert ([item.worker for item in change.assignments], lost(platform)) == (["w1"], 1)
+    (outcome,) = platform.recovery.replace_lost()
+    assert ([item.worker for item in outcome.assignments], lost(platform)) == (["w1"], 1)
     assert platform.recovery.replace_lost() == [], "what is promised is not free"
-    platform.finish_load(change)
+    platform.finish_load(outcome)
     platform.report_memory("w1", 10)
     assert platform.recovery.replace_lost() == []
     platform.register("w2")
@@ -162,8 +166,8 @@ def test_each_replacement_serves_as_soon_as_it_is_up(platform: SimulatedPlatform
     platform.load(slots=1, replicas=3)
     for worker in ("w2", "w3"):
         platform.register(worker)
-    (change,) = platform.recovery.replace_lost()
-    first, second = change.assignments
+    (outcome,) = platform.recovery.replace_lost()
+    first, second = outcome.assignments
     for _ in range(3):
         platform.admit()
     for item in (first, second):
@@ -174,55 +178,57 @@ def test_each_replacement_serves_as_soon_as_it_is_up(platform: SimulatedPlatform
     assert platform.slots_taken() == 3
 
 
-def test_one_model_without_room_keeps_no_other_waiting(client: redis.Redis, settings: Settings) -> None:
+def test_a_model_without_memory_does_not_delay_the_replacement_of_another(
+    client: redis.Redis, settings: Settings
+) -> None:
     platform = SimulatedPlatform(client, settings)
     for worker in ("w1", "w2"):
         platform.register(worker)
     platform.load("alpha", replicas=2)
     platform.load("beta", replicas=2)
-    goes(platform, "w2")
+    shuts_down(platform, "w2")
     platform.fleet.report_artifacts({"alpha": 60, "beta": 10})
     platform.report_memory("w1", 30)
-    (change,) = platform.recovery.replace_lost()
-    assert change.assignments[0].replica.startswith("beta#")
+    (outcome,) = platform.recovery.replace_lost()
+    assert outcome.assignments[0].replica.startswith("beta#")
 
 
-def test_what_was_lost_before_an_unload_is_not_replaced_after_it(pair: SimulatedPlatform) -> None:
-    goes(pair, "w2")
-    change = pair.fleet.unload("alpha")
+def test_a_replica_lost_before_an_unload_is_not_replaced_after_it(pair: SimulatedPlatform) -> None:
+    shuts_down(pair, "w2")
+    outcome = pair.fleet.unload("alpha")
     assert pair.recovery.replace_lost() == []
     late = pair.fleet.scripts.run("replace_lost", "alpha", 5_000_000, "", "alpha#late.0", "w1")
     assert late == [b"over"], "who looked before comes too late"
-    pair.finish_unload(change)
+    pair.finish_unload(outcome)
     pair.load()
     assert (lost(pair), pair.recovery.replace_lost()) == (0, [])
 
 
 def test_a_replacement_stops_when_the_model_is_unloaded(pair: SimulatedPlatform) -> None:
-    goes(pair, "w2")
+    shuts_down(pair, "w2")
     item = pair.recovery.replace_lost()[0].assignments[0]
     pair.starting(item.replica, item.worker)
-    change = pair.fleet.unload("alpha")
-    assert item in change.assignments
+    outcome = pair.fleet.unload("alpha")
+    assert item in outcome.assignments
     assert not pair.up(item.replica, item.worker)
-    pair.finish_unload(change)
+    pair.finish_unload(outcome)
     assert pair.model() == "unloaded"
 
 
-def test_two_that_mend_at_once_replace_it_once(pair: SimulatedPlatform) -> None:
-    goes(pair, "w2")
+def test_concurrent_calls_of_replace_lost_replace_a_replica_once(pair: SimulatedPlatform) -> None:
+    shuts_down(pair, "w2")
 
     def replace_lost() -> LoadOutcome:
-        changes = SimulatedPlatform(pair.client, pair.settings).recovery.replace_lost()
-        return changes[0] if changes else LoadOutcome("load", None)
+        outcomes = SimulatedPlatform(pair.client, pair.settings).recovery.replace_lost()
+        return outcomes[0] if outcomes else LoadOutcome("load", None)
 
-    changes, problems = at_once(replace_lost, replace_lost, replace_lost)
+    outcomes, problems = run_concurrently(replace_lost, replace_lost, replace_lost)
     assert problems == []
-    assert sorted(len(change.assignments) for change in changes) == [0, 0, 1]
+    assert sorted(len(outcome.assignments) for outcome in outcomes) == [0, 0, 1]
     assert len(pair.fleet.row("alpha").workers) == 2
 
 
-def test_a_mend_whose_answer_was_lost_is_said_again_and_does_no_more(platform: SimulatedPlatform) -> None:
+def test_a_repeated_call_of_replace_lost_assigns_once(platform: SimulatedPlatform) -> None:
     platform.register("w3")
     platform.load(replicas=3)
     for worker in ("w2", "w3"):
@@ -233,12 +239,12 @@ def test_a_mend_whose_answer_was_lost_is_said_again_and_does_no_more(platform: S
     assert (lost(platform), len(platform.fleet.row("alpha").workers)) == (1, 2)
 
 
-def test_the_chosen_worker_may_go_before_the_replica_is_given_to_it(
+def test_a_replica_is_not_replaced_when_the_chosen_worker_has_left(
     pair: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair.register("w3")
-    goes(pair, "w2")
+    shuts_down(pair, "w2")
     seen = pair.fleet.workers()
-    goes(pair, "w3")
+    shuts_down(pair, "w3")
     monkeypatch.setattr(pair.fleet, "workers", lambda _asker: seen)
     assert (pair.recovery.replace_lost(), lost(pair)) == ([], 1)

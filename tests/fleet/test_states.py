@@ -19,15 +19,15 @@ def unloaded(platform: SimulatedPlatform) -> None:
     pass
 
 
-def unloaded_by_hand(platform: SimulatedPlatform) -> None:
+def unloaded_by_an_operator(platform: SimulatedPlatform) -> None:
     for replica in platform.load():
         platform.fleet.unload("alpha")
         platform.stopped(replica)
 
 
 def loading(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha")
-    platform.starting(change.assignments[0].replica, change.assignments[0].worker)
+    outcome = platform.fleet.load("alpha")
+    platform.starting(outcome.assignments[0].replica, outcome.assignments[0].worker)
 
 
 def loaded(platform: SimulatedPlatform) -> None:
@@ -43,91 +43,91 @@ def failed(platform: SimulatedPlatform) -> None:
     platform.crash(platform.load()[0])
 
 
-def failed_and_leaving(platform: SimulatedPlatform) -> None:
+def failed_with_a_stopping_replica(platform: SimulatedPlatform) -> None:
     """One of two did not come up; the other has not stopped yet."""
-    change = platform.fleet.load("alpha", LoadRequest(2))
-    for item in change.assignments:
+    outcome = platform.fleet.load("alpha", LoadRequest(2))
+    for item in outcome.assignments:
         platform.starting(item.replica, item.worker)
-    platform.crash(change.assignments[0].replica, change.assignments[0].worker, code="load_failed")
+    platform.crash(outcome.assignments[0].replica, outcome.assignments[0].worker, code="load_failed")
 
 
-def begins(platform: SimulatedPlatform, change: LoadOutcome, kind: str) -> None:
-    assert change.operation
-    assert change.operation.kind == kind
-    assert change.operation.id == platform.fleet.row("alpha").operation_id
-    assert change.assignments
+def begins(platform: SimulatedPlatform, outcome: LoadOutcome, kind: str) -> None:
+    assert outcome.operation
+    assert outcome.operation.kind == kind
+    assert outcome.operation.id == platform.fleet.row("alpha").operation_id
+    assert outcome.assignments
 
 
-def does_nothing(platform: SimulatedPlatform, change: LoadOutcome, _kind: str) -> None:
-    assert change.assignments == ()
-    assert change.operation is None or change.operation.id == platform.fleet.row("alpha").operation_id
+def does_nothing(platform: SimulatedPlatform, outcome: LoadOutcome, _kind: str) -> None:
+    assert outcome.assignments == ()
+    assert outcome.operation is None or outcome.operation.id == platform.fleet.row("alpha").operation_id
 
 
-Check = Callable[[SimulatedPlatform, LoadOutcome, str], None]
+Expectation = Callable[[SimulatedPlatform, LoadOutcome, str], None]
 
 LOADS = [
     (unloaded, begins, "loading"),
-    (unloaded_by_hand, begins, "loading"),
+    (unloaded_by_an_operator, begins, "loading"),
     (loading, does_nothing, "loading"),
     (loaded, does_nothing, "loaded"),
     (unloading, "model_unloading", "unloading"),
     (failed, begins, "loading"),
-    (failed_and_leaving, "model_unloading", "failed"),
+    (failed_with_a_stopping_replica, "model_unloading", "failed"),
 ]
 UNLOADS = [
     (unloaded, does_nothing, "unloaded"),
-    (unloaded_by_hand, does_nothing, "unloaded"),
+    (unloaded_by_an_operator, does_nothing, "unloaded"),
     (loading, "model_loading", "loading"),
     (loaded, begins, "unloading"),
     (unloading, does_nothing, "unloading"),
     (failed, does_nothing, "unloaded"),
-    (failed_and_leaving, begins, "unloading"),
+    (failed_with_a_stopping_replica, begins, "unloading"),
 ]
 
 
-def named(value: object) -> str:
+def name_of(value: object) -> str:
     return getattr(value, "__name__", str(value))
 
 
 @pytest.mark.rule("state/runtime-state", "state/unloaded", "models/runtime-state-is-loaded", "load/rules-3")
-@pytest.mark.parametrize(("arrange", "outcome", "after"), LOADS, ids=named)
+@pytest.mark.parametrize(("arrange", "expected", "after"), LOADS, ids=name_of)
 def test_a_load_in_every_state(
     platform: SimulatedPlatform,
     arrange: Callable[[SimulatedPlatform], None],
-    outcome: Check | str,
+    expected: Expectation | str,
     after: str,
 ) -> None:
     arrange(platform)
-    attempt(platform, platform.fleet.load, outcome, "load")
+    check(platform, platform.fleet.load, expected, "load")
     assert platform.model() == after
 
 
 @pytest.mark.rule("state/runtime-state", "state/loaded", "docs/out-of-scope")
-@pytest.mark.parametrize(("arrange", "outcome", "after"), UNLOADS, ids=named)
+@pytest.mark.parametrize(("arrange", "expected", "after"), UNLOADS, ids=name_of)
 def test_an_unload_in_every_state(
     platform: SimulatedPlatform,
     arrange: Callable[[SimulatedPlatform], None],
-    outcome: Check | str,
+    expected: Expectation | str,
     after: str,
 ) -> None:
     arrange(platform)
-    attempt(platform, platform.fleet.unload, outcome, "unload")
+    check(platform, platform.fleet.unload, expected, "unload")
     assert platform.model() == after
 
 
-def attempt(
-    platform: SimulatedPlatform, change: Callable[[str], LoadOutcome], outcome: Check | str, kind: str
+def check(
+    platform: SimulatedPlatform, outcome: Callable[[str], LoadOutcome], expected: Expectation | str, kind: str
 ) -> None:
-    if isinstance(outcome, str):
+    if isinstance(expected, str):
         with pytest.raises(StateConflict) as refusal:
-            change("alpha")
-        assert refusal.value.code == outcome
+            outcome("alpha")
+        assert refusal.value.code == expected
     else:
-        outcome(platform, change("alpha"), kind)
+        expected(platform, outcome("alpha"), kind)
 
 
 @pytest.mark.rule("state/runtime-state")
-def test_only_some_states_are_at_rest() -> None:
+def test_the_terminal_states() -> None:
     assert {state for state in ModelState if state.is_terminal} == {"unloaded", "loaded", "failed"}
     assert {state for state in OperationStatus if state.is_terminal} == {"completed", "failed"}
     assert {str(state) for state in ReplicaState} == {"assigned", "starting", "up", "stopping"}
@@ -156,8 +156,8 @@ def test_the_number_of_replicas_is_bounded(platform: SimulatedPlatform, count: i
 
 @pytest.mark.rule("models/loaded-replicas")
 def test_a_model_is_loaded_when_the_last_of_its_replicas_is_up(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha", LoadRequest(2))
-    first, second = change.assignments
+    outcome = platform.fleet.load("alpha", LoadRequest(2))
+    first, second = outcome.assignments
     for item in (first, second):
         assert platform.starting(item.replica, item.worker) == "alpha"
     assert platform.up(first.replica, first.worker)
@@ -172,9 +172,9 @@ def test_a_model_is_loaded_when_the_last_of_its_replicas_is_up(platform: Simulat
 
 @pytest.mark.rule("state/failed", "load/notes-2")
 @pytest.mark.parametrize("other", ["assigned", "starting", "up"])
-def test_one_replica_fails_and_the_others_are_told_to_stop(platform: SimulatedPlatform, other: str) -> None:
-    change = platform.fleet.load("alpha", LoadRequest(2))
-    failing, left = change.assignments
+def test_the_other_replicas_stop_when_one_fails(platform: SimulatedPlatform, other: str) -> None:
+    outcome = platform.fleet.load("alpha", LoadRequest(2))
+    failing, left = outcome.assignments
     platform.starting(failing.replica, failing.worker)
     if other != "assigned":
         platform.starting(left.replica, left.worker)
@@ -195,20 +195,20 @@ def test_one_replica_fails_and_the_others_are_told_to_stop(platform: SimulatedPl
 
 
 @pytest.mark.rule("models/last-error", "load/rules-3")
-def test_a_failed_load_says_why_in_its_operation(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha")
-    item = change.assignments[0]
+def test_the_operation_of_a_failed_load_has_the_error(platform: SimulatedPlatform) -> None:
+    outcome = platform.fleet.load("alpha")
+    item = outcome.assignments[0]
     platform.starting(item.replica, item.worker)
     platform.crash(item.replica, item.worker, code="load_failed")
-    assert change.operation
-    operation = platform.fleet.operation(change.operation.id)
+    assert outcome.operation
+    operation = platform.fleet.operation(outcome.operation.id)
     assert operation
     assert (operation.status, operation.error) == ("failed", "killed by SIGSEGV")
     assert operation.finished_at
 
 
 @pytest.mark.rule("state/failed")
-def test_a_new_load_forgets_why_the_last_one_failed(platform: SimulatedPlatform) -> None:
+def test_a_new_load_clears_the_last_error(platform: SimulatedPlatform) -> None:
     failed(platform)
     platform.load()
     row = platform.fleet.row("alpha")
@@ -229,7 +229,7 @@ def test_a_model_that_loses_one_of_two_stays_loaded(platform: SimulatedPlatform)
 
 
 @pytest.mark.rule("state/unloading", "unload/in-flight-requests")
-def test_an_unload_stops_admissions_tells_who_waits_and_lets_what_runs_finish(
+def test_an_unload_stops_admissions_fails_waiting_jobs_and_lets_running_ones_finish(
     platform: SimulatedPlatform,
 ) -> None:
     from scheduler.errors import ModelUnloading
@@ -237,8 +237,8 @@ def test_an_unload_stops_admissions_tells_who_waits_and_lets_what_runs_finish(
     (replica,) = platform.load(slots=1)
     running, waiting = platform.admit(), platform.admit()
     claim = platform.run(running)
-    change = platform.fleet.unload("alpha")
-    assert [(item.replica, item.worker) for item in change.assignments] == [(replica, "w1")]
+    outcome = platform.fleet.unload("alpha")
+    assert [(item.replica, item.worker) for item in outcome.assignments] == [(replica, "w1")]
     with pytest.raises(ModelUnloading):
         platform.admit()
     assert platform.end(waiting).code == "model_unloading"
@@ -249,14 +249,14 @@ def test_an_unload_stops_admissions_tells_who_waits_and_lets_what_runs_finish(
     assert platform.end(running).status == "completed"
     platform.stopped(replica)
     assert platform.model() == "unloaded"
-    assert change.operation
-    operation = platform.fleet.operation(change.operation.id)
+    assert outcome.operation
+    operation = platform.fleet.operation(outcome.operation.id)
     assert operation
     assert (operation.status, operation.progress) == ("completed", 1.0)
 
 
 @pytest.mark.rule("unload/scheduler-alignment")
-def test_what_was_dispatched_before_the_unload_may_still_be_claimed(platform: SimulatedPlatform) -> None:
+def test_a_job_dispatched_before_the_unload_may_still_be_claimed(platform: SimulatedPlatform) -> None:
     platform.load()
     id = platform.admit()
     platform.fleet.unload("alpha")
@@ -264,7 +264,7 @@ def test_what_was_dispatched_before_the_unload_may_still_be_claimed(platform: Si
     assert platform.end(id).status == "completed"
 
 
-def test_what_still_holds_a_slot_when_the_engine_stops_fails(platform: SimulatedPlatform) -> None:
+def test_a_job_that_holds_a_slot_when_the_engine_stops_fails(platform: SimulatedPlatform) -> None:
     (replica,) = platform.load()
     id = platform.admit()
     platform.append_text(platform.run(id), 1, "Once")
@@ -287,29 +287,31 @@ def test_a_model_is_unloaded_when_its_last_replica_is_down(platform: SimulatedPl
 # ---- the same again
 
 
-def test_bells_that_ring_twice_start_nothing_twice(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha")
-    item = change.assignments[0]
+def test_a_second_message_starts_no_second_engine(platform: SimulatedPlatform) -> None:
+    outcome = platform.fleet.load("alpha")
+    item = outcome.assignments[0]
     assert platform.starting(item.replica, item.worker) == "alpha"
     assert platform.starting(item.replica, item.worker) is None
 
 
-def test_a_worker_that_asks_again_after_a_lost_answer_gets_the_same(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha")
-    item = change.assignments[0]
-    life = platform.incarnations[item.worker]
+def test_a_call_repeated_after_a_lost_answer_gets_the_same_answer(platform: SimulatedPlatform) -> None:
+    outcome = platform.fleet.load("alpha")
+    item = outcome.assignments[0]
+    incarnation = platform.incarnations[item.worker]
     for _ in range(2):
-        assert platform.fleet.replica_starting(item.replica, item.worker, life, "call-1").model == "alpha"  # type: ignore[union-attr]
+        assert (
+            platform.fleet.replica_starting(item.replica, item.worker, incarnation, "call-1").model == "alpha"
+        )  # type: ignore[union-attr]
     for _ in range(2):
-        assert platform.fleet.replica_up(item.replica, item.worker, life, 2, 4242)
+        assert platform.fleet.replica_up(item.replica, item.worker, incarnation, 2, 4242)
     assert platform.model() == "loaded"
     platform.stopped(item.replica, item.worker)
     assert not platform.up(item.replica, item.worker)
 
 
-def test_another_worker_cannot_take_up_a_replica(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha")
-    item = change.assignments[0]
+def test_a_replica_cannot_be_started_by_another_worker(platform: SimulatedPlatform) -> None:
+    outcome = platform.fleet.load("alpha")
+    item = outcome.assignments[0]
     other = {"w1": "w2", "w2": "w1"}[item.worker]
     assert platform.starting(item.replica, other) is None
     platform.starting(item.replica, item.worker)
@@ -322,11 +324,11 @@ def test_another_worker_cannot_take_up_a_replica(platform: SimulatedPlatform) ->
 
 @pytest.mark.rule("beyond/operations")
 def test_an_operation_shows_the_mean_of_its_replicas(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("alpha", LoadRequest(2))
-    assert change.operation
-    id = change.operation.id
-    assert (change.operation.status, change.operation.progress) == ("pending", 0.0)
-    first, second = change.assignments
+    outcome = platform.fleet.load("alpha", LoadRequest(2))
+    assert outcome.operation
+    id = outcome.operation.id
+    assert (outcome.operation.status, outcome.operation.progress) == ("pending", 0.0)
+    first, second = outcome.assignments
     platform.starting(first.replica, first.worker)
     assert platform.fleet.operation(id).status == "running"  # type: ignore[union-attr]
     assert platform.fleet.replica_progress(first.replica, 0.5, "reading weights")
@@ -347,12 +349,12 @@ def test_an_operation_shows_the_mean_of_its_replicas(platform: SimulatedPlatform
     assert 86_000 < platform.client.ttl(f"{platform.prefix}operation:{id}") <= 86_400
 
 
-def test_an_operation_that_nobody_knows_is_none(platform: SimulatedPlatform) -> None:
+def test_an_unknown_operation_is_none(platform: SimulatedPlatform) -> None:
     assert platform.fleet.operation("load_unheard_of") is None
 
 
 @pytest.mark.rule("models/inflight-requests-queue-depth", "models/runtime-inflight")
-def test_a_row_tells_what_runs_and_what_waits(platform: SimulatedPlatform) -> None:
+def test_a_model_row_counts_running_and_waiting_jobs(platform: SimulatedPlatform) -> None:
     platform.load(slots=2)
     for _ in range(5):
         platform.admit()
@@ -361,7 +363,7 @@ def test_a_row_tells_what_runs_and_what_waits(platform: SimulatedPlatform) -> No
     assert [row.name for row in platform.fleet.rows()] == ["alpha", "beta"]
 
 
-def test_a_load_or_unload_whose_answer_was_lost_is_still_its_own(
+def test_a_load_or_unload_whose_answer_was_lost_counts_as_begun(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = platform.fleet.scripts.run
@@ -382,7 +384,7 @@ def test_a_load_or_unload_whose_answer_was_lost_is_still_its_own(
     assert unload.operation.kind == "unload"
 
 
-def test_a_row_of_an_unloading_model_still_shows_what_drains(platform: SimulatedPlatform) -> None:
+def test_the_row_of_an_unloading_model_counts_its_draining_replicas(platform: SimulatedPlatform) -> None:
     platform.load(replicas=2)
     platform.fleet.unload("alpha")
     row = platform.fleet.row("alpha")
