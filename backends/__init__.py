@@ -1,1 +1,6 @@
-"""One adapter per backend. `registry` finds them by name and imports them late."""
+"""The backends, one folder each.
+
+A folder holds `options.py` (the declaration), `environment.py` (its libraries), `adapter.py` (starts engines)
+and, unless the backend is remote, `engine/` (the code of its engine processes). `catalogue` and `registry`
+find them by name; `shared/` holds code that several backends use.
+"""

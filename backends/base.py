@@ -1,7 +1,7 @@
-"""What a runtime is: the protocol that each backend's adapter fulfils, and nothing shared beyond it.
+"""The protocols of a backend: an `Adapter` starts engines, and an `Engine` is one loaded replica.
 
-A `Runtime` starts engines; an `Engine` is one loaded replica: a process of its own that answers many requests
-at once. `tests/backends/contract.py` is the behaviour every adapter is held to.
+An engine answers many requests at once, in a process of its own or, for a remote backend, on another machine.
+`tests/backends/contract.py` tests the behaviour that is required of every adapter.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tasks.generation import Generation
 from workers.engine_process.errors import EngineError, Exit
 
 Emit = Callable[[Delta], None]
-"""Takes one delta of a running generation; never blocks on the network, may be called from any thread."""
+"""Receives one delta of a running generation. Must not block on the network; called from any thread."""
 
 Progress = Callable[[float, str], None]
-"""Takes how much of a load is done (0 to 1) and the stage in a few words."""
+"""Receives the progress of a load: the fraction that is done (0 to 1), and the stage in a few words."""
 
 
 class LoadError(EngineError):
-    """Raised when an engine does not come up (codes: load_failed, load_timeout, load_cancelled)."""
+    """Raised when an engine does not start (codes: load_failed, load_timeout, load_cancelled)."""
 
 
 class GenerationError(EngineError):
-    """Raised when one generation fails and the engine lives on.
+    """Raised when one generation fails and the engine continues.
 
     Codes: invalid_prompt, context_length_exceeded, unsupported_parameter, engine_error, engine_stalled,
     remote_not_allowed, remote_rate_limited, remote_unavailable.
@@ -39,7 +39,7 @@ class GenerationError(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """How a generation ended in the engine, and what it used.
+    """How a generation ended in the engine, and its token usage.
 
     `reason` is stop, length, tool_calls, content_filter or cancelled.
     """
@@ -113,20 +113,21 @@ class Engine(Protocol):
     """One loaded replica."""
 
     slots: int
-    """Requests it takes at once; may be fewer than the launch asked for, never more."""
+    """How many requests the engine takes at once; at most as many as the launch asked for."""
 
     pid: int | None
-    """The process that runs the model, which leads a group; None when it runs on somebody else's machine."""
+    """The process that runs the model, the leader of a process group; None for a remote engine."""
 
     def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
-        """Run one generation to its end in the calling thread.
+        """Run one generation to its end, in the calling thread.
 
-        Raises `GenerationError` or `EngineLost`; returns a `Finish` with reason `cancelled` after `cancel`.
+        Returns a `Finish` with reason "cancelled" after `cancel(id)`. Raises `GenerationError` and
+        `EngineLost`.
         """
         ...
 
     def cancel(self, id: str) -> None:
-        """Make the generation end soon (within a second the slot is free). Unknown ids are ignored."""
+        """Make a generation end, so that its slot is free within a second. Unknown ids are ignored."""
         ...
 
     def stop(self, timeout_s: float) -> None:
@@ -143,7 +144,7 @@ class HasContextLimit(Protocol):
 
 
 class Adapter(Protocol):
-    """One backend."""
+    """Starts the engines of one backend."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""The adapters by backend name. An adapter is imported when it is first asked for, and never before."""
+"""Finds the adapter of a backend by name. An adapter is imported when it is first requested."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class LlamaCppAdapter:
             python = python_of(launch.environments, self.name, options.python)
             encode = chat_encoder(llama_body, launch.model.prompt_format)
             return start_pipe_engine(
-                start, EngineCommand([str(python)], "llama_cpp", options.for_host(), encode=encode)
+                start, EngineCommand([str(python)], "llama_cpp", options.for_engine(), encode=encode)
             )
 
 

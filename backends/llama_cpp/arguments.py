@@ -57,7 +57,7 @@ class LlamaCppOptions:
             raise _refused(f"{quantized}: set {PREFIX}flash_attn to on or auto, or {PREFIX}type_v to f16")
         return options
 
-    def for_host(self) -> dict[str, Any]:
+    def for_engine(self) -> dict[str, Any]:
         """The arguments of `backends/llama_cpp/engine/main.py`, as JSON values."""
         options = {**asdict(self), "model": str(self.model)}
         del options["python"]

@@ -1,7 +1,7 @@
-"""llama.cpp's server as an engine: a configured native `llama-server`, else the one inside xllamacpp.
+"""llama.cpp's server as an engine: a configured native `llama-server`, or the one inside xllamacpp.
 
-Both listen on the loopback interface only, behind a random key that they get through the environment, and
-are spoken to in the same way (see `http_engine`). The options are in `llama_server_options`.
+Both listen on the loopback interface only, require a random key that they get through the environment, and
+are used in the same way (see `http_engine`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tasks.generation import Generation
 from workers.engine_process.process import EngineProcess
 
 TICK_S = 0.05
-MOST_SEEDS = 2**32 - 1  # it takes 32 bits of a seed, and all of them set (also by -1) for none
-LOAD_BYTES_PER_S = 1e9  # a guess, for progress only
+SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
+LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
 
 log = logging.getLogger(__name__)
 
@@ -51,11 +51,11 @@ class LlamaServerAdapter:
             if options.binary is None:
                 otherwise = ", or set llama_server_binary to a llama-server"
                 python = python_of(launch.environments, self.name, otherwise=otherwise)
-                process, port = _begin_packaged(start, options, env, str(python))
+                process, port = _start_packaged(start, options, env, str(python))
             else:
-                process, port = _begin_native(start, options, env)
+                process, port = _start_native(start, options, env)
             client = LoopbackClient(port, key)
-            slots, context = _introduce(start, process, client)
+            slots, context = _verify(start, process, client)
             body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)
             return HttpEngine(process, client, ServerProtocol(body, _refusal), slots, context)
 
@@ -65,16 +65,16 @@ def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
     return {"LLAMA_API_KEY": key, **library_path(*folders)}
 
 
-def _begin_native(
+def _start_native(
     start: Start, options: LlamaServerOptions, env: dict[str, str]
 ) -> tuple[EngineProcess, int]:
-    """Start the configured binary and wait until it is healthy: its process and its port."""
+    """Start the configured binary and wait until it is healthy. Returns its process and its port."""
     with socket.create_server((LOOPBACK, 0)) as probe:
         port: int = probe.getsockname()[1]
     process = start.run(options.argv(port), env)
-    progress = _Guess(start, options.model)
+    progress = _ProgressEstimate(start, options.model)
     while not _is_healthy(LoopbackClient(port, env["LLAMA_API_KEY"])):
-        progress.tell()
+        progress.report()
         process.wait(TICK_S)
         start.check()
     return process, port
@@ -87,22 +87,22 @@ def _is_healthy(client: LoopbackClient) -> bool:
         return False
 
 
-def _begin_packaged(
+def _start_packaged(
     start: Start, options: LlamaServerOptions, env: dict[str, str], python: str
 ) -> tuple[EngineProcess, int]:
-    """Start the engine inside xllamacpp and wait until it reports its port: its process and that port."""
+    """Start the engine inside xllamacpp and wait for the report of its port. Returns its process and port."""
     report, report_end = os.pipe()
     with os.fdopen(report, "rb", buffering=0) as reading:
         try:
             argv = [python, "-I", str(ENGINE_PROGRAM), "llama_server", str(report_end)]
-            process = start.run([*argv, json.dumps(options.for_host())], env, (report_end,))
+            process = start.run([*argv, json.dumps(options.for_engine())], env, (report_end,))
         finally:
             os.close(report_end)
-        progress = _Guess(start, options.model)
+        progress = _ProgressEstimate(start, options.model)
         poll = select.poll()
         poll.register(reading, select.POLLIN)
         while not poll.poll(TICK_S * 1000):
-            progress.tell()
+            progress.report()
             start.check()
         line = reading.readline()
     message = orjson.loads(line) if line.endswith(b"\n") else {}
@@ -111,38 +111,41 @@ def _begin_packaged(
     return process, message["port"]
 
 
-class _Guess:
-    """Progress by the clock: the server tells nobody how far it is."""
+class _ProgressEstimate:
+    """Estimates progress from the time, because the server does not report it."""
 
     def __init__(self, start: Start, model: Path) -> None:
         self._start = start
         self._began = time.monotonic()
         self._expected_s = 0.2 + model.stat().st_size / LOAD_BYTES_PER_S
 
-    def tell(self) -> None:
-        """Say it: half of what is left in each expected time."""
+    def report(self) -> None:
+        """Report progress: half of the rest passes in each expected duration."""
         passed = (time.monotonic() - self._began) / self._expected_s
         self._start.progress(1 - 0.5**passed, "loading the model")
 
 
-def _introduce(start: Start, process: EngineProcess, client: LoopbackClient) -> tuple[int, int]:
-    """Make sure that it is ours and wants its key: its slots, and the context of one. Raises `LoadError`."""
+def _verify(start: Start, process: EngineProcess, client: LoopbackClient) -> tuple[int, int]:
+    """Check that the server is the one just started and requires the key. Returns (slots, context of a slot).
+
+    Raises `LoadError`.
+    """
     start.progress(0.95, "checking the engine")
     try:
-        stranger, _ = client.get("/props", with_key=False)
+        unauthorized, _ = client.get("/props", with_key=False)
         _, properties = client.get("/props")
         slots, context = properties["total_slots"], properties["default_generation_settings"]["n_ctx"]
     except HTTPError as error:
         raise start.failed(process) from error
     except (LookupError, TypeError) as error:
         raise LoadError("load_failed", "what answers on the engine's port is not this engine") from error
-    if stranger != 401:
+    if unauthorized != 401:
         raise LoadError("load_failed", "the engine does not ask for its key")
     return slots, context
 
 
 def _as_json(arguments: str) -> str:
-    """A call's arguments. What the model did not bring to its end goes as a text: else the server refuses."""
+    """Return a call's arguments as valid JSON: incomplete ones, which the server refuses, as a string."""
     try:
         orjson.loads(arguments)
     except orjson.JSONDecodeError:
@@ -154,16 +157,16 @@ def _body(generation: Generation, prompt_format: str, cache_prompt: bool) -> byt
     body = llama_body(generation, prompt_format)
     body["cache_prompt"] = cache_prompt
     if "seed" in body:
-        body["seed"] %= MOST_SEEDS
+        body["seed"] %= SEEDS
     for message in body["messages"]:
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
-    body["return_progress"] = True  # so that a cancelled request knows the size of its prompt
+    body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(body)
 
 
 def _refusal(status: int, body: bytes) -> GenerationError:
-    """The error for an answer other than 200. The server's own words go to the log only."""
+    """Return the error for a status other than 200. The server's message is written to the log only."""
     try:
         error = orjson.loads(body)["error"]
         kind, size, limit = error.get("type"), error.get("n_prompt_tokens"), error.get("n_ctx")

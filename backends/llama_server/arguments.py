@@ -1,8 +1,8 @@
-"""What a `llama_server` model may set, and how the two kinds of engine are told.
+"""Translates the options of a `llama_server` model for both kinds of engine.
 
 `llama_server_n_ctx` is the context of *one* request. llama-server divides its `--ctx-size` between its
-slots, so it is started with n_ctx times the slots; with one slot the two are the same. A model trained on
-less is capped by the server: the loaded engine's `context` has the value in force.
+slots, so it is started with n_ctx times the slots. The server caps the context at that of the model's
+training; the loaded engine's `context` is the value in force.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from config.settings import ROOT, ModelDefinition
 
 BACKEND = BACKENDS["llama_server"]
 PREFIX = BACKEND.prefix
-CONTEXT_STEP = 256  # llama-server rounds a slot's context up to it
+CONTEXT_STEP = 256  # llama-server rounds a slot's context up to a multiple
 
-OURS = (
+MANAGED = (
     "--host",
     "--port",
     "--api-key",
@@ -49,17 +49,17 @@ UNSAFE = (
     "--models-dir",
     "--models-preset",
 )
-"""Flags that `extra_args` may not hold: what we set ourselves, what would open the server or this machine's
-files, and what would take it from us."""
+"""Flags that `extra_args` may not contain: MANAGED are set by the adapter; UNSAFE would open the server or
+local files to others, or take the server out of the adapter's control."""
 
 
 @dataclass(frozen=True)
 class LlamaServerOptions:
-    """The backend's fields, without their prefix.
+    """The parsed options of a model, by their names without the prefix.
 
-    Paths are absolute. None leaves the choice to the server; so do `n_gpu_layers` -1 (as many as fit),
-    `flash_attn` and `reasoning` auto. `binary` None stands for the engine inside xllamacpp, `spec_type` None
-    for no drafting.
+    Paths are absolute. None leaves the choice to the server, as do `n_gpu_layers` -1 (as many as fit) and
+    `auto` for `flash_attn` and `reasoning`. `binary` None stands for the engine inside xllamacpp, `spec_type`
+    None for no speculative decoding.
     """
 
     model: Path
@@ -82,7 +82,7 @@ class LlamaServerOptions:
 
     @classmethod
     def of(cls, model: ModelDefinition, slots: int) -> LlamaServerOptions:
-        """Read a model's options and look for its files. Raises `LoadError` (load_failed)."""
+        """Parse a model's options and check that its files exist. Raises `LoadError` (load_failed)."""
         if unknown := [name for name in model.options if BACKEND.option(name) is None]:
             raise _refused(f"there is no option {min(unknown)}")
         given = BACKEND.values(model.options)
@@ -112,16 +112,16 @@ class LlamaServerOptions:
         for argument in self.extra_args:
             flag = argument.partition("=")[0]
             # llama-server reads --api_key as --api-key
-            if flag.replace("_", "-") in OURS + UNSAFE:
+            if flag.replace("_", "-") in MANAGED + UNSAFE:
                 raise _refused(f"{PREFIX}extra_args may not hold {flag}")
 
     @property
     def total_context(self) -> int:
-        """What the server is given for all slots together, in tokens."""
+        """The context of all slots together, in tokens."""
         return -(-self.n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
 
     def argv(self, port: int) -> list[str]:
-        """The command of a native server on the loopback interface."""
+        """Return the command of a native server that listens on the loopback interface."""
         argv = [str(self.binary), "--model", str(self.model), "--host", "127.0.0.1", "--port", str(port)]
         argv += [
             "--parallel",
@@ -149,8 +149,8 @@ class LlamaServerOptions:
             argv += [] if value is None else [flag, str(value)]
         return [*argv, *self.extra_args]
 
-    def for_host(self) -> dict[str, Any]:
-        """The same for `backends/llama_server/engine/main.py`, as JSON values."""
+    def for_engine(self) -> dict[str, Any]:
+        """Return the arguments of `backends/llama_server/engine/main.py`, as JSON values."""
         names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
         names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots"]
         paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}

@@ -1,4 +1,4 @@
-"""Where an engine finds its libraries: the Python that has them, and folders of shared ones."""
+"""The Python interpreter and the shared libraries that an engine process uses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from workers.environments import EnvironmentMissing, interpreter
 def python_of(
     environments: Path, backend: str, configured: str | None = None, *, otherwise: str = ""
 ) -> Path:
-    """The interpreter of a backend's engines (see `workers.environments`).
+    """Return the interpreter for a backend's engines: the configured one, or that of its environment.
 
-    Raises `LoadError` (load_failed), with what else can be done in `otherwise`.
+    `environments` is the folder of the environments (see `workers.environments`). Raises `LoadError`
+    (load_failed); `otherwise` is appended to its message, to name an alternative.
     """
     try:
         return interpreter(environments, backend, configured)
@@ -23,7 +24,7 @@ def python_of(
 
 
 def library_path(*folders: Path) -> dict[str, str]:
-    """The variable that makes an engine look into these folders first; none when there are none."""
+    """Return LD_LIBRARY_PATH with these folders before the inherited ones; empty without folders."""
     if not folders:
         return {}
     inherited = os.environ.get("LD_LIBRARY_PATH")

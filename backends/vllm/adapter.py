@@ -1,18 +1,24 @@
-"""vLLM as a library: its `AsyncLLM` in an engine process of ours, under the Python of its environment.
+"""vLLM as a library: an engine process (`backends/vllm/engine/`) runs its `AsyncLLM`.
 
-The host is in `backends/vllm/engine/main.py`, the options in `vllm_options`.
+The process uses the Python of vLLM's environment.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from backends.base import Launch
+from backends.shared.chat_request import chat_body
 from backends.shared.libraries import python_of
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import starting
 from backends.vllm.arguments import VllmOptions
-from backends.vllm.diagnosis import explained
-from backends.vllm.progress import following
-from backends.vllm.request import vllm_body
+from backends.vllm.diagnosis import diagnosing
+from backends.vllm.progress import reporting_progress
+from tasks.generation import Generation
+
+NO_SEED = -1  # vLLM takes this seed for no seed
+SEED_FOR_NO_SEED = 2**63 - 1
 
 
 class VllmAdapter:
@@ -26,9 +32,26 @@ class VllmAdapter:
             options = VllmOptions.of(launch.model, launch.slots)
             python = python_of(launch.environments, self.name, options.python)
             encode = chat_encoder(vllm_body, launch.model.prompt_format)
-            host = EngineCommand([str(python)], "vllm", options.for_host(), options.environment, encode)
-            with explained(launch.directory), following(start):
-                return start_pipe_engine(start, host)
+            command = EngineCommand(
+                [str(python)], self.name, options.for_engine(), options.environment, encode
+            )
+            with diagnosing(launch.directory), reporting_progress(start):
+                return start_pipe_engine(start, command)
+
+
+def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+    """Return the body of a chat completion for vLLM, whether it is used as a library or as a server.
+
+    In addition to `chat_body`, the arguments of a required tool call must match the tool's schema, and the
+    seed -1 is replaced by another one. Raises `GenerationError`.
+    """
+    body = chat_body(generation, prompt_format)
+    if body.get("seed") == NO_SEED:
+        body["seed"] = SEED_FOR_NO_SEED
+    if body.get("tool_choice") == "required":
+        for tool in body["tools"]:
+            tool["function"]["strict"] = True
+    return body
 
 
 ADAPTER = VllmAdapter()

@@ -1,12 +1,13 @@
-"""What a `vllm` or `vllm_serve` model may set, and how vLLM is told: its engine's arguments, and variables.
+"""Translates the options of a `vllm` or `vllm_serve` model into arguments and environment variables of vLLM.
 
 The names of the arguments are those of vLLM's `AsyncEngineArgs`; the flags of `vllm serve` are the same names
-with dashes. Nothing that is null or vLLM's own choice is sent.
+with dashes. Options that are null or equal to vLLM's default are not passed.
 
-On the CPU five things differ: float32 (bfloat16 may use instructions that some virtual machines only pretend
-to have), no compilation, blocks of 32 tokens (its kernels take multiples of that only), a cache of 1 GiB
-unless the model says more, for vLLM's own choice is most of the machine's memory, and a core that computes
-itself (docs/decisions/0012): one that has a worker takes a whole processor to wait for it.
+On the CPU five things differ: float32 (bfloat16 may use instructions that some virtual machines announce but
+do not support), no compilation, blocks of 32 tokens (the kernels require multiples of 32), a cache of 1 GiB
+unless the model sets another size (vLLM's default is most of the machine's memory), and a core process that
+runs the model itself (docs/decisions/0012): a core with a worker process occupies a whole processor while it
+waits for the worker.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PREFIX = "vllm_"
 CPU_BLOCK = 32
 CPU_CACHE_BYTES = 1 << 30
 CPU_DTYPE = "float32"
-BINDING = "VLLM_CPU_OMP_THREADS_BIND"  # on which processors a worker's threads shall run
+BINDING = "VLLM_CPU_OMP_THREADS_BIND"  # the processors that the threads of a vLLM worker are bound to
 
 REASONING_PARSERS = {QWEN3: "qwen3", GEMMA4: "gemma4", MISTRAL: "mistral"}
 TOOL_PARSERS = {QWEN3: "hermes", GEMMA4: "gemma4", MISTRAL: "mistral"}
@@ -43,29 +44,29 @@ PLAIN = (
     "block_size",
     "tensor_parallel_size",
 )
-"""Options that go to vLLM as they are."""
+"""Options that are passed to vLLM unchanged."""
 
-PASSED = (
+PASSED_PREFIXES = (
     *("VLLM_", "HF_", "NCCL_", "TORCH", "TRITON_", "FLASHINFER_"),
     *("XDG_CACHE_HOME", "CUDA_HOME", "NO_COLOR"),
 )
-"""Beginnings of the worker's variables that vLLM gets as well, beyond what each engine inherits."""
+"""Prefixes of the worker's variables that vLLM inherits, besides those that every engine inherits."""
 
-PASSED_TO_THE_HUB = (
+HUB_VARIABLES = (
     *("HF_TOKEN", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
 )
-"""Those that only a model of a hub is given: without one, nothing is asked of the network."""
+"""Variables that only models from a hub inherit: local models make no network requests."""
 
-QUIET = {
+NO_TELEMETRY = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_DO_NOT_TRACK": "1",
     "DO_NOT_TRACK": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
-    "VLLM_SERVER_DEV_MODE": "0",  # its paths ask for no key
+    "VLLM_SERVER_DEV_MODE": "0",  # its endpoints do not check the API key
 }
 DEFAULTS = {
-    "VLLM_HOST_IP": "127.0.0.1",  # what its processes tell each other stays on this machine
+    "VLLM_HOST_IP": "127.0.0.1",  # its processes communicate on this machine only
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would hold our pipes open, and breaks threads
     "NO_COLOR": "1",
 }
@@ -73,10 +74,11 @@ DEFAULTS = {
 
 @dataclass(frozen=True)
 class VllmOptions:
-    """A model's options, read: `engine` are vLLM's arguments (JSON values), `environment` its variables.
+    """The parsed options of a model.
 
-    `on_cpu` says that the engine is to run without a GPU, `chat_template_kwargs` what a request's template
-    gets unless the request says otherwise.
+    `engine` are vLLM's arguments (JSON values), `environment` its environment variables. `on_cpu` says that
+    the engine runs without a GPU. `chat_template_kwargs` are defaults for the chat template, which a request
+    may override.
     """
 
     engine: Mapping[str, Any]
@@ -87,10 +89,10 @@ class VllmOptions:
     chat_template_kwargs: Mapping[str, Any]
 
     @classmethod
-    def of(cls, model: ModelDefinition, slots: int, *, alone: bool = True) -> VllmOptions:
-        """Read a model's options and look for its files. Raises `LoadError` (load_failed).
+    def of(cls, model: ModelDefinition, slots: int, *, single_process: bool = True) -> VllmOptions:
+        """Parse a model's options and check that its files exist. Raises `LoadError` (load_failed).
 
-        `alone` says that a core on a CPU may compute itself, as far as the options know.
+        `single_process` allows the core to run the model itself on a CPU, if the options do not prevent it.
         """
         values = BACKENDS[model.backend].with_defaults(model.options)
         given = {name: value for name, value in values.items() if value is not None}
@@ -108,7 +110,10 @@ class VllmOptions:
         }
         if given["vllm_kv_cache_dtype"] != "auto":
             engine["kv_cache_dtype"] = given["vllm_kv_cache_dtype"]
-        engine = {**(_cpu_defaults(engine, alone=alone) if on_cpu else _gpu_defaults()), **engine}
+        engine = {
+            **(_cpu_defaults(engine, single_process=single_process) if on_cpu else _gpu_defaults()),
+            **engine,
+        }
         local = is_local(path) and (draft is None or is_local(draft.get("model", "/")))
         return cls(
             engine={name: value for name, value in engine.items() if value not in (None, False)},
@@ -119,8 +124,8 @@ class VllmOptions:
             chat_template_kwargs=given.get("vllm_chat_template_kwargs", {}),
         )
 
-    def for_host(self) -> dict[str, Any]:
-        """The same for `backends/vllm/engine/main.py`, as JSON values."""
+    def for_engine(self) -> dict[str, Any]:
+        """Return the arguments of `backends/vllm/engine/main.py`, as JSON values."""
         return {
             "engine": dict(self.engine),
             "tool_parser": self.tool_parser,
@@ -128,7 +133,7 @@ class VllmOptions:
         }
 
     def flags(self) -> list[str]:
-        """The same for `vllm serve`, without the model."""
+        """Return the flags of `vllm serve`, without the model."""
         named = {name: value for name, value in self.engine.items() if name != "model"}
         if self.tool_parser is not None:
             named |= {"enable_auto_tool_choice": True, "tool_call_parser": self.tool_parser}
@@ -138,12 +143,12 @@ class VllmOptions:
 
 
 def is_local(model: str) -> bool:
-    """Whether it is a path, not a hub's id."""
+    """Whether a model is given as a path rather than as the id of a hub."""
     return Path(model).is_absolute()
 
 
 def refused(sentence: str) -> LoadError:
-    """The error for options that cannot be used."""
+    """Return the error for options that cannot be used."""
     return LoadError("load_failed", sentence)
 
 
@@ -161,7 +166,7 @@ def _model(value: str | None) -> str:
 
 
 def _speculative(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Without a method there is none: that is how a load turns off what is configured."""
+    """Return vLLM's speculative_config. Without a method it is None: that is how a load disables it."""
     method = given.get("vllm_speculative_method")
     if method is None:
         return None
@@ -176,7 +181,7 @@ def _speculative(given: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _images(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What there is no use for is left out of the memory that vLLM plans for."""
+    """Return the image arguments. Limits of 0 keep vLLM from reserving memory for unused modalities."""
     if not given["vllm_image_input"]:
         return {"limit_mm_per_prompt": {"image": 0, "video": 0, "audio": 0}}
     processor = dict(given.get("vllm_mm_processor_kwargs", {}))
@@ -190,7 +195,7 @@ def _parser(given: Mapping[str, Any], kind: str, of_format: str | None) -> str |
     return None if name == NO_PARSER else name
 
 
-def _cpu_defaults(engine: Mapping[str, Any], *, alone: bool) -> dict[str, Any]:
+def _cpu_defaults(engine: Mapping[str, Any], *, single_process: bool) -> dict[str, Any]:
     if engine.get("block_size", CPU_BLOCK) % CPU_BLOCK:
         raise refused(f"vllm_block_size must be a multiple of {CPU_BLOCK} on the CPU")
     return {
@@ -198,12 +203,15 @@ def _cpu_defaults(engine: Mapping[str, Any], *, alone: bool) -> dict[str, Any]:
         "enforce_eager": True,
         "block_size": CPU_BLOCK,
         "kv_cache_memory_bytes": CPU_CACHE_BYTES,
-        "distributed_executor_backend": "uni" if alone and _is_one_process(engine) else None,
+        "distributed_executor_backend": "uni" if single_process and _fits_one_process(engine) else None,
     }
 
 
-def _is_one_process(engine: Mapping[str, Any]) -> bool:
-    """Whether the core may compute itself: there 16-bit kernels may die, and nobody binds its threads."""
+def _fits_one_process(engine: Mapping[str, Any]) -> bool:
+    """Whether the core can run the model itself.
+
+    It cannot with 16-bit types, whose kernels may crash in the core, and it does not bind its threads.
+    """
     return (
         engine.get("dtype", CPU_DTYPE) == CPU_DTYPE
         and engine.get("tensor_parallel_size", 1) == 1
@@ -217,19 +225,21 @@ def _gpu_defaults() -> dict[str, Any]:
 
 
 def _environment(engine: Mapping[str, Any], *, on_cpu: bool, local: bool) -> dict[str, str]:
-    passed = {name: value for name, value in os.environ.items() if name.startswith(PASSED)}
+    passed = {name: value for name, value in os.environ.items() if name.startswith(PASSED_PREFIXES)}
     passed.pop("HF_TOKEN", None)
     if local:
         passed |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     else:
-        passed |= {name: os.environ[name] for name in PASSED_TO_THE_HUB if name in os.environ}
+        passed |= {name: os.environ[name] for name in HUB_VARIABLES if name in os.environ}
     if on_cpu:
-        passed["CUDA_VISIBLE_DEVICES"] = ""  # a worker that was given no GPU takes none
+        passed["CUDA_VISIBLE_DEVICES"] = ""  # a worker without a GPU must not use one
         if engine.get("enforce_eager"):
             passed["TORCH_COMPILE_DISABLE"] = "1"
         if engine.get("distributed_executor_backend") == "uni":
-            passed["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # else it takes a worker whatever it is told
-    return {**DEFAULTS, **passed, **QUIET}
+            passed["VLLM_ENABLE_V1_MULTIPROCESSING"] = (
+                "0"  # otherwise vLLM starts a worker process in any case
+            )
+    return {**DEFAULTS, **passed, **NO_TELEMETRY}
 
 
 def _flag(name: str, value: Any) -> list[str]:

@@ -1,7 +1,7 @@
-"""Why vLLM did not load a model, in one sentence that says what to do: read from its log.
+"""Diagnoses from its log why vLLM did not load a model, in one sentence that says what to do.
 
-What goes wrong goes wrong in processes of its own, and each tells only the log. The sentences that are looked
-for are those of vLLM 0.32 and 0.33, of Transformers and of PyTorch.
+vLLM fails in its own processes, which report errors only in the log. The patterns match messages of vLLM 0.32
+and 0.33, of Transformers and of PyTorch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workers.engine_process.process import LOG_NAME
 
 READ_BYTES = 1 << 20
 
-TROUBLES: tuple[tuple[str, str], ...] = (
+DIAGNOSES: tuple[tuple[str, str], ...] = (
     (
         r"max seq len\s*\((\d+)\), \(([\d.]+) GiB KV cache is needed, which is larger than the available KV"
         r" cache memory \(([\d.]+) GiB",
@@ -111,21 +111,24 @@ TROUBLES: tuple[tuple[str, str], ...] = (
 )
 
 
-def trouble(log: str) -> str | None:
-    """The first trouble of the table that a log tells of, None when there is none."""
-    for pattern, sentence in TROUBLES:
+def diagnose(log: str) -> str | None:
+    """Return the first diagnosis whose pattern occurs in the log; None if there is none."""
+    for pattern, sentence in DIAGNOSES:
         if found := re.search(pattern, log):
             return sentence.format(*(group for group in found.groups() if group is not None))
     return None
 
 
 @contextmanager
-def explained(directory: Path) -> Iterator[None]:
-    """Say of a load that fails in the block what its log (in its folder) tells, where that is clear."""
+def diagnosing(directory: Path) -> Iterator[None]:
+    """Replace the message of a load that fails inside the block with the diagnosis from its log, if any.
+
+    `directory` is the folder of the load, which holds the log.
+    """
     try:
         yield
     except LoadError as error:
-        sentence = trouble(_end_of(directory / LOG_NAME)) if error.code == "load_failed" else None
+        sentence = diagnose(_end_of(directory / LOG_NAME)) if error.code == "load_failed" else None
         if sentence is None:
             raise
         raise LoadError("load_failed", sentence) from error

@@ -1,8 +1,8 @@
-"""How far a load of vLLM is: what its log tells, and the clock in between.
+"""Estimates the progress of a load of vLLM from its log and from the time.
 
-The log is the only thing that speaks while vLLM loads. Each stage begins with a line of it; within a stage,
-half of what is left passes in each expected time, so progress never stands still, never goes back, and
-reaches a stage's end only with the line that says so.
+The log is the only source of progress while vLLM loads. Each stage begins with a certain line; within it,
+half of the rest passes in each expected duration. So progress never stops, never decreases, and reaches
+the end of a stage only with the line that ends it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SHARDS = re.compile(rb"checkpoint shards: +(\d+)% Completed")
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage begins with a line that holds `sign`, at `begin` of the load (0 to 1), and may take a while."""
+    """A stage of the load: begins with a line that contains `marker`, at the fraction `begin` of the load."""
 
-    sign: bytes
+    marker: bytes
     begin: float
     name: str
     expected_s: float
@@ -45,35 +45,35 @@ STAGES = (
 LOADING = STAGES[3]
 
 
-class Told:
-    """What a log has told so far; `tell` reads on in it."""
+class LogProgress:
+    """The progress of one load; `read` continues to read its log."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self._read = 0
-        self._rest = b""
-        self._at = 0
+        self._offset = 0
+        self._partial_line = b""
+        self._stage = 0
         self._since = time.monotonic()
-        self._shards = 0.0  # of the weights, as far as the log says
+        self._shards = 0.0  # fraction of the weights that is loaded, according to the log
 
-    def tell(self) -> tuple[float, str]:
-        """How much is done (0 to 1), and the stage."""
+    def read(self) -> tuple[float, str]:
+        """Read new lines. Returns the fraction that is done (0 to 1) and the name of the stage."""
         for line in self._lines():
-            self._take(line)
-        stage, end = STAGES[self._at], self._end()
+            self._parse(line)
+        stage, end = STAGES[self._stage], self._end()
         passed = (time.monotonic() - self._since) / stage.expected_s
         begin = stage.begin + (end - stage.begin) * self._shards
         return begin + (end - begin) * (1 - 0.5**passed), stage.name
 
     def _end(self) -> float:
-        return STAGES[self._at + 1].begin if self._at + 1 < len(STAGES) else 1.0
+        return STAGES[self._stage + 1].begin if self._stage + 1 < len(STAGES) else 1.0
 
-    def _take(self, line: bytes) -> None:
-        for index in range(len(STAGES) - 1, self._at, -1):
-            if STAGES[index].sign in line:
-                self._at, self._since, self._shards = index, time.monotonic(), 0.0
+    def _parse(self, line: bytes) -> None:
+        for index in range(len(STAGES) - 1, self._stage, -1):
+            if STAGES[index].marker in line:
+                self._stage, self._since, self._shards = index, time.monotonic(), 0.0
                 return
-        if STAGES[self._at] is LOADING and (found := SHARDS.search(line)):
+        if STAGES[self._stage] is LOADING and (found := SHARDS.search(line)):
             shards = int(found[1]) / 100
             if shards > self._shards:
                 self._shards, self._since = shards, time.monotonic()
@@ -81,31 +81,31 @@ class Told:
     def _lines(self) -> list[bytes]:
         try:
             with self._log.open("rb") as file:
-                file.seek(self._read)
+                file.seek(self._offset)
                 data = file.read(READ_BYTES)
         except OSError:
             return []
-        self._read += len(data)
-        *lines, self._rest = re.split(rb"[\r\n]", self._rest + data)
+        self._offset += len(data)
+        *lines, self._partial_line = re.split(rb"[\r\n]", self._partial_line + data)
         return lines
 
 
 @contextmanager
-def following(start: Start) -> Iterator[None]:
-    """Report a start's progress from a thread for as long as the block runs."""
+def reporting_progress(start: Start) -> Iterator[None]:
+    """Report the progress of a start from a thread while the block runs."""
     log = start.launch.directory / LOG_NAME
-    log.unlink(missing_ok=True)  # an earlier engine's
-    told, over = Told(log), threading.Event()
+    log.unlink(missing_ok=True)  # the log of an earlier engine
+    progress, finished = LogProgress(log), threading.Event()
 
-    def follow() -> None:
-        while not over.wait(TICK_S):
-            start.progress(*told.tell())
+    def report() -> None:
+        while not finished.wait(TICK_S):
+            start.progress(*progress.read())
 
-    thread = threading.Thread(target=follow, name=f"load-{start.launch.replica}", daemon=True)
-    start.progress(*told.tell())
+    thread = threading.Thread(target=report, name=f"load-{start.launch.replica}", daemon=True)
+    start.progress(*progress.read())
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        finished.set()
         thread.join()

@@ -1,4 +1,4 @@
-"""What only a managed `vllm serve` may be told, and the command and the environment that come of it."""
+"""Translates the options of a `vllm_serve` model into the command and the environment of its server."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from config.settings import ROOT, ModelDefinition
 
 PREFIX = "vllm_serve_"
 MODULE = "vllm.entrypoints.openai.api_server"
-IMPORTED = Path(__file__).with_name("engine")
-ASKS_FOR_THE_KEY = "stoker_key.Key"
-"""Middleware in that folder: vLLM itself asks for the key at some of its paths only."""
+MIDDLEWARE_FOLDER = Path(__file__).with_name("engine")
+MIDDLEWARE = "stoker_key.RequireKey"
+"""ASGI middleware in that folder that checks the API key; vLLM itself checks it at some endpoints only."""
 
-OURS = (
+MANAGED = (
     "--host",
     "--port",
     "--uds",
@@ -35,27 +35,25 @@ UNSAFE = (
     *("--ssl-keyfile", "--ssl-certfile", "--ssl-ca-certs"),
     *("--allowed-local-media-path", "--trust-request-chat-template", "--trust-request-mm-kwargs"),
 )
-"""Flags that `extra_args` may not hold, nor a beginning of them: what we set ourselves, and what would open
-the server, take it from us, or let a request reach this machine's files."""
+"""Flags that `extra_args` may not contain, not even abbreviated: MANAGED are set by the adapter; UNSAFE would
+open the server to others, take it out of the adapter's control, or give requests access to local files."""
 
-
-PROCESSES = (
+MULTI_PROCESS = (
     *("--distributed-executor-backend", "--dtype", "--tensor-parallel-size", "-tp"),
     *("--pipeline-parallel-size", "-pp", "--prefill-context-parallel-size", "-pcp", "--nnodes", "-n"),
 )
-"""Flags in `extra_args` that a core which computes itself could not follow: one that is to be the first of
-two waits for the second without end."""
+"""Flags in `extra_args` that a core cannot follow when it runs the model itself: if it is the first of two
+processes, it waits for the second without limit."""
 
-
-OUR_VARIABLES = ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE")
-"""Variables that `environment` may not hold: the key, and what opens paths that ask for none."""
+MANAGED_VARIABLES = ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE")
+"""Variables that `environment` may not contain: the key, and the one that enables endpoints without a key."""
 
 
 @dataclass(frozen=True)
 class VllmServeOptions:
-    """The options of a `vllm_serve` model, read.
+    """The parsed options of a `vllm_serve` model.
 
-    `program` is what starts a server when the model follows it; `environment` lacks the key.
+    `program` is the command up to the model. `environment` does not contain the API key.
     """
 
     vllm: VllmOptions
@@ -65,49 +63,51 @@ class VllmServeOptions:
 
     @classmethod
     def of(cls, model: ModelDefinition, slots: int, environments: Path) -> VllmServeOptions:
-        """Read a model's options and look for its program. Raises `LoadError` (load_failed)."""
+        """Parse a model's options and find its program. Raises `LoadError` (load_failed)."""
         given = BACKENDS["vllm_serve"].with_defaults(model.options)
         extra, variables = tuple(given[PREFIX + "extra_args"]), given[PREFIX + "environment"] or {}
         for argument in extra:
             _check(argument)
-        alone = BINDING not in variables and not any(_is_one_of(PROCESSES, argument) for argument in extra)
-        vllm = VllmOptions.of(model, slots, alone=alone)
+        single_process = BINDING not in variables and not any(
+            _is_one_of(MULTI_PROCESS, argument) for argument in extra
+        )
+        vllm = VllmOptions.of(model, slots, single_process=single_process)
         environment = {**vllm.environment, **_libraries(given[PREFIX + "library_path"])}
-        environment["PYTHONSAFEPATH"] = "1"  # it imports nothing from the folder that it is started in
+        environment["PYTHONSAFEPATH"] = "1"  # never import from the working directory
         for name, value in variables.items():
-            if name in OUR_VARIABLES:
+            if name in MANAGED_VARIABLES:
                 raise refused(f"{PREFIX}environment may not hold {name}")
             if not isinstance(value, str):
                 raise refused(f"{name} in {PREFIX}environment must be text")
             environment[name] = value
         environment["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [str(IMPORTED), variables.get("PYTHONPATH")])
+            filter(None, [str(MIDDLEWARE_FOLDER), variables.get("PYTHONPATH")])
         )
         return cls(vllm, _program(given[PREFIX + "binary"], vllm.python, environments), environment, extra)
 
     @property
     def served(self) -> str:
-        """The model's name there."""
+        """The name of the model in the server's API."""
         return str(self.vllm.engine["served_model_name"])
 
     def argv(self, port: int) -> list[str]:
-        """The command of a server on the loopback interface."""
+        """Return the command of a server that listens on the loopback interface."""
         return [
             *(*self.program, self.vllm.engine["model"], "--host", LOOPBACK, "--port", str(port)),
             *self.vllm.flags(),
             *("--enable-prompt-tokens-details", "--disable-uvicorn-access-log"),
             *self.extra_args,
-            *("--middleware", ASKS_FOR_THE_KEY),
+            *("--middleware", MIDDLEWARE),
         ]
 
 
 def _check(argument: str) -> None:
-    if _is_one_of(OURS + UNSAFE, argument):
+    if _is_one_of(MANAGED + UNSAFE, argument):
         raise refused(f"{PREFIX}extra_args may not hold {argument.partition('=')[0]}")
 
 
 def _is_one_of(flags: Sequence[str], argument: str) -> bool:
-    """Whether it is one of these flags, or a beginning of it, which vLLM takes for the whole."""
+    """Whether an argument is one of these flags, or an abbreviation of one, which vLLM accepts."""
     flag = argument.partition("=")[0].replace("_", "-")
     return flag in flags or (len(flag) > 2 and any(other.startswith(flag) for other in flags))
 
@@ -122,7 +122,7 @@ def _libraries(folder: str | None) -> dict[str, str]:
 
 
 def _program(binary: str | None, python: str | None, environments: Path) -> tuple[str, ...]:
-    """The configured program; else the one beside the Python, where it works; else its module."""
+    """Return the configured program, or the one of the Python if it works, or vLLM's module."""
     if binary is not None:
         found = shutil.which(binary)
         if found is None:
@@ -136,7 +136,9 @@ def _program(binary: str | None, python: str | None, environments: Path) -> tupl
 
 
 def _is_called_vllm(python: Path) -> bool:
-    """Whether the library is installed under its own name: the program looks itself up by it, and a build for
-    the CPU has another."""
+    """Whether vLLM is installed as the distribution `vllm`.
+
+    Its program looks itself up under this name, and the builds for the CPU have another one.
+    """
     found: Sequence[Path] = list(python.parent.parent.glob("lib/python3*/site-packages/vllm-*.dist-info"))
     return bool(found)

@@ -1,4 +1,4 @@
-"""The options of `vllm_serve`: those of `vllm`, and what only a managed server may be given."""
+"""The options of `vllm_serve`: those of `vllm`, and some for the managed server only."""
 
 from __future__ import annotations
 

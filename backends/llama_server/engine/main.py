@@ -1,7 +1,7 @@
-"""Runs the llama-server engine inside xllamacpp as a process of its own, on a random loopback port.
+"""Runs the llama-server of xllamacpp in this process, on a random port of the loopback interface.
 
-Started with the fd to report to and the options of `LlamaServerOptions.for_host` as JSON;
-the API key is in LLAMA_API_KEY. Reports one JSON line: {"port": n}, or {"failed": text}.
+Arguments: the descriptor to report to, and the options of `LlamaServerOptions.for_engine` as JSON. The API
+key is in LLAMA_API_KEY. Reports one JSON line: {"port": n} or {"failed": text}.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import sys
 from importlib import import_module
 from typing import Any
 
-WARNINGS = 2  # a level of detail; 3 logs several lines for each request
+WARNINGS = 2  # log level; 3 logs several lines for each request
 SWITCH = {"auto": -1, "off": 0, "on": 1}
 
 
 def main(arguments: list[str]) -> None:
-    """Load the model, report the port, serve until killed."""
+    """Load the model, report the port, and serve until killed."""
     report, options = int(arguments[0]), json.loads(arguments[1])
     try:
         xllamacpp: Any = import_module("xllamacpp")
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> None:
         sys.exit(1)
     try:
         server = xllamacpp.Server(_params(xllamacpp, options))
-    except Exception as error:  # whatever it is, the worker has to hear of it
+    except Exception as error:  # every error must be reported to the worker
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         _report(report, {"failed": "the engine cannot load the model"})
         sys.exit(1)

@@ -1,9 +1,9 @@
-"""The stub's engine host: one loop that steps all running generations. Standard library only.
+"""The stub's engine process: one loop that steps all running generations. Standard library only.
 
-It speaks as `pipe_engine` describes: requests come on one pipe, progress and steps go out on the other. Each
-turn of the loop is a step, and each step one frame with the tokens of all generations. Generations of one
-speed share a beat, as the sequences of a real batch do; those without a speed say `BURST` tokens in each
-step.
+Requests come on one pipe, progress and steps go out on the other (see `backends.shared.frames`). Each
+iteration of the loop is a step, and each step is one frame with the tokens of all generations. Generations of
+the same speed advance in the same steps, as the sequences of a real batch do; those without a limit of their
+speed produce `BURST` tokens in each step.
 """
 
 from __future__ import annotations
@@ -22,51 +22,51 @@ from .script import DirectiveError, Script, plan, text_of
 
 BURST = 64
 LOAD_STEPS = 20
-MAX_REMEMBERED = 1_000_000
+MAX_PREFIXES = 1_000_000
 
 
 class Run:
-    """A generation under way: where it is in its script and what it has used."""
+    """A running generation: its position in its script, and its token counts."""
 
     def __init__(self, number: int, script: Script, input_tokens: int, cached_tokens: int) -> None:
         self.number = number
         self.script = script
         self.part = 0
         self.offset = 0  # in the part
-        self.said = 0
-        self.thought = 0
+        self.output_tokens = 0
+        self.reasoning_tokens = 0
         self.input_tokens = input_tokens
         self.cached_tokens = cached_tokens
         self.ready_at = 0.0  # when its first token may come, by time.monotonic()
 
     @property
-    def due_accident(self) -> str | None:
-        """The accident whose moment has come."""
-        return self.script.accident if self.said >= self.script.accident_after else None
+    def due_fault(self) -> str | None:
+        """The fault of the script, once enough tokens were produced."""
+        return self.script.fault if self.output_tokens >= self.script.fault_after else None
 
     def advance(self, frame: dict[str, list[Any]], count: int) -> None:
-        """Say up to `count` pieces of the current part into `frame`, not beyond an accident."""
-        if self.script.accident is not None:
-            count = min(count, self.script.accident_after - self.said)
+        """Add up to `count` pieces of the current part to `frame`, none of them after a fault."""
+        if self.script.fault is not None:
+            count = min(count, self.script.fault_after - self.output_tokens)
         if self.part < len(self.script.parts) and count > 0:
             kind, pieces = self.script.parts[self.part]
-            said = pieces[self.offset : self.offset + count]
-            if said:
-                frame.setdefault(kind, []).append((self.number, said))
-            self.said += len(said)
-            self.thought += len(said) if kind == "reasoning" else 0
+            output = pieces[self.offset : self.offset + count]
+            if output:
+                frame.setdefault(kind, []).append((self.number, output))
+            self.output_tokens += len(output)
+            self.reasoning_tokens += len(output) if kind == "reasoning" else 0
             self.offset += count
             if self.offset >= len(pieces):
                 self.part, self.offset = self.part + 1, 0
 
     def end(self, frame: dict[str, list[Any]], reason: str) -> None:
-        """Put the end into `frame`."""
-        usage = (self.input_tokens, self.said, self.cached_tokens, self.thought)
+        """Add the end of the generation to `frame`."""
+        usage = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
         frame.setdefault("ends", []).append((self.number, reason, usage))
 
 
-class Beat:
-    """The generations of one speed; `due` is their next step, by time.monotonic()."""
+class StepTimer:
+    """Times the steps of the generations of one speed; `due` is the next step, by time.monotonic()."""
 
     def __init__(self, tokens_per_s: float, now: float) -> None:
         self.period = 1 / tokens_per_s if tokens_per_s > 0 else 0.0
@@ -75,27 +75,27 @@ class Beat:
         self.runs: list[Run] = []
 
     def next(self, now: float) -> None:
-        """Move on to the next step; steps that were missed are not caught up."""
+        """Set the time of the next step; missed steps are not caught up."""
         self.due = max(self.due + self.period, now)
 
 
-class Engine:
-    """The loop and all it knows."""
+class StubLoop:
+    """The engine's loop and its state."""
 
-    def __init__(self, pipe: Pipe, options: dict[str, Any], garbage_end: int = -1) -> None:
+    def __init__(self, pipe: Pipe, options: dict[str, Any], raw_out: int = -1) -> None:
         self.pipe = pipe
-        self.garbage_end = garbage_end  # the pipe's, for what is no frame
+        self.raw_out = raw_out  # the outgoing pipe, for malformed data
         self.options = options
         self.slots: int = options["slots"]
         self.running: dict[int, Run] = {}
-        self.in_line: deque[Run] = deque()  # beyond the slots
-        self.waiting: list[Run] = []  # for their first token
-        self.beats: dict[float, Beat] = {}
-        self.remembered: set[int] = set()  # hashes of all beginnings of all prompts seen
-        self.weights: list[bytes] = []  # what it pretends to have loaded, kept to the end
+        self.queued: deque[Run] = deque()  # waiting for a slot
+        self.starting: list[Run] = []  # have a slot, their first token is not due yet
+        self.timers: dict[float, StepTimer] = {}  # by tokens per second
+        self.prefixes: set[int] = set()  # hashes of all prefixes of all earlier prompts
+        self.weights: list[bytes] = []  # the memory that it pretends to have loaded
 
     def load(self) -> None:
-        """Take the time and the memory the options say, telling how far it is; or fail as they say."""
+        """Take the time and the memory of the options and report progress, or fail as they say."""
         memory_mib = self.options["stub_memory_mib"]
         for i in range(LOAD_STEPS):
             self.pipe.load(i / LOAD_STEPS, "pretending to load")
@@ -104,7 +104,7 @@ class Engine:
             if self.options["stub_load_crash"]:
                 os.kill(os.getpid(), signal.SIGKILL)
             share_mib = (i + 1) * memory_mib // LOAD_STEPS - i * memory_mib // LOAD_STEPS
-            self.weights.append(b"w" * (share_mib << 20))  # zeros would be mapped, and take no memory yet
+            self.weights.append(b"w" * (share_mib << 20))  # pages of zeros would take no memory
             time.sleep(self.options["stub_load_s"] / LOAD_STEPS)
         if message := self.options["stub_load_fail"]:
             self.pipe.failed(message)
@@ -112,24 +112,24 @@ class Engine:
         self.pipe.ready(self.slots, self.options["stub_context"])
 
     def loop(self) -> None:
-        """Step until the worker hangs up."""
+        """Step until the worker closes the pipe."""
         while True:
             frame: dict[str, list[Any]] = {}
             if self.pipe.wait(self.pause()) and not self.pipe.receive(self.begin, self.cancel, frame):
                 return
-            accident = self.step(frame)
+            fault = self.step(frame)
             if frame:
                 self.pipe.write(frame)
-            if accident is not None:
-                self.happen(*accident)
+            if fault is not None:
+                self.inject(*fault)
 
     def pause(self) -> float | None:
-        """Seconds until something is due."""
-        times = [beat.due for beat in self.beats.values()] + [run.ready_at for run in self.waiting]
+        """Return the seconds until the next step or first token is due; None when there is neither."""
+        times = [timer.due for timer in self.timers.values()] + [run.ready_at for run in self.starting]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
-        """Plan a generation, and run it when a slot is free."""
+        """Plan a generation, and start it when a slot is free."""
         words = [word for message in generation["messages"] for word in words_of(message)]
         limit = self.options["stub_context"]
         try:
@@ -141,95 +141,98 @@ class Engine:
         if script.error is not None:
             frame.setdefault("errors", []).append((number, *script.error))
             return
-        self.in_line.append(Run(number, script, len(words), self.recall(words)))
+        self.queued.append(Run(number, script, len(words), self.count_cached(words)))
         self.fill_slots()
 
-    def recall(self, words: list[str]) -> int:
-        """How many words begin an earlier prompt as well; remembers this one."""
-        beginnings = []
-        beginning = 0
+    def count_cached(self, words: list[str]) -> int:
+        """Return how many words also begin an earlier prompt, and remember this prompt."""
+        prefixes = []
+        prefix = 0
         for word in words:
-            beginning = hash((beginning, word))
-            beginnings.append(beginning)
-        known = sum(1 for _ in takewhile(self.remembered.__contains__, beginnings))
-        if len(self.remembered) > MAX_REMEMBERED:
-            self.remembered.clear()
-        self.remembered.update(beginnings[known:])
+            prefix = hash((prefix, word))
+            prefixes.append(prefix)
+        known = sum(1 for _ in takewhile(self.prefixes.__contains__, prefixes))
+        if len(self.prefixes) > MAX_PREFIXES:
+            self.prefixes.clear()
+        self.prefixes.update(prefixes[known:])
         return known
 
     def fill_slots(self) -> None:
-        """Give free slots to who is in line."""
-        while self.in_line and len(self.running) < self.slots:
-            run = self.in_line.popleft()
+        """Give free slots to queued generations."""
+        while self.queued and len(self.running) < self.slots:
+            run = self.queued.popleft()
             self.running[run.number] = run
             run.ready_at = time.monotonic() + run.script.first_token_s
-            self.waiting.append(run)
+            self.starting.append(run)
 
     def cancel(self, number: int, frame: dict[str, list[Any]]) -> None:
-        """End a generation wherever it is."""
-        everywhere = [self.in_line, self.waiting, *(beat.runs for beat in self.beats.values())]
-        run = self.running.pop(number, None) or next((r for r in self.in_line if r.number == number), None)
+        """End a generation, queued or running."""
+        collections = [self.queued, self.starting, *(timer.runs for timer in self.timers.values())]
+        run = self.running.pop(number, None) or next((r for r in self.queued if r.number == number), None)
         if run is not None:
-            for place in everywhere:
-                if run in place:
-                    place.remove(run)
+            for runs in collections:
+                if run in runs:
+                    runs.remove(run)
             run.end(frame, "cancelled")
             self.fill_slots()
 
     def step(self, frame: dict[str, list[Any]]) -> tuple[Run, str] | None:
-        """Let each generation that is due say its next tokens; an accident is to happen after the write."""
+        """Add the next tokens of each generation that is due.
+
+        Returns the run and the fault to inject once the frame is written, if there is one.
+        """
         now = time.monotonic()
-        accident = None
-        if self.waiting:
-            self.enrol(now)
-        for speed, beat in list(self.beats.items()):
-            if beat.due > now:
+        fault = None
+        if self.starting:
+            self.schedule(now)
+        for speed, timer in list(self.timers.items()):
+            if timer.due > now:
                 continue
-            for run in beat.runs:
-                run.advance(frame, beat.count)
-                if kind := run.due_accident:
-                    accident = (run, kind)
+            for run in timer.runs:
+                run.advance(frame, timer.count)
+                if kind := run.due_fault:
+                    fault = (run, kind)
                 elif run.part >= len(run.script.parts):
                     run.end(frame, run.script.reason)
                     del self.running[run.number]
-            beat.runs = [run for run in beat.runs if run.number in self.running and not run.due_accident]
-            beat.next(now)
-            if not beat.runs:
-                del self.beats[speed]
+            timer.runs = [run for run in timer.runs if run.number in self.running and not run.due_fault]
+            timer.next(now)
+            if not timer.runs:
+                del self.timers[speed]
         self.fill_slots()
-        return accident
+        return fault
 
-    def enrol(self, now: float) -> None:
-        """Let those whose first token is due join the beat of their speed."""
-        for run in [run for run in self.waiting if run.ready_at <= now]:
-            self.waiting.remove(run)
+    def schedule(self, now: float) -> None:
+        """Add the generations whose first token is due to the timer of their speed."""
+        for run in [run for run in self.starting if run.ready_at <= now]:
+            self.starting.remove(run)
             speed = run.script.tokens_per_s
-            self.beats.setdefault(speed, Beat(speed, now)).runs.append(run)
+            self.timers.setdefault(speed, StepTimer(speed, now)).runs.append(run)
 
-    def happen(self, run: Run, accident: str) -> None:
-        """Let an accident happen."""
-        if accident == "crash":
+    def inject(self, run: Run, fault: str) -> None:
+        """Inject a fault."""
+        if fault == "crash":
             os.kill(os.getpid(), run.script.signal)
-        elif accident == "exit0":
+        elif fault == "exit0":
             os._exit(0)
-        elif accident == "garbage":
-            os.write(self.garbage_end, b"\xff\xff\xff\xff this is no frame")
-        elif accident == "hang":
+        elif fault == "garbage":
+            os.write(self.raw_out, b"\xff\xff\xff\xff this is no frame")
+        elif fault == "hang":
             while True:
                 signal.pause()
 
 
 def words_of(message: dict[str, Any]) -> list[str]:
-    """The words that count as input: those of the text, then the URL of each image as one more."""
+    """Return the words that count as input: those of the text, and the URL of each image."""
     words = text_of(message).split()
     return words + [part["url"] for part in message.get("content", ()) if part["type"] == "image"]
 
 
 def main(arguments: list[str]) -> None:
-    """Run an engine: the fd to read from, the fd to write to, the options as JSON."""
+    """Run an engine. Arguments: the descriptor to read from, the one to write to, the options as JSON."""
     incoming, outgoing, options = int(arguments[0]), int(arguments[1]), loads(arguments[2])
     if options["stub_ignore_sigterm"]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    engine = Engine(Pipe(incoming, outgoing), options, outgoing)
+    engine = StubLoop(Pipe(incoming, outgoing), options, outgoing)
     engine.load()
     engine.loop()

@@ -1,6 +1,6 @@
-"""What a stub engine says: from a request and the model's options to a `Script`. Standard library only.
+"""Plans the output of a stub engine: from a request and the model's options to a `Script`.
 
-It reads the JSON form of a `Generation` (see `tasks.generation`) and is a pure function of it.
+The request is the JSON form of a `Generation` (see `tasks.generation`). Standard library only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VALUES: Mapping[str, Callable[[str], Any]] = {
     "stall_after": int,
     "garbage_after": int,
 }
-ACCIDENTS = ("crash", "exit0", "hang", "stall", "garbage")
+FAULTS = ("crash", "exit0", "hang", "stall", "garbage")
 DEFAULT_THINKING = 4  # reasoning tokens when thinking is enabled
 
 _numbered: dict[str, list[str]] = {}
@@ -36,10 +36,10 @@ _numbered: dict[str, list[str]] = {}
 
 @dataclass
 class Script:
-    """One generation, planned.
+    """The plan of one generation.
 
-    `parts` is what is said in order, as (kind, pieces); a kind is reasoning, text or calls, a piece of calls
-    is (index, arguments, id, name). After `accident_after` pieces the `accident` happens.
+    `parts` is the output in order, as (kind, pieces); a kind is reasoning, text or calls, a piece of calls is
+    (index, arguments, id, name). After `fault_after` pieces the `fault` is injected.
     """
 
     parts: list[tuple[str, list[Any]]] = field(default_factory=list)
@@ -47,19 +47,19 @@ class Script:
     tokens_per_s: float = 0.0
     first_token_s: float = 0.0
     error: tuple[str, str] | None = None
-    accident: str | None = None
-    accident_after: int = 0
+    fault: str | None = None
+    fault_after: int = 0
     signal: int = signal.SIGKILL
 
 
 class DirectiveError(ValueError):
-    """Raised when a directive has a value it cannot have."""
+    """Raised when the value of a directive is not valid."""
 
 
 def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
-    """Decide what to say to a request. Raises `DirectiveError`."""
-    asked = next((text_of(m) for m in reversed(generation["messages"]) if m["role"] == "user"), "")
-    directives, text = directives_of(asked) if options["stub_directives"] else ({}, asked)
+    """Plan the answer to a request. Raises `DirectiveError`."""
+    prompt = next((text_of(m) for m in reversed(generation["messages"]) if m["role"] == "user"), "")
+    directives, text = directives_of(prompt) if options["stub_directives"] else ({}, prompt)
     script = Script(
         tokens_per_s=directives.get("tokens_per_s", options["stub_tokens_per_s"]),
         first_token_s=directives.get("first_token_s", options["stub_first_token_s"]),
@@ -67,17 +67,17 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     )
     if "error" in directives:
         script.error = (directives["error"], "the stub was told to fail")
-    for accident in ACCIDENTS:
-        if f"{accident}_after" in directives:
-            script.accident, script.accident_after = accident, directives[f"{accident}_after"]
+    for fault in FAULTS:
+        if f"{fault}_after" in directives:
+            script.fault, script.fault_after = fault, directives[f"{fault}_after"]
     _fill(script, generation, directives, text, options)
     _shorten(script, generation.get("sampling", {}))
-    script.parts = [(kind, said) for kind, said in script.parts if said]
+    script.parts = [(kind, pieces) for kind, pieces in script.parts if pieces]
     return script
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The text parts of a message together."""
+    """Return the text of a message."""
     return "".join(part["text"] for part in message.get("content", ()) if part["type"] == "text")
 
 
@@ -129,44 +129,44 @@ def _fill(
 
 
 def _shorten(script: Script, sampling: Mapping[str, Any]) -> None:
-    """Apply the stop strings, then the most tokens allowed: the earlier of the two decides the reason."""
+    """Apply the stop strings, then max_tokens: the earlier of the two decides the reason."""
     if stops := sampling.get("stop"):
-        for i, (kind, said) in enumerate(script.parts):
-            if kind == "text" and (kept := _before(said, stops)) is not None:
-                script.parts[i:] = [("text", kept)]
+        for i, (kind, output) in enumerate(script.parts):
+            if kind == "text" and (shortened := _before(output, stops)) is not None:
+                script.parts[i:] = [("text", shortened)]
                 script.reason = "stop"
                 break
     left = sampling.get("max_tokens")
-    if left is None or left >= sum(len(said) for _, said in script.parts):
+    if left is None or left >= sum(len(output) for _, output in script.parts):
         return
     script.reason = "length"
-    for i, (kind, said) in enumerate(script.parts):
-        script.parts[i] = (kind, said[:left])
-        left = max(0, left - len(said))
+    for i, (kind, output) in enumerate(script.parts):
+        script.parts[i] = (kind, output[:left])
+        left = max(0, left - len(output))
 
 
-def _before(said: list[str], stops: list[str]) -> list[str] | None:
-    """The pieces before the earliest stop string, the last one cut; None when there is none."""
-    whole = "".join(said)
+def _before(output: list[str], stops: list[str]) -> list[str] | None:
+    """Return the pieces before the earliest stop string, the last one cut; None if there is none."""
+    whole = "".join(output)
     end = min((at for stop in stops if (at := whole.find(stop)) >= 0), default=None)
     if end is None:
         return None
-    kept = []
-    for piece in said:
+    shortened = []
+    for piece in output:
         if end <= 0:
             break
-        kept.append(piece[:end])
+        shortened.append(piece[:end])
         end -= len(piece)
-    return kept
+    return shortened
 
 
 def numbered(stem: str, count: int) -> list[str]:
-    """`count` pieces "tok0", " tok1", " tok2", ...; remembered, for the same ones are asked for often."""
+    """Return `count` pieces "tok0", " tok1", " tok2", ...; cached, because the same ones are needed often."""
     known = _numbered.setdefault(stem, [f"{stem}0"])
     known.extend(f" {stem}{i}" for i in range(len(known), count))
     return known[:count]
 
 
 def pieces(text: str) -> list[str]:
-    """A text in pieces of one word each, the space before it included; together they are the text."""
+    """Split a text into words, each with the space before it."""
     return re.findall(r"\s*\S+|\s+$", text)

@@ -1,7 +1,7 @@
-"""From the body of a chat completion to what vLLM generates from: prompt, sampling, and the answer's parser.
+"""Prepares the body of a chat completion for vLLM: prompt, sampling parameters and the output parser.
 
-The work is vLLM's own, as its server has it: `OnlineRenderer` makes the prompt with the model's template and
-writes into the request what its parsers want of the sampling, such as the grammar of a call that must come.
+vLLM's server code does the work: `OnlineRenderer` renders the prompt with the model's template, and adds what
+its parsers require to the sampling parameters, such as the grammar of a required tool call.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 
-class RefusedError(Exception):
-    """Raised when a body cannot be answered; with the code and the sentence that its client gets."""
+class VllmRequestError(Exception):
+    """Raised when a request cannot be answered. Has the error code and the message for its client."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -21,11 +21,12 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Question:
-    """One request, ready to be generated from.
+class PreparedRequest:
+    """One request, ready for vLLM's `generate`.
 
-    `parser` tells reasoning, text and calls apart, None where all is text; `counting` is the one to ask how
-    much was reasoning. `reasoning` are further arguments of vLLM's `generate`.
+    `tokens` are those of the prompt. `parser` separates reasoning, text and tool calls; None if all output is
+    text. `counting_parser` counts the reasoning tokens. `reasoning_arguments` are further arguments of
+    `generate`.
     """
 
     request: Any
@@ -33,12 +34,12 @@ class Question:
     tokens: list[int]
     sampling: Any
     parser: Any
-    counting: Any
-    reasoning: dict[str, Any]
+    counting_parser: Any
+    reasoning_arguments: dict[str, Any]
 
 
-class Chat:
-    """Makes questions for one loaded engine."""
+class ChatPreparer:
+    """Prepares the requests of one loaded engine. `context` is the most tokens of one request."""
 
     def __init__(self, engine: Any, options: dict[str, Any]) -> None:
         self._model = engine.model_config
@@ -61,11 +62,11 @@ class Chat:
         )
 
     def warm_up(self) -> None:
-        """Compile the template, so that the first request need not wait for it."""
+        """Compile the template in advance, so that the first request does not wait for it."""
         self._renderer.warmup()
 
-    async def question(self, body: dict[str, Any]) -> Question:
-        """Raises `RefusedError`."""
+    async def prepare(self, body: dict[str, Any]) -> PreparedRequest:
+        """Prepare a request. Raises `VllmRequestError`."""
         if "max_tokens" in body:
             body["max_tokens"] = min(body["max_tokens"], self.context)  # vLLM refuses more
         try:
@@ -73,10 +74,10 @@ class Chat:
             parser, arguments = self._parser(request)
             rendered = await self._renderer.render_chat(request)
             if not isinstance(rendered, tuple):
-                raise ValueError(rendered.error.message)  # noqa: TRY004 - one family with what follows
+                raise ValueError(rendered.error.message)  # noqa: TRY004 - handled like the errors below
         except Exception as error:  # a template may raise anything
             print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
-            raise RefusedError(
+            raise VllmRequestError(
                 "invalid_prompt", "the engine cannot make a prompt of these messages"
             ) from error
         _, (prompt,) = rendered
@@ -84,22 +85,24 @@ class Chat:
         left = self.context - len(tokens)
         if left < 1:
             sentence = f"the prompt has {len(tokens)} tokens; {self.context - 1} fit"
-            raise RefusedError("context_length_exceeded", sentence)
+            raise VllmRequestError("context_length_exceeded", sentence)
         wanted = body.get("max_tokens") or self._defaults.get("max_tokens") or left
         try:
             sampling = request.to_sampling_params(min(wanted, left), self._defaults)
         except Exception as error:
             print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
-            raise RefusedError("invalid_prompt", "the engine refuses these sampling parameters") from error
+            raise VllmRequestError(
+                "invalid_prompt", "the engine refuses these sampling parameters"
+            ) from error
         reasoning = {"reasoning_ended": request.resolve_reasoning_ended(parser, tokens)}
         if parser is not None and parser.reasoning_parser is not None:
             reasoning["reasoning_parser_kwargs"] = {"chat_template_kwargs": arguments}
-        # text that may begin a stop string comes later than its tokens: a parser that saw them come miscounts
-        counting = self._parser(request)[0] if request.stop else parser
-        return Question(request, prompt, tokens, sampling, parser, counting, reasoning)
+        # with stop strings, text arrives later than its tokens, and the parser of the output miscounts them
+        counting_parser = self._parser(request)[0] if request.stop else parser
+        return PreparedRequest(request, prompt, tokens, sampling, parser, counting_parser, reasoning)
 
     def _parser(self, request: Any) -> tuple[Any, dict[str, Any]]:
-        """The parser of this request's answer, if the model has any, and the template's arguments."""
+        """Return the output parser of a request (None if there is none), and the template's arguments."""
         arguments = self._renderer.effective_chat_template_kwargs(request)
         if self._renderer.parser is None:
             return None, arguments
@@ -110,7 +113,7 @@ class Chat:
 
 
 def _unbounded(request: Any) -> Any:
-    """The request's class without its bound on the prompt: one that does not fit is counted to its end."""
+    """Return the request class without its prompt limit, so that too long prompts are counted fully."""
 
     class Request(request):  # type: ignore[misc]
         def build_tok_params(self, model_config: Any) -> Any:

@@ -1,7 +1,7 @@
-"""vLLM's engine host: one asyncio loop between the pipe and `AsyncLLM`, whose core is a process of its own.
+"""vLLM's engine process: an asyncio loop between the pipes and `AsyncLLM`, whose core is a separate process.
 
-All that the engine's requests said in one turn of the loop goes out as one frame. The death of the core, or
-of a process below it, ends the host: an engine is whole or gone.
+All output of one iteration of the loop is sent as one frame. When the core or one of its child processes
+dies, this process ends too: an engine is either complete or gone.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from json import loads
 from typing import Any, NoReturn
 
 from ...shared.engine.pipe import Pipe, Step
-from .answer import Answer
-from .chat import Chat, RefusedError
+from .chat import ChatPreparer, VllmRequestError
+from .output import VllmOutput
 from .shutdown import leave, release_shared_memory
 
-HEALTH_S = 0.5  # how often it is asked whether the core lives
-SHUTDOWN_S = 1.0  # how long the core may take to end
+HEALTH_CHECK_S = 0.5  # between two checks whether the core is alive
+SHUTDOWN_S = 1.0  # from the shutdown of the core to its kill
 
 
-class Host:
-    """A loaded engine and its generations."""
+class VllmLoop:
+    """A loaded engine and its running generations."""
 
-    def __init__(self, pipe: Pipe, engine: Any, chat: Chat) -> None:
+    def __init__(self, pipe: Pipe, engine: Any, chat: ChatPreparer) -> None:
         self._pipe = pipe
         self._engine = engine
         self._chat = chat
@@ -39,8 +39,8 @@ class Host:
         self._step = Step()
         self._flushing = False
 
-    def listen(self) -> None:
-        """Take what comes over the pipe from now on."""
+    def accept_requests(self) -> None:
+        """Start to read requests from the pipe."""
         self._loop.add_reader(self._pipe.fileno(), self._read)
 
     def _read(self) -> None:
@@ -48,7 +48,7 @@ class Host:
             _end(self._engine)
 
     def _begin(self, number: int, body: dict[str, Any]) -> None:
-        task = self._loop.create_task(self._answer(number, body))
+        task = self._loop.create_task(self._run(number, body))
         self._running[number] = task
         task.add_done_callback(lambda task: self._ended(number, task))
 
@@ -62,25 +62,25 @@ class Host:
             self._step.add_end(number, "cancelled", (0, 0, 0, 0))
             self._flush_soon()
 
-    async def _answer(self, number: int, body: dict[str, Any]) -> None:
-        """One generation from its body to its end, whatever that is."""
-        answer = None
+    async def _run(self, number: int, body: dict[str, Any]) -> None:
+        """Run one generation from its request to its end."""
+        output = None
         try:
-            question = await self._chat.question(body)
-            answer = Answer(number, question)
+            request = await self._chat.prepare(body)
+            output = VllmOutput(number, request)
             outputs = self._engine.generate(
-                question.prompt, question.sampling, str(number), **question.reasoning
+                request.prompt, request.sampling, str(number), **request.reasoning_arguments
             )
             async with aclosing(outputs):
-                async for output in outputs:
-                    answer.take(output, self._step)
+                async for item in outputs:
+                    output.add(item, self._step)
                     self._flush_soon()
-        except asyncio.CancelledError:  # the engine was told by its `generate`
-            if answer is None:
+        except asyncio.CancelledError:  # vLLM's `generate` has aborted it in the engine
+            if output is None:
                 self._step.add_end(number, "cancelled", (0, 0, 0, 0))
-            elif not answer.ended:
-                answer.cancel(self._step)
-        except RefusedError as error:
+            elif not output.ended:
+                output.cancel(self._step)
+        except VllmRequestError as error:
             self._step.add_error(number, error.code, str(error))
         except Exception as error:
             traceback.print_exc()
@@ -92,7 +92,7 @@ class Host:
         self._flush_soon()
 
     def _flush_soon(self) -> None:
-        """Write when all who were woken together have said what they had to say."""
+        """Send the frame when all tasks that are ready have added their output."""
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
@@ -104,36 +104,36 @@ class Host:
 
 
 async def _serve(pipe: Pipe, options: dict[str, Any]) -> None:
-    """Load, say so, and serve until told to end."""
+    """Load, report it, and serve until SIGTERM or until the worker closes the pipe."""
     engine, chat = await _loaded(pipe, options)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, _end, engine)
-    host = Host(pipe, engine, chat)
+    vllm_loop = VllmLoop(pipe, engine, chat)
     gc.collect()
-    gc.freeze()  # what is there now stays: it need not be looked through again
+    gc.freeze()  # exempt the long-lived objects from garbage collection
     pipe.ready(options["engine"]["max_num_seqs"], chat.context)
-    host.listen()
+    vllm_loop.accept_requests()
     while True:
-        await asyncio.sleep(HEALTH_S)
+        await asyncio.sleep(HEALTH_CHECK_S)
         if _is_dead(engine):
             _die("the engine's core is dead")
 
 
-async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, Chat]:
+async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, ChatPreparer]:
     engine: Any = None
     try:
-        parsers = import_module("vllm.parser").ParserManager  # a wrong name need not wait for the load's end
+        parsers = import_module("vllm.parser").ParserManager  # a wrong name fails before the long load
         parsers.get_tool_parser(options["tool_parser"], enable_auto_tools=True)
         arguments = import_module("vllm.engine.arg_utils").AsyncEngineArgs
         asynchronous = import_module("vllm.v1.engine.async_llm").AsyncLLM
         engine = asynchronous.from_engine_args(arguments(**options["engine"], disable_log_stats=True))
-        chat = Chat(engine, options)
+        chat = ChatPreparer(engine, options)
         await asyncio.to_thread(chat.warm_up)
-    except Exception:  # whatever it is, the worker has to hear of it
+    except Exception:  # every error must be reported to the worker
         traceback.print_exc()
         if engine is not None:
             engine.shutdown(timeout=SHUTDOWN_S)
-        release_shared_memory()  # who hears of the failure kills us
+        release_shared_memory()  # the worker kills this process when it reads the failure
         pipe.failed("vLLM cannot load the model")
         leave(1)
     return engine, chat
@@ -144,7 +144,7 @@ def _is_dead(engine: Any) -> bool:
 
 
 def _end(engine: Any) -> NoReturn:
-    """End the core, and then this process without asking its threads."""
+    """End the core, and then this process without waiting for its threads."""
     engine.shutdown(timeout=SHUTDOWN_S)
     leave(0)
 
@@ -155,7 +155,10 @@ def _die(reason: str) -> NoReturn:
 
 
 def main(arguments: list[str]) -> None:
-    """Run an engine: the fd to read from, the fd to write to, `VllmOptions.for_host` as JSON."""
+    """Run an engine. Arguments: the descriptor to read from, the one to write to, the options as JSON.
+
+    The options are those of `VllmOptions.for_engine`.
+    """
     incoming, outgoing, options = int(arguments[0]), int(arguments[1]), loads(arguments[2])
     pipe = Pipe(incoming, outgoing)
     loop: Callable[[], asyncio.AbstractEventLoop] | None = None

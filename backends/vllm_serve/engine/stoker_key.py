@@ -1,7 +1,7 @@
-"""Middleware of a managed `vllm serve`: nothing answers without the key.
+"""ASGI middleware for a managed `vllm serve`: all endpoints require the API key.
 
-vLLM itself asks for it at paths that begin with /v1 and some others, and answers anybody at /invocations,
-which generates as /v1/chat/completions does, at /tokenize, and at /scale_elastic_ep.
+vLLM itself checks the key at paths that begin with /v1 and some others, but not at /invocations, which
+generates like /v1/chat/completions, at /tokenize, and at /scale_elastic_ep.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 BODY = b'{"error": "Unauthorized"}'
 
 
-class Key:
-    """ASGI middleware, outermost: it is named last."""
+class RequireKey:
+    """The outermost middleware, because it is named last on the command line."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._wanted = f"Bearer {os.environ['VLLM_API_KEY']}".encode()
+        self._expected = f"Bearer {os.environ['VLLM_API_KEY']}".encode()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Pass on what has the key, and what is no request."""
-        if scope["type"] not in ("http", "websocket") or self._is_there(scope):
+        """Pass on requests with the key and events that are not requests; refuse all others."""
+        if scope["type"] not in ("http", "websocket") or self._has_key(scope):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
@@ -37,6 +37,6 @@ class Key:
             await send({"type": "http.response.start", "status": 401, "headers": headers})
             await send({"type": "http.response.body", "body": BODY})
 
-    def _is_there(self, scope: Message) -> bool:
+    def _has_key(self, scope: Message) -> bool:
         given = dict(scope["headers"]).get(b"authorization", b"")
-        return secrets.compare_digest(given, self._wanted)
+        return secrets.compare_digest(given, self._expected)

@@ -17,7 +17,7 @@ from tests.backends.conftest import DEMO_MODEL
 def options(path: str | None = str(DEMO_MODEL), device: str = "auto", **given: Any) -> dict[str, Any]:
     named = {f"gguf_{name}": value for name, value in given.items()}
     model = ModelDefinition("model", "llama_cpp", model_path=path, device=device, options=named)
-    return LlamaCppOptions.of(model, 3).for_host()
+    return LlamaCppOptions.of(model, 3).for_engine()
 
 
 def refusal(*arguments: Any, **given: Any) -> str:

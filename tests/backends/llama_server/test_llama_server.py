@@ -51,7 +51,7 @@ def test_a_context_is_promised_to_each_request(binary: Path) -> None:
     argv = options.argv(8000)
     assert argv[argv.index("--ctx-size") + 1] == str(3 * 1024)
     assert argv[argv.index("--parallel") + 1] == "3"
-    assert options.for_host()["total_context"] == 3 * 1024
+    assert options.for_engine()["total_context"] == 3 * 1024
 
 
 def test_a_native_server_is_told_only_what_differs_from_its_own_choice(binary: Path) -> None:
@@ -93,7 +93,7 @@ def test_without_a_kind_of_speculation_no_draft_model_is_loaded(binary: Path) ->
     argv = options.argv(8000)
     assert "--spec-type" not in argv
     assert "--model-draft" not in argv
-    assert (options.for_host()["spec_type"], options.for_host()["draft_model"]) == (None, None)
+    assert (options.for_engine()["spec_type"], options.for_engine()["draft_model"]) == (None, None)
 
 
 def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:

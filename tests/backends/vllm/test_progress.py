@@ -1,4 +1,4 @@
-"""What is read from vLLM's log while it loads: how far it is, and why it fails."""
+"""Progress and diagnoses from vLLM's log while it loads."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from backends.base import LoadError
-from backends.vllm.diagnosis import explained, trouble
-from backends.vllm.progress import STAGES, Told
+from backends.vllm.diagnosis import diagnose, diagnosing
+from backends.vllm.progress import STAGES, LogProgress
 from workers.engine_process.process import LOG_NAME
 
 
-def test_the_log_tells_how_far_a_load_is(tmp_path: Path) -> None:
+def test_the_progress_of_a_load_follows_its_log(tmp_path: Path) -> None:
     log = tmp_path / LOG_NAME
-    told = Told(log)
-    seen = [told.tell()]
+    progress = LogProgress(log)
+    seen = [progress.read()]
     lines = [
         "INFO [model.py:733] Resolved architecture: Qwen3ForCausalLM\n",
         "INFO [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='m'\nINFO an",
@@ -28,7 +28,7 @@ def test_the_log_tells_how_far_a_load_is(tmp_path: Path) -> None:
     for line in lines:
         with log.open("a") as file:
             file.write(line)
-        seen.append(told.tell())
+        seen.append(progress.read())
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert seen[4][1] == "loading the weights"
     assert seen[4][0] >= (STAGES[3].begin + STAGES[4].begin) / 2
@@ -36,16 +36,16 @@ def test_the_log_tells_how_far_a_load_is(tmp_path: Path) -> None:
     assert len({stage for _, stage in seen}) == len(STAGES)
 
 
-def test_while_the_log_is_silent_progress_creeps_on(tmp_path: Path) -> None:
-    told = Told(tmp_path / LOG_NAME)
-    before = told.tell()[0]
-    while (now := told.tell()[0]) == before:
+def test_progress_increases_while_the_log_has_no_new_lines(tmp_path: Path) -> None:
+    progress = LogProgress(tmp_path / LOG_NAME)
+    before = progress.read()[0]
+    while (now := progress.read()[0]) == before:
         pass
     assert 0.0 <= before < now < STAGES[1].begin
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("line", "sentence"),
     [
         (
             "ValueError: To serve at least one request with the model's max seq len (4096), (9.5 GiB KV cache"
@@ -74,16 +74,16 @@ def test_while_the_log_is_silent_progress_creeps_on(tmp_path: Path) -> None:
         ("ValueError: Free memory on device cuda:0 (1.5/79.2 GiB) on startup is", "(1.5/79.2 GiB are free)"),
     ],
 )
-def test_what_vllm_says_becomes_one_sentence(tmp_path: Path, said: str, told: str) -> None:
-    (tmp_path / LOG_NAME).write_text(f"INFO a line\n(EngineCore pid=1) ERROR {said}\nRuntimeError: failed\n")
-    with pytest.raises(LoadError) as caught, explained(tmp_path):
+def test_a_vllm_start_error_is_summarized_in_one_sentence(tmp_path: Path, line: str, sentence: str) -> None:
+    (tmp_path / LOG_NAME).write_text(f"INFO a line\n(EngineCore pid=1) ERROR {line}\nRuntimeError: failed\n")
+    with pytest.raises(LoadError) as caught, diagnosing(tmp_path):
         raise LoadError("load_failed", "vLLM cannot load the model")
-    assert told in str(caught.value)
+    assert sentence in str(caught.value)
 
 
-def test_what_is_not_known_is_left_as_it_is(tmp_path: Path) -> None:
-    assert trouble("INFO all is well") is None
+def test_an_unknown_start_error_keeps_its_message(tmp_path: Path) -> None:
+    assert diagnose("INFO all is well") is None
     (tmp_path / LOG_NAME).write_text("CUDA out of memory")
     for code in ("load_cancelled", "load_timeout"):
-        with pytest.raises(LoadError, match="as it was"), explained(tmp_path):
+        with pytest.raises(LoadError, match="as it was"), diagnosing(tmp_path):
             raise LoadError(code, "as it was")

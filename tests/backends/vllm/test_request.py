@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.vllm.request import vllm_body
+from backends.vllm.adapter import vllm_body
 from tasks.generation import Tool
 from tests.backends.conftest import ask
 

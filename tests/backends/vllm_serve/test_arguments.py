@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from backends.vllm_serve.arguments import IMPORTED, VllmServeOptions
-from backends.vllm_serve.engine.stoker_key import Key
+from backends.vllm_serve.arguments import MIDDLEWARE_FOLDER, VllmServeOptions
+from backends.vllm_serve.engine.stoker_key import RequireKey
 from tests.backends.vllm.test_arguments import folder, machine, refusal, vllm
 
 __all__ = ["folder", "machine"]  # fixtures
@@ -50,7 +50,7 @@ def test_a_server_is_told_the_same_by_flags(folder: Path, program: Path) -> None
         ("--seed", "7"),
     ):
         assert argv[argv.index(flag) + 1] == value
-    assert argv[-2:] == ["--middleware", "stoker_key.Key"]  # the last is asked first
+    assert argv[-2:] == ["--middleware", "stoker_key.RequireKey"]  # the last is asked first
     assert {"--trust-remote-code", "--enable-auto-tool-choice", "--enable-prompt-tokens-details"} <= set(argv)
 
 
@@ -111,7 +111,7 @@ def test_a_servers_own_variables_go_before_ours(
     )
     environment = VllmServeOptions.of(model, 1, Path("/none")).environment
     assert (environment["VLLM_LOGGING_LEVEL"], environment["HF_HUB_OFFLINE"]) == ("DEBUG", "0")
-    assert environment["PYTHONPATH"] == f"{IMPORTED}:/mine"
+    assert environment["PYTHONPATH"] == f"{MIDDLEWARE_FOLDER}:/mine"
     assert environment["LD_LIBRARY_PATH"] == f"{folder}:/others"
     for name in ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE"):
         assert name in refusal(folder, serve_binary=str(program), serve_environment={name: "1"})
@@ -158,7 +158,7 @@ def test_nothing_of_a_server_answers_without_the_key(
         async def receive() -> dict[str, Any]:
             return {}
 
-        asyncio.run(Key(answer)({"type": kind, "path": path, "headers": list(headers)}, receive, send))
+        asyncio.run(RequireKey(answer)({"type": kind, "path": path, "headers": list(headers)}, receive, send))
         return told
 
     assert said((b"authorization", b"Bearer the key")) == [{"type": "answered"}]

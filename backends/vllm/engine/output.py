@@ -1,42 +1,42 @@
-"""One generation's answer as vLLM says it: told apart by its parser, and counted."""
+"""Parses the outputs of one vLLM generation into reasoning, text and tool calls, and counts their tokens."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...shared.engine.pipe import Step
-from .chat import Question
+from .chat import PreparedRequest
 
 REASONS = {"stop": "stop", "length": "length", "abort": "cancelled"}
 
 
-class Answer:
-    """Takes outputs; `ended` once the last one was taken."""
+class VllmOutput:
+    """The output of one generation; `ended` once the last `RequestOutput` was added."""
 
-    def __init__(self, number: int, question: Question) -> None:
+    def __init__(self, number: int, request: PreparedRequest) -> None:
         self.ended = False
         self._number = number
-        self._question = question
+        self._request = request
         self._tokens: list[int] = []
         self._cached = 0
         self._called = False
 
-    def take(self, output: Any, step: Step) -> None:
-        """Say what one `RequestOutput` brought (what is new in it only)."""
+    def add(self, output: Any, step: Step) -> None:
+        """Add the new content of one `RequestOutput` to `step`."""
         if output.num_cached_tokens:
             self._cached = output.num_cached_tokens
         for completion in output.outputs:
             self._tokens += completion.token_ids
-            self._say(completion, step)
+            self._add_completion(completion, step)
             if completion.finish_reason is not None:
                 self._end(completion.finish_reason, step)
 
     def cancel(self, step: Step) -> None:
-        """Say that it ended because it was to."""
+        """End the output of a cancelled generation."""
         self._end("abort", step)
 
-    def _say(self, completion: Any, step: Step) -> None:
-        parser = self._question.parser
+    def _add_completion(self, completion: Any, step: Step) -> None:
+        parser = self._request.parser
         if parser is None:
             if completion.text:
                 step.add_text(self._number, "text", completion.text)
@@ -44,8 +44,8 @@ class Answer:
         delta = parser.parse_delta(
             delta_text=completion.text,
             delta_token_ids=list(completion.token_ids),
-            request=self._question.request,
-            prompt_token_ids=self._question.tokens,
+            request=self._request.request,
+            prompt_token_ids=self._request.tokens,
             finished=completion.finish_reason is not None,
         )
         if delta is None:
@@ -64,14 +64,12 @@ class Answer:
         if reason not in REASONS:
             step.add_error(self._number, "engine_error", "the engine failed while it answered")
             return
-        told = "tool_calls" if self._called and reason == "stop" else REASONS[reason]
-        step.add_end(
-            self._number, told, (len(self._question.tokens), len(self._tokens), self._cached, self._thought())
-        )
+        finish = "tool_calls" if self._called and reason == "stop" else REASONS[reason]
+        usage = (len(self._request.tokens), len(self._tokens), self._cached, self._reasoning_tokens())
+        step.add_end(self._number, finish, usage)
 
-    def _thought(self) -> int:
-        """How many of its tokens were reasoning."""
-        parser = self._question.counting
+    def _reasoning_tokens(self) -> int:
+        parser = self._request.counting_parser
         if parser is None or parser.reasoning_parser is None or not self._tokens:
             return 0
         return int(parser.count_reasoning_tokens(tuple(self._tokens)))
