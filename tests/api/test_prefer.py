@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 
 import pytest
 from flask import Flask
@@ -112,8 +113,8 @@ def test_the_wait_ends_when_the_client_disconnects(
     assert fakes.fleet.states["demo"] is ModelState.LOADING, "the load continues"
 
 
-def until(true: object) -> None:
+def until(condition: Callable[[], object]) -> None:
     deadline = time.monotonic() + 10
-    while not true():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
