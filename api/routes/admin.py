@@ -63,8 +63,8 @@ def retrieve_admin_model(name: str) -> Response:
 def show_gpu_memory() -> Response:
     """Show the GPUs' memory and the models' share of it
 
-    As the workers measured it within the last seconds. If a GPU cannot be read, or there is none, `error`
-    says why.
+    As the workers measured it within the last seconds. If a GPU cannot be read, or there is none, `error` has
+    the reason.
     """
     services = current_services()
     rows, workers = services.fleet.rows(), services.fleet.workers()
