@@ -10,7 +10,7 @@ from api.errors import ServerBusy
 
 
 class ConcurrencyPermits:
-    """The permits of one API process: one for each of its threads but a sixteenth, at least two."""
+    """The permits of one API process: one per thread, except for a sixteenth of them and at least two."""
 
     def __init__(self, threads: int) -> None:
         self.count = max(1, threads - max(2, threads // 16))

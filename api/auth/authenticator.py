@@ -82,7 +82,7 @@ class Authenticator:
         return tenant
 
 
-def caller() -> Caller:
+def current_caller() -> Caller:
     """The caller of the current request, as `api.request_hooks` identified it."""
     return cast(Caller, g.caller)
 

@@ -9,7 +9,7 @@ import redis
 from flask import Response
 
 from api.auth.access import Access
-from api.auth.authenticator import caller
+from api.auth.authenticator import current_caller
 from api.errors import NotFound, UnprocessableRequest
 from api.openapi import Family
 from api.prefer import requested_wait_s, wait_for_operation
@@ -170,7 +170,8 @@ def _audit(outcome: LoadOutcome) -> None:
     if not operation or not outcome.begun:
         return
     try:
-        current_services().audit.record(caller().tenant.name, operation.kind, operation.model, operation.id)
+        tenant = current_caller().tenant.name
+        current_services().audit.record(tenant, operation.kind, operation.model, operation.id)
     except redis.RedisError:
         # the operation has begun already; an error response would only hide it
         logger.exception("%s %s is missing in the audit chain", operation.id, operation.model)

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from api.auth.access import Access
-from api.auth.authenticator import caller
+from api.auth.authenticator import current_caller
 from api.dialects import responses
 from api.errors import NotFound
 from api.openapi import Family
@@ -92,7 +92,7 @@ def delete_response(id: str) -> Response:
     A response that has not ended is cancelled first.
     """
     _stored(id)
-    current_services().ledger.delete(id, caller().tenant.name)
+    current_services().ledger.delete(id, current_caller().tenant.name)
     return json_response({"id": id, "object": "response", "deleted": True})
 
 
@@ -111,7 +111,7 @@ def cancel_response(id: str) -> Response:
     once it has ended, or as it is after two seconds.
     """
     services, row = current_services(), _own(id)
-    status = services.ledger.cancel(id, caller().tenant.name)
+    status = services.ledger.cancel(id, current_caller().tenant.name)
     if status is None:
         raise _not_found(id)
     # the row from before: the ledger drops the echo of an ended response that is not stored
@@ -120,7 +120,7 @@ def cancel_response(id: str) -> Response:
 
 def _own(id: str) -> JobRow:
     """The caller's response with that id. Raises `NotFound`, also for the response of another tenant."""
-    row = current_services().ledger.lookup(id, caller().tenant.name)
+    row = current_services().ledger.lookup(id, current_caller().tenant.name)
     if row is None or row.dialect != responses.NAME:
         raise _not_found(id)
     return row

@@ -10,7 +10,7 @@ from flask import Response, request
 
 from api import capabilities
 from api.admission import Admitted, admit
-from api.auth.authenticator import caller
+from api.auth.authenticator import current_caller
 from api.dialects.base import Dialect, ParsedRequest, StreamRenderer
 from api.dialects.output import final_status
 from api.errors import error_from_end
@@ -33,11 +33,11 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     parsed = dialect.parse(body)
     capabilities.check(services.fleet.definition(parsed.generation.model), parsed)
     if not parsed.stays_connected:
-        admitted = admit(services, dialect, parsed, caller(), request)
+        admitted = admit(services, dialect, parsed, current_caller(), request)
         events = read_events(services, admitted.metadata.id) if admitted.replayed else []
         return json_response(dialect.response_object(admitted.metadata, events, "queued"))
     with services.permits.acquire() as permit:
-        admitted = admit(services, dialect, parsed, caller(), request)
+        admitted = admit(services, dialect, parsed, current_caller(), request)
         response_stream = _admitted_stream(services, admitted, parsed, permit)
     if parsed.stream:
         return stream_response(response_stream, dialect.stream_renderer(admitted.metadata))
@@ -52,7 +52,7 @@ def _admitted_stream(
     A disconnect cancels the response, unless it runs in the background or an earlier request has created it.
     """
     assert admitted.cursor is not None  # noqa: S101 - a request that waits has a cursor
-    id, tenant = admitted.metadata.id, caller().tenant.name
+    id, tenant = admitted.metadata.id, current_caller().tenant.name
     survives = parsed.background or admitted.replayed
     cancel = None if survives else lambda: services.ledger.cancel(id, tenant)
     return open_stream(services, admitted.cursor, permit, cancel)

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Give up a load that waited for another model's end: loading -> failed.
+-- Abort a load that waits for the unload of another model: loading -> failed.
 -- KEYS[1] prefix
 -- ARGV    2 model  3 operation  4 code  5 message
--- returns ok | over when it waits no more
+-- returns ok | over when the load does not wait any more
 -- include: base
 -- include: log
 -- include: queue
@@ -11,7 +11,7 @@
 -- include: requeue
 -- include: model
 -- include: replica
-local waits = redis.call('ZSCORE', P .. 'evicting', ARGV[2])
-if not waits or redis.call('HGET', model_key(ARGV[2]), 'operation') ~= ARGV[3] then return 'over' end
+local deadline = redis.call('ZSCORE', P .. 'evicting', ARGV[2])
+if not deadline or redis.call('HGET', model_key(ARGV[2]), 'operation') ~= ARGV[3] then return 'over' end
 end_waiting_load(ARGV[2], ARGV[4], ARGV[5])
 return 'ok'

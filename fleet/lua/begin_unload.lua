@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Begin to unload: loaded -> unloading. Nothing more is admitted or dispatched, what waits is told so, what
--- runs may finish; the workers stop the engines when their slots are empty.
+-- Begin to unload: loaded -> unloading. No job is admitted or dispatched any more, waiting jobs fail, running
+-- jobs may finish; the workers stop the engines when their slots are empty.
 -- KEYS[1] prefix
 -- ARGV    2 model  3 operation
 -- returns {ok, replica, worker, ...} | {state, state, operation}
@@ -16,13 +16,13 @@ local model, operation = ARGV[2], ARGV[3]
 local row = redis.call('HMGET', model_key(model), 'state', 'operation')
 local state = row[1] or 'unloaded'
 local replicas = redis.call('SMEMBERS', P .. 'replicas:' .. model)
--- a load that waits for another model's end can be taken back: nothing of it runs
-local waits = state == 'loading' and redis.call('ZSCORE', P .. 'evicting', model)
-if state == 'unloading' or (state == 'loading' and not waits) then return { 'state', state, row[2] or '' } end
+-- a load that waits for the unload of another model can be cancelled: it has no replicas yet
+local waiting = state == 'loading' and redis.call('ZSCORE', P .. 'evicting', model)
+if state == 'unloading' or (state == 'loading' and not waiting) then return { 'state', state, row[2] or '' } end
 redis.call('HSET', model_key(model), 'wanted', '0')
 if #replicas == 0 then
-  if waits then
-    end_operation(row[2], 'failed', { code = 'load_cancelled', message = 'unloaded before there was room for it' })
+  if waiting then
+    end_operation(row[2], 'failed', { code = 'load_cancelled', message = 'unloaded before memory was free' })
   end
   if state ~= 'unloaded' then set_model_state(model, 'unloaded') end
   fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')

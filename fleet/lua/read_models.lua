@@ -1,9 +1,9 @@
 #!lua flags=no-writes,allow-oom
--- How the models are, all at one instant.
+-- Read all models at one instant.
 -- KEYS[1] prefix
--- ARGV    2 '1': also how many of their jobs the engines work on  3.. models
--- returns for each model: {its row, flat}, how many wait,
---         {replica, state, worker, slots, slots taken, of these running, ready 0|1, ...}}
+-- ARGV    2 '1': count running jobs, too  3.. models
+-- returns for each model: {field, value, ...} of its row, number of waiting jobs,
+--         {replica, state, worker, slots, slots taken, running jobs, ready 0|1, ...}
 -- include: base
 local answer = {}
 for at = 3, #ARGV do

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- A replica's engine is gone: stopped as asked, crashed, or never came up.
+-- A replica's engine has ended: stopped on request, crashed, or failed to start.
 -- KEYS[1] prefix
--- ARGV    2 replica  3 worker  4 incarnation  5 the model's code  6 its last_error
---         7 the jobs' code  8 their message
+-- ARGV    2 replica  3 worker  4 incarnation  5 code and  6 message for the model's last_error
+--         7 code and  8 message for the jobs that ran on it
 -- returns ok | fenced
 -- include: base
 -- include: log

@@ -1,7 +1,7 @@
--- A worker takes up the replica that was assigned to it. A second bell takes nothing.
+-- A worker starts the replica that was assigned to it. A second message for the same replica has no effect.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation
---         5 the call's own name: repeated after a lost answer, it takes up the same again
+--         5 id of the call: a repetition after a lost answer gets the same answer
 -- returns {model, override (JSON)}, or nil
 -- include: base
 local key = replica_key(ARGV[2])

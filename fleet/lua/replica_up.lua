@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- A replica's engine can answer. With the last of them the model is loaded, its slots open, and those who
--- wait are dispatched.
+-- A replica's engine accepts requests. When all replicas of a load do, the model is loaded, its slots open, and
+-- waiting jobs are dispatched.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation  5 slots  6 pid of the engine or ''
---         7 memory that it was seen to take (MiB) or ''  8 tokens that one request may have or ''
--- returns up | loaded | gone (stop the engine: nobody waits for it any more)
+--         7 measured memory of the engine (MiB) or ''  8 limit of one request (tokens) or ''
+-- returns up | loaded | gone (the load was aborted: the worker has to stop the engine)
 -- include: base
 -- include: log
 -- include: queue
@@ -16,13 +16,13 @@
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'gone' end
 local row = redis.call('HMGET', key, 'state', 'model', 'operation', 'worker')
-if row[1] == 'up' and row[4] == ARGV[3] then return 'up' end -- said again, since the answer was lost
+if row[1] == 'up' and row[4] == ARGV[3] then return 'up' end -- a repeated call: the answer was lost
 if row[1] ~= 'starting' then return 'gone' end
 redis.call('HSET', key, 'state', 'up', 'slots', ARGV[5], 'pid', ARGV[6], 'memory_mib', ARGV[7], 'progress', '1',
   'up_us', text(NOW))
 local replicas = redis.call('SMEMBERS', P .. 'replicas:' .. row[2])
 local loading = redis.call('HGET', model_key(row[2]), 'state') == 'loading'
-if not loading then replicas = { ARGV[2] } end -- it replaces one that was lost: the others serve already
+if not loading then replicas = { ARGV[2] } end -- it replaces a lost replica: the others serve already
 for _, replica in ipairs(replicas) do
   if redis.call('HGET', replica_key(replica), 'state') ~= 'up' then return 'up' end
 end
@@ -38,7 +38,7 @@ if loading then
   redis.call('HSET', model_key(row[2]), 'loaded_us', text(NOW))
   if ARGV[8] ~= '' then redis.call('HSET', P .. 'operation:' .. row[3], 'context_tokens', ARGV[8]) end
   if memory then
-    -- what was measured stays known when the model is gone, for the next load of the same
+    -- the measurement outlives the load, for the next load with the same options
     redis.call('HSET', model_key(row[2]), 'observed_mib', text(memory), 'observed_replicas', #replicas,
       'observed_variant', redis.call('HGET', model_key(row[2]), 'variant'))
     redis.call('HSET', P .. 'operation:' .. row[3], 'memory_mib', text(memory))
@@ -47,7 +47,7 @@ if loading then
   set_model_state(row[2], 'loaded')
 elseif redis.call('SCARD', P .. 'ready:' .. row[2])
   >= tonumber(redis.call('HGET', model_key(row[2]), 'wanted')) then
-  redis.call('HDEL', model_key(row[2]), 'last_error') -- it is whole again
+  redis.call('HDEL', model_key(row[2]), 'last_error') -- all replicas are ready again
 end
 dispatch(row[2])
 return loading and 'loaded' or 'up'

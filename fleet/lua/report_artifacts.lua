@@ -1,4 +1,4 @@
--- A worker says how large the models' files are, as far as it has them.
+-- A worker reports the size of the files of the models that it has.
 -- KEYS[1] prefix
 -- ARGV    2.. pairs: model, MiB
 -- include: base

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- What stands in the way of a model that should be loaded and is not; told to operators, and nothing else.
+-- Record why a model that should be loaded could not be. Operators see it; nothing else changes.
 -- KEYS[1] prefix
 -- ARGV    2 model  3 message
 -- include: base

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- A worker says how much memory its device has left.
+-- A worker reports the memory of its device.
 -- KEYS[1] prefix
--- ARGV    2 worker  3 incarnation  4 what names that memory, '' when nothing is known of it  5 free (MiB)  6 all of it (JSON)
+-- ARGV    2 worker  3 incarnation  4 id of the memory, '' when it cannot be read  5 free (MiB)
+--         6 the whole report (JSON)
 -- returns ok | fenced
 -- include: base
 if redis.call('HGET', worker_key(ARGV[2]), 'incarnation') ~= ARGV[3] then return 'fenced' end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- The platform starts anew, with all its processes: no worker of before is alive, and what was loaded or
--- unloaded by hand, or failed, gives way to the configuration.
+-- Called when the whole platform starts: no earlier worker is alive. All loads, unloads by request and failures
+-- are forgotten, so that only the configuration determines what is loaded.
 -- KEYS[1] prefix
 -- ARGV    2.. models
 -- include: base
@@ -12,12 +12,12 @@
 -- include: model
 -- include: replica
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
-  worker_gone(worker, 'the platform was started anew', true)
+  worker_gone(worker, 'the platform was restarted', true)
 end
 for at = 2, #ARGV do
   local model = ARGV[at]
   if redis.call('ZSCORE', P .. 'evicting', model) then
-    fail_model(model, 'load_interrupted', 'the platform was started anew')
+    fail_model(model, 'load_interrupted', 'the platform was restarted')
   end
   redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost')
   if redis.call('HGET', model_key(model), 'state') == 'failed' then set_model_state(model, 'unloaded') end

@@ -143,12 +143,12 @@ def test_headers_of_answers_are_told(page):
 
 def test_the_numbers_are_those_that_are_shipped(page):
     queue, api, page = QueueSettings(), ApiSettings(), re.sub(r"[ \n]+", " ", page)
-    full = page.partition("When there is no room")[2]
+    full = page.partition("### Queue limits")[2]
     assert f"`queue.max_depth`, {queue.max_depth} " in full
     assert f"`queue.max_depth_per_tenant`, {queue.max_depth_per_tenant} " in full
     assert f"`queue.timeout_ms`, {queue.timeout_ms // 60_000} minutes" in full
     assert f"less a sixteenth, {ConcurrencyPermits(api.threads).count} " in full
-    assert f"after each {api.keep_alive_s:.0f} seconds" in page
+    assert f"after every {api.keep_alive_s:.0f} seconds" in page
     assert f"at most {api.max_body_bytes >> 20} MiB" in page
 
 

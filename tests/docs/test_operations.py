@@ -61,7 +61,7 @@ def words(text):
 def test_every_sentence_that_it_quotes_is_said_somewhere(page):
     paths = (path for room in ROOMS for kind in ("*.py", "*.lua") for path in (ROOT / room).rglob(kind))
     source = "\n".join(path.read_text() for path in paths)
-    troubles = [row for row in rows(section(page, "When something is wrong")) if len(row) == 3]
+    troubles = [row for row in rows(section(page, "Troubleshooting")) if len(row) == 3]
     quoted = [
         said
         for row in troubles
@@ -74,12 +74,12 @@ def test_every_sentence_that_it_quotes_is_said_somewhere(page):
 
 
 def test_every_code_that_it_names_is_one(page):
-    troubles = section(page, "When something is wrong")
+    troubles = section(page, "Troubleshooting")
     first = {
         said for row in rows(troubles) for said in code(row[0]) if re.fullmatch(r"[a-z]+(_[a-z]+)+", said)
     }
     assert first <= CODES.keys()
-    reasons = code(section(page, "What to watch"))
+    reasons = code(section(page, "Monitoring"))
     assert {"storage_unavailable", "storage_full", "all_models_failed"} <= set(reasons)
     assert '"all_models_failed"' in (ROOT / "api" / "routes" / "health.py").read_text()
 
@@ -113,7 +113,7 @@ def test_the_services_it_speaks_of_are_there(page, compose):
 
 
 def test_the_keys_in_redis_that_it_names_exist(page):
-    stored = rows(section(page, "What is stored where, and for how long"))[1:]
+    stored = rows(section(page, "Stored data"))[1:]
     named = [name for _, where, _ in stored if where.startswith("Redis") for name in code(where)]
     assert len(named) >= 10
     for name in named:
@@ -126,7 +126,7 @@ def test_the_numbers_are_those_that_are_shipped(page):
     promised = (lease.lease_ms + lease.reap_ms) / 1000 + 1
     assert f"| {promised:g} s (`lease_ms` {lease.lease_ms / 1000:g} s, `reap_ms` " in text
     assert f"`reap_ms` {lease.reap_ms / 1000:g} s, 1 s)" in text
-    assert f"{QueueSettings().timeout_ms // 60_000} min in line (`queue.timeout_ms`)" in text
+    assert f"{QueueSettings().timeout_ms // 60_000} min in the queue (`queue.timeout_ms`)" in text
     assert f"{limits.request_timeout_s / 60:.0f} min running (`limits.request_timeout_s`)" in text
     assert f"{WorkerSettings().drain_timeout_s:.0f} s (`worker.drain_timeout_s`)" in text
     assert f"({ApiSettings().graceful_timeout_s} seconds, in Compose 30)" in text
