@@ -46,7 +46,7 @@ def run(
 ) -> int:
     """Read the options, measure, print: the exit code. `quick` is rounds and seconds."""
     if sys.platform != "linux":
-        print("the benchmark reads /proc and uses epoll: it runs on Linux only", file=sys.stderr)
+        print("the benchmark uses epoll: it runs on Linux only", file=sys.stderr)
         return 2
     chosen = made.parse_args()
     if chosen.quick:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.generator_process import Broken
-from benchmarks.processes import Cpu, below
+from benchmarks.processes import Cpu, tree_by_part
 from config.keys import Keys, read_keys
 from config.settings import ROOT
 from stoker.managed_process import Part, Plan, last_lines
@@ -127,7 +127,7 @@ class Platform:
     @property
     def cpu(self) -> Cpu:
         """The clocks of its parts."""
-        return Cpu(below(self.pid, COMMANDS))
+        return Cpu(tree_by_part(self.pid, COMMANDS))
 
 
 def platform(

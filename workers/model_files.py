@@ -1,4 +1,4 @@
-"""How large a model's files are."""
+"""The size of a model's files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
 
 def size_mib(model: ModelDefinition) -> int | None:
-    """MiB of all that one replica loads, rounded up; None when there is no file here to be measured.
+    """MiB of the files that one replica loads, rounded up; None when none of them is on this machine.
 
-    A folder counts with its weights, a GGUF file in parts with all of them, a projector or draft besides.
-    What runs on somebody else's machine has none.
+    A folder counts with its weights, a GGUF file in parts with all parts; a projector and a draft model are
+    added. A model of a remote backend has no size.
     """
     if BACKENDS[model.backend].remote:
         return None
@@ -34,9 +34,9 @@ def size_mib(model: ModelDefinition) -> int | None:
 
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        inside = [file for file in path.iterdir() if file.is_file()]
-        weights = [file for file in inside if file.suffix in WEIGHTS]
-        yield from weights or inside
+        files = [file for file in path.iterdir() if file.is_file()]
+        weights = [file for file in files if file.suffix in WEIGHTS]
+        yield from weights or files
     elif shard := SHARD.fullmatch(path.name):
         pattern = re.compile(f"{re.escape(shard['stem'])}\\d{{5}}{re.escape(shard['rest'])}")
         yield from (file for file in path.parent.iterdir() if pattern.fullmatch(file.name))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import psutil
+
 from benchmarks.engines.load_messages import TOKENS
 from benchmarks.engines.pair import DIRECT, Model, Pair, Place, Side, through_platform
 from benchmarks.engines.vllm import OPTIONS
 from benchmarks.generator_process import Broken
-from benchmarks.processes import PROC, Cpu, listening
+from benchmarks.processes import Cpu, listening_ports
 
 LLAMA_SERVER, VLLM_SERVE = "llama_server", "vllm_serve"
 
@@ -31,15 +33,14 @@ def _pair(place: Place, model: Model, definition: dict[str, Any], variable: str)
     up, through = through_platform(place, model, definition)
     engine = up.cpu.parts["engine"]
     for pid in engine:  # the server before what it starts itself
-        for port in listening(pid):
+        for port in listening_ports(pid):
             direct = Side(DIRECT, port, _key_of(pid, variable), Cpu({"engine": engine}))
             return Pair(definition["backend"], model, (direct, through))
     raise Broken("no process of the engine listens")
 
 
 def _key_of(pid: int, variable: str) -> str:
-    for item in (PROC / str(pid) / "environ").read_bytes().split(b"\0"):
-        name, _, value = item.partition(b"=")
-        if name.decode() == variable:
-            return value.decode()
-    raise Broken("the engine has no key")
+    key = psutil.Process(pid).environ().get(variable)
+    if key is None:
+        raise Broken("the engine has no key")
+    return key

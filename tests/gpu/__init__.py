@@ -1,1 +1,1 @@
-"""What only a machine with an NVIDIA GPU can show. Marker `gpu`; see docs/gpu.md."""
+"""Tests that need an NVIDIA GPU. Marker `gpu`; see docs/gpu.md."""

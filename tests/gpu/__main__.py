@@ -1,6 +1,6 @@
-"""`python -m tests.gpu` (`make test-gpu`): install what is missing for the GPU, and run its tests.
+"""`python -m tests.gpu` (`make test-gpu`): install the GPU variants of the backends, and run the tests.
 
-Ends with 0 only when all of them ran and passed: what is skipped here has not been seen.
+The exit code is 0 only when all tests ran and passed: a skipped test counts as a failure.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tests.gpu.conftest import BACKENDS
 from workers.nvml import DriverError
 
 
-class Outcome:
-    """Counts what became of the tests."""
+class Counter:
+    """A pytest plugin that counts passed and skipped tests."""
 
     def __init__(self) -> None:
         self.passed = self.skipped = 0
@@ -26,8 +26,8 @@ class Outcome:
         self.skipped += report.skipped
 
 
-def why_not() -> str | None:
-    """Why there is no use in trying; None when there is."""
+def obstacle() -> str | None:
+    """The reason why no test can run; None when they can."""
     try:
         return None if Cards().all() else "the NVIDIA driver here has no GPU"
     except DriverError as error:
@@ -35,20 +35,20 @@ def why_not() -> str | None:
 
 
 def install() -> None:
-    """With the network, or with wheels: pip's own variables (PIP_FIND_LINKS, PIP_NO_INDEX) say where from."""
+    """Install the backends from the source that pip's own variables name (PIP_FIND_LINKS, PIP_NO_INDEX)."""
     command = [sys.executable, "-m", "stoker", "runtimes", "install", *BACKENDS, "--variant", "cuda"]
     subprocess.run(command, check=True)
 
 
 def main() -> int:
-    if (reason := why_not()) is not None:
+    if (reason := obstacle()) is not None:
         print(reason, file=sys.stderr)
         return 1
     install()
-    outcome = Outcome()
-    code = pytest.main(["-m", "gpu", "tests/gpu", *sys.argv[1:]], plugins=[outcome])
-    if code == 0 and (outcome.skipped or not outcome.passed):
-        print(f"{outcome.passed} passed, and {outcome.skipped} were not run", file=sys.stderr)
+    counter = Counter()
+    code = pytest.main(["-m", "gpu", "tests/gpu", *sys.argv[1:]], plugins=[counter])
+    if code == 0 and (counter.skipped or not counter.passed):
+        print(f"{counter.passed} passed, and {counter.skipped} were skipped", file=sys.stderr)
         return 1
     return int(code)
 

@@ -1,4 +1,4 @@
-"""The GPUs of this machine, as their driver tells of them."""
+"""The GPUs of this machine, read through their driver independently of Stoker's reader."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from workers.nvml import Driver, gpu_uuids
 
 MIB = 1024 * 1024
-SETTLED_S = 20.0
-TICK_S = 0.1
+SETTLE_TIMEOUT_S = 20.0
+POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class Card:
-    """One of them."""
+    """One GPU."""
 
     uuid: str
     name: str
@@ -24,13 +24,13 @@ class Card:
 
 
 class Cards:
-    """All of them. Its methods raise `DriverError`."""
+    """All GPUs. The methods raise `DriverError`."""
 
     def __init__(self) -> None:
         self._driver = Driver()
 
     def all(self) -> list[Card]:
-        """In bus order."""
+        """All GPUs, in bus order."""
 
         def query(nvml: Any) -> list[Card]:
             handles = [nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in gpu_uuids(nvml)]
@@ -46,7 +46,7 @@ class Cards:
         return self._driver.query(query)
 
     def driver(self) -> str:
-        """The driver's version, and the newest CUDA that it knows."""
+        """The driver's version, and the newest CUDA version that it supports."""
 
         def query(nvml: Any) -> str:
             cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
@@ -55,7 +55,7 @@ class Cards:
         return self._driver.query(query)
 
     def used_mib(self) -> dict[str, int]:
-        """What all processes of all users hold, by UUID."""
+        """MiB that all processes of all users hold, by UUID."""
 
         def query(nvml: Any) -> dict[str, int]:
             handles = {uuid: nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in gpu_uuids(nvml)}
@@ -64,9 +64,9 @@ class Cards:
         return self._driver.query(query)
 
     def held_mib(self, group: int) -> dict[str, int]:
-        """What the processes of a group hold, by the UUID of each GPU that lists any of them.
+        """MiB that a process group holds, by the UUID of each GPU that lists one of its processes.
 
-        Empty in a container that does not share the machine's process numbers.
+        Empty in a container that has a pid namespace of its own.
         """
 
         def query(nvml: Any) -> dict[str, int]:
@@ -80,15 +80,18 @@ class Cards:
 
         return self._driver.query(query)
 
-    def settled(self, wanted: dict[str, int], near_mib: int) -> dict[str, int]:
-        """What is used as soon as it is about `wanted`, or at last: a driver takes its time to take back."""
-        deadline = time.monotonic() + SETTLED_S
+    def wait_used_mib(self, expected: dict[str, int], near_mib: int) -> dict[str, int]:
+        """Wait until about the `expected` memory is used, up to `SETTLE_TIMEOUT_S`; returns the used memory.
+
+        A driver needs a while to free the memory of an ended process.
+        """
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
         while True:
             used = self.used_mib()
-            near = all(abs(used[uuid] - mib) <= near_mib for uuid, mib in wanted.items())
+            near = all(abs(used[uuid] - mib) <= near_mib for uuid, mib in expected.items())
             if near or time.monotonic() > deadline:
                 return used
-            time.sleep(TICK_S)
+            time.sleep(POLL_S)
 
 
 def _group_of(pid: int) -> int | None:

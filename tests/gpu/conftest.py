@@ -1,4 +1,4 @@
-"""Fixtures for a machine with an NVIDIA GPU: which one is used, and what is loaded on it."""
+"""Fixtures for a machine with an NVIDIA GPU: the GPU to use, and the models to load."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 
 from config.load import load_settings
 from config.settings import ModelDefinition
-from tests.backends.conftest import DEMO_MODEL, shared, start  # noqa: F401 - the fixtures of engines
+from tests.backends.conftest import DEMO_MODEL, shared, start  # noqa: F401 - fixtures
 from tests.gpu.cards import Card, Cards
 from workers.environments import manifest
 from workers.nvml import DriverError, visible_gpus
 
 BACKENDS = ("llama_cpp", "exllamav3")
 FIGURES: list[str] = []
-"""What was measured, one line each, for docs/gpu.md."""
+"""Measured figures for docs/gpu.md, one line each."""
 
 
 @pytest.fixture(scope="session")
 def cards() -> Cards:
-    """Skips where there is no GPU; `python -m tests.gpu` fails there."""
+    """All GPUs. Skips the tests where there is none; `python -m tests.gpu` fails there."""
     cards = Cards()
     try:
         if not cards.all():
@@ -34,34 +34,36 @@ def cards() -> Cards:
 
 @pytest.fixture(scope="session", autouse=True)
 def card(cards: Cards) -> Iterator[Card]:
-    """The GPU that engines are pinned to, by its UUID: the last of those that CUDA_VISIBLE_DEVICES allows."""
-    there = cards.all()
+    """The GPU that engines are pinned to: the last one that CUDA_VISIBLE_DEVICES allows."""
+    all_cards = cards.all()
     allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
-    indices = range(len(there)) if allowed is None else visible_gpus(allowed, [card.uuid for card in there])
+    indices = (
+        range(len(all_cards)) if allowed is None else visible_gpus(allowed, [card.uuid for card in all_cards])
+    )
     if not indices:
-        pytest.skip(f"CUDA_VISIBLE_DEVICES is {allowed!r}, which is no GPU")
-    one = there[indices[-1]]
+        pytest.skip(f"CUDA_VISIBLE_DEVICES is {allowed!r}, which selects no GPU")
+    one = all_cards[indices[-1]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", one.uuid)
         yield one
 
 
 def needs(backend: str) -> None:
-    """Skip where a backend is not installed for GPUs."""
-    made = manifest.read(load_settings().runtimes_dir / backend)
-    if made is None or made.variant != "cuda":
+    """Skip the test where a backend is not installed for GPUs."""
+    installed = manifest.read(load_settings().runtimes_dir / backend)
+    if installed is None or installed.variant != "cuda":
         pytest.skip(f"run `stoker runtimes install {backend} --variant cuda`")
 
 
 def version_of(backend: str) -> str:
-    """The version of a backend's library that is installed."""
-    made = manifest.read(load_settings().runtimes_dir / backend)
-    return "" if made is None else made.version
+    """The installed version of a backend's library; empty when there is none."""
+    installed = manifest.read(load_settings().runtimes_dir / backend)
+    return "" if installed is None else installed.version
 
 
 @pytest.fixture(params=BACKENDS)
 def model(request: pytest.FixtureRequest, demo_checkpoint: Path) -> ModelDefinition:
-    """The demo model for each backend."""
+    """The demo model, for each backend."""
     needs(request.param)
     if request.param == "llama_cpp":
         options = {"gguf_n_ctx": 2048, "gguf_n_gpu_layers": -1}
@@ -73,7 +75,7 @@ def model(request: pytest.FixtureRequest, demo_checkpoint: Path) -> ModelDefinit
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show what was measured."""
+    """Show the measured figures."""
     if FIGURES:
         terminalreporter.section("figures for docs/gpu.md")
         for line in FIGURES:

@@ -1,4 +1,4 @@
-"""The contract, on a GPU."""
+"""The contract of all backends, on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine holds of a GPU's memory, and of which GPU. Nobody else should use the GPUs meanwhile."""
+"""The GPU memory that engines hold. No other process should use the GPUs during these tests."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 QUESTION, ANSWER = "What is the capital of Norway?", "The capital of Norway is Oslo."
 NEAR_MIB = 16
 LEAST_MIB = 64
-"""A CUDA context alone takes more."""
+"""A CUDA context alone takes more than this."""
 
 
-def test_a_load_takes_memory_of_its_gpu_and_its_end_gives_it_back(
+def test_an_engine_takes_memory_of_its_gpu_and_frees_it_at_its_end(
     start: Start, cards: Cards, card: Card, model: ModelDefinition
 ) -> None:
     before = cards.used_mib()
     begun = time.monotonic()
     launched = start(model)
     took_s = time.monotonic() - begun
-    assert launched.answer(ask(QUESTION, temperature=0.0)).text == ANSWER
+    assert launched.request(ask(QUESTION, temperature=0.0)).text == ANSWER
     loaded = cards.used_mib()
     held = cards.held_mib(launched.engine.pid).get(card.uuid)
     launched.engine.stop(10.0)
-    after = cards.settled(before, NEAR_MIB)
+    after = cards.wait_used_mib(before, NEAR_MIB)
     taken = {uuid: loaded[uuid] - before[uuid] for uuid in before}
     FIGURES.append(
         f"| {date.today()} | {model.backend} {version_of(model.backend)} | {card.name} | {cards.driver()} | "
@@ -52,12 +52,12 @@ def test_the_driver_lists_an_engine_on_its_gpu_alone(
     launched = start(model)
     held = cards.held_mib(launched.engine.pid)
     if not held:
-        pytest.skip("the driver shows this container no processes: run it with the machine's process numbers")
+        pytest.skip("the driver shows this container no processes: run it in the host's pid namespace")
     assert list(held) == [card.uuid]
     assert DeviceMemoryReader().held_by(launched.engine.pid) == pytest.approx(held[card.uuid], abs=NEAR_MIB)
 
 
-def test_a_worker_measures_what_its_gpu_has(cards: Cards, card: Card) -> None:
+def test_a_worker_reads_the_memory_of_its_gpu(cards: Cards, card: Card) -> None:
     read = DeviceMemoryReader().read()
     assert read.error is None
     assert (read.id, read.total_mib) == (card.uuid, card.total_mib)
@@ -65,7 +65,7 @@ def test_a_worker_measures_what_its_gpu_has(cards: Cards, card: Card) -> None:
     assert gpu.used_mib == pytest.approx(cards.used_mib()[card.uuid], abs=NEAR_MIB)
 
 
-def test_without_a_gpu_an_engine_takes_none(
+def test_an_engine_without_a_gpu_takes_no_gpu_memory(
     start: Start, cards: Cards, model: ModelDefinition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -74,14 +74,14 @@ def test_without_a_gpu_an_engine_takes_none(
         with pytest.raises(LoadError, match="ExLlamaV3 sees no GPU"):
             start(model)
     else:
-        assert start(model).answer(ask(QUESTION, temperature=0.0)).text == ANSWER
+        assert start(model).request(ask(QUESTION, temperature=0.0)).text == ANSWER
     used = cards.used_mib()
     assert all(abs(used[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)
 
 
-# llama.cpp ends its process where memory is short: an engine that dies is the contract's
+# llama.cpp ends its process when memory is short; the contract tests engines that die
 @pytest.mark.parametrize("model", ["exllamav3"], indirect=True)
-def test_a_load_that_asks_for_more_than_there_is_fails_and_leaves_nothing(
+def test_a_load_that_needs_too_much_memory_fails_and_frees_all_of_it(
     start: Start, cards: Cards, card: Card, model: ModelDefinition
 ) -> None:
     before = cards.used_mib()
@@ -89,5 +89,5 @@ def test_a_load_that_asks_for_more_than_there_is_fails_and_leaves_nothing(
     options = {**model.options, "exllama_cache_size": tokens}
     with pytest.raises(LoadError, match="not enough memory for the model and its cache"):
         start(replace(model, options=options))
-    after = cards.settled(before, NEAR_MIB)
+    after = cards.wait_used_mib(before, NEAR_MIB)
     assert all(abs(after[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)

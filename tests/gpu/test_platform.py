@@ -1,4 +1,4 @@
-"""The whole platform on a GPU: what a load took is observed, shown, and given back."""
+"""The whole platform on a GPU: the memory of a load is measured, shown and freed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from config.load import load_settings
 from tests.gpu.cards import Card, Cards
 from tests.gpu.conftest import BACKENDS, FIGURES, needs
-from tests.support.platform import Platform, platform
+from tests.support.platform import Platform, running_platform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.journey, pytest.mark.timeout(900)]
 
@@ -20,7 +20,9 @@ LEAST_MIB = 64
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, demo_checkpoint: Path, card: Card) -> Iterator[Platform]:
+def platform(
+    tmp_path_factory: pytest.TempPathFactory, demo_checkpoint: Path, card: Card
+) -> Iterator[Platform]:
     shared = {"target_inflight": 4, "prompt_format": "qwen3_template"}
     models = {
         "stoker-demo": {"enabled": False},
@@ -42,34 +44,36 @@ def house(tmp_path_factory: pytest.TempPathFactory, demo_checkpoint: Path, card:
         "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir),
     }
     folder = tmp_path_factory.mktemp("up")
-    with platform(folder, {"models": models}, "--port", "0", "--no-flower", environment=environment) as up:
+    with running_platform(
+        folder, {"models": models}, "--port", "0", "--no-flower", environment=environment
+    ) as up:
         up.wait_for(lambda: shown(up, card), 30, "the GPU's memory")
         yield up
 
 
-def shown(house: Platform, card: Card) -> dict[str, object] | None:
-    """The GPU as the panel shows it."""
-    _, memory = house.admin("GET", "/v1/admin/gpu-memory")
+def shown(platform: Platform, card: Card) -> dict[str, object] | None:
+    """The GPU in the Runtime Admin API."""
+    _, memory = platform.admin("GET", "/v1/admin/gpu-memory")
     return next((gpu for gpu in memory["gpus"] if gpu["total_mib"] == card.total_mib), None)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_a_load_took_is_observed_and_given_back(
-    house: Platform, cards: Cards, card: Card, backend: str
+def test_the_memory_of_a_load_is_measured_and_freed_by_the_unload(
+    platform: Platform, cards: Cards, card: Card, backend: str
 ) -> None:
     needs(backend)
     before = cards.used_mib()
-    status, answer = house.admin("POST", f"/v1/admin/models/{backend}/load", {})
+    status, answer = platform.admin("POST", f"/v1/admin/models/{backend}/load", {})
     assert status == 202, answer
-    row = house.wait_state(backend, "loaded", LOAD_S)
+    row = platform.wait_state(backend, "loaded", LOAD_S)
     taken = cards.used_mib()[card.uuid] - before[card.uuid]
     FIGURES.append(f"{backend}: observed {row['vram_estimate_mib']} MiB, the driver {taken} MiB")
     assert row["vram_estimate_source"] == "observed_load_delta"
     assert row["vram_estimate_mib"] == pytest.approx(taken, abs=NEAR_MIB)
     assert row["vram_estimate_mib"] >= LEAST_MIB
-    status, answer = house.respond(backend, "What is the capital of Norway?", temperature=0)
+    status, answer = platform.respond(backend, "What is the capital of Norway?", temperature=0)
     assert status == 200, answer
     assert answer["output"][0]["content"][0]["text"] == "The capital of Norway is Oslo."
-    house.change("unload", backend)
-    after = cards.settled(before, NEAR_MIB)
+    platform.run_operation("unload", backend)
+    after = cards.wait_used_mib(before, NEAR_MIB)
     assert abs(after[card.uuid] - before[card.uuid]) <= NEAR_MIB

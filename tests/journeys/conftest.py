@@ -1,3 +1,5 @@
+"""The platform that most journeys share, and its models with the stub backend."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -5,7 +7,7 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from tests.support.platform import Platform, platform
+from tests.support.platform import Platform, running_platform
 
 STUBS = {
     "stub": {"backend": "stub", "enabled": True, "target_inflight": 8, "stub_image_input": True},
@@ -29,12 +31,14 @@ ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": ""}
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    """One platform for the journeys that leave it as they found it."""
+    """One platform for all journeys that leave it as they found it."""
     local = {"models": STUBS}
-    with platform(tmp_path_factory.mktemp("up"), local, "--port", "0", environment=ON_THE_CPU) as running:
+    with running_platform(
+        tmp_path_factory.mktemp("up"), local, "--port", "0", environment=ON_THE_CPU
+    ) as platform:
         for name in ("stub", "slow", "stoker-demo"):
-            running.wait_state(name, "loaded", 60)
-        yield running
+            platform.wait_state(name, "loaded", 60)
+        yield platform
 
 
 @pytest.fixture

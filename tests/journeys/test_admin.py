@@ -1,4 +1,4 @@
-"""The Runtime Admin API on a platform without a GPU: the demo model's real engine, and stubs for races."""
+"""The Runtime Admin API on a platform without a GPU, with the demo model and with stub engines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.journeys.conftest import ON_THE_CPU
 from tests.seeds import RUNTIME_ADMIN_API as SEED
 from tests.support.event_follower import following
-from tests.support.platform import ROOT, Platform, platform
+from tests.support.platform import ROOT, Platform, running_platform
 
 pytestmark = pytest.mark.journey
 DEMO = "stoker-demo"
@@ -22,25 +23,27 @@ LONG = "word " * 400
 
 @pytest.fixture
 def demo(shared: Platform) -> Iterator[Platform]:
-    """The platform with the demo model unloaded; afterwards it is loaded as configured."""
-    shared.change("unload", DEMO)
+    """The platform with the demo model unloaded; at the end it is loaded as configured."""
+    shared.run_operation("unload", DEMO)
     yield shared
-    shared.change("unload", DEMO)
-    shared.change("load", DEMO)
+    shared.run_operation("unload", DEMO)
+    shared.run_operation("load", DEMO)
 
 
 @pytest.fixture
 def later(shared: Platform) -> Iterator[Platform]:
-    """The platform with a model that takes its time to load; afterwards it is unloaded."""
+    """The platform with the model `later`, which loads slowly; at the end it is unloaded."""
     yield shared
     shared.wait_for(
-        lambda: shared.model("later")["runtime_state"] not in ("loading", "unloading"), 10, "rest"
+        lambda: shared.model("later")["runtime_state"] not in ("loading", "unloading"),
+        10,
+        "end of the operation",
     )
-    shared.change("unload", "later")
+    shared.run_operation("unload", "later")
 
 
-def begin(running: Platform, verb: str, name: str, **body: object) -> tuple[int, Any]:
-    return running.admin("POST", f"/v1/admin/models/{name}/{verb}", body)
+def begin(platform: Platform, verb: str, name: str, **body: object) -> tuple[int, Any]:
+    return platform.admin("POST", f"/v1/admin/models/{name}/{verb}", body)
 
 
 def code(answer: tuple[int, Any]) -> tuple[int, str | None]:
@@ -48,19 +51,19 @@ def code(answer: tuple[int, Any]) -> tuple[int, str | None]:
     return status, body["error"]["code"] if status >= 400 else None
 
 
-# the real engine
+# the demo model
 
 
 @pytest.mark.rule("models/vram-estimate-mib-vram-estimate", "load/notes")
-def test_a_load_that_waits_answers_with_the_loaded_model_and_what_it_weighs(demo: Platform) -> None:
-    status, row, headers = demo.answer(
+def test_a_load_with_prefer_wait_answers_with_the_loaded_model_and_its_memory(demo: Platform) -> None:
+    status, row, headers = demo.request(
         "POST", f"/v1/admin/models/{DEMO}/load", {}, demo.keys["admin_key"], Prefer="wait=30"
     )
     assert (status, headers["Preference-Applied"], headers["Location"]) == (200, "wait=30", None)
     assert (row["runtime_state"], row["is_loaded"], row["loaded_replicas"]) == ("loaded", True, 1)
     assert (row["vram_estimate_source"], row["vram_estimate_replica_count"]) == ("observed_load_delta", 1)
     assert FILE_MIB < row["vram_estimate_mib"] < 1024
-    resident = int(Path(f"/proc/{demo.engine_pid(DEMO)}/statm").read_text().split()[1]) * 4096 / 2**20
+    resident = psutil.Process(demo.engine_pid(DEMO)).memory_info().rss / 2**20
     assert resident / 3 < row["vram_estimate_mib"] < resident * 1.5
     operation = demo.operation(row["operation"]["id"])
     assert operation == row["operation"]
@@ -68,7 +71,7 @@ def test_a_load_that_waits_answers_with_the_loaded_model_and_what_it_weighs(demo
     assert operation["result"]["memory_mib"] == row["vram_estimate_mib"]
     took_s = operation["finished_at"] - operation["created_at"]
     assert operation["result"]["duration_ms"] == pytest.approx(took_s * 1000, abs=1)
-    again = demo.change("load", DEMO)
+    again = demo.run_operation("load", DEMO)
     assert again["operation"] == operation
     assert set(SEED["load_answer"]) <= set(row)
 
@@ -76,21 +79,21 @@ def test_a_load_that_waits_answers_with_the_loaded_model_and_what_it_weighs(demo
 @pytest.mark.rule("field/llama-server")
 def test_an_override_counts_for_one_load_and_reaches_the_engine(demo: Platform) -> None:
     configured = demo.model(DEMO)["definition"]
-    row = demo.change("load", DEMO, llama_server_n_ctx=256)
+    row = demo.run_operation("load", DEMO, llama_server_n_ctx=256)
     assert row["runtime_state"] == "loaded"
     assert row["load_override"] == {"llama_server_n_ctx": 256}
     assert row["definition"] == configured
     status, body = demo.respond(DEMO, LONG, max_output_tokens=4)
     assert (status, body["error"]["code"]) == (400, "context_length_exceeded")
-    assert demo.change("unload", DEMO)["load_override"] == {}
-    assert demo.change("load", DEMO)["load_override"] == {}
+    assert demo.run_operation("unload", DEMO)["load_override"] == {}
+    assert demo.run_operation("load", DEMO)["load_override"] == {}
     status, body = demo.respond(DEMO, LONG, max_output_tokens=4)
     assert status == 200, body
     assert body["usage"]["input_tokens"] > 256
 
 
 @pytest.mark.rule("load/validation-400")
-def test_what_is_loaded_takes_no_overrides(shared: Platform) -> None:
+def test_a_loaded_model_accepts_no_overrides(shared: Platform) -> None:
     before = shared.model(DEMO)
     for body in ({"llama_server_n_ctx": 512}, {"llama_server_spec_type": None}, {"replicas": 1}):
         assert code(begin(shared, "load", DEMO, **body)) == (400, "invalid_load_request")
@@ -98,24 +101,24 @@ def test_what_is_loaded_takes_no_overrides(shared: Platform) -> None:
 
 
 @pytest.mark.rule("unload/resource-release")
-def test_an_unload_that_waits_leaves_no_engine_and_keeps_what_was_measured(demo: Platform) -> None:
-    loaded = demo.change("load", DEMO)
-    engine = Path(f"/proc/{demo.engine_pid(DEMO)}")
-    assert engine.exists()
-    row = demo.change("unload", DEMO)
+def test_an_unload_with_prefer_wait_leaves_no_engine_and_keeps_the_measured_memory(demo: Platform) -> None:
+    loaded = demo.run_operation("load", DEMO)
+    engine = demo.engine_pid(DEMO)
+    assert psutil.pid_exists(engine)
+    row = demo.run_operation("unload", DEMO)
     assert (row["runtime_state"], row["is_loaded"], row["loaded_replicas"]) == ("unloaded", False, 0)
-    assert not engine.exists()
+    assert not psutil.pid_exists(engine)
     for field in ("vram_estimate_mib", "vram_estimate_replica_count", "vram_estimate_source"):
         assert row[field] == loaded[field]
     assert row["operation"]["result"]["memory_mib"] == loaded["vram_estimate_mib"]
     assert set(SEED["unload_answer"]) <= set(row)
 
 
-# what is shown
+# rows and memory
 
 
 @pytest.mark.rule("memory/error")
-def test_without_a_driver_the_gpus_are_missing_and_why_is_said(shared: Platform) -> None:
+def test_without_a_driver_no_gpus_are_listed_and_the_reason_is_given(shared: Platform) -> None:
     status, memory = shared.admin("GET", "/v1/admin/gpu-memory")
     assert status == 200
     assert set(SEED["gpu_memory"]) <= set(memory)
@@ -126,7 +129,9 @@ def test_without_a_driver_the_gpus_are_missing_and_why_is_said(shared: Platform)
     assert demo["vram_estimate_mib"] > FILE_MIB
 
 
-def test_every_row_is_the_same_alone_and_has_the_fields_of_the_specification(shared: Platform) -> None:
+def test_every_row_of_the_list_equals_the_single_row_and_has_the_fields_of_the_specification(
+    shared: Platform,
+) -> None:
     _, answer = shared.admin("GET", "/v1/admin/models")
     rows = {row["name"]: row for row in answer["models"]}
     assert set(rows) == {"stoker-demo", "stub", "slow", "later", "broken", "gguf"}
@@ -141,20 +146,20 @@ def test_every_row_is_the_same_alone_and_has_the_fields_of_the_specification(sha
         assert constraints == SEED["load_constraints"].get(row["resolved_backend"], {})
     assert set(example["definition"]) <= set(rows["gguf"]["definition"])
     assert example["load_recommendations"] == rows["gguf"]["load_recommendations"]
-    assert code(shared.admin("GET", "/v1/admin/models/nobody")) == (404, "unknown_model")
+    assert code(shared.admin("GET", "/v1/admin/models/unknown")) == (404, "unknown_model")
 
 
 # states and races
 
 
 @pytest.mark.rule("state/request-behavior")
-def test_requests_hear_which_of_the_five_states_the_model_is_in(later: Platform) -> None:
+def test_requests_are_refused_with_the_code_of_the_models_state(later: Platform) -> None:
     assert code(later.respond("later", "x")) == (409, "model_not_loaded")
     assert begin(later, "load", "later")[0] == 202
     assert code(later.respond("later", "x")) == (409, "model_loading")
     later.wait_state("later", "loaded")
     assert later.respond("later", "/stub tokens=2")[0] == 200
-    status, running = later.respond("later", "/stub tokens=40 tokens_per_s=20", background=True)
+    status, created = later.respond("later", "/stub tokens=40 tokens_per_s=20", background=True)
     assert status == 200
     later.wait_for(lambda: later.model("later")["runtime_inflight"] == 1, 5, "running request")
     status, unloading = begin(later, "unload", "later")
@@ -164,39 +169,39 @@ def test_requests_hear_which_of_the_five_states_the_model_is_in(later: Platform)
     again = begin(later, "unload", "later")
     assert (again[0], again[1]["operation"]["id"]) == (200, unloading["operation"]["id"])
     later.wait_state("later", "unloaded")
-    _, response = later.call("GET", f"/v1/responses/{running['id']}")
+    _, response = later.call("GET", f"/v1/responses/{created['id']}")
     assert response["status"] == "completed"
-    failed = later.change("load", "broken")
+    failed = later.run_operation("load", "broken")
     assert (failed["runtime_state"], failed["last_error_code"]) == ("failed", "load_failed")
     assert "no such weights" in failed["last_error"]
     assert (failed["operation"]["status"], failed["operation"]["result"]) == ("failed", None)
     assert code(later.respond("broken", "x")) == (409, "model_failed")
 
 
-def test_a_load_under_way_takes_no_second_one_no_override_and_no_unload(later: Platform) -> None:
+def test_a_load_under_way_accepts_no_other_load_override_or_unload(later: Platform) -> None:
     status, first = begin(later, "load", "later")
     assert (status, first["runtime_state"]) == (202, "loading")
     status, second = begin(later, "load", "later")
     assert (status, second["operation"]["id"]) == (200, first["operation"]["id"])
     assert code(begin(later, "load", "later", replicas=2)) == (400, "invalid_load_request")
     assert code(begin(later, "unload", "later")) == (409, "model_loading")
-    row = later.change("load", "later")
+    row = later.run_operation("load", "later")
     assert (row["runtime_state"], row["replicas"]) == ("loaded", 1)
     assert row["operation"]["id"] == first["operation"]["id"]
 
 
-# changes as they happen
+# events
 
 
 @pytest.mark.rule("beyond/events")
-def test_a_follower_hears_rows_first_and_then_how_a_load_gets_on(later: Platform) -> None:
-    later.change("load", "later")
-    later.change("unload", "later")  # how long it takes is known now
+def test_events_are_first_the_rows_and_then_the_progress_of_a_load(later: Platform) -> None:
+    later.run_operation("load", "later")
+    later.run_operation("unload", "later")  # its duration is known from now on
     with following(later) as follower:
-        told = [event.name for event in follower.events]
-        assert told[:7] == ["model"] * 6 + ["gpu_memory"]
+        names = [event.name for event in follower.events]
+        assert names[:7] == ["model"] * 6 + ["gpu_memory"]
         assert follower.events[3].data["model"] == later.model("later")
-        row = later.change("load", "later")
+        row = later.run_operation("load", "later")
         later.wait_for(lambda: len(follower.states("later")) >= 2, 5, "state events")
         states = [event.data for event in follower.states("later")]
         assert [(state["from"], state["to"]) for state in states] == [
@@ -206,8 +211,8 @@ def test_a_follower_hears_rows_first_and_then_how_a_load_gets_on(later: Platform
         id = row["operation"]["id"]
         assert {state["operation_id"] for state in states} == {id}
         later.wait_for(lambda: follower.operations(id)[-1]["status"] == "completed", 5, "completed operation")
-        *under_way, _ = told_operations = follower.operations(id)
-        progress = [operation["progress"] for operation in told_operations]
+        *under_way, _ = operations = follower.operations(id)
+        progress = [operation["progress"] for operation in operations]
         assert progress == sorted(progress)
         assert any(0 < operation["progress"] < 1 for operation in under_way)
         etas = [operation["eta_s"] for operation in under_way]
@@ -215,30 +220,33 @@ def test_a_follower_hears_rows_first_and_then_how_a_load_gets_on(later: Platform
         assert 1 < etas[0] < 10
         assert etas[-1] < etas[0]
         rows = [e.data["model"] for e in follower.events if e.name == "model"]
-        shown = [row["runtime_state"] for row in rows if row["name"] == "later"]
-        assert (shown[0], shown[-1]) == ("unloaded", "loaded")
+        states_of_rows = [row["runtime_state"] for row in rows if row["name"] == "later"]
+        assert (states_of_rows[0], states_of_rows[-1]) == ("unloaded", "loaded")
 
 
 @pytest.mark.rule("beyond/events")
-def test_who_comes_back_hears_exactly_what_was_missed(later: Platform) -> None:
+def test_a_client_that_reconnects_receives_exactly_the_missed_events(later: Platform) -> None:
     with following(later) as follower:
-        later.change("load", "later")
-        later.change("unload", "later")
+        later.run_operation("load", "later")
+        later.run_operation("unload", "later")
         later.wait_for(lambda: len(follower.states("later")) >= 4, 5, "state events")
         changes = [event for event in follower.events if event.name == "state"]
     first, *missed = changes
-    with following(later, after=first.id) as back:
-        replayed = [event for event in back.events if event.name == "state"]
+    with following(later, after=first.id) as second:
+        replayed = [event for event in second.events if event.name == "state"]
         assert replayed == missed
-    with following(later, after=changes[-1].id) as back:
-        assert [event for event in back.events if event.name == "state"] == []
+    with following(later, after=changes[-1].id) as second:
+        assert [event for event in second.events if event.name == "state"] == []
 
 
-def test_a_platform_that_stops_ends_the_stream_of_who_follows(tmp_path: Path) -> None:
+def test_a_platform_that_stops_ends_the_event_streams(tmp_path: Path) -> None:
     local = {"models": {DEMO: {"enabled": False}}}
     folder, options = tmp_path / "up", ("--port", "0", "--no-flower")
-    with platform(folder, local, *options, environment=ON_THE_CPU) as running, following(running) as follower:
-        asked = time.monotonic()
-        assert running.stop() == 0
-        assert time.monotonic() - asked < 10
+    with (
+        running_platform(folder, local, *options, environment=ON_THE_CPU) as platform,
+        following(platform) as follower,
+    ):
+        began = time.monotonic()
+        assert platform.stop() == 0
+        assert time.monotonic() - began < 10
         assert follower.ended.wait(2)

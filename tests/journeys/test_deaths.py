@@ -1,4 +1,4 @@
-"""What dies is closed by somebody else, within the promise."""
+"""Killed and frozen processes: their requests are ended by others, within the promised time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from tests.support.platform import Platform, family, platform
+from tests.support.platform import Platform, processes_of, running_platform
 
 pytestmark = pytest.mark.journey
 
@@ -23,7 +24,7 @@ LEASE_PROMISE_S = 5 + 0.5 + 1
 
 @pytest.fixture(scope="module")
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    """A platform that these journeys may break and that mends itself."""
+    """A platform whose processes these journeys kill and freeze, and that recovers."""
     slow = {
         "backend": "stub",
         "enabled": True,
@@ -32,22 +33,26 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         "stub_tokens": 400,
     }
     local = {"models": {"slow": slow, "stoker-demo": {"enabled": False}}}
-    with platform(tmp_path_factory.mktemp("victim"), local, "--port", "0", "--no-flower") as running:
-        running.wait_state("slow", "loaded", 60)
-        yield running
+    with running_platform(tmp_path_factory.mktemp("victim"), local, "--port", "0", "--no-flower") as platform:
+        platform.wait_state("slow", "loaded", 60)
+        yield platform
 
 
 class Stream(threading.Thread):
-    """Reads one streamed response and notes when what came."""
+    """A thread that reads one streamed response.
 
-    def __init__(self, running: Platform, text: str = "go on") -> None:
+    `events` are the received events, `has_output` is set by the first delta, `ended_at` is the time
+    (`time.monotonic()`) of the end.
+    """
+
+    def __init__(self, platform: Platform, text: str = "go on") -> None:
         super().__init__(daemon=True)
         self.events: list[dict[str, Any]] = []
-        self.speaking = threading.Event()
+        self.has_output = threading.Event()
         self.ended_at = 0.0
         body = json.dumps({"model": "slow", "input": text, "stream": True}).encode()
-        headers = {"Authorization": f"Bearer {running.keys['api_key']}", "Content-Type": "application/json"}
-        self._request = urllib.request.Request(running.url + "/v1/responses", body, headers)
+        headers = {"Authorization": f"Bearer {platform.keys['api_key']}", "Content-Type": "application/json"}
+        self._request = urllib.request.Request(platform.url + "/v1/responses", body, headers)
         self.start()
 
     def run(self) -> None:
@@ -56,7 +61,7 @@ class Stream(threading.Thread):
                 if line.startswith(b"data: {"):
                     self.events.append(json.loads(line[6:]))
                     if self.events[-1]["type"].endswith(".delta"):
-                        self.speaking.set()
+                        self.has_output.set()
         self.ended_at = time.monotonic()
 
     def end(self, seconds: float) -> dict[str, Any]:
@@ -67,7 +72,7 @@ class Stream(threading.Thread):
 
 def test_a_killed_engine_fails_its_responses_within_two_seconds_and_loads_again(victim: Platform) -> None:
     stream = Stream(victim)
-    assert stream.speaking.wait(10)
+    assert stream.has_output.wait(10)
     killed = time.monotonic()
     os.kill(victim.engine_pid("slow"), signal.SIGKILL)
     last = stream.end(5)
@@ -83,27 +88,27 @@ def test_a_killed_engine_fails_its_responses_within_two_seconds_and_loads_again(
     assert status == 200
 
 
-def test_a_killed_worker_fails_what_spoke_keeps_what_waited_and_is_taken_over(victim: Platform) -> None:
-    speaking = Stream(victim)
-    assert speaking.speaking.wait(10)
+def test_a_killed_worker_fails_responses_with_output_and_is_replaced(victim: Platform) -> None:
+    stream = Stream(victim)
+    assert stream.has_output.wait(10)
     engine = victim.engine_pid("slow")
     killed = time.monotonic()
     for pid in victim.pids("stoker worker"):
         os.kill(pid, signal.SIGKILL)
-    last = speaking.end(15)
-    assert speaking.ended_at - killed < LEASE_PROMISE_S
+    last = stream.end(15)
+    assert stream.ended_at - killed < LEASE_PROMISE_S
     assert last["type"] == "response.failed"
     assert "worker_lost" in last["response"]["error"]["message"]
-    victim.wait_for(lambda: not Path(f"/proc/{engine}").exists(), 2, "dead engine")
+    victim.wait_for(lambda: not psutil.pid_exists(engine), 2, "dead engine")
     victim.wait_state("slow", "loaded")
     status, body = victim.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=2"})
     assert status == 200, body
 
 
-def test_a_killed_redis_loses_nothing_that_was_accepted(victim: Platform) -> None:
+def test_a_killed_redis_loses_no_accepted_response(victim: Platform) -> None:
     streams = [Stream(victim, "/stub tokens=60") for _ in range(8)]
     for stream in streams[:4]:
-        stream.speaking.wait(10)
+        stream.has_output.wait(10)
     (server,) = victim.pids("valkey-server")
     os.kill(server, signal.SIGKILL)
     for stream in streams:
@@ -135,49 +140,49 @@ def test_a_killed_api_is_started_again_and_the_response_can_be_resumed(victim: P
     assert answer["output"][0]["content"][0]["text"].endswith("tok59")
 
 
-def test_a_frozen_worker_is_given_up_and_may_say_nothing_more(victim: Platform) -> None:
-    speaking = Stream(victim)
-    assert speaking.speaking.wait(10)
+def test_a_frozen_worker_loses_its_lease_and_is_replaced(victim: Platform) -> None:
+    stream = Stream(victim)
+    assert stream.has_output.wait(10)
     (worker,) = victim.pids("stoker worker")
     frozen = time.monotonic()
     os.kill(worker, signal.SIGSTOP)
-    last = speaking.end(20)
-    assert speaking.ended_at - frozen < LEASE_PROMISE_S + 1
+    last = stream.end(20)
+    assert stream.ended_at - frozen < LEASE_PROMISE_S + 1
     assert "worker_lost" in last["response"]["error"]["message"]
     os.kill(worker, signal.SIGCONT)
-    # it finds its incarnation over, ends, and a fresh one takes over
+    # it is fenced and exits, and a fresh worker takes over
     victim.wait_for(lambda: victim.pids("stoker worker") not in ([worker], []), 20, "fresh worker")
     victim.wait_state("slow", "loaded")
 
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     local = {"models": {"stub": {"backend": "stub", "enabled": True}}}
-    with platform(tmp_path / "up", local, "--port", "0") as running:
-        running.wait_state("stub", "loaded", 60)
-        folder = str(running.folder)
-        assert len(family(folder)) > 5
-        assert running.stop() == 0
-        assert family(folder) == {}
+    with running_platform(tmp_path / "up", local, "--port", "0") as platform:
+        platform.wait_state("stub", "loaded", 60)
+        folder = str(platform.folder)
+        assert len(processes_of(folder)) > 5
+        assert platform.stop() == 0
+        assert processes_of(folder) == {}
 
 
 def test_a_platform_started_in_the_background_of_a_script_stops_at_sigint_too(tmp_path: Path) -> None:
     local = {"models": {"stoker-demo": {"enabled": False}}}
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as `command &` in a script leaves it
     try:
-        with platform(tmp_path / "up", local, "--port", "0", "--no-flower") as running:
-            assert running.stop() == 0
-            assert family(str(running.folder)) == {}
+        with running_platform(tmp_path / "up", local, "--port", "0", "--no-flower") as platform:
+            assert platform.stop() == 0
+            assert processes_of(str(platform.folder)) == {}
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 def test_a_killed_supervisor_leaves_no_process_behind(tmp_path: Path) -> None:
     local = {"models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}}}
-    with platform(tmp_path / "up", local, "--port", "0", "--no-flower") as running:
-        running.wait_state("stub", "loaded", 60)
-        running.process.kill()
-        running.process.wait()
+    with running_platform(tmp_path / "up", local, "--port", "0", "--no-flower") as platform:
+        platform.wait_state("stub", "loaded", 60)
+        platform.process.kill()
+        platform.process.wait()
         deadline = time.monotonic() + 15
-        while family(str(running.folder)) and time.monotonic() < deadline:
+        while processes_of(str(platform.folder)) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert family(str(running.folder)) == {}
+        assert processes_of(str(platform.folder)) == {}

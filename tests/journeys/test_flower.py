@@ -1,4 +1,4 @@
-"""What an operator sees in Flower."""
+"""The tasks that Flower shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tasks(shared: Platform) -> dict[str, Any]:
         return found
 
 
-def test_flower_lists_responses_by_their_ids_with_their_true_runtime(shared: Platform) -> None:
+def test_flower_lists_responses_by_their_ids_with_their_runtime(shared: Platform) -> None:
     status, body = shared.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=20"})
     assert status == 200
     row = shared.wait_for(
@@ -40,7 +40,7 @@ def test_flower_lists_responses_by_their_ids_with_their_true_runtime(shared: Pla
 
 def test_flower_shows_a_running_response_as_started(shared: Platform) -> None:
     stream = Stream(shared)
-    assert stream.speaking.wait(10)
+    assert stream.has_output.wait(10)
     id = stream.events[0]["response"]["id"]
     shared.wait_for(lambda: tasks(shared).get(id, {}).get("state") == "STARTED", 10, "started task")
     shared.call("POST", f"/v1/responses/{id}/cancel")
@@ -49,7 +49,7 @@ def test_flower_shows_a_running_response_as_started(shared: Platform) -> None:
     assert tasks(shared)[id]["result"].strip("'") == "cancelled"
 
 
-def test_flower_answers_nobody_without_the_password(shared: Platform) -> None:
-    with pytest.raises(urllib.error.HTTPError) as refusal:
+def test_flower_refuses_requests_without_the_password(shared: Platform) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(shared.run["flower"] + "/api/tasks", timeout=10)
-    assert refusal.value.code == 401
+    assert refused.value.code == 401

@@ -1,4 +1,4 @@
-"""Loads that need memory, on two simulated GPUs: where they go, what they take, and what does not fit."""
+"""Loads on two simulated GPUs: placement, measured memory, and refusal when memory is short."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import pytest
 
 from tests.seeds import RUNTIME_ADMIN_API as SEED
 from tests.support import nvml
-from tests.support.platform import Platform, platform
+from tests.support.platform import Platform, running_platform
 
 pytestmark = pytest.mark.journey
 TOTAL_MIB, BASE_MIB = 1000, 100
-NEAR_MIB = 40  # an engine holds a little beside its weights, and never quite the same
-TOLD_S = 5  # a worker tells what is left when an engine has gone, and every two seconds
+NEAR_MIB = 40  # an engine holds a little more than its weights, and the amount varies
+REPORTED_S = 5  # a worker reports its memory after an engine's end, and every two seconds
 
 
 def stub(folder: Path, size_mib: int, **options: Any) -> dict[str, Any]:
-    """A model of that size, in a file with as many zeros."""
+    """A stub model of that size, with a sparse file of that size."""
     artifact = folder / f"{size_mib}.weights"
     with artifact.open("wb") as file:
         file.truncate(size_mib << 20)
@@ -39,7 +39,7 @@ def stub(folder: Path, size_mib: int, **options: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    """Two GPUs, and models that fill them."""
+    """A platform with two GPUs, and models that fill them."""
     folder = tmp_path_factory.mktemp("gpus")
     models = {
         "stoker-demo": {"enabled": False},
@@ -50,56 +50,58 @@ def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     }
     local = {"models": models, "limits": {"unload_timeout_s": 1}}
     driver = nvml.environment(nvml.compiled(folder / "nvml"), gpus=2, total_mib=TOTAL_MIB, base_mib=BASE_MIB)
-    with platform(folder / "up", local, "--port", "0", "--no-flower", environment=driver) as running:
-        running.wait_for(lambda: all(mib is not None for mib in used(running, 2)), 20, "two GPUs")
-        running.wait_for(lambda: running.model("giant")["vram_estimate_mib"], 20, "sizes of files")
-        yield running
+    with running_platform(folder / "up", local, "--port", "0", "--no-flower", environment=driver) as platform:
+        platform.wait_for(lambda: all(mib is not None for mib in used(platform, 2)), 20, "two GPUs")
+        platform.wait_for(lambda: platform.model("giant")["vram_estimate_mib"], 20, "sizes of files")
+        yield platform
 
 
 @pytest.fixture
 def empty(gpus: Platform) -> Iterator[Platform]:
-    """With nothing loaded, before and after."""
+    """The platform without loaded models; at the end all are unloaded."""
     yield gpus
     for name in ("pair", "left", "right", "giant"):
         gpus.wait_for(
-            lambda name=name: gpus.model(name)["runtime_state"] not in ("loading", "unloading"), 20, "rest"
+            lambda name=name: gpus.model(name)["runtime_state"] not in ("loading", "unloading"),
+            20,
+            "end of the operation",
         )
-        gpus.change("unload", name)
+        gpus.run_operation("unload", name)
     holds(gpus, BASE_MIB, BASE_MIB)
 
 
-def used(running: Platform, count: int) -> list[int | None]:
-    _, memory = running.admin("GET", "/v1/admin/gpu-memory")
-    told = {gpu["index"]: gpu["used_mib"] for gpu in memory["gpus"]}
-    return [told.get(index) for index in range(count)]
+def used(platform: Platform, count: int) -> list[int | None]:
+    _, memory = platform.admin("GET", "/v1/admin/gpu-memory")
+    used_mib = {gpu["index"]: gpu["used_mib"] for gpu in memory["gpus"]}
+    return [used_mib.get(index) for index in range(count)]
 
 
-def holds(running: Platform, *expected_mib: int) -> None:
-    """Wait until the GPUs are told to hold about so much."""
+def holds(platform: Platform, *expected_mib: int) -> None:
+    """Wait until about this much memory of each GPU is reported as used."""
 
     def near() -> bool:
-        now = used(running, len(expected_mib))
+        now = used(platform, len(expected_mib))
         pairs = zip(now, expected_mib, strict=True)
         return all(mib is not None and abs(mib - about) <= NEAR_MIB for mib, about in pairs)
 
-    running.wait_for(near, TOLD_S, f"memory {expected_mib}")
+    platform.wait_for(near, REPORTED_S, f"memory {expected_mib}")
 
 
-def begin(running: Platform, name: str, **body: object) -> tuple[int, Any]:
-    return running.admin("POST", f"/v1/admin/models/{name}/load", body)
+def begin(platform: Platform, name: str, **body: object) -> tuple[int, Any]:
+    return platform.admin("POST", f"/v1/admin/models/{name}/load", body)
 
 
 @pytest.mark.rule("memory/gpus", "unload/resource-release")
-def test_replicas_are_spread_over_the_gpus_and_weighed_there(empty: Platform) -> None:
+def test_replicas_are_spread_over_the_gpus_and_their_memory_is_measured(empty: Platform) -> None:
     before = empty.model("pair")
     assert (before["vram_estimate_mib"], before["vram_estimate_source"]) == (200, "model_artifact_size")
     status, begun = begin(empty, "pair", replicas=2)
     assert status == 202
     assert (begun["vram_estimate_mib"], begun["vram_estimate_replica_count"]) == (400, 2)
-    row = empty.change("load", "pair")
+    row = empty.run_operation("load", "pair")
     assert (row["runtime_state"], row["replicas"], row["loaded_replicas"]) == ("loaded", 2, 2)
     assert row["definition"]["replicas"] == 1
-    assert empty.hosts("pair") == ["gpu0", "gpu1"]
+    assert empty.workers_of("pair") == ["gpu0", "gpu1"]
     assert (row["vram_estimate_source"], row["vram_estimate_replica_count"]) == ("observed_load_delta", 2)
     assert row["vram_estimate_mib"] == pytest.approx(400, abs=2 * NEAR_MIB)
     assert row["operation"]["result"]["memory_mib"] == row["vram_estimate_mib"]
@@ -110,26 +112,26 @@ def test_replicas_are_spread_over_the_gpus_and_weighed_there(empty: Platform) ->
         assert set(SEED["gpu_memory"]["gpus"][0]) <= set(gpu)
         assert gpu["used_over_total"] == f"{gpu['used_mib']}MiB / {TOTAL_MIB}MiB"
         assert gpu["workers"] == [f"gpu{gpu['index']}"]
-    unloaded = empty.change("unload", "pair")
+    unloaded = empty.run_operation("unload", "pair")
     assert unloaded["vram_estimate_mib"] == row["vram_estimate_mib"]
     holds(empty, BASE_MIB, BASE_MIB)
 
 
 @pytest.mark.rule("beyond/memory")
-def test_what_cannot_fit_is_refused_with_the_numbers_and_nothing_happens(empty: Platform) -> None:
+def test_a_load_that_does_not_fit_is_refused_with_the_numbers(empty: Platform) -> None:
     before = empty.model("giant")
     status, body = begin(empty, "giant")
     assert (status, body["error"]["code"]) == (409, "insufficient_memory")
     message = body["error"]["message"]
-    for said in ("1200 MiB", "gpu0 has ", "gpu1 has ", f"of {TOTAL_MIB} MiB free", "evictModel"):
-        assert said in message
+    for part in ("1200 MiB", "gpu0 has ", "gpu1 has ", f"of {TOTAL_MIB} MiB free", "evictModel"):
+        assert part in message
     assert empty.model("giant") == before
     assert before["runtime_state"] == "unloaded"
-    assert empty.engines("giant") == []
+    assert empty.engine_pids("giant") == []
 
 
 @pytest.mark.rule("beyond/memory")
-def test_of_two_loads_at_once_that_fit_only_one_begins(empty: Platform) -> None:
+def test_only_one_of_two_concurrent_loads_begins_when_memory_suffices_for_one(empty: Platform) -> None:
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda name: begin(empty, name), ("left", "right")))
     assert sorted(status for status, _ in answers) == [202, 409]
@@ -143,32 +145,32 @@ def test_of_two_loads_at_once_that_fit_only_one_begins(empty: Platform) -> None:
 
 @pytest.mark.rule("beyond/evictmodel")
 def test_a_load_may_name_a_model_that_is_unloaded_first(empty: Platform) -> None:
-    empty.change("load", "left")
-    status, body = begin(empty, "right", evictModel="nobody")
+    empty.run_operation("load", "left")
+    status, body = begin(empty, "right", evictModel="unknown")
     assert (status, body["error"]["code"], body["error"]["param"]) == (404, "unknown_model", "evictModel")
     status, body = begin(empty, "right")
     assert (status, body["error"]["code"]) == (409, "insufficient_memory")
-    evicted_by = empty.engines("left")
+    evicted_pids = empty.engine_pids("left")
     status, body = begin(empty, "right", evictModel="left")
     assert status == 202, body
     assert (body["runtime_state"], body["operation"]["evicts"]) == ("loading", "left")
     assert body["operation"]["stage"] == "unloading left"
-    row = empty.change("load", "right")  # it is under way, so this only waits
+    row = empty.run_operation("load", "right")  # the load is under way: this only waits for it
     assert (row["runtime_state"], row["operation"]["id"]) == ("loaded", body["operation"]["id"])
     assert row["operation"]["status"] == "completed"
     other = empty.model("left")
     assert other["runtime_state"] == "unloaded"
     assert empty.operation(other["operation_id"])["status"] == "completed"
-    assert not set(evicted_by) & set(empty.family())
+    assert not set(evicted_pids) & set(empty.processes())
     holds(empty, BASE_MIB + 500, BASE_MIB)
 
 
 @pytest.mark.rule("load/notes-2")
-def test_when_one_replica_dies_while_it_loads_none_stays(empty: Platform) -> None:
+def test_a_load_fails_as_a_whole_when_one_replica_dies(empty: Platform) -> None:
     status, begun = begin(empty, "pair", replicas=2)
     assert status == 202
     one, other = empty.wait_for(
-        lambda: len(found := empty.engines("pair")) == 2 and found, 5, "engines that load"
+        lambda: len(found := empty.engine_pids("pair")) == 2 and found, 5, "engines that load"
     )
     os.kill(one, signal.SIGKILL)
     row = empty.wait_state("pair", "failed")
@@ -177,24 +179,24 @@ def test_when_one_replica_dies_while_it_loads_none_stays(empty: Platform) -> Non
     assert (row["loaded_replicas"], row["is_loaded"]) == (0, False)
     operation = empty.operation(begun["operation"]["id"])
     assert (operation["status"], operation["error_code"]) == ("failed", "load_failed")
-    empty.wait_for(lambda: other not in empty.family(), 5, "end of the other engine")
+    empty.wait_for(lambda: other not in empty.processes(), 5, "end of the other engine")
     holds(empty, BASE_MIB, BASE_MIB)
     assert empty.respond("pair", "x")[1]["error"]["code"] == "model_failed"
-    assert empty.change("load", "pair")["runtime_state"] == "loaded"
+    assert empty.run_operation("load", "pair")["runtime_state"] == "loaded"
 
 
 @pytest.mark.rule("beyond/an-unload-that-does-not")
-def test_an_unload_ends_what_runs_at_its_deadline(empty: Platform) -> None:
-    empty.change("load", "pair")
+def test_an_unload_ends_running_jobs_at_its_deadline(empty: Platform) -> None:
+    empty.run_operation("load", "pair")
     status, endless = empty.respond("pair", "/stub tokens=100000 tokens_per_s=20", background=True)
     assert status == 200
     empty.wait_for(lambda: empty.model("pair")["runtime_inflight"] == 1, 5, "running request")
     began = time.monotonic()
-    row = empty.change("unload", "pair")
+    row = empty.run_operation("unload", "pair")
     assert 1 <= time.monotonic() - began < 5
     assert (row["runtime_state"], row["operation"]["status"]) == ("unloaded", "completed")
     assert row["operation"]["result"]["duration_ms"] >= 1000
     _, response = empty.call("GET", f"/v1/responses/{endless['id']}")
     assert response["status"] == "failed"
     assert "unload_deadline" in response["error"]["message"]
-    assert empty.engines("pair") == []
+    assert empty.engine_pids("pair") == []

@@ -1,4 +1,4 @@
-"""Loading and unloading, from the shell and over HTTP."""
+"""Loading and unloading models with the CLI and over HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stoker(shared: Platform, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_the_shell_unloads_loads_and_shows_a_model(shared: Platform) -> None:
+def test_the_cli_unloads_loads_and_shows_a_model(shared: Platform) -> None:
     assert stoker(shared, "unload", "stub").returncode == 0
     assert shared.model("stub")["runtime_state"] == "unloaded"
     status, body = shared.call("POST", "/v1/responses", {"model": "stub", "input": "x"})
@@ -39,7 +39,7 @@ def test_the_shell_unloads_loads_and_shows_a_model(shared: Platform) -> None:
     assert status == 200
 
 
-def test_what_was_changed_stands_in_the_audit_chain(shared: Platform) -> None:
+def test_loads_and_unloads_are_recorded_in_the_audit_chain(shared: Platform) -> None:
     shared.admin("POST", "/v1/admin/models/stub/unload")
     shared.wait_state("stub", "unloaded")
     shared.load("stub")
@@ -52,10 +52,10 @@ def test_what_was_changed_stands_in_the_audit_chain(shared: Platform) -> None:
 
 
 @pytest.mark.rule("state/unloading", "unload/scheduler-alignment")
-def test_an_unload_lets_the_running_request_finish_and_cancels_what_waits(shared: Platform) -> None:
+def test_an_unload_lets_running_jobs_finish_and_cancels_queued_ones(shared: Platform) -> None:
     running = [Stream(shared, "/stub tokens=40") for _ in range(2)]
     for stream in running:
-        assert stream.speaking.wait(10)
+        assert stream.has_output.wait(10)
     waiting = Stream(shared, "/stub tokens=40")
     shared.wait_for(lambda: shared.model("slow")["queue_depth"] == 1, 5, "waiting request")
     status, body = shared.admin("POST", "/v1/admin/models/slow/unload")

@@ -1,4 +1,4 @@
-"""A Stoker that asks another one, and itself: its models are on somebody else's machine."""
+"""A Stoker whose remote models are served by another Stoker, and by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from config.tenants import digest_of
 from tests.conftest import free_port
 from tests.journeys.conftest import ON_THE_CPU
-from tests.support.platform import Platform, platform
+from tests.support.platform import Platform, running_platform
 
 pytestmark = pytest.mark.journey
 
@@ -42,7 +42,7 @@ def remote(
 
 @pytest.fixture(scope="module")
 def asker(shared: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    """A platform whose models are those of the shared one; `twice` is its own `far`."""
+    """A platform whose remote models are those of the shared one; `twice` is its own model `far`."""
     port = free_port()
     models = {
         "stoker-demo": {"enabled": False},
@@ -50,18 +50,20 @@ def asker(shared: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "other": remote(shared.url, "stoker-demo", "FAR_KEY", enabled=True, api="responses"),
         "slow": remote(shared.url, "slow", "FAR_KEY", enabled=True),
         "twice": remote(f"http://127.0.0.1:{port}", "far", "OWN_KEY"),
-        "nobody": remote(shared.url, "nobody", "FAR_KEY"),
+        "unknown": remote(shared.url, "unknown", "FAR_KEY"),
         "locked": remote(shared.url, "stub", "OWN_KEY"),
     }
     local = {"models": models, "tenants": {"itself": {"api_keys_sha256": [digest_of(OWN_KEY)]}}}
     environment = {**ON_THE_CPU, "FAR_KEY": shared.keys["api_key"], "OWN_KEY": OWN_KEY}
     folder = tmp_path_factory.mktemp("asker")
-    with platform(folder, local, "--port", str(port), "--no-flower", environment=environment) as running:
-        assert running.url.endswith(f":{port}")
+    with running_platform(
+        folder, local, "--port", str(port), "--no-flower", environment=environment
+    ) as platform:
+        assert platform.url.endswith(f":{port}")
         for name in ("far", "other", "slow"):
-            running.wait_state(name, "loaded")
-        assert running.change("load", "twice")["runtime_state"] == "loaded"
-        yield running
+            platform.wait_state(name, "loaded")
+        assert platform.run_operation("load", "twice")["runtime_state"] == "loaded"
+        yield platform
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def sdk(asker: Platform) -> Iterator[openai.OpenAI]:
 
 
 @pytest.mark.parametrize("model", ["far", "other", "twice"])
-def test_a_request_leaves_the_house_only_if_it_allows_it(sdk: openai.OpenAI, model: str) -> None:
+def test_a_request_is_sent_to_a_remote_server_only_if_it_allows_that(sdk: openai.OpenAI, model: str) -> None:
     with pytest.raises(openai.PermissionDeniedError) as caught:
         sdk.responses.create(model=model, input=QUESTION)
     assert caught.value.code == "remote_not_allowed"
@@ -81,7 +83,7 @@ def test_a_request_leaves_the_house_only_if_it_allows_it(sdk: openai.OpenAI, mod
     assert response.usage.output_tokens > 3
 
 
-def test_a_stream_passes_through_as_it_comes(sdk: openai.OpenAI) -> None:
+def test_a_remote_stream_is_passed_through_without_buffering(sdk: openai.OpenAI) -> None:
     asked = "/stub tokens=8 tokens_per_s=20"
     events = list(sdk.responses.create(model="slow", input=asked, stream=True, extra_body=ALLOWED))
     pieces = [event.delta for event in events if event.type == "response.output_text.delta"]
@@ -91,9 +93,9 @@ def test_a_stream_passes_through_as_it_comes(sdk: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("model", ["far", "other", "twice"])
-def test_the_wish_to_think_passes_through(sdk: openai.OpenAI, model: str) -> None:
-    def think(wish: str) -> list[str]:
-        extra = {**ALLOWED, "thinking": wish}
+def test_the_thinking_mode_is_passed_through(sdk: openai.OpenAI, model: str) -> None:
+    def think(mode: str) -> list[str]:
+        extra = {**ALLOWED, "thinking": mode}
         question = "Think: what is 3+4?"
         response = sdk.responses.create(model=model, input=question, temperature=0, extra_body=extra)
         return [item.type for item in response.output]
@@ -103,7 +105,7 @@ def test_the_wish_to_think_passes_through(sdk: openai.OpenAI, model: str) -> Non
 
 
 @pytest.mark.parametrize("model", ["far", "other"])
-def test_a_tool_is_called_through_both(sdk: openai.OpenAI, model: str) -> None:
+def test_tool_calls_are_passed_through(sdk: openai.OpenAI, model: str) -> None:
     question: Any = {"role": "user", "content": "What is the weather in Oslo?"}
     first = sdk.responses.create(
         model=model, input=[question], tools=[TOOL], temperature=0, extra_body=ALLOWED
@@ -111,10 +113,10 @@ def test_a_tool_is_called_through_both(sdk: openai.OpenAI, model: str) -> None:
     call = first.output[0]
     assert call.type == "function_call"
     assert call.arguments.replace(" ", "") == '{"city":"Oslo"}'
-    told: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "rainy"}
+    output: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "rainy"}
     second = sdk.responses.create(
         model=model,
-        input=[question, call.to_dict(), told],  # type: ignore[list-item]
+        input=[question, call.to_dict(), output],  # type: ignore[list-item]
         tools=[TOOL],
         temperature=0,
         extra_body=ALLOWED,
@@ -123,27 +125,29 @@ def test_a_tool_is_called_through_both(sdk: openai.OpenAI, model: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["far", "other"])
-def test_the_client_hears_the_reason_of_the_one_behind(sdk: openai.OpenAI, model: str) -> None:
+def test_an_error_of_the_remote_server_reaches_the_client(sdk: openai.OpenAI, model: str) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         sdk.responses.create(model=model, input="word " * 5000, extra_body=ALLOWED)
     assert caught.value.code == "context_length_exceeded"
 
 
-def test_a_client_that_hangs_up_frees_the_slot_of_the_one_behind(asker: Platform, shared: Platform) -> None:
+def test_a_client_that_disconnects_frees_the_slot_of_the_remote_server(
+    asker: Platform, shared: Platform
+) -> None:
     connection = http.client.HTTPConnection(asker.url.removeprefix("http://"), timeout=30)
     headers = {"Authorization": f"Bearer {asker.keys['api_key']}", "Content-Type": "application/json"}
     body = '{"model": "slow", "input": "go on", "stream": true, "allow_remote": true}'
     connection.request("POST", "/v1/responses", body, headers)
     assert connection.getresponse().status == 200
     shared.wait_for(lambda: shared.model("slow")["inflight_requests"] == 1, 5, "request in flight")
-    hung_up = time.monotonic()
+    disconnected = time.monotonic()
     connection.close()
     shared.wait_for(lambda: shared.model("slow")["inflight_requests"] == 0, 5, "free slot")
     asker.wait_for(lambda: asker.model("slow")["inflight_requests"] == 0, 5, "free slot")
-    assert time.monotonic() - hung_up < 2.0
+    assert time.monotonic() - disconnected < 2.0
 
 
-def test_a_remote_model_takes_no_memory_and_is_listed_as_what_it_is(asker: Platform) -> None:
+def test_a_remote_model_takes_no_memory_and_is_listed_as_remote(asker: Platform) -> None:
     row = asker.model("far")
     assert row["capabilities"]["thinking_modes"] == ["default", "enabled", "disabled"]
     assert (row["vram_estimate_mib"], row["vram_estimate_source"]) == (0, "observed_load_delta")
@@ -154,23 +158,25 @@ def test_a_remote_model_takes_no_memory_and_is_listed_as_what_it_is(asker: Platf
 
 
 @pytest.mark.parametrize(
-    ("model", "why"),
+    ("model", "reason"),
     [
-        ("nobody", "has no model nobody, only "),
+        ("unknown", "has no model unknown, only "),
         ("locked", "refuses the key in OWN_KEY: put a valid one there and restart the worker"),
     ],
 )
-def test_a_load_that_cannot_be_says_what_to_do(asker: Platform, model: str, why: str) -> None:
-    row = asker.change("load", model)
+def test_a_failed_load_of_a_remote_model_gives_the_reason_and_the_remedy(
+    asker: Platform, model: str, reason: str
+) -> None:
+    row = asker.run_operation("load", model)
     assert row["runtime_state"] == "failed"
-    assert why in row["last_error"]
+    assert reason in row["last_error"]
     assert OWN_KEY not in asker.logs()
 
 
 def test_a_remote_model_is_unloaded_and_loaded_again(asker: Platform, sdk: openai.OpenAI) -> None:
-    assert asker.change("unload", "other")["runtime_state"] == "unloaded"
+    assert asker.run_operation("unload", "other")["runtime_state"] == "unloaded"
     with pytest.raises(openai.ConflictError) as caught:
         sdk.responses.create(model="other", input=QUESTION, extra_body=ALLOWED)
     assert caught.value.code == "model_not_loaded"
-    assert asker.change("load", "other")["runtime_state"] == "loaded"
+    assert asker.run_operation("load", "other")["runtime_state"] == "loaded"
     assert sdk.responses.create(model="other", input=QUESTION, extra_body=ALLOWED).output_text

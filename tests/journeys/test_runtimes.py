@@ -1,4 +1,4 @@
-"""Every runtime through the whole platform: loaded, asked by the official SDK, killed, unloaded."""
+"""Each backend on the whole platform: loaded, used with the official SDK, killed, frozen, unloaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from config.load import load_settings
 from tests.backends.conftest import has_ended
-from tests.support.platform import Platform, platform
+from tests.support.platform import Platform, running_platform
 from tests.support.process_groups import core_of
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
@@ -27,16 +27,16 @@ SHARED = {"prompt_format": "qwen3_template", "target_inflight": 4}
 
 
 @pytest.fixture(scope="module")
-def house(
+def platform(
     tmp_path_factory: pytest.TempPathFactory, demo_checkpoint: Path, demo_ct2: Path, demo_translator: Path
 ) -> Iterator[Platform]:
-    """One platform with the demo model under each backend, nothing of it loaded."""
+    """A platform with the demo model for each backend, none of them loaded."""
     gguf = {"model_path": "models/stoker-demo.gguf", **SHARED}
     vllm = {
         "model_path": str(demo_checkpoint),
         "vllm_max_model_len": 1024,
         "vllm_kv_cache_memory_bytes": 64 << 20,
-        "vllm_chat_template_kwargs": {"enable_thinking": False},  # the demo model does not think unasked
+        "vllm_chat_template_kwargs": {"enable_thinking": False},  # the demo model thinks only on request
         **SHARED,
     }
     models: dict[str, dict[str, Any]] = {
@@ -60,33 +60,35 @@ def house(
     folder = tmp_path_factory.mktemp("up")
     environment = {"CUDA_VISIBLE_DEVICES": "", "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir)}
     local = {"limits": LIMITS, "models": {**models, "stoker-demo": {"enabled": False}}}
-    with platform(folder, local, "--port", "0", "--no-flower", environment=environment) as running:
-        yield running
+    with running_platform(folder, local, "--port", "0", "--no-flower", environment=environment) as platform:
+        yield platform
 
 
 @pytest.fixture
-def sdk(house: Platform) -> Iterator[openai.OpenAI]:
-    with house.sdk() as client:
+def sdk(platform: Platform) -> Iterator[openai.OpenAI]:
+    with platform.sdk() as client:
         yield client
 
 
-def loaded(house: Platform, name: str) -> dict[str, Any]:
-    """Load it, if it is not; its row."""
+def loaded(platform: Platform, name: str) -> dict[str, Any]:
+    """Load a model if it is not loaded; returns its row."""
 
-    def accepted() -> bool:  # not before there is a worker
-        return house.admin("POST", f"/v1/admin/models/{name}/load", {})[0] in (200, 202)
+    def accepted() -> bool:  # only when a worker runs
+        return platform.admin("POST", f"/v1/admin/models/{name}/load", {})[0] in (200, 202)
 
-    house.wait_for(accepted, 20, f"load of {name}")
-    return house.wait_state(name, "loaded", LOAD_S)
+    platform.wait_for(accepted, 20, f"load of {name}")
+    return platform.wait_state(name, "loaded", LOAD_S)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_of_each_runtime_lives_its_whole_life(house: Platform, sdk: openai.OpenAI, name: str) -> None:
-    row = loaded(house, name)
+def test_a_model_loads_answers_and_recovers_from_crash_and_hang_and_unloads(
+    platform: Platform, sdk: openai.OpenAI, name: str
+) -> None:
+    row = loaded(platform, name)
     assert row["definition"]["backend"] == name
     assert row["vram_estimate_source"] == "observed_load_delta"
     assert row["vram_estimate_mib"] > 0
-    assert house.operation(row["operation_id"])["result"]["context_tokens"] >= 1024
+    assert platform.operation(row["operation_id"])["result"]["context_tokens"] >= 1024
 
     with sdk.responses.stream(model=name, input="Count to one hundred.", temperature=0) as stream:
         texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
@@ -106,39 +108,39 @@ def test_a_model_of_each_runtime_lives_its_whole_life(house: Platform, sdk: open
         answers = list(pool.map(ask, [*countries] * 2))
     assert answers == [f"The capital of {c} is {t}." for c, t in countries.items()] * 2
 
-    os.kill(house.engine_pid(name), signal.SIGKILL)
-    row = house.wait_state(name, "failed")
+    os.kill(platform.engine_pid(name), signal.SIGKILL)
+    row = platform.wait_state(name, "failed")
     assert "killed by SIGKILL" in row["last_error"]
-    loaded(house, name)
+    loaded(platform, name)
     assert ask("Norway") == "The capital of Norway is Oslo."
 
-    frozen = core_of(house.engine_pid(name))
+    frozen = core_of(platform.engine_pid(name))
     os.kill(frozen, signal.SIGSTOP)
     with pytest.raises(openai.APIStatusError) as caught:
         ask("Norway")
     assert (caught.value.status_code, caught.value.code) == (504, "engine_stalled")
-    house.wait_state(name, "failed")
+    platform.wait_state(name, "failed")
     assert has_ended(frozen, 10)
-    loaded(house, name)
+    loaded(platform, name)
     assert ask("Norway") == "The capital of Norway is Oslo."
 
-    pid = house.engine_pid(name)
-    house.change("unload", name)
-    assert house.model(name)["runtime_state"] == "unloaded"
+    pid = platform.engine_pid(name)
+    platform.run_operation("unload", name)
+    assert platform.model(name)["runtime_state"] == "unloaded"
     with suppress(ProcessLookupError):
         os.killpg(pid, 0)
-        pytest.fail("something of the engine lives on")
+        pytest.fail("a process of the engine still runs")
 
 
-def test_a_translator_translates_both_ways(house: Platform) -> None:
-    loaded(house, "translator")
-    wishes = {"source_lang_code": "en", "target_lang_code": "de"}
-    status, answer = house.respond("translator", "Good morning.", **wishes)
+def test_a_translator_translates_both_ways(platform: Platform) -> None:
+    loaded(platform, "translator")
+    languages = {"source_lang_code": "en", "target_lang_code": "de"}
+    status, answer = platform.respond("translator", "Good morning.", **languages)
     assert status == 200, answer
     assert answer["output"][0]["content"][0]["text"] == "Guten Morgen."
-    status, answer = house.respond(
+    status, answer = platform.respond(
         "translator", "Guten Morgen.", source_lang_code="de", target_lang_code="en"
     )
     assert answer["output"][0]["content"][0]["text"] == "Good morning."
     assert answer["usage"]["input_tokens"] > 0
-    house.change("unload", "translator")
+    platform.run_operation("unload", "translator")

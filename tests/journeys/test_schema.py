@@ -1,4 +1,4 @@
-"""The API held against its own OpenAPI document, with requests that a machine thinks up."""
+"""The API checked against its own OpenAPI document with generated requests (schemathesis)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.platform import platform
+from tests.support.platform import running_platform
 
 pytestmark = pytest.mark.journey
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
-def test_every_answer_is_one_that_the_document_declares(tmp_path: Path) -> None:
-    # a platform of its own: what is thought up may load and unload
+def test_every_response_conforms_to_the_openapi_document(tmp_path: Path) -> None:
+    # a platform of its own, because generated requests load and unload models
     local = {"models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}}}
-    with platform(tmp_path / "up", local, "--port", "0", "--no-flower") as running:
-        running.wait_state("stub", "loaded", 60)
+    with running_platform(tmp_path / "up", local, "--port", "0", "--no-flower") as platform:
+        platform.wait_state("stub", "loaded", 60)
         config = tmp_path / "schemathesis.toml"
-        # 503 and 504 are declared and mean what they say; a 500 never does
+        # 503 and 504 are declared; a 500 is always an error
         config.write_text(
             '[checks]\nnot_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503", "504"]\n'
         )
@@ -30,10 +30,10 @@ def test_every_answer_is_one_that_the_document_declares(tmp_path: Path) -> None:
                 str(Path(sys.executable).with_name("schemathesis")),
                 f"--config-file={config}",
                 "run",
-                running.url + "/openapi.json",
+                platform.url + "/openapi.json",
                 f"--checks={CHECKS}",
                 "--exclude-path=/v1/admin/events",  # it does not end
-                f"--header=Authorization: Bearer {running.keys['admin_key']}",
+                f"--header=Authorization: Bearer {platform.keys['admin_key']}",
                 "--max-examples=20",
                 "--generation-deterministic",
                 "--suppress-health-check=all",
@@ -45,4 +45,4 @@ def test_every_answer_is_one_that_the_document_declares(tmp_path: Path) -> None:
             check=False,
             cwd=tmp_path,
         )
-        assert fuzzed.returncode == 0, fuzzed.stdout[-6000:] + fuzzed.stderr[-2000:] + running.logs()
+        assert fuzzed.returncode == 0, fuzzed.stdout[-6000:] + fuzzed.stderr[-2000:] + platform.logs()

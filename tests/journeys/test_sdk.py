@@ -1,4 +1,4 @@
-"""The demo model through the whole path, with the official SDK in strict mode."""
+"""The demo model on the whole platform, used with the official SDK in strict mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.journey
 DEMO = "stoker-demo"
 
 
-def test_the_demo_model_says_what_stoker_is(sdk: openai.OpenAI) -> None:
+def test_the_demo_model_answers_a_question_about_stoker(sdk: openai.OpenAI) -> None:
     response = sdk.responses.create(model=DEMO, input="What is Stoker?", temperature=0)
     assert response.status == "completed"
     assert "language models" in response.output_text
@@ -25,7 +25,7 @@ def test_the_demo_model_says_what_stoker_is(sdk: openai.OpenAI) -> None:
     assert response.usage.output_tokens > 3
 
 
-def test_a_stream_says_the_same_as_the_whole(sdk: openai.OpenAI) -> None:
+def test_a_stream_has_the_same_text_as_the_whole_response(sdk: openai.OpenAI) -> None:
     whole = sdk.responses.create(model=DEMO, input="Tell me a story.", temperature=0)
     events = list(sdk.responses.create(model=DEMO, input="Tell me a story.", temperature=0, stream=True))
     assert [event.sequence_number for event in events] == list(range(len(events)))
@@ -33,7 +33,7 @@ def test_a_stream_says_the_same_as_the_whole(sdk: openai.OpenAI) -> None:
     assert events[-1].type == "response.completed"
 
 
-def test_the_stream_helper_of_the_sdk_is_content(sdk: openai.OpenAI) -> None:
+def test_the_stream_helper_of_the_sdk_accepts_the_stream(sdk: openai.OpenAI) -> None:
     with sdk.responses.stream(model=DEMO, input="What is the capital of Norway?", temperature=0) as stream:
         text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
         final = stream.get_final_response()
@@ -47,8 +47,8 @@ def test_a_stored_response_is_retrieved_replayed_and_resumed(sdk: openai.OpenAI)
     assert sdk.responses.retrieve(id).output_text == events[-1].response.output_text  # type: ignore[union-attr]
     replayed = list(sdk.responses.retrieve(id, stream=True))
     assert [e.to_dict() for e in replayed] == [e.to_dict() for e in events]
-    tail = list(sdk.responses.retrieve(id, stream=True, starting_after=5))
-    assert [e.to_dict() for e in tail] == [e.to_dict() for e in events[6:]]
+    resumed = list(sdk.responses.retrieve(id, stream=True, starting_after=5))
+    assert [e.to_dict() for e in resumed] == [e.to_dict() for e in events[6:]]
     with sdk.responses.stream(response_id=id, starting_after=5) as stream:
         assert stream.get_final_response().output_text == events[-1].response.output_text  # type: ignore[union-attr]
     sdk.responses.delete(id)
@@ -56,7 +56,7 @@ def test_a_stored_response_is_retrieved_replayed_and_resumed(sdk: openai.OpenAI)
         sdk.responses.retrieve(id)
 
 
-def test_an_image_reaches_the_engine_whole(sdk: openai.OpenAI) -> None:
+def test_an_image_reaches_the_engine_unchanged(sdk: openai.OpenAI) -> None:
     url = data_url(png(400, 300, noisy=True))
     assert len(url) > 300_000
     content = [
@@ -76,7 +76,7 @@ def test_an_image_reaches_the_engine_whole(sdk: openai.OpenAI) -> None:
     assert caught.value.code == "image_unsupported"
 
 
-def test_the_model_thinks_when_told_to(sdk: openai.OpenAI) -> None:
+def test_the_model_thinks_when_thinking_is_enabled(sdk: openai.OpenAI) -> None:
     response = sdk.responses.create(
         model=DEMO, input="Think: what is 3+4?", temperature=0, extra_body={"thinking": "enabled"}
     )
@@ -124,7 +124,7 @@ def test_an_answer_that_reaches_its_limit_is_incomplete(sdk: openai.OpenAI) -> N
     assert response.incomplete_details.reason == "max_output_tokens"
 
 
-def test_the_other_dialect_gives_the_same_answer(sdk: openai.OpenAI) -> None:
+def test_chat_completions_give_the_same_answer_as_responses(sdk: openai.OpenAI) -> None:
     question = "What is the capital of Norway?"
     messages = [{"role": "user", "content": question}]
     whole = sdk.chat.completions.create(model=DEMO, messages=messages, temperature=0)  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ def test_the_other_dialect_gives_the_same_answer(sdk: openai.OpenAI) -> None:
     assert streamed == sdk.responses.create(model=DEMO, input=question, temperature=0).output_text
 
 
-def test_thirty_two_clients_at_once_are_all_answered_right(sdk: openai.OpenAI) -> None:
+def test_thirty_two_concurrent_clients_get_correct_answers(sdk: openai.OpenAI) -> None:
     capitals = {"Norway": "Oslo", "France": "Paris", "Japan": "Tokyo", "Peru": "Lima"}
 
     def ask(number: int) -> tuple[str, str]:
@@ -160,7 +160,7 @@ def test_thirty_two_clients_at_once_are_all_answered_right(sdk: openai.OpenAI) -
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-def test_a_client_that_hangs_up_frees_its_slot_within_a_second(shared: Platform, streaming: bool) -> None:
+def test_a_client_that_disconnects_frees_its_slot_within_a_second(shared: Platform, streaming: bool) -> None:
     import http.client
 
     connection = http.client.HTTPConnection(shared.url.removeprefix("http://"), timeout=30)
@@ -171,13 +171,13 @@ def test_a_client_that_hangs_up_frees_its_slot_within_a_second(shared: Platform,
         assert connection.getresponse().status == 200
     shared.wait_for(lambda: shared.model("slow")["inflight_requests"] == 1, 5, "request in flight")
     assert connection.sock or streaming
-    hung_up = time.monotonic()
+    disconnected = time.monotonic()
     connection.close()
     shared.wait_for(lambda: shared.model("slow")["inflight_requests"] == 0, 5, "free slot")
-    assert time.monotonic() - hung_up < 1.0
+    assert time.monotonic() - disconnected < 1.0
 
 
-def test_another_client_may_cancel_a_response_and_both_hear_of_it(sdk: openai.OpenAI) -> None:
+def test_a_response_cancelled_by_another_client_ends_its_stream(sdk: openai.OpenAI) -> None:
     stream = sdk.responses.create(model="slow", input="go on", stream=True)
     id = next(iter(stream)).response.id  # type: ignore[union-attr]
     cancelled = sdk.responses.cancel(id)
@@ -196,7 +196,7 @@ def test_a_background_response_outlives_its_client(sdk: openai.OpenAI) -> None:
     assert response.output_text == "tok0 tok1 tok2 tok3 tok4"
 
 
-def test_a_full_line_is_refused_with_its_depth_and_when_to_retry(shared: Platform) -> None:
+def test_a_request_to_a_full_queue_is_refused_with_its_depth(shared: Platform) -> None:
     answers: list[tuple[int, dict[str, object]]] = []
     lock = threading.Lock()
 

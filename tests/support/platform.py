@@ -1,4 +1,4 @@
-"""The whole platform as its own processes: `stoker up`, in a folder of the test's own."""
+"""Runs the whole platform as real processes: `stoker up`, with its data in a folder of the test."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import openai
+import psutil
 import redis
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,12 @@ STARTED_S = 60
 
 
 class Platform:
-    """A running `stoker up`, with its addresses, keys and processes."""
+    """A running `stoker up`.
+
+    `folder` holds its data and logs; `local` is its local settings; `options` are further arguments of
+    `stoker up`; `environment` is added to its environment. `url` is the API's address, `keys` the API keys,
+    `run` the contents of run.json.
+    """
 
     def __init__(
         self, folder: Path, local: dict[str, Any], *options: str, environment: dict[str, str] | None = None
@@ -53,37 +59,37 @@ class Platform:
         self.wait_for((folder / "data" / "run.json").exists, STARTED_S, "run.json")
         self.run = json.loads((folder / "data" / "run.json").read_text())
         self.keys = json.loads((folder / "data" / "keys.json").read_text())
-        # before that, a part that dies ends the start, as it should
+        # earlier, the death of a part ends `stoker up` instead of restarting the part
         self.wait_for(lambda: "Stoker runs" in self.output.read_text(), STARTED_S, "end of the start")
         self.url: str = self.run["url"]
 
-    # ---- asking
+    # ---- requests
 
-    def wait_for(self, ask: Callable[[], Any], seconds: float, what: str) -> Any:
-        """The first true answer; fails the test with the platform's own words."""
+    def wait_for(self, condition: Callable[[], Any], seconds: float, what: str) -> Any:
+        """Wait for a true result of `condition` and return it; a failure shows the platform's logs."""
         deadline = time.monotonic() + seconds
         while True:
-            answer = ask()
-            if answer:
-                return answer
+            result = condition()
+            if result:
+                return result
             dead = self.process.poll() is not None
             if dead or time.monotonic() > deadline:
                 raise AssertionError(f"no {what} after {seconds} s\n{self.output.read_text()}\n{self.logs()}")
             time.sleep(0.02)
 
     def logs(self) -> str:
-        """The ends of all logs."""
+        """The last lines of all logs."""
         parts = sorted((self.folder / "data" / "logs").glob("*.log"))
         return "\n".join(f"== {part.name}\n{part.read_text()[-1500:]}" for part in parts)
 
     def call(self, method: str, path: str, body: object = None, key: str | None = None) -> tuple[int, Any]:
-        """A plain HTTP call: status and parsed body."""
-        return self.answer(method, path, body, key)[:2]
+        """Send an HTTP request; returns status and parsed body."""
+        return self.request(method, path, body, key)[:2]
 
-    def answer(
+    def request(
         self, method: str, path: str, body: object = None, key: str | None = None, **headers: str
     ) -> tuple[int, Any, Mapping[str, str]]:
-        """The same with the answer's headers, too."""
+        """Send an HTTP request; returns status, parsed body and headers of the response."""
         request = urllib.request.Request(
             self.url + path,
             method=method,
@@ -95,19 +101,23 @@ class Platform:
             },
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, json.loads(answer.read() or b"null"), answer.headers
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return response.status, json.loads(response.read() or b"null"), response.headers
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read() or b"null"), error.headers
 
     def admin(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """The same with the admin key."""
         return self.call(method, path, body, self.keys["admin_key"])
 
     def model(self, name: str) -> dict[str, Any]:
+        """A model's row in the Runtime Admin API."""
         _, answer = self.admin("GET", "/v1/admin/models")
         return next(row for row in answer["models"] if row["name"] == name)
 
     def wait_state(self, name: str, state: str, seconds: float = 20) -> dict[str, Any]:
+        """Wait until a model is in this state; returns its row."""
+
         def row() -> dict[str, Any] | None:
             with contextlib.suppress(OSError, KeyError, TypeError):
                 found = self.model(name)
@@ -119,13 +129,14 @@ class Platform:
         return answer
 
     def load(self, name: str) -> dict[str, Any]:
+        """Load a model and wait until it is loaded; returns its row."""
         status, answer = self.admin("POST", f"/v1/admin/models/{name}/load", {})
         assert status in (200, 202), answer
         return self.wait_state(name, "loaded")
 
-    def change(self, verb: str, name: str, **body: object) -> dict[str, Any]:
-        """Load or unload and wait for the end of it: the finished row with its operation."""
-        status, row, headers = self.answer(
+    def run_operation(self, verb: str, name: str, **body: object) -> dict[str, Any]:
+        """Load or unload a model and wait for the end of the operation; returns the model's row."""
+        status, row, headers = self.request(
             "POST", f"/v1/admin/models/{name}/{verb}", body, self.keys["admin_key"], Prefer="wait=30"
         )
         assert status == 200, row
@@ -135,12 +146,13 @@ class Platform:
         return row
 
     def operation(self, id: str) -> dict[str, Any]:
+        """An operation in the Runtime Admin API."""
         status, answer = self.admin("GET", f"/v1/admin/operations/{id}")
         assert status == 200, answer
         return answer
 
     def sdk(self) -> openai.OpenAI:
-        """The official SDK, told to check every field of every answer; to be closed."""
+        """A client of the official SDK that validates every field of every response. The caller closes it."""
         return openai.OpenAI(
             base_url=self.url + "/v1",
             api_key=self.keys["api_key"],
@@ -150,29 +162,31 @@ class Platform:
         )
 
     def respond(self, model: str, text: str, **fields: object) -> tuple[int, Any]:
+        """Send a request to the Responses API; returns status and body."""
         return self.call("POST", "/v1/responses", {"model": model, "input": text, **fields})
 
-    # ---- breaking
+    # ---- Redis and processes
 
     def redis(self) -> redis.Redis:
+        """A client of the platform's Redis."""
         return redis.Redis.from_url(self.redis_url())
 
     def redis_url(self) -> str:
-        for pid in self.pids("stoker worker"):
-            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            for item in environment:
-                if item.startswith(b"REDIS_URL="):
-                    return item.removeprefix(b"REDIS_URL=").decode()
-        raise AssertionError("no worker runs")
+        """The address of the platform's Redis, from the environment of a worker."""
+        pid = next(iter(self.pids("stoker worker")), None)
+        assert pid is not None, "no worker runs"
+        return psutil.Process(pid).environ()["REDIS_URL"]
 
-    def family(self) -> dict[int, str]:
+    def processes(self) -> dict[int, str]:
         """All processes of this platform: pid -> command line."""
-        return family(str(self.folder))
+        return processes_of(str(self.folder))
 
     def pids(self, part: str) -> list[int]:
-        return sorted(pid for pid, command in self.family().items() if part in command)
+        """The platform's processes with `part` in their command line."""
+        return sorted(pid for pid, command in self.processes().items() if part in command)
 
     def engine_pid(self, model: str) -> int:
+        """The pid of an engine of a model, as reported by its worker."""
         client = self.redis()
         for key in client.keys("{stoker}:replica:" + model + "#*"):
             pid = client.hget(key, "pid")
@@ -180,61 +194,62 @@ class Platform:
                 return int(pid)
         raise AssertionError(f"{model} has no engine")
 
-    def engines(self, model: str) -> list[int]:
-        """The stub's engines of a model, also those that nobody knows of any more."""
+    def engine_pids(self, model: str) -> list[int]:
+        """The pids of a model's engines with the stub backend, orphaned ones included."""
         found = []
-        for pid, command in self.family().items():
-            with contextlib.suppress(OSError):
-                folder = Path(f"/proc/{pid}/cwd").readlink()
+        for pid, command in self.processes().items():
+            with contextlib.suppress(psutil.Error):
+                folder = Path(psutil.Process(pid).cwd())
                 engine = "engine/start.py stub" in command and "guard.py" not in command
                 if engine and folder.name.startswith(f"{model}-"):
                     found.append(pid)
         return sorted(found)
 
-    def hosts(self, model: str) -> list[str]:
+    def workers_of(self, model: str) -> list[str]:
         """The workers that have replicas of a model."""
         client = self.redis()
         keys = client.keys("{stoker}:replica:" + model + "#*")
         return sorted(worker.decode() for key in keys if (worker := client.hget(key, "worker")))
 
     def worker_pid(self, name: str) -> int:
+        """The pid of a worker."""
         (pid,) = self.pids(f"stoker worker --name {name}")
         return pid
 
     def stop(self, seconds: float = 40) -> int:
-        """Ctrl-C; the exit code."""
+        """Send SIGINT as Ctrl-C does; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         return self.process.wait(seconds)
 
     def kill(self) -> None:
-        """Leave nothing behind, whatever happened."""
+        """Stop the platform and kill all processes that it may have left."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.stop(20)
-        for pid in [self.process.pid, *self.family()]:
+        for pid in [self.process.pid, *self.processes()]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
 
-def family(folder: str) -> dict[int, str]:
-    """The processes that have this folder in their environment or arguments, or run in it."""
+def processes_of(folder: str) -> dict[int, str]:
+    """The processes that have this folder in their environment or arguments, or as working directory."""
     found = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            place = str((entry / "cwd").readlink())
-            mine = folder.encode() in (entry / "environ").read_bytes() or folder in command + place
-            if mine and state != "Z" and int(entry.name) != os.getpid():
-                found[int(entry.name)] = command
+    for process in psutil.process_iter(["cmdline", "environ", "cwd", "status"]):
+        command = " ".join(process.info["cmdline"] or [])
+        environment = process.info["environ"] or {}
+        places = (command, process.info["cwd"] or "", *environment.values())
+        alive = process.info["status"] != psutil.STATUS_ZOMBIE
+        if alive and process.pid != os.getpid() and any(folder in place for place in places):
+            found[process.pid] = command
     return found
 
 
 @contextlib.contextmanager
-def platform(
+def running_platform(
     folder: Path, local: dict[str, Any], *options: str, environment: dict[str, str] | None = None
 ) -> Iterator[Platform]:
+    """Start a platform (see `Platform` for the arguments), and kill it at the end."""
     running = Platform(folder, local, *options, environment=environment)
     try:
         yield running

@@ -32,7 +32,8 @@ class WorkerHarness:
         self.ledger = Ledger(self.client, settings)
         self.fleet = Fleet(self.client, settings)
         self.executor = Executor(name, settings, self.ledger, self.fleet)
-        self.executor.begin(self.ledger.register(name, f"{self.ledger.scripts.prefix}bells", "@ID@", "cpu"))
+        wake_up_list = f"{self.ledger.scripts.prefix}wake_ups"
+        self.executor.begin(self.ledger.register(name, wake_up_list, "@ID@", "cpu"))
         self.reconciler = Reconciler(self.executor, settings.lease.beat_ms / 1000, self.spawn)
         self.threads: list[threading.Thread] = []
         self.problems: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""The heart, with the real ledger."""
+"""The worker agent, with the real ledger."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from tests.support.worker_harness import WorkerHarness
 from workers.agent import WorkerAgent
 
 
-def test_a_model_that_fits_no_worker_is_named_once_and_keeps_no_other_from_loading(
+def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another_load(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "workers.agent.notify_workers", lambda _change: None
-    )  # the heartbeat hears it as well
+    # without messages, the heartbeat finds the replica
+    monkeypatch.setattr("workers.agent.notify_workers", lambda _outcome: None)
     monkeypatch.setattr("workers.agent.RECOVERY_INTERVAL_S", 0.02)
     models = {
         "big": ModelDefinition("big", "stub", device="cuda", enabled=True),
@@ -36,56 +35,58 @@ def test_a_model_that_fits_no_worker_is_named_once_and_keeps_no_other_from_loadi
     with caplog.at_level(logging.WARNING, "workers"):
         agent.start()
         worker.until(lambda: worker.fleet.row("small").state == "loaded")
-        time.sleep(0.2)  # many looks later
+        time.sleep(0.2)  # many rounds of the recovery loop
         agent.stop()
     row = worker.fleet.row("big")
     assert row.state == "unloaded"
     assert "no worker with a cuda device" in (row.last_error or ""), "operators see it too"
-    told = [record.getMessage() for record in caplog.records if "big" in record.getMessage()]
-    assert len(told) == 1
-    assert told[0].startswith("big should be loaded and is not: no worker with a cuda device is running")
+    messages = [record.getMessage() for record in caplog.records if "big" in record.getMessage()]
+    assert len(messages) == 1
+    assert messages[0].startswith("big should be loaded and is not: no worker with a cuda device is running")
     worker.executor.kill()
     agent.end()
 
 
-# ---- a look
+# ---- the recovery loop
 
 
 @pytest.fixture
-def look(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., WorkerHarness]]:
-    """Begins a worker whose heart looks so often, and hears no bells but the heartbeat's."""
-    monkeypatch.setattr("workers.agent.notify_workers", lambda _change: None)
+def start_worker(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., WorkerHarness]]:
+    """Starts a worker with this interval of the recovery loop; it finds its work by heartbeats only."""
+    monkeypatch.setattr("workers.agent.notify_workers", lambda _outcome: None)
     monkeypatch.setattr("workers.agent.LISTEN_TIMEOUT_S", 0.02)
-    begun = []
+    started = []
 
-    def begin(every_s: float = 0.02, models: Mapping[str, ModelDefinition] | None = None) -> WorkerHarness:
+    def start(every_s: float = 0.02, models: Mapping[str, ModelDefinition] | None = None) -> WorkerHarness:
         monkeypatch.setattr("workers.agent.RECOVERY_INTERVAL_S", every_s)
         worker = WorkerHarness(replace(settings, models=models or settings.models))
         agent = WorkerAgent(
             worker.executor, worker.ledger, worker.fleet, redis.Redis.from_url(settings.redis.url)
         )
         agent.start()
-        begun.append((worker, agent))
+        started.append((worker, agent))
         return worker
 
-    yield begin
-    for worker, agent in begun:
+    yield start
+    for worker, agent in started:
         worker.executor.kill()
         agent.end()
 
 
-def test_a_load_that_waits_goes_on_as_soon_as_the_other_engine_has_ended(
-    look: Callable[..., WorkerHarness],
+def test_a_pending_load_resumes_as_soon_as_the_evicted_engine_has_ended(
+    start_worker: Callable[..., WorkerHarness],
 ) -> None:
-    worker = look(every_s=3600)
+    worker = start_worker(every_s=3600)
     worker.load("beta")
     worker.fleet.load("alpha", LoadRequest(evict="beta"))
     worker.until(lambda: worker.fleet.row("alpha").state == "loaded")
     assert worker.fleet.row("beta").state == "unloaded"
 
 
-def test_what_a_dead_process_left_waiting_is_gone_on_with(look: Callable[..., WorkerHarness]) -> None:
-    worker = look()
+def test_a_pending_load_of_a_dead_process_is_resumed(start_worker: Callable[..., WorkerHarness]) -> None:
+    worker = start_worker()
     worker.load("beta")
     arguments = ("alpha", "load_left", 1, 5_000_000, "{}", "", "", "beta", 60_000_000, "", 0)
     worker.fleet.scripts.run("begin_load", *arguments)
@@ -93,47 +94,47 @@ def test_what_a_dead_process_left_waiting_is_gone_on_with(look: Callable[..., Wo
     assert worker.fleet.row("beta").state == "unloaded"
 
 
-def test_a_replica_that_another_worker_took_with_it_is_replaced_here(
-    look: Callable[..., WorkerHarness],
+def test_a_replica_lost_with_another_worker_is_replaced_on_this_one(
+    start_worker: Callable[..., WorkerHarness],
 ) -> None:
-    worker = look()
-    other = worker.ledger.register("w2", f"{worker.ledger.scripts.prefix}bells", "@ID@", "cpu")
-    (elsewhere,) = (
+    worker = start_worker()
+    other = worker.ledger.register("w2", f"{worker.ledger.scripts.prefix}wake_ups", "@ID@", "cpu")
+    (other_replica,) = (
         item for item in worker.fleet.load("alpha", LoadRequest(2)).assignments if item.worker == "w2"
     )
-    worker.fleet.replica_starting(elsewhere.replica, "w2", other)
-    worker.fleet.replica_up(elsewhere.replica, "w2", other, 2, 1)
+    worker.fleet.replica_starting(other_replica.replica, "w2", other)
+    worker.fleet.replica_up(other_replica.replica, "w2", other, 2, 1)
     worker.until(lambda: worker.fleet.row("alpha").state == "loaded")
     worker.ledger.deregister("w2", other, "shut down")
     worker.until(lambda: worker.fleet.row("alpha").loaded_replicas == 2)
     assert set(worker.fleet.row("alpha").workers) == {"w1"}
 
 
-def test_the_size_of_the_files_is_told_when_it_is_new(
-    look: Callable[..., WorkerHarness], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_size_of_files_is_reported_when_it_changed(
+    start_worker: Callable[..., WorkerHarness], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[dict[str, int]] = []
-    tell = Fleet.report_artifacts
+    reported: list[dict[str, int]] = []
+    report = Fleet.report_artifacts
 
-    def remember(fleet: Fleet, sizes: Mapping[str, int]) -> None:
-        told.append(dict(sizes))
-        tell(fleet, sizes)
+    def record(fleet: Fleet, sizes: Mapping[str, int]) -> None:
+        reported.append(dict(sizes))
+        report(fleet, sizes)
 
-    monkeypatch.setattr(Fleet, "report_artifacts", remember)
+    monkeypatch.setattr(Fleet, "report_artifacts", record)
     monkeypatch.setattr("workers.agent.FILE_SIZE_INTERVAL_S", 0.0)
     weights = tmp_path / "weights"
     weights.write_bytes(b"w")
     model = ModelDefinition("alpha", "stub", options={"stub_artifact": str(weights)})
-    worker = look(models={"alpha": model, "beta": ModelDefinition("beta", "stub")})
+    worker = start_worker(models={"alpha": model, "beta": ModelDefinition("beta", "stub")})
     worker.until(lambda: worker.fleet.row("alpha").artifact_mib == 1)
-    worker.until(lambda: len(told) > 5)
+    worker.until(lambda: len(reported) > 5)
     weights.write_bytes(b"w" * 2 * 1024 * 1024)
     worker.until(lambda: worker.fleet.row("alpha").artifact_mib == 2)
-    assert [sizes for sizes in told if sizes] == [{"alpha": 1}, {"alpha": 2}]
+    assert [sizes for sizes in reported if sizes] == [{"alpha": 1}, {"alpha": 2}]
     assert worker.fleet.row("beta").artifact_mib is None
 
 
-def test_what_the_device_has_left_is_told(look: Callable[..., WorkerHarness]) -> None:
-    worker = look()
+def test_the_device_memory_is_reported(start_worker: Callable[..., WorkerHarness]) -> None:
+    worker = start_worker()
     (worker,) = worker.until(lambda: [one for one in worker.fleet.workers() if one.memory])
     assert 0 < worker.memory.free_mib <= worker.memory.total_mib

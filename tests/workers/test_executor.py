@@ -1,4 +1,4 @@
-"""A host with real stub engines and the real ledger; its heart is beaten by hand."""
+"""The executor and its reconciler, with stub engines and the real ledger; the tests send the heartbeats."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def worker(settings: Settings) -> Iterator[WorkerHarness]:
     made.executor.kill()
 
 
-def test_a_job_whose_bell_was_lost_is_taken_at_a_heartbeat(worker: WorkerHarness) -> None:
+def test_a_job_whose_wake_up_message_was_lost_runs_after_a_heartbeat(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub tokens=3")
-    worker.ledger.scripts.offset_us = 2_000_000  # longer ago than a heartbeat
+    worker.ledger.scripts.offset_us = 2_000_000  # longer than a heartbeat interval
     assert worker.end(id).status == "completed"
     assert (
         "".join(event.text for event in worker.events(id) if isinstance(event, TextDelta)) == "tok0 tok1 tok2"
     )
 
 
-def test_a_cancelled_request_stops_at_the_next_heartbeat_at_the_latest(worker: WorkerHarness) -> None:
+def test_a_cancelled_job_stops_at_the_next_heartbeat_at_the_latest(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=20")
     worker.spawn(lambda: worker.executor.generate(id))
@@ -45,7 +45,7 @@ def test_a_cancelled_request_stops_at_the_next_heartbeat_at_the_latest(worker: W
     assert worker.executor.running == {}
 
 
-def test_an_engine_that_says_nothing_is_stopped_and_named(settings: Settings) -> None:
+def test_a_job_without_output_fails_as_stalled(settings: Settings) -> None:
     worker = WorkerHarness(
         replace(settings, limits=LimitSettings(first_event_timeout_s=0.2, idle_timeout_s=0.2))
     )
@@ -57,7 +57,7 @@ def test_an_engine_that_says_nothing_is_stopped_and_named(settings: Settings) ->
     worker.executor.kill()
 
 
-def test_a_request_that_said_nothing_moves_to_the_other_replica_when_its_engine_dies(
+def test_a_job_without_output_moves_to_the_other_replica_when_its_engine_dies(
     worker: WorkerHarness,
 ) -> None:
     worker.load(replicas=2)
@@ -86,7 +86,7 @@ def test_a_prompt_that_kills_its_engine_is_not_tried_a_third_time(worker: Worker
     assert worker.fleet.row("alpha").loaded_replicas == 1
 
 
-def test_what_is_said_while_redis_is_away_is_said_when_it_is_back(
+def test_output_produced_while_redis_is_away_is_written_when_it_is_back(
     own_server: Server, settings: Settings
 ) -> None:
     worker = WorkerHarness(replace(settings, redis=replace(settings.redis, url=own_server.url)))
@@ -95,14 +95,14 @@ def test_what_is_said_while_redis_is_away_is_said_when_it_is_back(
     worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
     own_server.kill()
-    worker.threads[-1].join(10)  # the engine ends while nobody can hear it
+    worker.threads[-1].join(10)  # the generation ends while Redis is away
     own_server.start()
     assert worker.end(id).status == "completed"
     assert "".join(event.text for event in worker.events(id)[:-1]).split() == [f"tok{n}" for n in range(30)]
     worker.executor.kill()
 
 
-def test_a_load_that_fails_names_its_reason_and_frees_the_replica(settings: Settings) -> None:
+def test_a_failed_load_reports_its_reason_and_removes_the_replica(settings: Settings) -> None:
     models = {"bad": ModelDefinition("bad", "stub", options={"stub_load_fail": "no such weights"})}
     worker = WorkerHarness(replace(settings, models=models))
     worker.fleet.load("bad", LoadRequest(1))
@@ -113,16 +113,20 @@ def test_a_load_that_fails_names_its_reason_and_frees_the_replica(settings: Sett
     worker.executor.kill()
 
 
-def test_one_failed_replica_tears_down_the_others(settings: Settings) -> None:
+def test_one_replica_that_fails_to_load_stops_the_others(settings: Settings) -> None:
     models = {
         "alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_s": 0.3}),
     }
     worker = WorkerHarness(replace(settings, models=models))
-    change = worker.fleet.load("alpha", LoadRequest(2))
-    worker.spawn(lambda: worker.executor.load(change.assignments[0].replica))
-    worker.fleet.replica_starting(change.assignments[1].replica, "w1", worker.executor.incarnation)
+    outcome = worker.fleet.load("alpha", LoadRequest(2))
+    worker.spawn(lambda: worker.executor.load(outcome.assignments[0].replica))
+    worker.fleet.replica_starting(outcome.assignments[1].replica, "w1", worker.executor.incarnation)
     worker.fleet.replica_down(
-        change.assignments[1].replica, "w1", worker.executor.incarnation, code="load_failed", message="broken"
+        outcome.assignments[1].replica,
+        "w1",
+        worker.executor.incarnation,
+        code="load_failed",
+        message="broken",
     )
     worker.until(lambda: not worker.client.smembers(f"{worker.fleet.scripts.prefix}replicas:alpha"))
     assert worker.executor.replicas.table == {}
@@ -131,7 +135,7 @@ def test_one_failed_replica_tears_down_the_others(settings: Settings) -> None:
     worker.executor.kill()
 
 
-def test_a_shut_down_lets_what_runs_finish(worker: WorkerHarness) -> None:
+def test_a_shut_down_lets_running_jobs_finish(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub tokens=10 tokens_per_s=40")
     worker.spawn(lambda: worker.executor.generate(id))
@@ -142,7 +146,7 @@ def test_a_shut_down_lets_what_runs_finish(worker: WorkerHarness) -> None:
     assert worker.fleet.workers() == []
 
 
-def test_a_shut_down_that_may_not_wait_says_so_to_the_client(worker: WorkerHarness) -> None:
+def test_a_shut_down_without_waiting_ends_jobs_with_its_own_code(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=20")
     worker.spawn(lambda: worker.executor.generate(id))
@@ -152,10 +156,10 @@ def test_a_shut_down_that_may_not_wait_says_so_to_the_client(worker: WorkerHarne
     assert (end.status, end.code) == ("failed", "worker_shutdown")
 
 
-# ---- what a load asks for, and what it takes
+# ---- loads: overrides, measured memory, end
 
 
-def test_an_engine_is_started_with_what_the_load_overrides(worker: WorkerHarness) -> None:
+def test_an_engine_is_started_with_the_overrides_of_the_load(worker: WorkerHarness) -> None:
     worker.fleet.begin("alpha", LoadRequest(override={"stub_tokens": 3}))
     worker.until(lambda: worker.fleet.row("alpha").state == "loaded")
     id = worker.admit("hello")
@@ -164,13 +168,13 @@ def test_an_engine_is_started_with_what_the_load_overrides(worker: WorkerHarness
 
 
 @pytest.mark.rule("load/notes")
-def test_a_load_is_weighed_and_known_for_the_next_one(settings: Settings) -> None:
+def test_the_memory_of_a_load_is_measured_and_known_for_the_next_one(settings: Settings) -> None:
     models = {"big": ModelDefinition("big", "stub", options={"stub_memory_mib": 64})}
     worker = WorkerHarness(replace(settings, models=models))
-    change = worker.fleet.load("big")
+    outcome = worker.fleet.load("big")
     worker.until(lambda: worker.fleet.row("big").state == "loaded")
-    assert change.operation
-    load = worker.fleet.operation(change.operation.id)
+    assert outcome.operation
+    load = worker.fleet.operation(outcome.operation.id)
     assert load
     assert load.context_tokens == 4096
     took = load.memory_mib
@@ -181,7 +185,7 @@ def test_a_load_is_weighed_and_known_for_the_next_one(settings: Settings) -> Non
     worker.executor.kill()
 
 
-def test_whoever_waits_for_memory_hears_of_every_end(settings: Settings) -> None:
+def test_on_end_is_called_at_every_end_of_a_replica(settings: Settings) -> None:
     models = {
         "good": ModelDefinition("good", "stub"),
         "bad": ModelDefinition("bad", "stub", options={"stub_load_fail": "no such weights"}),
@@ -202,15 +206,15 @@ def test_whoever_waits_for_memory_hears_of_every_end(settings: Settings) -> None
     worker.executor.kill()
 
 
-def test_an_unload_waits_for_what_runs_and_says_so_but_not_for_ever(settings: Settings) -> None:
+def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stage(settings: Settings) -> None:
     worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.5)))
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=20")
     worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
-    change = worker.fleet.unload("alpha")
-    assert change.operation
-    unload = change.operation.id
+    outcome = worker.fleet.unload("alpha")
+    assert outcome.operation
+    unload = outcome.operation.id
     worker.until(lambda: getattr(worker.fleet.operation(unload), "stage", "") == "draining: 1 request runs")
     end = worker.end(id)
     assert (end.status, end.code) == ("failed", "unload_deadline")
@@ -218,7 +222,7 @@ def test_an_unload_waits_for_what_runs_and_says_so_but_not_for_ever(settings: Se
     worker.executor.kill()
 
 
-def test_an_engine_that_does_not_hear_the_deadline_ends_with_it_all_the_same(settings: Settings) -> None:
+def test_an_engine_that_ignores_cancellation_ends_at_the_unload_deadline(settings: Settings) -> None:
     worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.2)))
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=50 hang_after=2")
@@ -231,11 +235,11 @@ def test_an_engine_that_does_not_hear_the_deadline_ends_with_it_all_the_same(set
     worker.executor.kill()
 
 
-# ---- whatever goes wrong, a replica does not stay on its way
+# ---- a replica never stays in the state `starting`
 
 
-class Odd:
-    """A runtime whose start goes wrong in a way that nobody foresaw."""
+class BrokenAdapter:
+    """An adapter whose start fails with an unexpected error."""
 
     name = "stub"
 
@@ -243,18 +247,18 @@ class Odd:
         raise OSError(24, "Too many open files")
 
 
-def test_a_start_that_fails_in_an_unforeseen_way_is_reported_too(
+def test_an_unexpected_error_of_a_start_is_reported_as_a_failed_load(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.replica_manager.adapter", lambda _name: Odd())
+    monkeypatch.setattr("workers.replica_manager.adapter", lambda _name: BrokenAdapter())
     worker = WorkerHarness(settings)
-    change = worker.fleet.load("alpha")
+    outcome = worker.fleet.load("alpha")
     worker.until(lambda: worker.fleet.row("alpha").state == "failed")
     row = worker.fleet.row("alpha")
     assert (row.code, row.workers) == ("load_failed", ())
     assert "Too many open files" in (row.last_error or "")
-    assert change.operation
-    assert getattr(worker.fleet.operation(change.operation.id), "status", "") == "failed"
+    assert outcome.operation
+    assert getattr(worker.fleet.operation(outcome.operation.id), "status", "") == "failed"
     assert worker.executor.replicas.table == {}
     worker.executor.kill()
 
@@ -262,33 +266,35 @@ def test_a_start_that_fails_in_an_unforeseen_way_is_reported_too(
 def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settings: Settings) -> None:
     models = {"alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_hang": True})}
     worker = WorkerHarness(replace(settings, models=models))
-    other = worker.ledger.register("w2", f"{worker.ledger.scripts.prefix}bells", "@ID@", "cpu")
+    other = worker.ledger.register("w2", f"{worker.ledger.scripts.prefix}wake_ups", "@ID@", "cpu")
     worker.fleet.load("alpha", LoadRequest(2))
-    (here,) = worker.until(lambda: list(worker.executor.replicas.table))
-    (there,) = (name for name in worker.ledger.heartbeat("w2", other).replicas)
-    worker.fleet.replica_starting(there, "w2", other)
-    worker.fleet.replica_down(there, "w2", other, code="load_failed", message="no")  # the sister is to stop
-    assert worker.executor.unload(here) == "cancelled"
+    (own,) = worker.until(lambda: list(worker.executor.replicas.table))
+    (other_replica,) = (name for name in worker.ledger.heartbeat("w2", other).replicas)
+    worker.fleet.replica_starting(other_replica, "w2", other)
+    worker.fleet.replica_down(
+        other_replica, "w2", other, code="load_failed", message="no"
+    )  # so the other replica has to stop
+    assert worker.executor.unload(own) == "cancelled"
     worker.until(lambda: worker.executor.replicas.table == {})
     worker.until(lambda: worker.fleet.row("alpha").workers == ())
     assert worker.fleet.row("alpha").state == "failed"
     worker.executor.kill()
 
 
-def test_a_replica_that_is_being_taken_up_is_not_taken_up_again_by_each_heartbeat(
+def test_a_replica_that_is_loading_is_not_loaded_again_at_each_heartbeat(
     worker: WorkerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = threading.Event()
-    answer = threading.Event()
+    called = threading.Event()
+    proceed = threading.Event()
 
-    def full(*_: object) -> None:
-        asked.set()
-        answer.wait(5)
+    def block(*_: object) -> None:
+        called.set()
+        proceed.wait(5)
 
-    monkeypatch.setattr(worker.fleet, "replica_starting", full)
+    monkeypatch.setattr(worker.fleet, "replica_starting", block)
     first = threading.Thread(target=lambda: worker.executor.load("alpha#1.0"), daemon=True)
     first.start()
-    assert asked.wait(5)
+    assert called.wait(5)
     assert worker.executor.load("alpha#1.0") == "already here"
-    answer.set()
+    proceed.set()
     first.join(5)

@@ -1,4 +1,4 @@
-"""A host whose model runs on somebody else's machine: it has no process and takes no memory here."""
+"""The executor with a remote model, which has no process and takes no memory on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.backends.openai_remote.scripted import (
 )
 from tests.support.worker_harness import WorkerHarness
 
-SPEAKS = events(chunk({"content": "a"}), then=Handler.wait_until_left)
+UNFINISHED = events(chunk({"content": "a"}), then=Handler.wait_until_left)
 
 
 @pytest.fixture
@@ -40,27 +40,27 @@ def worker(settings: Settings, server: Scripted) -> Iterator[WorkerHarness]:
     made.executor.kill()
 
 
-def begin(worker: WorkerHarness) -> str:
-    """A request in the engine's hands."""
+def start_job(worker: WorkerHarness) -> str:
+    """Admit a job and run it in a thread; returns its id."""
     id = worker.admit("Hi", "model")
     worker.spawn(lambda: worker.executor.generate(id))
     return id
 
 
-def test_it_loads_and_answers_without_a_process_or_memory(
+def test_a_remote_model_loads_and_answers_without_a_process_or_memory(
     worker: WorkerHarness, server: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.steps += [chat("at", " last")]
     with caplog.at_level(logging.INFO):
-        change = worker.fleet.load("model")
+        outcome = worker.fleet.load("model")
         worker.until(lambda: worker.fleet.row("model").state == "loaded")
-    assert change.operation
-    load = worker.fleet.operation(change.operation.id)
+    assert outcome.operation
+    load = worker.fleet.operation(outcome.operation.id)
     assert load
     assert (load.memory_mib, load.context_tokens) == (0, None)
     assert worker.fleet.row("model").observed_mib == 0
     assert "is up: remote, 2 slots" in caplog.text
-    id = begin(worker)
+    id = start_job(worker)
     assert worker.end(id).status == "completed"
     assert "".join(event.text for event in worker.events(id) if isinstance(event, TextDelta)) == "at last"
     worker.fleet.unload("model")
@@ -68,47 +68,51 @@ def test_it_loads_and_answers_without_a_process_or_memory(
     assert worker.executor.replicas.table == {}
 
 
-def test_a_load_that_fails_says_why(worker: WorkerHarness, server: Scripted) -> None:
+def test_a_failed_load_reports_the_reason(worker: WorkerHarness, server: Scripted) -> None:
     server.list_models = status(401)
     worker.fleet.load("model")
     worker.until(lambda: worker.fleet.row("model").state == "failed")
     assert "asks for a key" in (worker.fleet.row("model").last_error or "")
 
 
-def test_an_answer_that_was_filtered_there_is_incomplete(worker: WorkerHarness, server: Scripted) -> None:
+def test_an_answer_filtered_by_the_remote_server_is_incomplete(
+    worker: WorkerHarness, server: Scripted
+) -> None:
     server.steps += [chat("a", finish="content_filter")]
     worker.load("model")
-    end = worker.end(begin(worker))
+    end = worker.end(start_job(worker))
     assert (end.status, end.finish_reason) == ("incomplete", "content_filter")
 
 
-@pytest.mark.parametrize(("code", "said"), [(429, "remote_rate_limited"), (400, "invalid_prompt")])
-def test_a_failure_leaves_the_model_loaded(
-    worker: WorkerHarness, server: Scripted, code: int, said: str
+@pytest.mark.parametrize(
+    ("http_status", "error_code"), [(429, "remote_rate_limited"), (400, "invalid_prompt")]
+)
+def test_a_failed_job_leaves_the_model_loaded(
+    worker: WorkerHarness, server: Scripted, http_status: int, error_code: str
 ) -> None:
-    server.steps += [status(code, Retry_After="99"), chat("a")]
+    server.steps += [status(http_status, Retry_After="99"), chat("a")]
     worker.load("model")
-    end = worker.end(begin(worker))
-    assert (end.status, end.code) == ("failed", said)
-    assert worker.end(begin(worker)).status == "completed"
+    end = worker.end(start_job(worker))
+    assert (end.status, end.code) == ("failed", error_code)
+    assert worker.end(start_job(worker)).status == "completed"
 
 
-def test_a_cancelled_request_leaves_the_server(worker: WorkerHarness, server: Scripted) -> None:
-    server.steps += [SPEAKS]
+def test_a_cancelled_job_closes_its_connection_to_the_server(worker: WorkerHarness, server: Scripted) -> None:
+    server.steps += [UNFINISHED]
     worker.load("model")
-    id = begin(worker)
+    id = start_job(worker)
     worker.until(lambda: worker.events(id))
     worker.ledger.cancel(id, "acme")
     assert worker.end(id).status == "cancelled"
     assert server.left.wait(5)
 
 
-def test_an_unload_ends_what_still_runs_and_no_engine_is_called_lost(
+def test_an_unload_ends_running_jobs_without_reporting_a_lost_engine(
     worker: WorkerHarness, server: Scripted
 ) -> None:
-    server.steps += [SPEAKS]
+    server.steps += [UNFINISHED]
     worker.load("model")
-    id = begin(worker)
+    id = start_job(worker)
     worker.until(lambda: worker.events(id))
     worker.fleet.unload("model")
     end = worker.end(id)
@@ -117,17 +121,19 @@ def test_an_unload_ends_what_still_runs_and_no_engine_is_called_lost(
     assert worker.fleet.row("model").last_error is None
 
 
-def test_a_worker_that_shuts_down_says_so_to_the_client(worker: WorkerHarness, server: Scripted) -> None:
-    server.steps += [SPEAKS]
+def test_a_shut_down_ends_jobs_with_its_own_code(worker: WorkerHarness, server: Scripted) -> None:
+    server.steps += [UNFINISHED]
     worker.load("model")
-    id = begin(worker)
+    id = start_job(worker)
     worker.until(lambda: worker.events(id))
     worker.executor.shut_down(0)
     assert worker.events(id)[-1].code == "worker_shutdown"
     assert server.left.wait(5)
 
 
-def test_a_load_that_is_given_up_lets_the_server_go(worker: WorkerHarness, server: Scripted) -> None:
+def test_a_cancelled_load_closes_its_connection_to_the_server(
+    worker: WorkerHarness, server: Scripted
+) -> None:
     server.list_models = Handler.wait_until_left
     worker.fleet.load("model")
     (name,) = worker.until(lambda: list(worker.executor.replicas.table))

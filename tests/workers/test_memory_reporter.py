@@ -1,4 +1,4 @@
-"""What a load takes of a device, and what the fleet is told is left of it; the reader is moved by hand."""
+"""Reports of free device memory, and the measured memory of loads; the tests set the readings."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class DeviceMemoryReader:
         self.memory = replace(self.memory, free_mib=self.memory.free_mib - mib)
 
 
-class Told:
-    """A fleet that remembers what it was told."""
+class RecordingFleet:
+    """Records the reported free memory."""
 
     def __init__(self) -> None:
         self.free: list[int] = []
@@ -58,7 +58,7 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     return platform
 
 
-def scale_of(platform: SimulatedPlatform) -> MemoryReporter:
+def reporter_of(platform: SimulatedPlatform) -> MemoryReporter:
     memory_reporter = MemoryReporter("w1", platform.fleet)
     memory_reporter.incarnation = platform.incarnations["w1"]
     return memory_reporter
@@ -68,27 +68,25 @@ def w1(platform: SimulatedPlatform) -> WorkerRow:
     return platform.fleet.workers()[0]
 
 
-# ---- what is left
+# ---- free memory
 
 
-def test_the_fleet_is_told_what_the_device_has(
-    reader: DeviceMemoryReader, platform: SimulatedPlatform
-) -> None:
+def test_the_devices_memory_is_reported(reader: DeviceMemoryReader, platform: SimulatedPlatform) -> None:
     assert (w1(platform).memory, w1(platform).memory_id) == (None, "")
-    scale_of(platform).report()
+    reporter_of(platform).report()
     assert (w1(platform).memory, w1(platform).memory_id) == (reader.memory, "GPU-0")
 
 
-def test_a_device_that_cannot_be_read_tells_why_and_has_no_name(
+def test_a_device_that_cannot_be_read_is_reported_with_the_reason_and_without_an_id(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
     reader.memory = DeviceMemory("gpu:node:0", 0, 0, error="no GPU can be read: start its driver")
-    scale_of(platform).report()
+    reporter_of(platform).report()
     assert (w1(platform).memory, w1(platform).memory_id) == (reader.memory, "")
 
 
-def test_what_is_as_it_was_is_told_once(reader: DeviceMemoryReader) -> None:
-    fleet = Told()
+def test_unchanged_memory_is_reported_once(reader: DeviceMemoryReader) -> None:
+    fleet = RecordingFleet()
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
     for takes in (0, 0, 30, 0, -30, 0):
         reader.takes(takes)
@@ -97,20 +95,20 @@ def test_what_is_as_it_was_is_told_once(reader: DeviceMemoryReader) -> None:
 
 
 @pytest.mark.usefixtures("reader")
-def test_a_life_that_is_over_tells_nothing(platform: SimulatedPlatform) -> None:
-    memory_reporter = scale_of(platform)
+def test_a_past_incarnation_reports_no_memory(platform: SimulatedPlatform) -> None:
+    memory_reporter = reporter_of(platform)
     platform.register()
     memory_reporter.report()
     assert w1(platform).memory is None
 
 
-def test_while_redis_is_away_nobody_is_told_and_nothing_breaks(
+def test_memory_is_reported_again_after_redis_was_away(
     reader: DeviceMemoryReader, own_server: Server, settings: Settings
 ) -> None:
-    here = replace(settings, redis=replace(settings.redis, url=own_server.url))
-    platform = SimulatedPlatform(redis.Redis.from_url(own_server.url), here)
+    own_settings = replace(settings, redis=replace(settings.redis, url=own_server.url))
+    platform = SimulatedPlatform(redis.Redis.from_url(own_server.url), own_settings)
     platform.register()
-    memory_reporter = scale_of(platform)
+    memory_reporter = reporter_of(platform)
     memory_reporter.report()
     own_server.kill()
     reader.takes(30)
@@ -121,74 +119,76 @@ def test_while_redis_is_away_nobody_is_told_and_nothing_breaks(
     assert (w1(platform).memory or reader.memory).free_mib == 40
 
 
-def test_what_may_not_have_been_heard_is_no_news_that_was_told(reader: DeviceMemoryReader) -> None:
-    class Deaf(Told):
+def test_a_report_whose_answer_was_lost_does_not_count_as_reported(reader: DeviceMemoryReader) -> None:
+    class UnreliableFleet(RecordingFleet):
         def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
             super().report_memory(worker, incarnation, memory)
             if len(self.free) == 2:
                 raise StorageUnavailable("the answer was lost")
 
-    fleet = Deaf()
+    fleet = UnreliableFleet()
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
-    for takes in (0, 30, -30):  # back to what was told before
+    for takes in (0, 30, -30):  # back to the memory reported before
         reader.takes(takes)
         memory_reporter.report()
     assert fleet.free == [90, 60, 90]
 
 
-def test_what_was_read_first_is_told_first(reader: DeviceMemoryReader) -> None:
-    slow, going_on = threading.Event(), threading.Event()
+def test_reports_arrive_in_the_order_of_their_readings(reader: DeviceMemoryReader) -> None:
+    waiting, proceed = threading.Event(), threading.Event()
 
-    class Slow(Told):
+    class SlowFleet(RecordingFleet):
         def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
             if not self.free:
-                slow.set()
-                going_on.wait(10)
+                waiting.set()
+                proceed.wait(10)
             super().report_memory(worker, incarnation, memory)
 
-    fleet = Slow()
+    fleet = SlowFleet()
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
     first = threading.Thread(target=memory_reporter.report)
     first.start()
-    assert slow.wait(10)
+    assert waiting.wait(10)
     reader.takes(30)
     second = threading.Thread(target=memory_reporter.report)
     second.start()
     second.join(0.1)
-    going_on.set()
+    proceed.set()
     for thread in (first, second):
         thread.join(10)
     assert fleet.free == [90, 60]
 
 
-# ---- what a load took
+# ---- memory of a load
 
 
-def test_what_runs_elsewhere_takes_nothing_and_spoils_no_weighing(
+def test_a_remote_engine_takes_no_memory_and_does_not_disturb_a_measurement(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
-    memory_reporter = scale_of(platform)
+    memory_reporter = reporter_of(platform)
     with memory_reporter.measuring() as measurement:
-        with memory_reporter.measuring(remote=True) as far:
-            assert memory_reporter.taken_mib(far, None) == 0
+        with memory_reporter.measuring(remote=True) as remote:
+            assert memory_reporter.taken_mib(remote, None) == 0
         reader.takes(40)
         with memory_reporter.measuring(remote=True):
             pass
         assert memory_reporter.taken_mib(measurement, 4242) == 40
 
 
-def test_what_the_driver_says_of_an_engine_counts(
+def test_a_load_took_the_memory_that_the_driver_attributes_to_the_engine(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
-    memory_reporter = scale_of(platform)
+    memory_reporter = reporter_of(platform)
     with memory_reporter.measuring() as measurement:
         reader.takes(40)
         reader.held[4242] = 35
         assert memory_reporter.taken_mib(measurement, 4242) == 35
 
 
-def test_else_what_is_free_less_than_before(reader: DeviceMemoryReader, platform: SimulatedPlatform) -> None:
-    memory_reporter = scale_of(platform)
+def test_a_load_took_the_loss_of_free_memory_when_the_driver_has_no_figure(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    memory_reporter = reporter_of(platform)
     with memory_reporter.measuring() as measurement:
         reader.takes(40)
         assert memory_reporter.taken_mib(measurement, 4242) == 40
@@ -196,10 +196,10 @@ def test_else_what_is_free_less_than_before(reader: DeviceMemoryReader, platform
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
-def test_two_engines_on_the_scale_at_once_cannot_be_told_apart(
+def test_the_memory_of_two_engines_that_load_at_once_is_unknown(
     reader: DeviceMemoryReader, platform: SimulatedPlatform, first_ends_first: bool
 ) -> None:
-    memory_reporter = scale_of(platform)
+    memory_reporter = reporter_of(platform)
     loads = [memory_reporter.measuring(), memory_reporter.measuring()]
     first, second = (load.__enter__() for load in loads)
     reader.takes(40)
@@ -212,10 +212,10 @@ def test_two_engines_on_the_scale_at_once_cannot_be_told_apart(
         assert memory_reporter.taken_mib(alone, 4242) == 10
 
 
-def test_an_engine_that_stops_meanwhile_spoils_the_weighing(
+def test_an_engine_that_stops_meanwhile_makes_the_measurement_unknown(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
-    memory_reporter = scale_of(platform)
+    memory_reporter = reporter_of(platform)
     with memory_reporter.measuring() as measurement:
         reader.takes(40)
         with memory_reporter.measuring():
@@ -223,10 +223,10 @@ def test_an_engine_that_stops_meanwhile_spoils_the_weighing(
         assert memory_reporter.taken_mib(measurement, 4242) is None
 
 
-def test_who_gave_memory_back_meanwhile_makes_no_load_free_of_cost(
+def test_a_load_has_unknown_memory_when_others_freed_more_meanwhile(
     reader: DeviceMemoryReader, platform: SimulatedPlatform
 ) -> None:
-    memory_reporter = scale_of(platform)
+    memory_reporter = reporter_of(platform)
     with memory_reporter.measuring() as measurement:
         reader.takes(-5)
         assert memory_reporter.taken_mib(measurement, 4242) is None
@@ -237,10 +237,10 @@ def test_who_gave_memory_back_meanwhile_makes_no_load_free_of_cost(
     [DeviceMemory("GPU-0", 0, 0, error="no GPU can be read: why"), DeviceMemory("GPU-1", 100, 10)],
     ids=["it cannot be read", "it is another one"],
 )
-def test_a_device_that_is_not_what_it_was_tells_nothing_of_a_load(
+def test_a_load_has_unknown_memory_when_its_device_changed_or_cannot_be_read(
     reader: DeviceMemoryReader, platform: SimulatedPlatform, after: DeviceMemory
 ) -> None:
-    memory_reporter = scale_of(platform)
+    memory_reporter = reporter_of(platform)
     with memory_reporter.measuring() as measurement:
         reader.memory = after
         assert memory_reporter.taken_mib(measurement, 4242) is None
@@ -251,8 +251,10 @@ def fails(reader: DeviceMemoryReader) -> DeviceMemory:
     raise RuntimeError("no such weights")
 
 
-def test_a_load_that_fails_is_off_the_scale(reader: DeviceMemoryReader, platform: SimulatedPlatform) -> None:
-    memory_reporter = scale_of(platform)
+def test_a_failed_load_does_not_disturb_later_measurements(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    memory_reporter = reporter_of(platform)
     with pytest.raises(RuntimeError), memory_reporter.measuring():
         reader.memory = fails(reader)
     assert (w1(platform).memory or reader.memory).free_mib == 50
@@ -261,10 +263,10 @@ def test_a_load_that_fails_is_off_the_scale(reader: DeviceMemoryReader, platform
         assert memory_reporter.taken_mib(measurement, 4242) == 10
 
 
-def test_what_a_loading_engine_holds_is_free_still_since_all_of_it_is_promised(
+def test_memory_of_a_loading_engine_counts_as_free_since_its_load_reserved_all_of_it(
     reader: DeviceMemoryReader,
 ) -> None:
-    fleet = Told()
+    fleet = RecordingFleet()
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
     with memory_reporter.measuring() as measurement:
         memory_reporter.report()
@@ -272,7 +274,7 @@ def test_what_a_loading_engine_holds_is_free_still_since_all_of_it_is_promised(
         reader.takes(55)
         reader.held[7] = 55
         memory_reporter.report()
-        assert fleet.free == [90], "nothing is less than it was"
-        reader.takes(5)  # somebody else
+        assert fleet.free == [90], "the free memory is unchanged"
+        reader.takes(5)  # another process
         memory_reporter.report()
     assert fleet.free == [90, 85, 30]

@@ -13,7 +13,7 @@ from workers.model_files import MIB, size_mib
 def file(path: Path, mib: float) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as out:
-        out.truncate(int(mib * MIB))  # a hole: it has this size and takes no room
+        out.truncate(int(mib * MIB))  # a sparse file: it takes no space on the disk
     return path
 
 
@@ -37,7 +37,7 @@ def test_a_file_in_parts_counts_with_all_of_them_and_no_other(tmp_path: Path) ->
     assert size_mib(gguf(first)) == 12
 
 
-def test_the_name_of_a_file_in_parts_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_the_name_of_a_file_in_parts_is_no_pattern(tmp_path: Path) -> None:
     first = file(tmp_path / "q4+(k).m-00001-of-00002.gguf", 5)
     file(tmp_path / "q4+(k).m-00002-of-00002.gguf", 5)
     file(tmp_path / "q4+(k)xm-00002-of-00002.gguf", 100)
@@ -58,7 +58,7 @@ def test_a_folder_without_weights_counts_with_all_its_files(tmp_path: Path) -> N
     assert size_mib(ModelDefinition("alpha", "ct2", str(tmp_path))) == 8
 
 
-def test_what_is_loaded_beside_the_model_counts_too(tmp_path: Path) -> None:
+def test_files_loaded_beside_the_model_count_too(tmp_path: Path) -> None:
     options = {
         "llama_server_mmproj": str(file(tmp_path / "mmproj.gguf", 2)),
         "llama_server_draft_model": str(file(tmp_path / "draft.gguf", 3)),
@@ -72,7 +72,7 @@ def test_what_is_loaded_beside_the_model_counts_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["/nowhere/model.gguf", "/nowhere/big-00001-of-00002.gguf", "google/gemma-3"]
 )
-def test_what_is_not_here_has_no_size(path: str) -> None:
+def test_a_path_that_does_not_exist_has_no_size(path: str) -> None:
     assert size_mib(gguf(path)) is None
 
 
@@ -81,6 +81,6 @@ def test_a_model_without_a_path_or_with_an_empty_folder_has_no_size(tmp_path: Pa
     assert size_mib(gguf(tmp_path)) is None
 
 
-def test_a_model_on_somebody_elses_machine_has_no_size(tmp_path: Path) -> None:
+def test_a_remote_model_has_no_size(tmp_path: Path) -> None:
     path = file(tmp_path / "a.gguf", 3)
     assert size_mib(ModelDefinition("alpha", "openai_remote", str(path))) is None

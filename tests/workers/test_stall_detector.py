@@ -1,4 +1,4 @@
-"""An engine in which a request stalled is asked for a token: who hangs is lost, who is only slow is not."""
+"""An engine with a stalled job is probed with one token: it is lost when it hangs, not when it is slow."""
 
 from __future__ import annotations
 
@@ -46,38 +46,38 @@ def freeze(worker: WorkerHarness) -> None:
     os.kill(entry.engine.pid, signal.SIGSTOP)
 
 
-def ask(worker: WorkerHarness, text: str) -> str:
+def submit(worker: WorkerHarness, text: str) -> str:
     id = worker.admit(text)
     worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: id in worker.executor.running or not worker.threads[-1].is_alive())
     return id
 
 
-def test_an_engine_that_hangs_behind_a_connection_that_does_not_is_lost(make_worker: MakeWorker) -> None:
+def test_an_engine_that_hangs_while_its_server_still_responds_is_lost(make_worker: MakeWorker) -> None:
     limits = LimitSettings(first_event_timeout_s=0.3, probe_timeout_s=0.5)
     worker = make_worker(limits, "llama_server", **GGUF)
-    assert worker.end(ask(worker, "What is the capital of Norway?")).status == "completed"
+    assert worker.end(submit(worker, "What is the capital of Norway?")).status == "completed"
     freeze(worker)
-    ends = [worker.end(id) for id in [ask(worker, "What is the capital of Norway?") for _ in range(3)]]
+    ends = [worker.end(id) for id in [submit(worker, "What is the capital of Norway?") for _ in range(3)]]
     assert [(end.status, end.code) for end in ends] == [("failed", "engine_stalled")] * 3
     worker.until(lambda: worker.fleet.row("alpha").state == "failed")
     assert "computes no more" in (worker.fleet.row("alpha").last_error or "")
     assert worker.executor.replicas.table == {}
     worker.load()
-    assert worker.end(ask(worker, "What is the capital of Norway?")).status == "completed"
+    assert worker.end(submit(worker, "What is the capital of Norway?")).status == "completed"
 
 
-def test_a_client_that_hangs_up_after_a_silence_gives_reason_to_ask(
+def test_a_cancellation_after_a_long_silence_causes_a_probe(
     make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SUSPECT_AFTER_S", 0.2)
     worker = make_worker(LimitSettings(probe_timeout_s=0.5), "llama_server", **GGUF)
     freeze(worker)
-    early, late = ask(worker, "Count to one hundred."), ask(worker, "Count to one hundred.")
+    early, late = submit(worker, "Count to one hundred."), submit(worker, "Count to one hundred.")
     worker.ledger.cancel(early, "acme")
     worker.executor.stop_job_id(early, "cancelled")
     assert worker.end(early).status == "cancelled"
-    assert worker.fleet.row("alpha").state == "loaded"  # it was not silent for long
+    assert worker.fleet.row("alpha").state == "loaded"  # its silence was short
     running = worker.executor.running[late]
     worker.until(lambda: time.monotonic() - running.last_activity > 0.25)
     worker.ledger.cancel(late, "acme")
@@ -85,22 +85,22 @@ def test_a_client_that_hangs_up_after_a_silence_gives_reason_to_ask(
     worker.until(lambda: worker.fleet.row("alpha").state == "failed")
 
 
-def test_an_engine_that_answers_stays_whatever_became_of_the_request(make_worker: MakeWorker) -> None:
+def test_an_engine_that_answers_the_probe_stays_loaded(make_worker: MakeWorker) -> None:
     worker = make_worker(LimitSettings(idle_timeout_s=0.2, probe_timeout_s=5))
-    end = worker.end(ask(worker, "/stub tokens=10 stall_after=2"))
+    end = worker.end(submit(worker, "/stub tokens=10 stall_after=2"))
     assert (end.status, end.code) == ("failed", "engine_stalled")
-    assert worker.end(ask(worker, "/stub tokens=3")).status == "completed"
+    assert worker.end(submit(worker, "/stub tokens=3")).status == "completed"
     assert worker.fleet.row("alpha").state == "loaded"
 
 
 @pytest.mark.parametrize(("busy", "state"), [(True, "loaded"), (False, "failed")])
-def test_an_engine_that_is_slow_with_one_token_stays_while_it_speaks_to_others(
+def test_an_engine_that_is_slow_to_answer_the_probe_stays_while_other_jobs_get_output(
     make_worker: MakeWorker, busy: bool, state: str
 ) -> None:
     limits = LimitSettings(idle_timeout_s=0.4, probe_timeout_s=0.4)
     worker = make_worker(limits, options={"stub_first_token_s": 5.0})
     if busy:
-        ask(worker, "/stub first_token_s=0 tokens=1000 tokens_per_s=50")
-    end = worker.end(ask(worker, "/stub first_token_s=0 tokens=10 stall_after=2"))
+        submit(worker, "/stub first_token_s=0 tokens=1000 tokens_per_s=50")
+    end = worker.end(submit(worker, "/stub first_token_s=0 tokens=10 stall_after=2"))
     assert (end.status, end.code) == ("failed", "engine_stalled")
     worker.until(lambda: worker.fleet.row("alpha").state == state)

@@ -8,7 +8,7 @@ import pytest
 
 from config.settings import ModelDefinition
 from tests.backends.openai_remote.voices import StubVoice
-from tests.support.platform import platform
+from tests.support.platform import running_platform
 
 pytestmark = pytest.mark.engines
 
@@ -29,7 +29,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder, local = tmp_path_factory.mktemp("second"), {"models": {"there": THERE}}
     without_gpu = {"CUDA_VISIBLE_DEVICES": ""}
     with (
-        platform(folder, local, "--port", "0", "--no-flower", environment=without_gpu) as running,
+        running_platform(folder, local, "--port", "0", "--no-flower", environment=without_gpu) as running,
         pytest.MonkeyPatch.context() as patch,
     ):
         running.wait_state("there", "loaded")

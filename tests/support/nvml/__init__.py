@@ -1,6 +1,6 @@
-"""A simulated GPU driver, `libnvidia-ml.c`: GPUs whose memory is what the stub's engines really hold.
+"""A simulated GPU driver, `libnvidia-ml.c`: its GPUs hold the real memory of the stub backend's engines.
 
-The real nvidia-ml-py loads it, in processes that are started with its `environment`.
+Processes started with `environment` load it with the real nvidia-ml-py.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ SOURCE = Path(__file__).with_name("libnvidia-ml.c")
 
 
 def compiled(directory: Path) -> Path:
-    """Compile the driver into a directory, unless it is there already; the directory.
+    """Compile the driver into a directory, unless it contains it already; returns the directory.
 
-    Without a compiler the test is skipped, on CI it fails.
+    Without a compiler the test is skipped; on CI it fails.
     """
     library = directory / "libnvidia-ml.so.1"
     if not library.exists():
         compiler = shutil.which("cc")
         if compiler is None:
             if os.environ.get("CI"):
-                pytest.fail("no C compiler, and CI has to run these")
+                pytest.fail("no C compiler, and CI has to run this test")
             pytest.skip("no C compiler here")
         directory.mkdir(parents=True, exist_ok=True)
         flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
@@ -36,9 +36,9 @@ def compiled(directory: Path) -> Path:
 def environment(
     directory: Path, *, gpus: int = 1, total_mib: int = 8192, base_mib: int = 0
 ) -> dict[str, str]:
-    """What a process needs to have GPUs of `total_mib` each, `base_mib` of that taken by others.
+    """Environment variables that give a process GPUs of `total_mib` each, `base_mib` of it used by others.
 
-    `directory` is where the driver is compiled into; engines that were given another one are on other GPUs.
+    The driver is compiled into `directory`; it does not count engines that use one in another directory.
     """
     path = [str(compiled(directory)), os.environ.get("LD_LIBRARY_PATH", "")]
     return {

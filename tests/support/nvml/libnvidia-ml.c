@@ -1,16 +1,16 @@
 /* A simulated GPU driver: the part of NVML that nvidia-ml-py and Stoker use.
  *
- * The memory of its GPUs is the memory of the stub's engines: of each process that runs "engine/start.py stub" (and not
- * the guard around it) with this GPU in its CUDA_VISIBLE_DEVICES, by index, UUID or how that begins, what it has
- * resident beyond BARE_MIB. One with several GPUs has an equal share on each. Only engines count that find their
- * libraries where we do (LD_LIBRARY_PATH). The environment sets the rest and is read at each call:
+ * The used memory of a GPU is the resident memory beyond BARE_MIB of each engine of the stub backend on it: of each
+ * process that runs "engine/start.py stub" (its guard does not count) with this GPU in its CUDA_VISIBLE_DEVICES, by
+ * index, UUID or the beginning of a UUID. An engine with several GPUs has an equal share on each. Only engines with
+ * the same LD_LIBRARY_PATH as the caller count. These environment variables are read at each call:
  *
- *   FAKE_NVML_GPUS          how many GPUs there are (1)
+ *   FAKE_NVML_GPUS          number of GPUs (1)
  *   FAKE_NVML_TOTAL_MIB     memory of each (8192)
- *   FAKE_NVML_BASE_MIB      what others hold of each (0)
- *   FAKE_NVML_CUDA          the newest CUDA that it knows (13000)
- *   FAKE_NVML_NO_PROCESSES  when set, there is no figure for single processes
- *   FAKE_NVML_ERROR         when set, all calls answer this code, and the driver must be initialised anew
+ *   FAKE_NVML_BASE_MIB      memory of each that other processes hold (0)
+ *   FAKE_NVML_CUDA          the newest supported CUDA version (13000)
+ *   FAKE_NVML_NO_PROCESSES  when set, there are no figures for single processes
+ *   FAKE_NVML_ERROR         when set, all calls return this code, and the driver must be initialized again
  */
 
 #include <ctype.h>
@@ -21,9 +21,9 @@
 
 #define API __attribute__((visibility("default"))) int
 #define MIB (1ULL << 20)
-#define BARE_MIB 12 /* an interpreter that has loaded nothing */
-#define MOST_GPUS 16
-#define MOST_PROCESSES 256
+#define BARE_MIB 12 /* of an interpreter without modules */
+#define MAX_GPUS 16
+#define MAX_PROCESSES 256
 #define NOT_AVAILABLE (~0ULL)
 
 enum { SUCCESS, UNINITIALIZED, INVALID_ARGUMENT, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
@@ -34,17 +34,17 @@ typedef struct { unsigned version; unsigned long long total, reserved, free, use
 typedef struct { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; } Process;
 typedef struct { unsigned gpu, memory; } Utilization;
 
-static Device devices[MOST_GPUS];
+static Device devices[MAX_GPUS];
 static int users = 0;
 
-static long setting(const char *name, long otherwise) {
+static long setting(const char *name, long fallback) {
     const char *value = getenv(name);
-    return value && *value ? atol(value) : otherwise;
+    return value && *value ? atol(value) : fallback;
 }
 
 static unsigned count_gpus(void) {
     long count = setting("FAKE_NVML_GPUS", 1);
-    return count < 0 ? 0 : count > MOST_GPUS ? MOST_GPUS : (unsigned)count;
+    return count < 0 ? 0 : count > MAX_GPUS ? MAX_GPUS : (unsigned)count;
 }
 
 static int state(void) {
@@ -53,14 +53,14 @@ static int state(void) {
     return error ? error : users ? SUCCESS : UNINITIALIZED;
 }
 
-#define ANSWER_ONLY_WHEN_READY do { int error = state(); if (error) return error; } while (0)
+#define RETURN_UNLESS_READY do { int error = state(); if (error) return error; } while (0)
 
 static void uuid_of(int index, char *into, unsigned size) {
     snprintf(into, size, "GPU-%08x-5a1d-4c0e-9b7f-000000000000", 0xa0000000u + 0x01000000u * (unsigned)index);
 }
 
-/* A file of /proc/<pid>, at most size - 1 bytes and always ended by two zeros; how long it is. */
-static size_t slurp(const char *pid, const char *name, char *into, size_t size) {
+/* Read a file of /proc/<pid>: at most size - 2 bytes, followed by two zeros. Returns the length. */
+static size_t read_proc(const char *pid, const char *name, char *into, size_t size) {
     char path[300];
     snprintf(path, sizeof path, "/proc/%s/%s", pid, name);
     FILE *file = fopen(path, "r");
@@ -72,14 +72,14 @@ static size_t slurp(const char *pid, const char *name, char *into, size_t size) 
 
 static int is_engine(const char *pid) {
     char line[16384];
-    size_t length = slurp(pid, "cmdline", line, sizeof line);
+    size_t length = read_proc(pid, "cmdline", line, sizeof line);
     for (size_t i = 0; i < length; i++) /* its arguments have zeros between them */
         if (!line[i]) line[i] = ' ';
     return strstr(line, "engine/start.py stub") && !strstr(line, "guard.py");
 }
 
-/* Whether a process with this environment has this driver, and not that of tests that run beside these. */
-static int is_ours(const char *environment, size_t length) {
+/* Whether a process with this environment uses this driver, not that of a concurrent test. */
+static int uses_this_driver(const char *environment, size_t length) {
     static const char name[] = "LD_LIBRARY_PATH=";
     const char *path = getenv("LD_LIBRARY_PATH");
     for (const char *entry = environment; entry < environment + length; entry += strlen(entry) + 1)
@@ -87,14 +87,14 @@ static int is_ours(const char *environment, size_t length) {
     return !path;
 }
 
-/* Among how many GPUs a process shares its memory, when this one is among them; else 0. */
+/* The number of GPUs that a process uses, if this one is among them; else 0. */
 static unsigned long long shared_among(const char *pid, int index) {
     static const char name[] = "CUDA_VISIBLE_DEVICES=";
     char environment[65536], number[16], uuid[64];
-    size_t length = slurp(pid, "environ", environment, sizeof environment);
+    size_t length = read_proc(pid, "environ", environment, sizeof environment);
     snprintf(number, sizeof number, "%d", index);
     uuid_of(index, uuid, sizeof uuid);
-    if (!is_ours(environment, length)) return 0;
+    if (!uses_this_driver(environment, length)) return 0;
     for (char *entry = environment; entry < environment + length; entry += strlen(entry) + 1) {
         unsigned long long count = 0, found = 0;
         if (strncmp(entry, name, sizeof name - 1)) continue;
@@ -108,17 +108,17 @@ static unsigned long long shared_among(const char *pid, int index) {
 
 static unsigned long long resident(const char *pid) {
     char status[8192];
-    slurp(pid, "status", status, sizeof status);
+    read_proc(pid, "status", status, sizeof status);
     char *line = strstr(status, "VmRSS:");
     unsigned long long bytes = line ? strtoull(line + 6, NULL, 10) * 1024 : 0;
     return bytes > BARE_MIB * MIB ? bytes - BARE_MIB * MIB : 0;
 }
 
-/* The engines on a GPU, into an array of MOST_PROCESSES; how many. */
+/* Write the engines on a GPU into an array of MAX_PROCESSES. Returns their number. */
 static unsigned engines(int index, Process *into) {
     unsigned count = 0;
     DIR *proc = opendir("/proc");
-    for (struct dirent *entry; proc && count < MOST_PROCESSES && (entry = readdir(proc));) {
+    for (struct dirent *entry; proc && count < MAX_PROCESSES && (entry = readdir(proc));) {
         const char *pid = entry->d_name;
         unsigned long long share = isdigit((unsigned char)*pid) && is_engine(pid) ? shared_among(pid, index) : 0;
         if (share) into[count++] = (Process){(unsigned)atoi(pid), resident(pid) / share, ~0u, ~0u};
@@ -128,7 +128,7 @@ static unsigned engines(int index, Process *into) {
 }
 
 static Memory memory_of(const Device *device) {
-    Process found[MOST_PROCESSES];
+    Process found[MAX_PROCESSES];
     Memory memory = {(unsigned long long)setting("FAKE_NVML_TOTAL_MIB", 8192) * MIB, 0, 0};
     memory.used = (unsigned long long)setting("FAKE_NVML_BASE_MIB", 0) * MIB;
     for (unsigned i = engines(device->index, found); i-- > 0;) memory.used += found[i].used;
@@ -146,7 +146,7 @@ API nvmlInitWithFlags(unsigned flags) {
 API nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 
 API nvmlShutdown(void) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     users--;
     return SUCCESS;
 }
@@ -156,19 +156,19 @@ __attribute__((visibility("default"))) const char *nvmlErrorString(int code) {
 }
 
 API nvmlSystemGetCudaDriverVersion_v2(int *version) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     *version = (int)setting("FAKE_NVML_CUDA", 13000);
     return SUCCESS;
 }
 
 API nvmlDeviceGetCount_v2(unsigned *count) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     *count = count_gpus();
     return SUCCESS;
 }
 
 API nvmlDeviceGetHandleByIndex_v2(unsigned index, Device **device) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     if (index >= count_gpus()) return INVALID_ARGUMENT;
     devices[index].index = (int)index;
     *device = &devices[index];
@@ -176,52 +176,52 @@ API nvmlDeviceGetHandleByIndex_v2(unsigned index, Device **device) {
 }
 
 API nvmlDeviceGetHandleByUUID(const char *uuid, Device **device) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     for (unsigned index = 0; index < count_gpus(); index++) {
-        char its[64];
-        uuid_of((int)index, its, sizeof its);
-        if (!strcmp(its, uuid)) return nvmlDeviceGetHandleByIndex_v2(index, device);
+        char candidate[64];
+        uuid_of((int)index, candidate, sizeof candidate);
+        if (!strcmp(candidate, uuid)) return nvmlDeviceGetHandleByIndex_v2(index, device);
     }
     return NOT_FOUND;
 }
 
 API nvmlDeviceGetIndex(Device *device, unsigned *index) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     *index = (unsigned)device->index;
     return SUCCESS;
 }
 
 API nvmlDeviceGetUUID(Device *device, char *uuid, unsigned size) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     uuid_of(device->index, uuid, size);
     return SUCCESS;
 }
 
 API nvmlDeviceGetName(Device *device, char *name, unsigned size) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     snprintf(name, size, "Simulated GPU %d", device->index);
     return SUCCESS;
 }
 
 API nvmlDeviceGetMemoryInfo(Device *device, Memory *memory) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     *memory = memory_of(device);
     return SUCCESS;
 }
 
 API nvmlDeviceGetMemoryInfo_v2(Device *device, MemoryV2 *memory) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     Memory plain = memory_of(device);
     *memory = (MemoryV2){memory->version, plain.total, 0, plain.free, plain.used};
     return SUCCESS;
 }
 
 API nvmlDeviceGetComputeRunningProcesses_v3(Device *device, unsigned *count, Process *into) {
-    ANSWER_ONLY_WHEN_READY;
-    Process found[MOST_PROCESSES];
-    unsigned room = *count;
+    RETURN_UNLESS_READY;
+    Process found[MAX_PROCESSES];
+    unsigned capacity = *count;
     *count = engines(device->index, found);
-    if (*count > room) return INSUFFICIENT_SIZE;
+    if (*count > capacity) return INSUFFICIENT_SIZE;
     for (unsigned i = 0; i < *count; i++) {
         into[i] = found[i];
         if (setting("FAKE_NVML_NO_PROCESSES", 0)) into[i].used = NOT_AVAILABLE;
@@ -230,7 +230,7 @@ API nvmlDeviceGetComputeRunningProcesses_v3(Device *device, unsigned *count, Pro
 }
 
 API nvmlDeviceGetUtilizationRates(Device *device, Utilization *rates) {
-    ANSWER_ONLY_WHEN_READY;
+    RETURN_UNLESS_READY;
     (void)device;
     *rates = (Utilization){0, 0};
     return SUCCESS;

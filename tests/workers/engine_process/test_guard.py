@@ -1,4 +1,4 @@
-"""The guard, spoken to as a worker does: over its two pipes."""
+"""The guard process, used over its two pipes like a worker does."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.backends.conftest import has_ended
 from tests.support.process_groups import group_is_gone
 
 GUARD = Path(__file__).parents[3] / "workers" / "engine_process" / "guard.py"
-PATIENCE_S = 30.0  # with which nobody is measured
+TIMEOUT_S = 30.0  # far longer than any step takes
 SLEEP = ["sleep", "60"]
-SHARED = Path("/dev/shm")  # noqa: S108 - nothing is written there but by Python itself
+SHARED = Path("/dev/shm")  # noqa: S108 - only Python itself writes there
 
 
 class Guarded:
@@ -37,31 +37,31 @@ class Guarded:
         )
         os.close(status_end)
         self.status = os.fdopen(status, "rb", buffering=0)
-        self.first = self.hear()
+        self.first = self.read_status()
         self.pid = self.first.get("pid", 0)
 
-    def hear(self) -> dict[str, Any]:
+    def read_status(self) -> dict[str, Any]:
         """The next status line; empty at the end."""
-        assert select.select([self.status], [], [], PATIENCE_S)[0]
+        assert select.select([self.status], [], [], TIMEOUT_S)[0]
         return json.loads(self.status.readline() or "{}")
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
 
-    def hang_up(self) -> None:
+    def close_lifeline(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
     def read_line(self) -> str:
-        """What the engine says on its stdout."""
+        """The next line of the engine's stdout."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().decode().strip()
 
     def close(self) -> None:
         with self.process:
-            self.hang_up()
+            self.close_lifeline()
             self.status.close()
         assert self.pid == 0 or group_is_gone(self.pid)
 
@@ -79,25 +79,25 @@ def guarded() -> Iterator[Callable[..., Guarded]]:
         one.close()
 
 
-def test_an_end_is_told_with_its_code(guarded: Callable[..., Guarded]) -> None:
-    assert guarded("sh", "-c", "exit 7").hear() == {"exit": 7, "signal": None, "stop_requested": False}
+def test_an_end_is_reported_with_its_exit_code(guarded: Callable[..., Guarded]) -> None:
+    assert guarded("sh", "-c", "exit 7").read_status() == {"exit": 7, "signal": None, "stop_requested": False}
 
 
-def test_an_end_with_code_zero_that_nobody_asked_for_is_told_as_such(
+def test_an_end_with_code_zero_without_a_stop_request_is_reported_as_such(
     guarded: Callable[..., Guarded],
 ) -> None:
     engine = guarded("true")
-    assert engine.hear() == {"exit": 0, "signal": None, "stop_requested": False}
-    assert engine.hear() == {}
+    assert engine.read_status() == {"exit": 0, "signal": None, "stop_requested": False}
+    assert engine.read_status() == {}
 
 
-def test_an_end_is_told_with_its_signal(guarded: Callable[..., Guarded]) -> None:
+def test_an_end_is_reported_with_its_signal(guarded: Callable[..., Guarded]) -> None:
     engine = guarded(*SLEEP)
     os.kill(engine.pid, signal.SIGSEGV)
-    assert engine.hear() == {"exit": None, "signal": signal.SIGSEGV, "stop_requested": False}
+    assert engine.read_status() == {"exit": None, "signal": signal.SIGSEGV, "stop_requested": False}
 
 
-def test_a_command_that_cannot_run_is_told_with_the_reason(guarded: Callable[..., Guarded]) -> None:
+def test_a_command_that_cannot_run_is_reported_with_the_reason(guarded: Callable[..., Guarded]) -> None:
     assert "No such file" in guarded("/does/not/exist").first["error"]
     assert "Permission denied" in guarded(str(GUARD.parent)).first["error"]
 
@@ -109,63 +109,63 @@ def test_an_engine_has_a_group_of_its_own_and_no_terminal(guarded: Callable[...,
     assert os.getsid(engine.pid) == engine.process.pid != os.getsid(0)
 
 
-def test_a_stop_is_a_polite_request_first(guarded: Callable[..., Guarded]) -> None:
+def test_a_stop_sends_sigterm_first(guarded: Callable[..., Guarded]) -> None:
     engine = guarded("sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done")
     assert engine.read_line() == "ready"
-    engine.tell("stop 5.0")
-    assert engine.hear() == {"exit": 3, "signal": None, "stop_requested": True}
+    engine.send("stop 5.0")
+    assert engine.read_status() == {"exit": 3, "signal": None, "stop_requested": True}
 
 
-def test_who_ignores_a_stop_is_killed_after_the_timeout(guarded: Callable[..., Guarded]) -> None:
+def test_an_engine_that_ignores_sigterm_is_killed_after_the_timeout(guarded: Callable[..., Guarded]) -> None:
     engine = guarded("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done")
     assert engine.read_line() == "ready"
-    engine.tell("stop 60")
-    engine.tell("stop 0.05")  # the earlier of the two counts
-    assert engine.hear() == {"exit": None, "signal": signal.SIGKILL, "stop_requested": True}
+    engine.send("stop 60")
+    engine.send("stop 0.05")  # the earlier of the two counts
+    assert engine.read_status() == {"exit": None, "signal": signal.SIGKILL, "stop_requested": True}
 
 
 def test_a_kill_is_not_a_stop(guarded: Callable[..., Guarded]) -> None:
     engine = guarded(*SLEEP)
-    engine.tell("kill")
-    assert engine.hear() == {"exit": None, "signal": signal.SIGKILL, "stop_requested": False}
+    engine.send("kill")
+    assert engine.read_status() == {"exit": None, "signal": signal.SIGKILL, "stop_requested": False}
 
 
-def test_an_engine_ends_when_its_worker_hangs_up(guarded: Callable[..., Guarded]) -> None:
+def test_an_engine_ends_when_its_worker_closes_the_lifeline(guarded: Callable[..., Guarded]) -> None:
     engine = guarded("sh", "-c", "trap '' TERM; echo ready; sleep 60")
     assert engine.read_line() == "ready"
-    engine.hang_up()
-    assert engine.hear()["signal"] == signal.SIGKILL
+    engine.close_lifeline()
+    assert engine.read_status()["signal"] == signal.SIGKILL
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
 def test_an_engine_ends_with_its_guard(guarded: Callable[..., Guarded]) -> None:
     engine = guarded(*SLEEP)
     engine.process.kill()
-    assert has_ended(engine.pid, PATIENCE_S)
+    assert has_ended(engine.pid, TIMEOUT_S)
 
 
-def test_a_guard_that_is_asked_to_end_takes_the_engine_along(guarded: Callable[..., Guarded]) -> None:
+def test_a_terminated_guard_kills_the_engine(guarded: Callable[..., Guarded]) -> None:
     engine = guarded(*SLEEP)
     engine.process.terminate()
-    assert engine.hear()["signal"] == signal.SIGKILL
+    assert engine.read_status()["signal"] == signal.SIGKILL
 
 
-def test_what_an_engine_leaves_behind_is_cleared_away(guarded: Callable[..., Guarded]) -> None:
+def test_processes_left_behind_by_an_engine_are_killed(guarded: Callable[..., Guarded]) -> None:
     engine = guarded("sh", "-c", "sleep 60 & echo $!; exit 1")
     child = int(engine.read_line())
-    assert engine.hear()["exit"] == 1
-    assert engine.hear() == {}
+    assert engine.read_status()["exit"] == 1
+    assert engine.read_status() == {}
     assert has_ended(child, 0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process that wants them")
-def test_even_who_left_the_group_is_cleared_away(guarded: Callable[..., Guarded]) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+def test_a_process_that_left_the_group_is_killed_too(guarded: Callable[..., Guarded]) -> None:
     engine = guarded("sh", "-c", "setsid sh -c 'echo $$; exec sleep 60' & wait")
     child = int(engine.read_line())
     assert os.getpgid(child) != engine.pid
-    engine.tell("kill")
-    assert engine.hear()["signal"] == signal.SIGKILL
-    assert engine.hear() == {}
+    engine.send("kill")
+    assert engine.read_status()["signal"] == signal.SIGKILL
+    assert engine.read_status() == {}
     assert has_ended(child, 0)
 
 
@@ -184,32 +184,34 @@ def kill_itself(engine: Guarded) -> None:
     os.kill(engine.pid, signal.SIGKILL)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="shared memory has no names in a folder here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="shared memory is not visible as files on this system")
 @pytest.mark.parametrize(
-    "end", [lambda engine: engine.tell("kill"), Guarded.hang_up, kill_itself], ids=["kill", "gone", "itself"]
+    "end",
+    [lambda engine: engine.send("kill"), Guarded.close_lifeline, kill_itself],
+    ids=["kill", "lifeline closed", "engine killed"],
 )
-def test_who_is_killed_leaves_no_shared_memory(
+def test_a_killed_engine_leaves_no_shared_memory(
     guarded: Callable[..., Guarded], end: Callable[[Guarded], None]
 ) -> None:
     engine = guarded(sys.executable, "-c", SHARING)
     memory, lock = engine.read_line().split()
-    there = (SHARED / memory, SHARED / f"sem.{lock}")
-    assert all(path.exists() for path in there)
+    files = (SHARED / memory, SHARED / f"sem.{lock}")
+    assert all(path.exists() for path in files)
     end(engine)
-    assert engine.hear()["signal"] == signal.SIGKILL
-    assert engine.hear() == {}
-    assert not any(path.exists() for path in there)
+    assert engine.read_status()["signal"] == signal.SIGKILL
+    assert engine.read_status() == {}
+    assert not any(path.exists() for path in files)
 
 
-def test_who_looks_like_a_resource_tracker_is_spared_for_a_moment_only(
+def test_a_process_that_looks_like_a_resource_tracker_is_spared_for_a_moment_only(
     guarded: Callable[..., Guarded],
 ) -> None:
     code = "import time; time.sleep(60)  # from multiprocessing.resource_tracker import main"
     engine = guarded("sh", "-c", f"{sys.executable} -c '{code}' & echo $!; wait")
     child = int(engine.read_line())
-    engine.tell("kill")
-    assert engine.hear()["signal"] == signal.SIGKILL
-    assert engine.hear() == {}
+    engine.send("kill")
+    assert engine.read_status()["signal"] == signal.SIGKILL
+    assert engine.read_status() == {}
     assert has_ended(child, 0)
 
 
@@ -220,15 +222,15 @@ def test_a_pipe_given_to_the_engine_ends_with_the_engine(guarded: Callable[..., 
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.readline() == b"hello\n"
-        held = {fd.readlink() for fd in Path(f"/proc/{engine.process.pid}/fd").iterdir()}
-        assert Path(f"/proc/self/fd/{reading}").readlink() not in held
+        descriptors = {fd.readlink() for fd in Path(f"/proc/{engine.process.pid}/fd").iterdir()}
+        assert Path(f"/proc/self/fd/{reading}").readlink() not in descriptors
         os.kill(engine.pid, signal.SIGKILL)
         assert pipe.readline() == b""
 
 
-def test_an_engine_gets_no_pipe_that_is_not_for_it(guarded: Callable[..., Guarded]) -> None:
+def test_an_engine_inherits_no_other_pipes(guarded: Callable[..., Guarded]) -> None:
     engine = guarded("sh", "-c", "ls /proc/self/fd | wc -l; exec sleep 60")
-    assert int(engine.read_line()) == 4  # the standard three, and the folder that is listed
+    assert int(engine.read_line()) == 4  # the three standard streams, and the folder that is listed
 
 
 def test_a_guard_imports_nothing_of_the_project() -> None:

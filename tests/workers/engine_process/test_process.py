@@ -1,4 +1,4 @@
-"""Engine processes: how they start, what they inherit, how they end."""
+"""Engine processes: their start, environment, end and log."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from workers.engine_process import process as module
 from workers.engine_process.errors import Exit
 from workers.engine_process.process import LOG_NAME, EngineProcess, clean_environment, last_lines
 
-PATIENCE_S = 30.0  # with which nobody is measured
-DEAF = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
+TIMEOUT_S = 30.0  # far longer than any step takes
+IGNORES_SIGTERM = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
 
 Begin = Callable[..., EngineProcess]
 
@@ -45,47 +45,47 @@ def begin(tmp_path: Path, exits: SimpleQueue[Exit]) -> Iterator[Begin]:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """For what no event tells."""
-    deadline = time.monotonic() + PATIENCE_S
+    """Poll a condition."""
+    deadline = time.monotonic() + TIMEOUT_S
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.005)
 
 
-def test_an_engine_inherits_nothing_secret(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_inherits_no_secrets(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://:secret@127.0.0.1/0")
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     process = begin("env", env={"GIVEN": "yes"})
-    process.wait(PATIENCE_S)
+    process.wait(TIMEOUT_S)
     names = dict(line.split("=", 1) for line in process.log_path.read_text().splitlines())
     assert names["OMP_NUM_THREADS"] == "3"
     assert names["CUDA_VISIBLE_DEVICES"] == "1"
     assert names["GIVEN"] == "yes"
     allowed = {*module.INHERITED, "OMP_NUM_THREADS", "GIVEN"}
-    allowed.add("LC_CTYPE")  # which Python itself sets where there is no locale
+    allowed.add("LC_CTYPE")  # set by Python itself where there is no locale
     assert {name for name in names if not name.startswith(("OMP_", "GGML_"))} <= allowed
 
 
-def test_what_an_adapter_gives_wins_over_what_is_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_the_adapter_override_inherited_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
     assert clean_environment({"OMP_WAIT_POLICY": "passive"})["OMP_WAIT_POLICY"] == "passive"
 
 
 @pytest.mark.parametrize(("code", "sentence"), [(0, "exited with code 0"), (3, "exited with code 3")])
-def test_an_end_that_nobody_asked_for_is_a_crash(
+def test_an_end_without_a_stop_request_is_a_crash(
     begin: Begin, exits: SimpleQueue[Exit], code: int, sentence: str
 ) -> None:
     process = begin("sh", "-c", f"exit {code}")
-    ended = exits.get(timeout=PATIENCE_S)
+    ended = exits.get(timeout=TIMEOUT_S)
     assert (ended, str(ended)) == (Exit(code, None, expected=False), sentence)
     assert str(process.lost()) == f"engine {sentence}"
 
 
-def test_a_stop_is_expected_and_told_once(begin: Begin, exits: SimpleQueue[Exit]) -> None:
+def test_an_end_after_a_stop_is_expected_and_reported_once(begin: Begin, exits: SimpleQueue[Exit]) -> None:
     process = begin("sleep", "60")
-    process.stop(PATIENCE_S)
-    process.stop(PATIENCE_S)
+    process.stop(TIMEOUT_S)
+    process.stop(TIMEOUT_S)
     assert exits.get_nowait() == Exit(None, signal.SIGTERM, expected=True)
     assert exits.empty()
     assert group_is_gone(process.pid)
@@ -94,19 +94,19 @@ def test_a_stop_is_expected_and_told_once(begin: Begin, exits: SimpleQueue[Exit]
 def test_a_stop_after_a_crash_does_not_make_it_expected(begin: Begin, exits: SimpleQueue[Exit]) -> None:
     process = begin("sleep", "60")
     os.kill(process.pid, signal.SIGSEGV)
-    process.wait(PATIENCE_S)
-    process.stop(PATIENCE_S)
+    process.wait(TIMEOUT_S)
+    process.stop(TIMEOUT_S)
     assert exits.get_nowait() == Exit(None, signal.SIGSEGV, expected=False)
 
 
-def test_a_crash_that_is_not_yet_known_of_is_not_made_expected_by_a_stop(
+def test_a_crash_before_a_stop_is_unexpected_even_if_it_is_noticed_later(
     begin: Begin, exits: SimpleQueue[Exit]
 ) -> None:
     process = begin("sleep", "60")
     os.kill(process.guard_pid, signal.SIGSTOP)
     os.kill(process.pid, signal.SIGSEGV)
-    assert has_ended(process.pid, PATIENCE_S)
-    stopping = threading.Thread(target=process.stop, args=(PATIENCE_S,))
+    assert has_ended(process.pid, TIMEOUT_S)
+    stopping = threading.Thread(target=process.stop, args=(TIMEOUT_S,))
     stopping.start()
     wait_until(lambda: process._stop_requested)
     os.kill(process.guard_pid, signal.SIGCONT)
@@ -114,8 +114,8 @@ def test_a_crash_that_is_not_yet_known_of_is_not_made_expected_by_a_stop(
     assert exits.get_nowait() == Exit(None, signal.SIGSEGV, expected=False)
 
 
-def test_who_ignores_a_stop_is_killed(begin: Begin, exits: SimpleQueue[Exit]) -> None:
-    process = begin("sh", "-c", DEAF)
+def test_an_engine_that_ignores_sigterm_is_killed(begin: Begin, exits: SimpleQueue[Exit]) -> None:
+    process = begin("sh", "-c", IGNORES_SIGTERM)
     wait_until(lambda: last_lines(process.log_path) == "ready")
     process.stop(0.05)
     assert exits.get_nowait() == Exit(None, signal.SIGKILL, expected=True)
@@ -123,7 +123,7 @@ def test_who_ignores_a_stop_is_killed(begin: Begin, exits: SimpleQueue[Exit]) ->
 
 def test_a_kill_is_a_crash(begin: Begin, exits: SimpleQueue[Exit]) -> None:
     begin("sleep", "60").kill()
-    assert exits.get(timeout=PATIENCE_S) == Exit(None, signal.SIGKILL, expected=False)
+    assert exits.get(timeout=TIMEOUT_S) == Exit(None, signal.SIGKILL, expected=False)
 
 
 def test_a_stop_from_within_on_exit_does_not_wait_for_itself(begin: Begin) -> None:
@@ -131,19 +131,19 @@ def test_a_stop_from_within_on_exit_does_not_wait_for_itself(begin: Begin) -> No
     box: list[EngineProcess] = []
 
     def on_exit(_: Exit) -> None:
-        box[0].stop(PATIENCE_S)
+        box[0].stop(TIMEOUT_S)
         done.set()
 
     box.append(begin("sleep", "60", on_exit=on_exit))
     box[0].kill()
-    assert done.wait(PATIENCE_S)
+    assert done.wait(TIMEOUT_S)
 
 
-def test_an_on_exit_that_fails_harms_no_one(begin: Begin, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_on_exit_is_logged(begin: Begin, caplog: pytest.LogCaptureFixture) -> None:
     def on_exit(_: Exit) -> None:
         raise ZeroDivisionError
 
-    begin("sleep", "60", on_exit=on_exit).stop(PATIENCE_S)
+    begin("sleep", "60", on_exit=on_exit).stop(TIMEOUT_S)
     assert "on_exit" in caplog.text
 
 
@@ -154,32 +154,34 @@ def test_an_engine_whose_guard_is_killed_is_lost_with_all_its_children(
     wait_until(lambda: last_lines(process.log_path).isdigit())
     child = int(last_lines(process.log_path))
     os.kill(process.guard_pid, signal.SIGKILL)
-    assert exits.get(timeout=PATIENCE_S) == Exit(None, signal.SIGKILL, expected=False)
-    assert has_ended(process.pid, PATIENCE_S)
-    assert has_ended(child, PATIENCE_S)
+    assert exits.get(timeout=TIMEOUT_S) == Exit(None, signal.SIGKILL, expected=False)
+    assert has_ended(process.pid, TIMEOUT_S)
+    assert has_ended(child, TIMEOUT_S)
 
 
-def test_even_a_guard_that_hangs_cannot_hold_up_a_stop(
+def test_a_stop_ends_even_if_the_guard_hangs(
     begin: Begin, exits: SimpleQueue[Exit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "GRACE_S", 0.1)
     process = begin("sleep", "60")
     os.kill(process.guard_pid, signal.SIGSTOP)
     process.stop(0.05)
-    assert exits.get(timeout=PATIENCE_S).expected is True
-    assert has_ended(process.pid, PATIENCE_S)
+    assert exits.get(timeout=TIMEOUT_S).expected is True
+    assert has_ended(process.pid, TIMEOUT_S)
 
 
-def test_a_command_that_cannot_run_is_an_error_and_no_exit(begin: Begin, exits: SimpleQueue[Exit]) -> None:
+def test_a_command_that_cannot_run_raises_an_error_and_calls_no_on_exit(
+    begin: Begin, exits: SimpleQueue[Exit]
+) -> None:
     with pytest.raises(OSError, match="No such file"):
         begin("/does/not/exist")
     assert exits.empty()
 
 
-def test_a_log_begins_anew_with_each_start(begin: Begin) -> None:
+def test_a_log_is_emptied_at_each_start(begin: Begin) -> None:
     for word in ("first", "second"):
         process = begin("echo", word)
-        process.wait(PATIENCE_S)
+        process.wait(TIMEOUT_S)
     assert process.log_path.name == LOG_NAME
     assert process.log_path.read_text() == "second\n"
     assert process.log_path.stat().st_mode & 0o777 == 0o600
@@ -201,8 +203,7 @@ def test_a_log_that_grows_too_large_is_emptied(begin: Begin, monkeypatch: pytest
 def test_the_end_of_a_log_is_short_and_printable(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("one\n\n two \x1b[31m\nthree\n" + "x" * 500 + "\n\n")
-    said = last_lines(path)
-    assert said == "x" * 300
+    assert last_lines(path) == "x" * 300
     path.write_text("one\n\n two \x07\nthree\n four \n")
     assert last_lines(path) == "two | three | four"
     assert last_lines(tmp_path / "none") == ""
@@ -218,7 +219,7 @@ def test_many_starts_leak_neither_files_nor_threads(tmp_path: Path, exits: Simpl
             ["sleep", "60"], directory=tmp_path, env={}, on_exit=exits.put, pass_fds=(writing,)
         )
         os.close(writing)
-        process.stop(PATIENCE_S)
+        process.stop(TIMEOUT_S)
         os.close(reading)
 
     start_and_stop()
