@@ -9,7 +9,7 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 @pytest.fixture
 def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
-    """Two workers, w1 and w2, and nothing loaded."""
+    """Two workers, w1 and w2, and no loaded model."""
     platform = SimulatedPlatform(client, settings)
     platform.register("w1")
     platform.register("w2")

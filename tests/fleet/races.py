@@ -1,4 +1,4 @@
-"""Calls that are made at the same time."""
+"""Concurrent calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduler.errors import StokerError
 
 
 def run_concurrently(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcome], list[StokerError]]:
-    """What they came to, and what was raised."""
+    """Run the calls in threads that start together. Returns their outcomes and the errors raised."""
     start = threading.Barrier(len(calls))
     outcomes: list[LoadOutcome] = []
     problems: list[StokerError] = []

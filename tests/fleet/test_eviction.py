@@ -1,4 +1,4 @@
-"""A load that has another model unloaded first: nobody waits for it in a process, and somebody goes on."""
+"""A load that has another model unloaded first (`evictModel`), and its continuation by any worker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEED_MIB = 60
 
 @pytest.fixture
 def full(platform: SimulatedPlatform) -> SimulatedPlatform:
-    """Beta fills the only worker; alpha has no room beside it."""
+    """Beta is loaded on the only worker; the free memory is too small for alpha."""
     platform.ledger.deregister("w2", platform.incarnations["w2"], "shut down")
     platform.fleet.report_artifacts({"alpha": NEED_MIB, "beta": NEED_MIB})
     platform.report_memory("w1", 100)
@@ -40,9 +40,9 @@ def operation(platform: SimulatedPlatform, outcome: LoadOutcome) -> Operation:
 
 
 def begin_without_unload(platform: SimulatedPlatform, replicas: int = 1) -> str:
-    """What is left of a process that died between the load and the unload: its operation."""
-    patience_us = 1_220_000_000
-    arguments = ("alpha", "load_left", replicas, 5_000_000, "{}", NEED_MIB, "", "beta", patience_us, "", 0)
+    """Begin the load without the unload, as a process that ended between them. Returns the operation's id."""
+    deadline_us = 1_220_000_000
+    arguments = ("alpha", "load_left", replicas, 5_000_000, "{}", NEED_MIB, "", "beta", deadline_us, "", 0)
     platform.fleet.scripts.run("begin_load", *arguments)
     return "load_left"
 
@@ -52,7 +52,7 @@ def finish_evicting_beta(platform: SimulatedPlatform, outcome: LoadOutcome) -> N
     platform.report_memory("w1", 100)
 
 
-# ---- as it should be
+# ---- without faults
 
 
 def test_a_load_that_evicts_continues_after_the_unload(full: SimulatedPlatform) -> None:
@@ -64,7 +64,7 @@ def test_a_load_that_evicts_continues_after_the_unload(full: SimulatedPlatform) 
     assert (full.model("alpha"), full.model("beta")) == ("loading", "unloading")
     waiting = operation(full, outcome)
     assert (waiting.status, waiting.stage, waiting.evicts) == ("pending", "unloading beta", "beta")
-    assert full.recovery.resume_pending() == [], "beta is still there"
+    assert full.recovery.resume_pending() == [], "beta is still loaded"
 
     finish_evicting_beta(full, first)
     (going,) = full.recovery.resume_pending()
@@ -104,7 +104,7 @@ def test_the_same_load_again_changes_nothing_while_it_waits(full: SimulatedPlatf
     assert (again.begun, again.eviction, again.operation) == (False, None, operation(full, outcome))
 
 
-# ---- what stands in its way
+# ---- the state of the evicted model
 
 
 def test_an_evicted_model_that_is_unloaded_already_is_not_waited_for(platform: SimulatedPlatform) -> None:
@@ -175,7 +175,7 @@ def test_two_models_do_not_evict_each_other(full: SimulatedPlatform) -> None:
     assert refusal.value.code == "model_unloading"
 
 
-# ---- room
+# ---- memory
 
 
 def test_the_memory_of_the_evicted_model_counts_as_free(full: SimulatedPlatform) -> None:
@@ -206,7 +206,7 @@ def test_a_load_is_tried_when_the_memory_that_an_eviction_frees_is_unknown(
 def test_a_load_waits_until_the_driver_reports_the_freed_memory(full: SimulatedPlatform) -> None:
     outcome = full.fleet.load("alpha", EVICT_BETA)
     assert outcome.eviction
-    full.finish_unload(outcome.eviction)  # and its memory does not show yet
+    full.finish_unload(outcome.eviction)  # the driver does not report the freed memory yet
     full.advance_time(MEMORY_RELEASE_S - 1)
     assert full.recovery.resume_pending() == []
     assert full.model("alpha") == "loading"
@@ -219,11 +219,11 @@ def test_a_load_that_finds_too_little_memory_after_the_unload_fails_with_the_num
 ) -> None:
     outcome = full.fleet.load("alpha", EVICT_BETA)
     assert outcome.eviction
-    full.advance_time(100)  # beta took its time
+    full.advance_time(100)  # the unload took this long
     full.finish_unload(outcome.eviction)
     full.report_memory("w1", 59)
     assert full.recovery.resume_pending() == []
-    assert full.model("alpha") == "loading", "a driver may need a moment"
+    assert full.model("alpha") == "loading", "the driver may report the freed memory later"
     full.advance_time(MEMORY_RELEASE_S + 1)
     full.recovery.resume_pending()
     row = full.fleet.row("alpha")
@@ -234,7 +234,7 @@ def test_a_load_that_finds_too_little_memory_after_the_unload_fails_with_the_num
     assert (ended.status, ended.code, ended.error) == ("failed", "insufficient_memory", row.last_error)
     assert ended.finished_at
     full.recovery.resume_pending()
-    assert full.recovery.missing() == [], "nobody tries again by himself"
+    assert full.recovery.missing() == [], "a load that failed is not repeated"
 
 
 def test_a_load_that_waits_fails_when_no_worker_is_left(full: SimulatedPlatform) -> None:
@@ -257,7 +257,7 @@ def test_jobs_waiting_for_a_load_that_is_aborted_fail(full: SimulatedPlatform) -
 
 
 def lose_with_waiting_job(full: SimulatedPlatform) -> str:
-    """Alpha was lost with its worker while somebody waited for it; returns who."""
+    """Lose alpha with its worker while a job waits for it. Returns the job's id."""
     full.register("w2")
     full.load("alpha", slots=1)
     full.admit()
@@ -267,7 +267,7 @@ def lose_with_waiting_job(full: SimulatedPlatform) -> str:
     return waiting
 
 
-# ---- somebody dies, or is slow
+# ---- processes that end or are slow
 
 
 def test_an_unload_is_begun_by_a_worker_when_the_process_of_the_load_ended_before_it(
@@ -304,8 +304,8 @@ def test_a_load_that_waits_can_be_cancelled_by_an_unload(full: SimulatedPlatform
     finish_evicting_beta(full, outcome.eviction)
     assert full.recovery.resume_pending() == []
     assert full.recovery.missing() == []
-    assert full.model("beta") == "unloaded", "its unload had begun"
-    assert full.fleet.load("beta").begun, "nothing is kept any more"
+    assert full.model("beta") == "unloaded", "its unload had begun and goes on"
+    assert full.fleet.load("beta").begun, "no memory is reserved any more"
 
 
 def test_the_freed_memory_is_reserved_for_the_load_that_waits(full: SimulatedPlatform) -> None:
@@ -321,9 +321,9 @@ def test_an_evicted_model_that_is_loaded_again_is_unloaded_again(full: Simulated
     outcome = full.fleet.load("alpha", EVICT_BETA)
     assert outcome.eviction
     finish_evicting_beta(full, outcome.eviction)
-    full.client.hset(f"{full.prefix}model:alpha", "reserved", "")  # as if nobody knew what it takes
+    full.client.hset(f"{full.prefix}model:alpha", "reserved", "")  # as for a model of unknown size
     full.fleet.load("beta")
-    assert full.recovery.resume_pending() == [], "it is on its way, and that is waited for"
+    assert full.recovery.resume_pending() == [], "beta is loading: a later call unloads it"
     for replica in full.client.smembers(f"{full.prefix}replicas:beta"):
         full.starting(replica.decode())
         full.up(replica.decode())

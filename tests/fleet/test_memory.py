@@ -1,10 +1,18 @@
-"""A device's memory on its way from worker to API."""
+"""The memory of a device, encoded for Redis, and the estimate of a model's need."""
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from fleet.memory import DeviceMemory, Gpu
+import pytest
+import redis
+
+from config.settings import ModelDefinition, Settings
+from fleet.load_request import LoadRequest
+from fleet.memory import DeviceMemory, Gpu, MemoryEstimate, estimate_memory, required_mib
+from fleet.model_row import ModelRow, fingerprint
+from fleet.states import ModelState
+from tests.support.simulated_platform import SimulatedPlatform
 
 PAIR = DeviceMemory(
     id="GPU-a+GPU-b",
@@ -36,5 +44,138 @@ def test_a_field_that_a_newer_worker_adds_is_ignored() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"no json", b"[]", b"null", b"{}", WORDS.replace(b'"uuid"', b'"u"')])
 def test_invalid_device_memory_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - orjson has a text of its own
+    with pytest.raises(ValueError):  # noqa: PT011 - orjson has its own message
         DeviceMemory.from_json(data)
+
+
+# ---- estimates
+
+
+@pytest.fixture
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+    """Two workers; alpha has an option that a load may override."""
+    options = {"gguf_n_ctx": 4096}
+    models = {
+        **settings.models,
+        "alpha": replace(settings.models["alpha"], backend="llama_cpp", options=options),
+    }
+    platform = SimulatedPlatform(client, replace(settings, models=models))
+    platform.register("w1")
+    platform.register("w2")
+    return platform
+
+
+def alpha(platform: SimulatedPlatform) -> ModelRow:
+    return platform.fleet.row("alpha")
+
+
+def unload(platform: SimulatedPlatform) -> None:
+    platform.finish_unload(platform.fleet.unload("alpha"))
+
+
+@pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
+def test_the_memory_of_a_model_without_measurement_or_files_is_unknown(platform: SimulatedPlatform) -> None:
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(None, 1, "unavailable")
+    assert required_mib(alpha(platform), {}) is None
+
+
+@pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
+def test_the_estimate_is_the_size_of_the_files_for_each_replica(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 700, "beta": 300})
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(700, 1, "model_artifact_size")
+    platform.fleet.load("alpha", LoadRequest(3))
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(2100, 3, "model_artifact_size")
+    assert required_mib(alpha(platform), {}) == 700
+    assert estimate_memory(platform.fleet.row("beta")) == MemoryEstimate(300, 1, "model_artifact_size")
+
+
+@pytest.mark.rule("models/vram-estimate-mib-vram-estimate")
+def test_a_measurement_takes_precedence_over_the_size_of_the_files(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 700})
+    platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=901)
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(1802, 2, "observed_load_delta")
+    assert required_mib(alpha(platform), {}) == 901
+
+
+def test_a_measurement_outlives_the_model(platform: SimulatedPlatform) -> None:
+    platform.finish_load(platform.fleet.load("alpha", LoadRequest(2)), memory_mib=900)
+    unload(platform)
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(1800, 2, "observed_load_delta")
+    platform.fleet.reset_to_configuration()
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(1800, 2, "observed_load_delta")
+
+
+def test_the_need_of_a_replica_is_rounded_up() -> None:
+    model = ModelDefinition("alpha", "stub")
+    row = ModelRow("alpha", model, ModelState.LOADED, 2, 2, 0, 0, observed_mib=25, observed_replicas=2)
+    assert required_mib(replace(row, observed_variant=fingerprint(model, {})), {}) == 13
+
+
+def test_a_load_without_a_measurement_leaves_the_earlier_one(platform: SimulatedPlatform) -> None:
+    platform.finish_load(platform.fleet.load("alpha"), memory_mib=900)
+    unload(platform)
+    first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
+    for item, memory in ((first, 800), (second, None)):
+        platform.starting(item.replica, item.worker)
+        incarnation = platform.incarnations[item.worker]
+        platform.fleet.replica_up(item.replica, item.worker, incarnation, 2, 1, memory_mib=memory)
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(900, 1, "observed_load_delta")
+
+
+@pytest.mark.rule("load/notes")
+def test_a_measurement_counts_only_for_the_same_options(platform: SimulatedPlatform) -> None:
+    platform.fleet.report_artifacts({"alpha": 700})
+    platform.finish_load(
+        platform.fleet.load("alpha", LoadRequest(override={"gguf_n_ctx": 32768})), memory_mib=2000
+    )
+    row = alpha(platform)
+    assert estimate_memory(row) == MemoryEstimate(2000, 1, "observed_load_delta")
+    assert required_mib(row, {"gguf_n_ctx": 32768}) == 2000
+    assert required_mib(row, {}) == 700
+    assert required_mib(row, {"gguf_n_ctx": 4096}) == 700
+    unload(platform)
+    platform.fleet.load("alpha")
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(700, 1, "model_artifact_size")
+
+
+def test_an_override_to_the_configured_value_has_the_same_fingerprint(platform: SimulatedPlatform) -> None:
+    model = platform.settings.models["alpha"]
+    assert fingerprint(model, {"gguf_n_ctx": 4096}) == fingerprint(model, {})
+    others = [
+        fingerprint(model, {"gguf_n_ctx": 8192}),
+        fingerprint(replace(model, target_inflight=7), {}),
+        fingerprint(replace(model, model_path="/models/other.gguf"), {}),
+        fingerprint(replace(model, device="cpu"), {}),
+    ]
+    assert len({fingerprint(model, {}), *others}) == 5
+
+
+def test_a_remote_model_needs_no_memory(client: redis.Redis, settings: Settings) -> None:
+    far = replace(settings.models["alpha"], backend="openai_remote")
+    platform = SimulatedPlatform(client, replace(settings, models={**settings.models, "alpha": far}))
+    platform.register("w1")
+    platform.fleet.report_artifacts({"alpha": 700, "beta": 60})  # files of an earlier model of this name
+    platform.report_memory("w1", 50)
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(None, 1, "unavailable")
+    load = platform.fleet.load("alpha", LoadRequest(2))
+    assert [worker.promised_mib for worker in platform.fleet.workers()] == [0]
+    for item in load.assignments:
+        platform.starting(item.replica, item.worker)
+        incarnation = platform.incarnations[item.worker]
+        assert platform.fleet.replica_up(item.replica, item.worker, incarnation, 2, None, memory_mib=0)
+        assert client.hget(f"{platform.fleet.scripts.prefix}replica:{item.replica}", "pid") == b""
+    assert alpha(platform).state is ModelState.LOADED
+    assert estimate_memory(alpha(platform)) == MemoryEstimate(0, 2, "observed_load_delta")
+    assert required_mib(alpha(platform), {}) is None
+
+
+def test_a_load_reserves_the_measured_memory_and_not_the_size_of_the_files(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.fleet.report_artifacts({"alpha": 10})
+    platform.finish_load(platform.fleet.load("alpha"), memory_mib=60)
+    unload(platform)
+    platform.report_memory("w1", 100)
+    platform.report_memory("w2", 0)
+    platform.fleet.load("alpha")
+    assert [worker.promised_mib for worker in platform.fleet.workers()] == [60, 0]

@@ -1,4 +1,4 @@
-"""What an operation shows: how far it is, how long it will take, and what it came to."""
+"""The progress, the ETA and the result of an operation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def about(seconds: float) -> object:
     return pytest.approx(seconds, abs=0.3)
 
 
-# ---- how long it will take
+# ---- ETA
 
 
 def test_the_first_load_of_a_model_has_no_eta(platform: SimulatedPlatform) -> None:
@@ -111,11 +111,11 @@ def test_the_expected_duration_excludes_the_wait_for_an_eviction(platform: Simul
     assert operation(platform, outcome).duration_s == about(230)
     unload_takes(platform, 1)
     assert operation(platform, platform.fleet.load("alpha")).eta_s == about(30), (
-        "it took 30 s of workers' time"
+        "only the 30 s of its workers count"
     )
 
 
-# ---- how far it is
+# ---- progress
 
 
 def test_the_progress_of_an_unload_counts_ended_replicas_as_done(
@@ -143,7 +143,7 @@ def test_the_progress_of_a_load_does_not_show_in_the_unload_that_follows(platfor
     assert operation(platform, outcome).progress == 0
 
 
-# ---- what it came to
+# ---- result
 
 
 def test_a_load_has_its_measured_memory_and_an_unload_the_same(platform: SimulatedPlatform) -> None:
@@ -184,7 +184,7 @@ def test_a_later_crash_does_not_change_the_ended_load(
     assert operation(platform, outcome) == done
 
 
-# ---- at the same time
+# ---- concurrent calls
 
 
 @pytest.mark.rule("state/loading")
@@ -223,7 +223,7 @@ def test_of_a_concurrent_load_and_unload_one_is_under_way(platform: SimulatedPla
         lambda: SimulatedPlatform(platform.client, platform.settings).fleet.unload("alpha"),
     )
     assert platform.model() == "loading", (
-        "an unload of what is unloaded does nothing, one of what loads is refused"
+        "an unload of an unloaded model does nothing, and of a loading one is refused"
     )
     assert [problem.code for problem in problems] in ([], ["model_loading"])
     assert sum(outcome.begun for outcome in outcomes) == 1

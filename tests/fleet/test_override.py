@@ -1,4 +1,4 @@
-"""What a load may change of a model, and what is refused (Runtime Admin API, "Validation behavior")."""
+"""The options that a load may override, and refusals (Runtime Admin API, "Validation behavior")."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GGUF = {"gguf_n_ctx": 4096, "gguf_type_k": "q8_0"}
 
 @pytest.fixture
 def backends(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
-    """A model of each backend, named like it, and a worker."""
+    """One model of each backend, with the backend's name, and a worker."""
     models = {name: ModelDefinition(name, name, replica_max=4) for name in BACKENDS}
     models["llama_cpp"] = replace(models["llama_cpp"], options=GGUF)
     platform = SimulatedPlatform(client, replace(settings, models=models))
@@ -96,8 +96,11 @@ ALLOWED: list[tuple[str, dict[str, Any]]] = [
     ("vllm_serve", {"vllm_kv_cache_dtype": "auto", "vllm_max_model_len": 5000}),
     ("vllm_serve", {"vllm_speculative_method": None}),
     ("vllm_serve", {"vllm_speculative_method": None, "vllm_speculative_model": "org/assistant"}),
-    ("vllm_serve", {"vllm_num_speculative_tokens": 1}),  # what it is anyway
-    ("vllm_serve", {"vllm_max_pixels": 200704}),  # whether a model takes images is configured
+    ("vllm_serve", {"vllm_num_speculative_tokens": 1}),  # the configured value
+    (
+        "vllm_serve",
+        {"vllm_max_pixels": 200704},
+    ),  # the configuration determines whether a model accepts images
     (
         "llama_server",
         {
@@ -150,7 +153,7 @@ def test_a_field_of_another_backend_is_named_with_its_owner() -> None:
     )
 
 
-# ---- what becomes of it
+# ---- the override of a load
 
 
 def test_an_override_counts_by_key_and_null_is_a_value(backends: SimulatedPlatform) -> None:
@@ -163,7 +166,7 @@ def test_an_override_counts_by_key_and_null_is_a_value(backends: SimulatedPlatfo
     model = backends.settings.models["llama_cpp"]
     options = effective_options(model, start.override)
     assert (options["gguf_type_k"], options["gguf_n_ctx"]) == (None, 8192)
-    assert model.options == GGUF, "the configuration stays what it is"
+    assert model.options == GGUF, "the configuration is unchanged"
 
 
 def test_one_form_of_the_cache_bits_replaces_the_other() -> None:
@@ -228,7 +231,7 @@ def test_an_override_is_in_force_until_the_model_is_unloaded(backends: Simulated
         ("unloaded", {}),
     ]
     backends.fleet.load("llama_cpp")
-    assert backends.fleet.row("llama_cpp").active_override == {}, "the next load begins with none"
+    assert backends.fleet.row("llama_cpp").active_override == {}, "the next load has no override"
 
 
 @pytest.mark.rule("models/load-override")

@@ -1,4 +1,4 @@
-"""Which worker takes a replica, and when none has room for it."""
+"""The choice of a worker for a replica, and refusals for lack of memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def gpu_worker(name: str, *indices: int) -> WorkerRow:
     return WorkerRow(name, "cuda", 0, 0.0, memory=DeviceMemory(f"GPU-{name}", 100, 100, gpus))
 
 
-# ---- with room for all
+# ---- with enough memory
 
 
 def test_replicas_are_spread_beginning_with_the_workers_with_the_fewest() -> None:
@@ -96,7 +96,7 @@ def test_a_worker_that_drains_is_not_chosen() -> None:
 @pytest.mark.parametrize(
     ("model", "workers"),
     [(MODEL, []), (replace(MODEL, device="cuda"), [worker("w1")]), (MODEL, [worker("w1", draining=True)])],
-    ids=["nobody", "no such device", "all drain"],
+    ids=["no worker", "no such device", "all drain"],
 )
 def test_without_a_fitting_worker_the_load_is_refused(
     model: ModelDefinition, workers: list[WorkerRow]
@@ -140,7 +140,7 @@ def test_a_worker_row_counts_replicas_in_any_state(platform: SimulatedPlatform) 
     assert [worker.draining for worker in platform.fleet.workers()] == [True, False]
 
 
-# ---- without
+# ---- with too little memory
 
 
 def test_a_load_that_fits_on_no_worker_is_refused_with_the_numbers() -> None:
@@ -180,7 +180,7 @@ def test_memory_that_an_eviction_frees_counts_as_free() -> None:
         worker("w1"),
         replace(worker("w1"), memory=DeviceMemory("gpu:0", 0, 0, error="no GPU can be read: why")),
     ],
-    ids=["nothing was told", "it cannot be read"],
+    ids=["not reported", "not readable"],
 )
 def test_a_worker_with_unknown_memory_is_chosen(worker: WorkerRow) -> None:
     assert place_replicas(MODEL, 2, [worker], 1_000_000) == ["w1", "w1"]
@@ -190,12 +190,12 @@ def test_a_model_of_unknown_size_is_placed() -> None:
     assert place_replicas(MODEL, 2, [worker_with_memory("w1", 0)], None) == ["w1", "w1"]
 
 
-# ---- who was promised it first
+# ---- reservation
 
 
 @pytest.fixture
 def tight(platform: SimulatedPlatform) -> SimulatedPlatform:
-    """Room for one of two models on w1, and for none on w2."""
+    """Memory for one of two models on w1, and for none on w2."""
     platform.fleet.report_artifacts({"alpha": 60, "beta": 60})
     platform.report_memory("w1", 100)
     platform.report_memory("w2", 10)
@@ -207,7 +207,7 @@ def test_a_load_reserves_its_memory_until_it_is_up(tight: SimulatedPlatform) -> 
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [60, 0]
     with pytest.raises(InsufficientMemory, match="60 of them promised to loads under way"):
         tight.fleet.load("beta")
-    tight.finish_load(outcome)  # and its worker would tell that it is taken
+    tight.finish_load(outcome)  # its worker then reports less free memory
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [0, 0]
 
 
@@ -241,12 +241,12 @@ def test_the_memory_of_an_unreadable_device_is_not_reserved(platform: SimulatedP
 def with_stale_workers(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]
 ) -> list[str]:
-    """The first look at the workers is older than what happens then. Returns who looked."""
+    """Run `meanwhile` after the first read of the workers, which is outdated then. Returns one item per read."""
     reads: list[str] = []
-    look = platform.fleet.workers
+    read = platform.fleet.workers
 
     def workers(_asker: str) -> list[WorkerRow]:
-        seen = look()
+        seen = read()
         reads.append("read_models")
         if len(reads) == 1:
             meanwhile()
@@ -300,11 +300,11 @@ def test_of_two_concurrent_loads_one_gets_the_last_memory(tight: SimulatedPlatfo
     assert sorted([tight.model("alpha"), tight.model("beta")]) == ["loading", "unloaded"]
 
 
-# ---- the ledger looks once more
+# ---- the check in the script
 
 
 def begin(platform: SimulatedPlatform, model: str, *workers: str, need: int = 30) -> str:
-    """Begin a load on workers that were chosen before; 'ok', or what is in its way and where."""
+    """Begin a load on workers that were chosen before. Returns 'ok', or the conflict and its worker."""
     pairs = [item for index, worker in enumerate(workers) for item in (f"{model}#{index}", worker)]
     arguments = (model, f"load_{model}", len(workers), 5_000_000, "{}", need, "", "", 0, "", 0)
     answer = platform.fleet.scripts.run("begin_load", *arguments, *pairs)

@@ -1,4 +1,4 @@
-"""Who comes to the rescue: whatever a worker was doing when it went, nothing stays under way."""
+"""Recovery after the loss of a worker at any moment: no operation stays under way for ever."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def is_shut_down(platform: SimulatedPlatform, worker: str) -> None:
 
 
 FAULTS = (misses_heartbeats, is_restarted, is_shut_down)
-#                                        what it comes to, by fault            brought back?
+#                                        state after each of FAULTS           reloaded?
 SCENARIOS: list[tuple[Callable[[SimulatedPlatform], Assignment], tuple[str, str, str], bool]] = [
     (assigned, ("failed", "failed", "unloaded"), True),
     (starting, ("failed", "failed", "unloaded"), True),
@@ -165,7 +165,7 @@ def test_reports_of_a_former_incarnation_are_ignored(platform: SimulatedPlatform
     assert platform.model() == "loaded"
 
 
-# ---- what should be loaded and is not
+# ---- models that should be loaded and are not
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_a_model_that_was_unloaded_before_its_first_load_stays_unloaded(
     assert enabled.recovery.missing() == []
     enabled.load()
     enabled.register()
-    assert enabled.recovery.missing() == ["alpha"], "it was loaded by hand since"
+    assert enabled.recovery.missing() == ["alpha"], "it was loaded by an operator since"
 
 
 @pytest.mark.rule("state/runtime-state-2")

@@ -1,4 +1,4 @@
-"""A model that lost some of its replicas with their workers gets others, while the rest serve."""
+"""The replacement of replicas that a loaded model lost with their workers, while the others serve."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_as_many_replicas_are_replaced_as_fit(client: redis.Redis, settings: Set
     assert lost(platform) == 2
     (outcome,) = platform.recovery.replace_lost()
     assert ([item.worker for item in outcome.assignments], lost(platform)) == (["w1"], 1)
-    assert platform.recovery.replace_lost() == [], "what is promised is not free"
+    assert platform.recovery.replace_lost() == [], "promised memory is not free"
     platform.finish_load(outcome)
     platform.report_memory("w1", 10)
     assert platform.recovery.replace_lost() == []
@@ -198,7 +198,7 @@ def test_a_replica_lost_before_an_unload_is_not_replaced_after_it(pair: Simulate
     outcome = pair.fleet.unload("alpha")
     assert pair.recovery.replace_lost() == []
     late = pair.fleet.scripts.run("replace_lost", "alpha", 5_000_000, "", "alpha#late.0", "w1")
-    assert late == [b"over"], "who looked before comes too late"
+    assert late == [b"over"], "a call that read the rows before the unload has no effect"
     pair.finish_unload(outcome)
     pair.load()
     assert (lost(pair), pair.recovery.replace_lost()) == (0, [])

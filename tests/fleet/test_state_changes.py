@@ -1,4 +1,4 @@
-"""Each change of a model's state is told once, in the order of the letters in fleet/README.md."""
+"""The stream of state changes: one entry for each transition (fleet/README.md has their letters)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def changes(platform: SimulatedPlatform) -> StateChanges:
 
 
 def transitions(platform: SimulatedPlatform, model: str = "alpha") -> list[Transition]:
-    """(was, state, code) of each change of a model so far."""
+    """(was, state, code) of each change of a model's state so far."""
     entries = changes(platform).read(STREAM_START)
     return [(str(one.was), str(one.state), one.code) for one in entries if one.model == model]
 

@@ -1,4 +1,4 @@
-"""What may be done with a model in which state, and what becomes of it."""
+"""Loads and unloads in every state of a model, and the states that follow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleet.states import ModelState, OperationStatus, ReplicaState
 from scheduler.errors import UnknownModel
 from tests.support.simulated_platform import SimulatedPlatform
 
-# ---- how a model comes into each state
+# ---- functions that bring a model into each state
 
 
 def unloaded(platform: SimulatedPlatform) -> None:
@@ -44,7 +44,7 @@ def failed(platform: SimulatedPlatform) -> None:
 
 
 def failed_with_a_stopping_replica(platform: SimulatedPlatform) -> None:
-    """One of two did not come up; the other has not stopped yet."""
+    """One of two replicas failed to start; the other has not stopped yet."""
     outcome = platform.fleet.load("alpha", LoadRequest(2))
     for item in outcome.assignments:
         platform.starting(item.replica, item.worker)
@@ -133,7 +133,7 @@ def test_the_terminal_states() -> None:
     assert {str(state) for state in ReplicaState} == {"assigned", "starting", "up", "stopping"}
 
 
-# ---- what a load asks for
+# ---- invalid requests
 
 
 def test_a_model_that_is_not_configured_is_unknown(platform: SimulatedPlatform) -> None:
@@ -151,7 +151,7 @@ def test_the_number_of_replicas_is_bounded(platform: SimulatedPlatform, count: i
     assert platform.model() == "unloaded"
 
 
-# ---- all or nothing
+# ---- several replicas
 
 
 @pytest.mark.rule("models/loaded-replicas")
@@ -284,7 +284,7 @@ def test_a_model_is_unloaded_when_its_last_replica_is_down(platform: SimulatedPl
     assert platform.model() == "unloaded"
 
 
-# ---- the same again
+# ---- repeated messages and calls
 
 
 def test_a_second_message_starts_no_second_engine(platform: SimulatedPlatform) -> None:
