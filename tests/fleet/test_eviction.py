@@ -370,10 +370,10 @@ def test_resume_pending_with_outdated_workers_changes_nothing(
     full.advance_time(MEMORY_RELEASE_S + 1)
     other = SimulatedPlatform(full.client, full.settings)
     other.advance_time(MEMORY_RELEASE_S + 1)
-    look = full.fleet.workers
+    read = full.fleet.workers
 
     def meanwhile(_asker: str) -> list[WorkerRow]:
-        seen = look()
+        seen = read()
         full.report_memory("w1", 100)
         assert len(other.recovery.resume_pending()) == 1
         return seen
@@ -411,9 +411,9 @@ def test_resuming_or_aborting_an_ended_load_changes_nothing_in_the_next(full: Si
         assert run("resume_pending", "alpha", "load_before", 5_000_000, "", "alpha#before.0", "w1") == [
             b"over"
         ]
-        assert run("abort_load", "alpha", "load_before", "insufficient_memory", "no room") == b"over"
+        assert run("abort_load", "alpha", "load_before", "insufficient_memory", "no memory") == b"over"
     waiting = operation(full, outcome)
     assert (full.model("alpha"), waiting.status, waiting.stage) == ("loading", "pending", "unloading beta")
-    assert run("abort_load", "alpha", waiting.id, "insufficient_memory", "no room") == b"ok"
+    assert run("abort_load", "alpha", waiting.id, "insufficient_memory", "no memory") == b"ok"
     assert full.model("alpha") == "failed"
-    assert run("abort_load", "alpha", waiting.id, "insufficient_memory", "no room") == b"over"
+    assert run("abort_load", "alpha", waiting.id, "insufficient_memory", "no memory") == b"over"

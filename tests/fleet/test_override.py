@@ -100,7 +100,7 @@ ALLOWED: list[tuple[str, dict[str, Any]]] = [
     (
         "vllm_serve",
         {"vllm_max_pixels": 200704},
-    ),  # the configuration determines whether a model accepts images
+    ),  # only the configuration enables images
     (
         "llama_server",
         {

@@ -241,7 +241,7 @@ def test_the_memory_of_an_unreadable_device_is_not_reserved(platform: SimulatedP
 def with_stale_workers(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]
 ) -> list[str]:
-    """Run `meanwhile` after the first read of the workers, which is outdated then. Returns one item per read."""
+    """Run `meanwhile` after the first read of the workers. Returns a list with one item for each read."""
     reads: list[str] = []
     read = platform.fleet.workers
 

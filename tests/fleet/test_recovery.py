@@ -283,8 +283,8 @@ def test_a_reload_gives_way_to_a_concurrent_unload_by_an_operator(
 
 
 def test_a_load_error_is_shown_while_the_model_is_unloaded(enabled: SimulatedPlatform) -> None:
-    enabled.fleet.report_load_error("alpha", "no room")
-    assert enabled.fleet.row("alpha").last_error == "no room"
+    enabled.fleet.report_load_error("alpha", "no memory")
+    assert enabled.fleet.row("alpha").last_error == "no memory"
     enabled.load()
-    enabled.fleet.report_load_error("alpha", "no room")
+    enabled.fleet.report_load_error("alpha", "no memory")
     assert enabled.fleet.row("alpha").last_error is None
