@@ -1,1 +1,1 @@
-"""What is set, and from where: typed settings, the model catalogue, tenants, Redis connections, logging."""
+"""The configuration: typed settings, their sources and validation, tenants and API keys."""

@@ -1,4 +1,4 @@
-"""The error of this room: the configuration cannot be used."""
+"""The error of an invalid configuration."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 class ConfigError(Exception):
-    """Raised when what is set cannot be used.
+    """Raised when the configuration is invalid.
 
-    The text is for the person who wrote the configuration: one line for each problem, each naming the file
-    (or the environment variable), the path inside it and what would be right.
+    Its text is for the operator: one line per problem, each with the file (or the environment variable), the
+    path of the setting and the valid values.
     """
 
     def __init__(self, problems: Sequence[str] | str) -> None:

@@ -1,6 +1,6 @@
-"""Strict marshmallow fields: each knows in words what it expects, and takes nothing else.
+"""Strict marshmallow fields for the configuration: JSON types are not converted.
 
-JSON has types; a configuration should mean what it says. So "5" is not 5, true is not 1 and 1.0 is not 1.
+"5" is not accepted for 5, nor true for 1, nor 1.0 for 1. Each field can describe the values that it expects.
 """
 
 from __future__ import annotations
@@ -14,49 +14,53 @@ from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validates_schema
 
-MAX_SHOWN = 60  # characters of a wrong value that an error repeats
+MAX_SHOWN = 60  # characters of an invalid value in an error message
 
 
-class Strict(fields.Field[Any]):
-    """A value that `fits`, or an error that says what was expected; `secret` ones are not repeated in it."""
+class StrictField(fields.Field[Any]):
+    """A field that accepts the values for which `accepts` is true.
+
+    The error for any other value says what was expected, and repeats the value unless it is `secret`.
+    """
 
     def __init__(
         self,
         expects: str,
-        fits: Callable[[Any], bool],
+        accepts: Callable[[Any], bool],
         *,
         nullable: bool = False,
         secret: bool = False,
         convert: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Expect what the words say and the predicate accepts; `convert` is applied to what fits."""
+        """`expects` completes the sentence "must be ..."; `convert` is applied to an accepted value."""
         self.expects = f"{expects} or null" if nullable else expects
-        self.fits = fits
+        self.accepts = accepts
         self.secret = secret
         self.convert = convert
         super().__init__(allow_none=nullable, error_messages={"null": f"must be {self.expects}, not null"})
 
     def _deserialize(self, value: Any, *_: object, **__: object) -> Any:
-        if not self.fits(value):
-            got = "" if self.secret else f", not {shown(value)}"
+        if not self.accepts(value):
+            got = "" if self.secret else f", not {as_json(value)}"
             raise ValidationError(f"must be {self.expects}{got}")
         return self.convert(value) if self.convert else value
 
 
-class Named(fields.Field[Any]):
-    """An object whose keys are names that people choose; each value is read by `read(name, value)`.
+class NamedEntries(fields.Field[Any]):
+    """An object whose keys are names chosen by the operator; `read(name, value)` validates each value.
 
-    Unlike `fields.Dict` it keeps errors under the plain name, so that a path reads as in the file.
+    Unlike those of `fields.Dict`, its errors are stored under the plain name, so that their path is that in
+    the file.
     """
 
     def __init__(self, thing: str, pattern: str, read: Callable[[str, Any], Any]) -> None:
-        """Name what is named (for errors), the names allowed, and how a value is read."""
+        """`thing` is the noun for errors ("model"), `pattern` matches the valid names."""
         self.thing, self.pattern, self.read = thing, pattern, read
         super().__init__(error_messages={"null": "must be an object, not null"})
 
     def _deserialize(self, value: object, *_: object, **__: object) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            raise ValidationError(f"must be an object, not {shown(value)}")
+            raise ValidationError(f"must be an object, not {as_json(value)}")
         result: dict[str, Any] = {}
         problems: dict[str, Any] = {}
         for name, item in value.items():
@@ -75,23 +79,23 @@ class Named(fields.Field[Any]):
 
 
 class Section(Schema):
-    """A group of settings with a fixed set of keys; an unknown key is answered with those that exist."""
+    """A group of settings with fixed keys; the error for an unknown key suggests the existing ones."""
 
     class Meta:
-        """Unknown keys are reported by `_no_unknown_keys`, which says more than marshmallow would."""
+        """`_no_unknown_keys` reports unknown keys, with a better message than marshmallow's."""
 
         unknown = EXCLUDE
 
-    error_messages = {"type": "must be an object"}  # noqa: RUF012 - marshmallow's own way to set it
+    error_messages = {"type": "must be an object"}  # noqa: RUF012 - the way of marshmallow
 
     def unknown_key(self, key: str) -> str:
-        """What to say about a key that is not known here."""
+        """The error message for an unknown key."""
         return f"is not known here{suggestion(key, self.fields)}"
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def _no_unknown_keys(self, _data: object, original: object, **_: object) -> None:
         if not isinstance(original, Mapping):
-            return  # marshmallow has said so already
+            return  # marshmallow reports it
         unknown = {key: [self.unknown_key(key)] for key in original if key not in self.fields}
         if unknown:
             raise ValidationError(unknown)
@@ -99,19 +103,21 @@ class Section(Schema):
 
 def integer(
     minimum: int | None = None, maximum: int | None = None, *, multiple: int = 1, nullable: bool = False
-) -> Strict:
-    """A whole number within its bounds (both inclusive)."""
+) -> StrictField:
+    """An integer; both bounds are inclusive."""
     of = "" if multiple == 1 else f", a multiple of {multiple}"
-    return Strict(
+    return StrictField(
         f"an integer{_bounds(minimum, maximum)}{of}",
         lambda value: type(value) is int and _within(value, minimum, maximum) and value % multiple == 0,
         nullable=nullable,
     )
 
 
-def number(minimum: float | None = None, maximum: float | None = None, *, nullable: bool = False) -> Strict:
-    """A finite number within its bounds (both inclusive)."""
-    return Strict(
+def number(
+    minimum: float | None = None, maximum: float | None = None, *, nullable: bool = False
+) -> StrictField:
+    """A finite number; both bounds are inclusive."""
+    return StrictField(
         f"a number{_bounds(minimum, maximum)}",
         lambda value: (
             type(value) in (int, float) and math.isfinite(value) and _within(value, minimum, maximum)
@@ -121,27 +127,27 @@ def number(minimum: float | None = None, maximum: float | None = None, *, nullab
     )
 
 
-def flag(*, nullable: bool = False) -> Strict:
+def flag(*, nullable: bool = False) -> StrictField:
     """A boolean."""
-    return Strict("true or false", lambda value: type(value) is bool, nullable=nullable)
+    return StrictField("true or false", lambda value: type(value) is bool, nullable=nullable)
 
 
-def text(*, nullable: bool = False) -> Strict:
-    """A text that is not empty and holds no NUL."""
-    return Strict("a text that is not empty", _is_text, nullable=nullable)
+def text(*, nullable: bool = False) -> StrictField:
+    """A string that is not empty and has no NUL."""
+    return StrictField("a text that is not empty", _is_text, nullable=nullable)
 
 
-def choice(values: Iterable[Any], *, nullable: bool = False) -> Strict:
-    """One of the texts given."""
+def choice(values: Iterable[Any], *, nullable: bool = False) -> StrictField:
+    """One of these strings."""
     allowed = tuple(values)
-    return Strict(
-        listed(allowed), lambda value: isinstance(value, str) and value in allowed, nullable=nullable
+    return StrictField(
+        one_of(allowed), lambda value: isinstance(value, str) and value in allowed, nullable=nullable
     )
 
 
-def matching(pattern: str, expects: str, *, secret: bool = False, nullable: bool = False) -> Strict:
-    """A text that matches the whole pattern, which `expects` puts in words."""
-    return Strict(
+def matching(pattern: str, expects: str, *, secret: bool = False, nullable: bool = False) -> StrictField:
+    """A string that matches the whole pattern; `expects` describes it."""
+    return StrictField(
         expects,
         lambda value: isinstance(value, str) and re.fullmatch(pattern, value, re.ASCII) is not None,
         secret=secret,
@@ -149,9 +155,9 @@ def matching(pattern: str, expects: str, *, secret: bool = False, nullable: bool
     )
 
 
-def texts(*, nullable: bool = False) -> Strict:
-    """A list of texts, read as a tuple."""
-    return Strict(
+def texts(*, nullable: bool = False) -> StrictField:
+    """A list of strings, converted to a tuple."""
+    return StrictField(
         "a list of texts",
         lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
         nullable=nullable,
@@ -159,16 +165,18 @@ def texts(*, nullable: bool = False) -> Strict:
     )
 
 
-def mapping(*, nullable: bool = False, secret: bool = False) -> Strict:
-    """An object with any keys."""
-    return Strict("an object", lambda value: isinstance(value, Mapping), nullable=nullable, secret=secret)
+def mapping(*, nullable: bool = False, secret: bool = False) -> StrictField:
+    """An object with any content."""
+    return StrictField(
+        "an object", lambda value: isinstance(value, Mapping), nullable=nullable, secret=secret
+    )
 
 
 def texts_by_name(
     expects: str, name: str, pattern: str, *, nullable: bool = False, secret: bool = False
-) -> Strict:
-    """An object whose names and texts match these patterns, which `expects` puts in words."""
-    return Strict(
+) -> StrictField:
+    """An object of strings, whose keys match `name` and values `pattern`; `expects` describes it."""
+    return StrictField(
         expects,
         lambda value: (
             isinstance(value, Mapping)
@@ -180,20 +188,20 @@ def texts_by_name(
     )
 
 
-def shown(value: object) -> str:
-    """A value as JSON would write it, cut when it is long."""
-    written = json.dumps(value, ensure_ascii=False, default=str)
-    return written if len(written) <= MAX_SHOWN else f"{written[:MAX_SHOWN]}..."
+def as_json(value: object) -> str:
+    """A value as JSON, cut to `MAX_SHOWN` characters."""
+    encoded = json.dumps(value, ensure_ascii=False, default=str)
+    return encoded if len(encoded) <= MAX_SHOWN else f"{encoded[:MAX_SHOWN]}..."
 
 
-def listed(values: Iterable[Any]) -> str:
-    """Several values as a phrase: `"a"`, or `one of "a", "b"`."""
-    quoted = [shown(value) for value in values]
+def one_of(values: Iterable[Any]) -> str:
+    """The phrase `one of "a", "b"`, or just `"a"` for a single value."""
+    quoted = [as_json(value) for value in values]
     return quoted[0] if len(quoted) == 1 else f"one of {', '.join(quoted)}"
 
 
 def suggestion(key: str, known: Iterable[str]) -> str:
-    """A nudge towards the names that exist: the nearest one, else all of them."""
+    """The end of an error message about an unknown name: the nearest known name, else all of them."""
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.75)
     return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(names)}"

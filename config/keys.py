@@ -1,7 +1,7 @@
-"""The generated keys of a platform that `stoker up` runs: `<data_dir>/keys.json`, for its owner's eyes only.
+"""The keys that `stoker up` generates, in `<data_dir>/keys.json`, which only its owner can read.
 
-Whoever asks with `api_key` is the tenant `default`; `admin_key` may also load and unload. The two passwords
-guard the embedded Redis and Flower.
+`api_key` belongs to the tenant `default`, `admin_key` to `admin`, which may also load and unload models. The
+two passwords are those of the embedded Redis and of Flower.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _secret(prefix: str) -> str:
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys in clear. They are never shown in `repr`, so they cannot end up in a log by accident."""
+    """The keys in clear text. They are not part of `repr`, so that none reaches a log by accident."""
 
     api_key: str = field(default_factory=lambda: _secret("sk-stoker-"), repr=False)
     admin_key: str = field(default_factory=lambda: _secret("sk-admin-"), repr=False)
@@ -32,7 +32,7 @@ class Keys:
 
 
 def read_keys(data_dir: Path) -> Keys | None:
-    """The keys of this data folder, or None when none were made. Raises `ConfigError` for a damaged file."""
+    """Return the keys of a data folder, or None without a file. Raises `ConfigError` for a damaged one."""
     path = data_dir / FILE
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -43,7 +43,7 @@ def read_keys(data_dir: Path) -> Keys | None:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError):
-        # what the file holds is a secret: say nothing of it
+        # without the content of the file, which is secret
         raise ConfigError(f"{path}: is damaged; remove it and new keys are made") from None
     if not all(isinstance(value, str) and value for value in values.values()):
         raise ConfigError(f"{path}: is damaged; remove it and new keys are made")
@@ -51,22 +51,22 @@ def read_keys(data_dir: Path) -> Keys | None:
 
 
 def ensure_keys(data_dir: Path) -> Keys:
-    """The keys of this data folder, made at the first call. Raises `ConfigError` when they cannot be kept."""
-    found = read_keys(data_dir)
-    if found is not None:
-        return found
+    """Return the keys of a data folder; generate them first if there are none. Raises `ConfigError`."""
+    existing = read_keys(data_dir)
+    if existing is not None:
+        return existing
     keys = Keys()
     path = data_dir / FILE
     try:
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # a file of its own first, so that a crash never leaves half a keys.json
-        draft = path.with_name(f".{FILE}.{os.getpid()}")
-        draft.unlink(missing_ok=True)
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        # written to a temporary file first, so that a crash cannot leave an incomplete keys.json
+        temporary = path.with_name(f".{FILE}.{os.getpid()}")
+        temporary.unlink(missing_ok=True)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(asdict(keys), file, indent=2)
             file.write("\n")
-        draft.replace(path)
+        temporary.replace(path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
     return keys

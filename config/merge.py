@@ -1,4 +1,4 @@
-"""How layers of configuration become one: objects are merged deeply, anything else is replaced."""
+"""Merges the layers of the configuration: objects recursively, all other values are replaced."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 
 def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay `over` on `base` and return a new dict; neither argument is changed.
+    """Return a new dict with the values of `base`, overridden by those of `over`.
 
-    Where both hold an object the two are merged; otherwise `over` wins, so lists are replaced as a whole and
-    an explicit null stays a null.
+    Two objects under one key are merged; any other value of `over` replaces that of `base`, so a list is
+    replaced as a whole and an explicit null wins.
     """
     merged = dict(base)
     for key, value in over.items():
-        before = merged.get(key)
-        if isinstance(before, Mapping) and isinstance(value, Mapping):
-            merged[key] = deep_merge(before, value)
+        current = merged.get(key)
+        if isinstance(current, Mapping) and isinstance(value, Mapping):
+            merged[key] = deep_merge(current, value)
         else:
             merged[key] = value
     return merged

@@ -1,14 +1,14 @@
-"""What may stand in the configuration: a marshmallow schema for each section of the settings.
+"""The schemas of the configuration: marshmallow schemas, one for each section of the settings.
 
-The defaults live in the dataclasses of `config.settings`; a schema says only what is allowed. `validate` is
-the way in.
+A schema only has the valid values; the defaults are in `config.settings` and in the declarations of the
+backends. `validate` is the entry point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
@@ -16,23 +16,23 @@ from backends.catalogue import BACKENDS, backends_with_option
 from backends.declaration import FORMATS, OBJECT_FORMATS, URL, VARIABLE_NAME, Backend, Option
 from backends.prompt_formats import PROMPT_FORMATS
 from config.fields import (
-    Named,
+    NamedEntries,
     Section,
-    Strict,
+    StrictField,
+    as_json,
     choice,
     flag,
     integer,
-    listed,
     mapping,
     matching,
     number,
-    shown,
+    one_of,
     suggestion,
     text,
     texts,
     texts_by_name,
 )
-from config.settings import PRIORITIES
+from config.settings import PRIORITIES, ModelDefinition
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?"
@@ -47,7 +47,7 @@ class RedisSchema(Section):
     url = matching(
         r"(rediss?|unix)://\S+",
         "an address redis://..., rediss://... or unix://...",
-        secret=True,  # it may hold a password
+        secret=True,  # it may contain a password
     )
     prefix = matching(r"[A-Za-z0-9_.-]{1,32}", "1 to 32 letters, digits, '_', '.' or '-'")
 
@@ -106,11 +106,11 @@ class LeaseSchema(Section):
     reap_ms = integer(10, 600_000)
 
     @validates_schema(skip_on_field_errors=False)
-    def _heartbeats_within_the_lease(self, data: dict[str, Any], **_: object) -> None:
-        lease, heartbeat = data.get("lease_ms"), data.get("beat_ms")
-        if lease is not None and heartbeat is not None and heartbeat * 2 > lease:
+    def _heartbeat_interval_fits_the_lease(self, data: dict[str, Any], **_: object) -> None:
+        lease, interval = data.get("lease_ms"), data.get("beat_ms")
+        if lease is not None and interval is not None and interval * 2 > lease:
             raise ValidationError(
-                {"beat_ms": [f"must be at most half of lease_ms ({lease}), not {heartbeat}"]}
+                {"beat_ms": [f"must be at most half of lease_ms ({lease}), not {interval}"]}
             )
 
 
@@ -125,11 +125,11 @@ class TenantSchema(Section):
 
     weight = number(0.001, 1_000_000)
     max_priority = choice(PRIORITIES)
-    api_keys_sha256 = Strict(
+    api_keys_sha256 = StrictField(
         "a list of SHA-256 digests (64 lower-case hex digits each)",
         lambda value: isinstance(value, list) and all(map(_is_digest, value)),
         convert=tuple,
-        secret=True,  # a key pasted in clear must not end up in a log
+        secret=True,  # a key pasted in clear text must not reach a log
     )
     admin = flag()
 
@@ -147,41 +147,44 @@ class ModelSchema(Section):
     target_inflight = integer(1, 4096)
     load_timeout_s = number(0.1, 86_400)
 
-    of: Backend
+    declaration: ClassVar[Backend]
 
     def unknown_key(self, key: str) -> str:
-        """Another backend's field is named as such."""
+        """The error message for an unknown key; an option of another backend is identified as such."""
         others = backends_with_option(key)
         if others:
-            return f"belongs to the backend {' or '.join(others)}; this model's backend is {self.of.name}"
+            own = self.declaration.name
+            return f"belongs to the backend {' or '.join(others)}; this model's backend is {own}"
         return super().unknown_key(key)
 
     @validates_schema(skip_on_field_errors=False)
     def _replicas_fit(self, data: dict[str, Any], **_: object) -> None:
-        replicas, most = data.get("replicas", 1), data.get("replica_max")
-        if most is not None and replicas > most:
-            raise ValidationError({"replicas": [f"must be at most replica_max ({most}), not {replicas}"]})
+        replicas = data.get("replicas", ModelDefinition.replicas)
+        maximum = data.get("replica_max")
+        if maximum is not None and replicas > maximum:
+            raise ValidationError({"replicas": [f"must be at most replica_max ({maximum}), not {replicas}"]})
 
     @validates_schema
     def _options_go_together(self, data: dict[str, Any], **_: object) -> None:
         given = {name: value for name, value in data.items() if value is not None}
         problems = {
-            name: [message] for name, message in (*self.of.problems(given), *self.of.ineffective(given))
+            name: [message]
+            for name, message in (*self.declaration.problems(given), *self.declaration.ineffective(given))
         }
         if problems:
             raise ValidationError(problems)
 
     @validates_schema(skip_on_field_errors=False)
     def _has_a_model_path(self, data: dict[str, Any], **_: object) -> None:
-        if self.of.needs_model_path and data.get("model_path") is None:
-            message = f"is missing; the backend {self.of.name} needs the path of a model file"
+        if self.declaration.needs_model_path and data.get("model_path") is None:
+            message = f"is missing; the backend {self.declaration.name} needs the path of a model file"
             raise ValidationError({"model_path": [message]})
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
-    def _has_what_is_required(self, _data: object, original: Mapping[str, Any], **_: object) -> None:
-        options = (option for option in self.of.options if option.name in self.of.required)
+    def _has_required_options(self, _data: object, original: Mapping[str, Any], **_: object) -> None:
+        options = (option for option in self.declaration.options if option.name in self.declaration.required)
         missing = {
-            option.name: [f"is missing; the backend {self.of.name} needs {option.about}"]
+            option.name: [f"is missing; the backend {self.declaration.name} needs {option.about}"]
             for option in options
             if original.get(option.name) is None
         }
@@ -190,9 +193,9 @@ class ModelSchema(Section):
 
 
 @cache
-def option_field(option: Option) -> Strict:
-    """The field that checks one option of a backend."""
-    kinds: dict[str, Callable[[], Strict]] = {
+def option_field(option: Option) -> StrictField:
+    """The field that validates one option of a backend."""
+    kinds: dict[str, Callable[[], StrictField]] = {
         "integer": lambda: _integer(option),
         "float": lambda: number(option.minimum, option.maximum, nullable=option.nullable),
         "enum": lambda: choice(option.choices, nullable=option.nullable),
@@ -204,21 +207,21 @@ def option_field(option: Option) -> Strict:
     return kinds[option.kind]()
 
 
-def _integer(option: Option) -> Strict:
+def _integer(option: Option) -> StrictField:
     minimum, maximum = _int(option.minimum), _int(option.maximum)
     return integer(minimum, maximum, multiple=option.multiple or 1, nullable=option.nullable)
 
 
-def _string(option: Option) -> Strict:
+def _string(option: Option) -> StrictField:
     pattern = FORMATS.get(option.format or "")
     if pattern is None:
         return text(nullable=option.nullable)
-    # where a variable's name belongs somebody may put the key itself, and into an address a password
+    # an operator may put the key itself in place of a variable's name, and a password into an address
     secret = option.format in (VARIABLE_NAME, URL)
     return matching(pattern, f"a text like {option.format}", secret=secret, nullable=option.nullable)
 
 
-def _object(option: Option) -> Strict:
+def _object(option: Option) -> StrictField:
     if option.format is None:
         return mapping(nullable=option.nullable, secret=option.secret)
     return texts_by_name(
@@ -231,24 +234,24 @@ def _object(option: Option) -> Strict:
 
 @cache
 def model_schema(backend: str) -> Schema:
-    """The schema of a model that runs on this backend."""
+    """The schema of a model of this backend."""
     known = BACKENDS[backend]
     options = {option.name: option_field(option) for option in known.options}
-    members: dict[str, Any] = {"of": known, "__doc__": f"A model on {backend}.", **options}
+    members: dict[str, Any] = {"declaration": known, "__doc__": f"A model on {backend}.", **options}
     made: type[ModelSchema] = type(f"ModelOn_{backend}", (ModelSchema,), members)
     return made()
 
 
 def _read_model(_name: str, raw: object) -> object:
     if not isinstance(raw, Mapping):
-        raise ValidationError(f"must be an object, not {shown(raw)}")
+        raise ValidationError(f"must be an object, not {as_json(raw)}")
     backend = raw.get("backend")
     if isinstance(backend, str) and backend in BACKENDS:
         return model_schema(backend).load(raw)
     if backend is None:
-        raise ValidationError({"backend": [f"is missing; it must be {listed(BACKENDS)}"]})
+        raise ValidationError({"backend": [f"is missing; it must be {one_of(BACKENDS)}"]})
     hint = suggestion(backend, BACKENDS) if isinstance(backend, str) else ""
-    raise ValidationError({"backend": [f"must be {listed(BACKENDS)}, not {shown(backend)}{hint}"]})
+    raise ValidationError({"backend": [f"must be {one_of(BACKENDS)}, not {as_json(backend)}{hint}"]})
 
 
 def _read_tenant(_name: str, raw: Mapping[str, Any]) -> object:
@@ -274,29 +277,28 @@ class SettingsSchema(Section):
     limits = _section(LimitSchema)
     lease = _section(LeaseSchema)
     responses = _section(ResponseSchema)
-    tenants = Named("tenant", TENANT_NAME, _read_tenant)
-    models = Named("model", MODEL_NAME, _read_model)
+    tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)
+    models = NamedEntries("model", MODEL_NAME, _read_model)
 
     @validates_schema
     def _a_key_has_one_tenant(self, data: dict[str, Any], **_: object) -> None:
-        owners: dict[str, str] = {}
+        tenants: dict[str, str] = {}
         for name, tenant in data.get("tenants", {}).items():
             for digest in tenant.get("api_keys_sha256", ()):
-                first = owners.setdefault(digest, name)
+                first = tenants.setdefault(digest, name)
                 if first != name:
                     message = f"holds a key that the tenant {first} has already; a key has one tenant"
                     raise ValidationError({"tenants": {name: {"api_keys_sha256": [message]}}})
 
 
 Problem = tuple[tuple[str, ...], str]
-"""Where something is wrong (`("models", "demo", "replicas")`), and what would be right."""
+"""The path of an invalid setting (`("models", "demo", "replicas")`), and the message about it."""
 
 
 def validate(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """Check a merged configuration.
+    """Validate a merged configuration.
 
-    Returns what was read (only what was set, no defaults) and the problems. With problems, the first part is
-    not to be used.
+    Returns the values, without defaults, and the problems. If there are problems, the values are incomplete.
     """
     try:
         return SettingsSchema().load(raw), []

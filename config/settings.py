@@ -1,7 +1,7 @@
 """Every setting of the platform, as frozen dataclasses with the shipped defaults.
 
-`config.load.load_settings` fills them from `settings.json`, `local.json` and the environment; nothing else
-in the project reads a configuration file. Durations carry their unit in the name.
+`config.load.load_settings` fills them from `settings.json`, `local.json` and the environment. Nothing else in
+the project reads a configuration file. The name of a duration ends with its unit.
 """
 
 from __future__ import annotations
@@ -15,33 +15,39 @@ ROOT = Path(__file__).resolve().parent.parent
 """The project's root: relative paths in the settings are resolved against it."""
 
 PRIORITIES = ("high", "normal", "low")
-"""The priority priorities, the most urgent first. `X-Priority` names one of them."""
+"""The priorities, the most urgent first. `X-Priority` names one of them."""
+
+DEFAULT_TENANT = "default"
+ADMIN_TENANT = "admin"
+
+DATA_DIR = ".stoker"
+RUNTIMES_DIR = "runtimes"  # in the data folder
 
 
 @dataclass(frozen=True)
 class RedisSettings:
-    """Where the shared truth lives. One server holds the ledger, the event logs and Celery's queues."""
+    """The Redis server with the shared state: the ledger, the event logs and Celery's queues."""
 
     url: str = "redis://127.0.0.1:6379/0"
-    prefix: str = "stoker"  # first part of each key; two platforms may share one server under two prefixes
+    prefix: str = "stoker"  # of all keys; platforms with different prefixes may share one server
 
 
 @dataclass(frozen=True)
 class ApiSettings:
-    """The HTTP front (gunicorn, threads)."""
+    """The HTTP server (gunicorn with threads)."""
 
     host: str = "127.0.0.1"
     port: int = 8080
     processes: int = 1
-    threads: int = 256  # each open stream holds one; admission is bounded below it
-    keep_alive_s: float = 15.0  # silence on a stream before a `: ka` comment
+    threads: int = 256  # each open stream occupies one; fewer requests than this are admitted
+    keep_alive_s: float = 15.0  # after this time without an event, a stream gets a `: ka` comment
     max_body_bytes: int = 8 * 1024 * 1024
     graceful_timeout_s: int = 10
 
 
 @dataclass(frozen=True)
 class FlowerSettings:
-    """The task monitor; never published, always behind a password."""
+    """The task monitor, which always asks for a password and is never published."""
 
     host: str = "127.0.0.1"
     port: int = 5555
@@ -49,57 +55,56 @@ class FlowerSettings:
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """One worker per GPU."""
+    """The worker processes, one per GPU."""
 
-    threads: int = 128  # requests in flight on one worker, plus a reserve for load and unload
-    task_events: bool = True  # what Flower shows; costs CPU per task (see docs/benchmarks.md)
-    drain_timeout_s: float = 30.0  # how long running requests may finish after SIGTERM
+    threads: int = 128  # concurrent requests of one worker; loads and unloads have further threads
+    task_events: bool = True  # shown by Flower; cost CPU time per task (see docs/benchmarks.md)
+    drain_timeout_s: float = 30.0  # time for running requests to finish after SIGTERM
 
 
 @dataclass(frozen=True)
 class QueueSettings:
-    """What may wait."""
+    """Limits of the queues."""
 
-    max_depth: int = 64  # jobs waiting per model; over it: 503 queue_full
-    max_depth_per_tenant: int = 48  # of these, by one tenant
-    timeout_ms: int = 120_000  # longest wait in line; after it: 503 queue_timeout
+    max_depth: int = 64  # waiting jobs per model; beyond it: 503 queue_full
+    max_depth_per_tenant: int = 48  # of these, jobs of one tenant
+    timeout_ms: int = 120_000  # longest time in the queue; after it: 503 queue_timeout
 
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """Bounds on one request."""
+    """Limits of one request."""
 
-    request_timeout_s: float = 600.0  # from its first turn to its end
-    first_event_timeout_s: float = 120.0  # an engine that says nothing for so long is stalled
-    idle_timeout_s: float = 60.0  # the same between two events
-    probe_timeout_s: float = (
-        30.0  # after it: an engine that does not answer a question of one token is killed
-    )
-    unload_timeout_s: float = 600.0  # how long an unload lets requests finish; after it they are ended
-    max_log_bytes: int = 4 * 1024 * 1024  # what one response may say
+    request_timeout_s: float = 600.0  # from its first dispatch to its end
+    first_event_timeout_s: float = 120.0  # without any event for this time, the engine is stalled
+    idle_timeout_s: float = 60.0  # the same, between two events
+    probe_timeout_s: float = 30.0  # a stalled engine that cannot generate one token in this time is killed
+    unload_timeout_s: float = 600.0  # time for running requests to finish before an unload ends them
+    max_log_bytes: int = 4 * 1024 * 1024  # size of the event log of one response
 
 
 @dataclass(frozen=True)
 class LeaseSettings:
-    """How fast death is noticed. The promise: lease + reap + 1 s."""
+    """Detection of dead workers, guaranteed within lease_ms + reap_ms + 1 s."""
 
-    lease_ms: int = 5_000
-    beat_ms: int = 1_000
-    reap_ms: int = 500
+    lease_ms: int = 5_000  # lifetime of a lease without renewal
+    beat_ms: int = 1_000  # interval of the heartbeats, which renew the leases
+    reap_ms: int = 500  # interval of the check for expired leases
 
 
 @dataclass(frozen=True)
 class ResponseSettings:
-    """Finished responses."""
+    """Stored responses."""
 
-    retention_s: int = 3_600  # how long a stored response can be retrieved and replayed
+    retention_s: int = 3_600  # time for which a finished response can be retrieved and replayed
 
 
 @dataclass(frozen=True)
 class Tenant:
-    """Who asks. Keys are kept as SHA-256 hex digests only.
+    """An owner of API keys, which are stored as SHA-256 hex digests only.
 
-    `weight` is the tenant's share when several wait; `max_priority` the most urgent priority it may ask for.
+    `weight` is its fair share while several tenants have waiting jobs; `max_priority` the most urgent
+    priority that it may request.
     """
 
     name: str
@@ -113,8 +118,8 @@ class Tenant:
 class ModelDefinition:
     """One configured model: the common fields of the Runtime Admin API plus those of its backend.
 
-    `options` holds the backend's own fields (`llama_server_n_ctx`, `stub_tokens`, ...), validated against the
-    tables in `backends.catalogue`, defaults filled in.
+    `options` are the backend's own fields (`llama_server_n_ctx`, `stub_tokens`, ...), validated against the
+    declarations in `backends.catalogue`, with defaults.
     """
 
     name: str
@@ -125,17 +130,17 @@ class ModelDefinition:
     enabled: bool = False
     replicas: int = 1
     replica_max: int = 1
-    target_inflight: int = 1  # requests one replica works on at once: its slots
+    target_inflight: int = 1  # slots of a replica: requests that it processes at once
     load_timeout_s: float = 600.0
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it."""
+    """All settings."""
 
-    data_dir: Path = ROOT / ".stoker"
-    runtimes_dir: Path = ROOT / ".stoker" / "runtimes"  # `<data_dir>/runtimes` unless set
+    data_dir: Path = ROOT / DATA_DIR
+    runtimes_dir: Path = ROOT / DATA_DIR / RUNTIMES_DIR
     log_level: str = "info"  # debug, info, warning or error
     log_format: str = "text"  # or json: one object a line
     redis: RedisSettings = field(default_factory=RedisSettings)

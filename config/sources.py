@@ -1,4 +1,4 @@
-"""Where settings come from: two JSON files and the environment, each read into a layer with a name."""
+"""The sources of the settings: two JSON files and the environment, each read into a named layer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, get_type_hints
 from config.errors import ConfigError
 from config.fields import suggestion
 from config.merge import deep_merge
-from config.settings import Settings
+from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings
 
-PLAIN = {
+NAMED_VARIABLES = {
     "REDIS_URL": ("redis", "url"),
     "MAX_QUEUE_DEPTH": ("queue", "max_depth"),
     "QUEUE_TIMEOUT_MS": ("queue", "timeout_ms"),
@@ -26,40 +26,40 @@ PLAIN = {
     "STOKER_DATA_DIR": ("data_dir",),
     "STOKER_RUNTIMES_DIR": ("runtimes_dir",),
 }
-"""Environment variables with a name of their own; a later one wins over an earlier one."""
+"""Environment variables with a name of their own; a later one in this table wins."""
 
-KEYS = {"STOKER_API_KEY": "default", "STOKER_ADMIN_KEY": "admin"}
-"""Environment variables that hold a key in clear, and the tenant that each one belongs to."""
+KEY_VARIABLES = {"STOKER_API_KEY": DEFAULT_TENANT, "STOKER_ADMIN_KEY": ADMIN_TENANT}
+"""Environment variables that hold a key in clear text, with the tenant of each."""
 
 SECTION_VARIABLE = re.compile(r"STOKER_([A-Z]+)__([A-Z][A-Z_]*)")
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One source of settings. `names` says for a path what a person would look for (a variable's name)."""
+    """One source of settings. `names` maps a path to the variable that set it."""
 
     name: str
     data: Mapping[str, Any]
     names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
-    def knows(self, path: tuple[str, ...]) -> bool:
-        """Whether this layer sets the path, or something inside it."""
-        here: Any = self.data
-        for step in path:
-            if not isinstance(here, Mapping) or step not in here:
+    def sets(self, path: tuple[str, ...]) -> bool:
+        """Whether this layer sets the path, or a setting below it."""
+        value: Any = self.data
+        for key in path:
+            if not isinstance(value, Mapping) or key not in value:
                 return False
-            here = here[step]
+            value = value[key]
         return True
 
     def label(self, path: tuple[str, ...]) -> str:
-        """The file, or the variable that set this path."""
+        """The variable that set this path, or the file."""
         return self.names.get(path, self.name)
 
 
 def read_file(path: Path, name: str, *, required: bool) -> Layer:
-    """Read one JSON file; errors call it `name`. One that is not there and not `required` is an empty layer.
+    """Read one JSON file, called `name` in errors. A missing file is an empty layer unless it is `required`.
 
-    Raises `ConfigError` with file, line and column for what is not JSON, and for a key that stands twice.
+    Raises `ConfigError` for invalid JSON (with line and column) and for duplicate keys.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -81,11 +81,13 @@ def read_file(path: Path, name: str, *, required: bool) -> Layer:
 
 
 def read_environment(environ: Mapping[str, str]) -> Layer:
-    """Read the variables that set something. Raises `ConfigError` for a `STOKER_A__B` that is no setting."""
+    """Read the variables of settings. Raises `ConfigError` for a `STOKER_A__B` without a setting a.b."""
     data: dict[str, Any] = {}
     names: dict[tuple[str, ...], str] = {}
     problems: list[str] = []
-    found: dict[str, tuple[str, ...]] = {name: path for name, path in PLAIN.items() if name in environ}
+    found: dict[str, tuple[str, ...]] = {
+        name: path for name, path in NAMED_VARIABLES.items() if name in environ
+    }
     for name in sorted(environ):
         match = SECTION_VARIABLE.fullmatch(name)
         if match is None:
@@ -105,21 +107,21 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
 
 
 def read_keys(environ: Mapping[str, str]) -> dict[str, str]:
-    """The tenants whose key the environment holds, with the SHA-256 hex digest of it."""
+    """The SHA-256 hex digests of the keys in the environment, by tenant."""
     return {
         tenant: hashlib.sha256(environ[name].encode("utf-8", "surrogateescape")).hexdigest()
-        for name, tenant in KEYS.items()
+        for name, tenant in KEY_VARIABLES.items()
         if environ.get(name)
     }
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in pairs:
-        if key in seen:
+        if key in result:
             raise ValueError(f"the key {json.dumps(key)} stands twice in one object")
-        seen[key] = value
-    return seen
+        result[key] = value
+    return result
 
 
 def _no_constant(word: str) -> None:
@@ -146,7 +148,7 @@ def _unknown(section: str, name: str) -> str | None:
 
 
 def _typed(path: tuple[str, ...], text: str) -> object:
-    """A variable is always a text: read it as its setting's type, or leave it for the check to name."""
+    """Convert a variable to the type of its setting; an invalid one stays a string, for the validation."""
     kind = _sections()[path[0]][path[1]] if len(path) == 2 else str
     if kind is bool:
         return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)

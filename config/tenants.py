@@ -1,4 +1,4 @@
-"""Who a key belongs to."""
+"""The tenants, by name and by API key."""
 
 from __future__ import annotations
 
@@ -7,33 +7,30 @@ import hmac
 from dataclasses import replace
 
 from config.keys import read_keys
-from config.settings import Settings, Tenant
-
-DEFAULT = "default"
-ADMIN = "admin"
+from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings, Tenant
 
 
 class Tenants:
-    """All tenants, found by name or by key.
+    """All tenants: the configured ones and `default`.
 
-    Besides the configured ones there is always `default`; with generated keys (`config.keys`) their `api_key`
-    is one of `default` and their `admin_key` one of `admin`. Raises `ConfigError` when those are unreadable.
+    Of the generated keys (`config.keys`), `api_key` belongs to `default` and `admin_key` to `admin`. Raises
+    `ConfigError` when their file cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Index the tenants of the settings and those of the generated keys."""
-        self._by_name: dict[str, Tenant] = {DEFAULT: Tenant(DEFAULT), **settings.tenants}
+        """Index the tenants by name and by key."""
+        self._by_name: dict[str, Tenant] = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT), **settings.tenants}
         keys = read_keys(settings.data_dir)
         if keys is not None:
-            self._add_key(DEFAULT, keys.api_key)
-            self._add_key(ADMIN, keys.admin_key, admin=True)
+            self._add_key(DEFAULT_TENANT, keys.api_key)
+            self._add_key(ADMIN_TENANT, keys.admin_key, admin=True)
         self._by_digest = {
             digest: tenant for tenant in self._by_name.values() for digest in tenant.api_keys_sha256
         }
 
     @property
     def any_keys(self) -> bool:
-        """Whether any tenant has a key: if not, the platform is open."""
+        """Whether any tenant has a key; without any, requests need no key."""
         return bool(self._by_digest)
 
     def by_name(self, name: str) -> Tenant | None:
@@ -41,17 +38,17 @@ class Tenants:
         return self._by_name.get(name)
 
     def by_key(self, key: str) -> Tenant | None:
-        """The tenant that this API key (in clear) belongs to, or None.
+        """The tenant of an API key (in clear text), or None.
 
-        The look-up is by digest, so its timing says nothing about a key; the comparison is there for keys
-        that no index should ever decide alone.
+        The index is by digest, so the duration of a look-up reveals nothing about a key. The digest found is
+        compared once more in constant time.
         """
         digest = digest_of(key)
         tenant = self._by_digest.get(digest)
         if tenant is None:
             return None
-        held = next(known for known in tenant.api_keys_sha256 if known == digest)
-        return tenant if hmac.compare_digest(held.encode("ascii"), digest.encode("ascii")) else None
+        stored = next(known for known in tenant.api_keys_sha256 if known == digest)
+        return tenant if hmac.compare_digest(stored.encode("ascii"), digest.encode("ascii")) else None
 
     def names(self) -> list[str]:
         """All names, sorted."""
@@ -64,5 +61,5 @@ class Tenants:
 
 
 def digest_of(key: str) -> str:
-    """The SHA-256 hex digest under which a key is kept; any text is taken, also what is not valid UTF-8."""
+    """The SHA-256 hex digest of a key, which may hold lone surrogates (bytes that are not UTF-8)."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -18,8 +18,8 @@ from flask import g
 from api.auth.access import Access
 from api.errors import Forbidden, InvalidApiKey, InvalidRequest
 from config.errors import ConfigError
-from config.settings import PRIORITIES, Settings, Tenant
-from config.tenants import DEFAULT, Tenants
+from config.settings import DEFAULT_TENANT, PRIORITIES, Settings, Tenant
+from config.tenants import Tenants
 
 DEFAULT_PRIORITY = "normal"
 
@@ -64,8 +64,8 @@ class Authenticator:
         return Caller(tenant, priority_of(headers.get("X-Priority"), tenant))
 
     def _open_tenant(self, headers: Headers) -> Tenant:
-        named = self._tenants.by_name(headers.get("X-Tenant-ID") or DEFAULT)
-        return named or self._tenants.by_name(DEFAULT) or Tenant(DEFAULT)
+        named = self._tenants.by_name(headers.get("X-Tenant-ID") or DEFAULT_TENANT)
+        return named or self._tenants.by_name(DEFAULT_TENANT) or Tenant(DEFAULT_TENANT)
 
     def _keyed_tenant(self, headers: Headers) -> Tenant:
         key = api_key_of(headers)

@@ -120,20 +120,20 @@ def test_what_a_load_is_shown_it_may_also_send(option):
 
 
 def test_what_is_secret_is_never_shown():
-    def shown(backend, **options):
+    def as_json(backend, **options):
         return redacted_options(ModelDefinition("m", backend, options=options))
 
     arguments = ("--api-key", "k1", "--hf-token=k2", "--seed", "1", "--ssl-keyfile", "k3")
-    assert shown("vllm_serve", vllm_serve_extra_args=arguments)["vllm_serve_extra_args"] == [
+    assert as_json("vllm_serve", vllm_serve_extra_args=arguments)["vllm_serve_extra_args"] == [
         *("--api-key", REDACTED, f"--hf-token={REDACTED}", "--seed", "1", "--ssl-keyfile", REDACTED)
     ]
-    environment = shown("vllm_serve", vllm_serve_environment={"HF_TOKEN": "k"})
+    environment = as_json("vllm_serve", vllm_serve_environment={"HF_TOKEN": "k"})
     assert environment["vllm_serve_environment"] == REDACTED
-    url = shown("openai_remote", openai_remote_url="https://me:k@host/v1")["openai_remote_url"]
+    url = as_json("openai_remote", openai_remote_url="https://me:k@host/v1")["openai_remote_url"]
     assert url == f"https://{REDACTED}@host/v1"
-    headers = shown("openai_remote", openai_remote_headers={"api-key": "k"})
+    headers = as_json("openai_remote", openai_remote_headers={"api-key": "k"})
     assert headers["openai_remote_headers"] == REDACTED
-    assert shown("stub", stub_tokens=3)["stub_tokens"] == 3
+    assert as_json("stub", stub_tokens=3)["stub_tokens"] == 3
 
 
 def test_a_key_where_the_name_of_its_variable_belongs_is_not_repeated():

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from config.load import load_settings
 from config.settings import ROOT, ApiSettings, WorkerSettings
-from config.sources import KEYS, PLAIN, SECTION_VARIABLE
+from config.sources import KEY_VARIABLES, NAMED_VARIABLES, SECTION_VARIABLE
 from stoker.cli import cli
 
 OWN_VARIABLES = {"FLOWER_BASIC_AUTH", "CUDA_VISIBLE_DEVICES"}
@@ -83,7 +83,7 @@ def test_redis_is_not_published_and_flower_on_loopback_only(services):
 
 def test_no_secret_has_a_default(services):
     text = (ROOT / "docker-compose.yml").read_text()
-    secrets = {"REDIS_PASSWORD", "FLOWER_BASIC_AUTH", *KEYS}
+    secrets = {"REDIS_PASSWORD", "FLOWER_BASIC_AUTH", *KEY_VARIABLES}
 
     for secret in secrets:
         uses = re.findall(rf"\$\{{{secret}([^}}]*)\}}", text)
@@ -155,7 +155,7 @@ def test_every_variable_is_one_that_is_read(services):
     variables = {name for service in ours(services).values() for name in service["environment"]}
 
     for name in variables - OWN_VARIABLES:
-        assert name in PLAIN or name in KEYS or SECTION_VARIABLE.fullmatch(name), name
+        assert name in NAMED_VARIABLES or name in KEY_VARIABLES or SECTION_VARIABLE.fullmatch(name), name
 
 
 def test_the_settings_of_each_service_are_accepted(services, tmp_path):

@@ -11,10 +11,10 @@ from typing import Any
 from api.errors import CODES
 from backends.catalogue import BACKENDS
 from backends.declaration import Option
-from config.fields import Section, Strict
+from config.fields import Section, StrictField
 from config.schema import ModelSchema, SettingsSchema, TenantSchema, option_field
 from config.settings import ROOT, ModelDefinition, Settings, Tenant
-from config.sources import KEYS, PLAIN
+from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from tests.docs.page import Row, Table
 
 UNITS = {"_per_s": "per second", "_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
@@ -50,7 +50,7 @@ def _settings() -> Table:
         default = getattr(Settings(), name)
         if isinstance(inner, Section):
             rows += [_row(f"{name}.{key}", part, getattr(default, key)) for key, part in inner.fields.items()]
-        elif isinstance(field, Strict):
+        elif isinstance(field, StrictField):
             rows.append(_row(name, field, default))
     return Table(("setting", "value", "unit", "default", "meaning"), rows, written=True)
 
@@ -66,8 +66,11 @@ def _options(options: tuple[Option, ...]) -> Table:
 
 
 def _variables() -> Table:
-    named = [(f"`{name}`", f"`{'.'.join(path)}`") for name, path in PLAIN.items()]
-    keys = [(f"`{name}`", f"an API key (in clear) of the tenant `{tenant}`") for name, tenant in KEYS.items()]
+    named = [(f"`{name}`", f"`{'.'.join(path)}`") for name, path in NAMED_VARIABLES.items()]
+    keys = [
+        (f"`{name}`", f"an API key (in clear) of the tenant `{tenant}`")
+        for name, tenant in KEY_VARIABLES.items()
+    ]
     return Table(("variable", "sets"), named + keys)
 
 

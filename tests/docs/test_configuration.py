@@ -12,7 +12,7 @@ from backends.stub.engine.script import FLAGS, VALUES, directives_of
 from config.errors import ConfigError
 from config.load import load_settings
 from config.settings import ROOT
-from config.sources import KEYS, PLAIN
+from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from scheduler.scripts import source
 from tests.docs.page import blocks, code, read, rows, section
 
@@ -85,7 +85,7 @@ def test_every_variable_that_is_read_is_named(page):
     )
     others = {"LD_LIBRARY_PATH", "LLAMA_API_KEY", "SERVER_PROTOCOL"}  # of the system, llama-server and WSGI
     own = read_somewhere - others
-    assert own | PLAIN.keys() | KEYS.keys() <= named
+    assert own | NAMED_VARIABLES.keys() | KEY_VARIABLES.keys() <= named
 
 
 def test_every_directive_of_the_stub_is_explained(page):
