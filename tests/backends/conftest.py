@@ -21,7 +21,7 @@ from streams.events import Delta, ReasoningDelta, TextDelta
 from tasks.generation import Generation, Message, Sampling, text_content
 from workers.engine_process.errors import Exit
 
-pytest.register_assert_rewrite("tests.backends.contract", "tests.backends.openai_remote.voices")
+pytest.register_assert_rewrite("tests.backends.contract", "tests.backends.contract_models")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -187,7 +187,7 @@ class EngineContract:
         assert answer.finish.reason == "stop"
         assert answer.text == whole[: whole.index(middle)]
 
-    def test_an_answer_ends_at_the_most_tokens_allowed(self, shared: Launched) -> None:
+    def test_an_answer_ends_at_max_tokens(self, shared: Launched) -> None:
         answer = shared.answer(self.short(max_tokens=3))
         assert answer.finish is not None
         assert answer.finish.reason == "length"
@@ -216,7 +216,7 @@ class EngineContract:
         assert answer.text
         assert 0 < answer.finish.usage.reasoning_tokens < answer.finish.usage.output_tokens
 
-    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+    def test_a_tool_call_is_complete(self, shared: Launched) -> None:
         raise NotImplementedError
 
     def test_a_prompt_that_is_too_long_harms_no_one_else(self, shared: Launched) -> None:
@@ -266,7 +266,7 @@ class EngineContract:
         assert cancelled.finish is not None
         assert cancelled.finish.usage.input_tokens > 0
 
-    def test_cancelling_what_does_not_run_does_nothing(self, shared: Launched) -> None:
+    def test_cancelling_an_unknown_or_finished_request_does_nothing(self, shared: Launched) -> None:
         shared.engine.cancel("unknown")
         shared.answer(self.short(), id="done")
         shared.engine.cancel("done")

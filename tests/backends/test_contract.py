@@ -9,19 +9,19 @@ import pytest
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched
 from tests.backends.contract import RuntimeContract
-from tests.backends.openai_remote.voices import GrammarVoice, StubVoice
+from tests.backends.contract_models import GrammarModelContract, StubContract
 
 pytestmark = pytest.mark.rule("field/llama-server-vllm-serve", "unload/resource-release")
 
 
-class TestStub(StubVoice, RuntimeContract):
+class TestStub(StubContract, RuntimeContract):
     backend = "stub"
 
     def model(self, **fields: object) -> ModelDefinition:
         return ModelDefinition("model", "stub", options={"stub_load_s": 0.02}, **fields)
 
 
-class TestLlamaServer(GrammarVoice, RuntimeContract):
+class TestLlamaServer(GrammarModelContract, RuntimeContract):
     backend = "llama_server"
     binary: str | None = None
 

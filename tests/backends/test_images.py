@@ -1,4 +1,4 @@
-"""The real engine is shown images: the demo model with a projector of random weights."""
+"""Images in llama-server: the demo model with a projector of random weights."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def projector(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def seer(projector: Path, **options: object) -> ModelDefinition:
+def model_with_images(projector: Path, **options: object) -> ModelDefinition:
     shown = {"llama_server_mmproj": str(projector), "llama_server_n_ctx": 1024, "llama_server_threads": 1}
     return ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), options={**shown, **options})
 
 
 @pytest.fixture(scope="module")
 def engine(projector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    launcher = Launcher(tmp_path_factory.mktemp("seer"))
-    yield launcher(seer(projector), slots=1)
+    launcher = Launcher(tmp_path_factory.mktemp("images"))
+    yield launcher(model_with_images(projector), slots=1)
     launcher.stop_all()
 
 
-def showing(*urls: str, at: int = len("What is ")) -> Generation:
+def request_with(*urls: str, at: int = len("What is ")) -> Generation:
     message = Message("user", (TextPart(TEXT[:at]), *map(ImagePart, urls), TextPart(TEXT[at:])))
     return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0))
 
@@ -52,39 +52,39 @@ def usage(engine: Launched, generation: Generation) -> Usage:
     return finish.usage
 
 
-def test_an_image_becomes_tokens_by_its_size(engine: Launched) -> None:
-    plain = usage(engine, showing()).input_tokens
-    small = usage(engine, showing(SMALL)).input_tokens - plain
-    large = usage(engine, showing(LARGE)).input_tokens - plain
+def test_the_tokens_of_an_image_depend_on_its_size(engine: Launched) -> None:
+    plain = usage(engine, request_with()).input_tokens
+    small = usage(engine, request_with(SMALL)).input_tokens - plain
+    large = usage(engine, request_with(LARGE)).input_tokens - plain
     assert (64 // 16) * (32 // 16) <= small < large
     assert large >= (256 // 16) * (256 // 16)
-    assert usage(engine, showing(SMALL, SMALL)).input_tokens - plain >= 2 * (64 // 16) * (32 // 16)
+    assert usage(engine, request_with(SMALL, SMALL)).input_tokens - plain >= 2 * (64 // 16) * (32 // 16)
 
 
-def test_the_text_before_an_image_and_the_image_are_read_from_the_cache(engine: Launched) -> None:
-    first = usage(engine, showing(LARGE))
-    again = usage(engine, showing(LARGE))
+def test_an_image_and_the_text_before_it_are_cached(engine: Launched) -> None:
+    first = usage(engine, request_with(LARGE))
+    again = usage(engine, request_with(LARGE))
     assert again.input_tokens == first.input_tokens
     assert again.cached_tokens > (256 // 16) * (256 // 16)
 
 
-def test_a_model_with_a_projector_still_answers_text_alone(engine: Launched) -> None:
+def test_a_model_with_a_projector_answers_text_without_images(engine: Launched) -> None:
     assert engine.answer(ask(TEXT, temperature=0.0)).text.startswith("Stoker is")
 
 
-def test_an_image_that_cannot_be_decoded_fails_alone(engine: Launched) -> None:
+def test_an_undecodable_image_fails_only_its_request(engine: Launched) -> None:
     with pytest.raises(GenerationError) as caught:
-        engine.answer(showing(data_url(png(64, 32)[:40])))
+        engine.answer(request_with(data_url(png(64, 32)[:40])))
     assert caught.value.code == "invalid_prompt"
-    assert engine.answer(showing(SMALL)).finish is not None
+    assert engine.answer(request_with(SMALL)).finish is not None
 
 
-def test_images_that_do_not_fit_are_too_long_a_prompt(engine: Launched) -> None:
+def test_images_over_the_context_length_are_rejected(engine: Launched) -> None:
     with pytest.raises(GenerationError) as caught:
-        engine.answer(showing(*[LARGE] * 5))
+        engine.answer(request_with(*[LARGE] * 5))
     assert caught.value.code == "context_length_exceeded"
 
 
 def test_the_tokens_of_an_image_can_be_bounded(start: Start, projector: Path) -> None:
-    engine = start(seer(projector, llama_server_image_max_tokens=64), slots=1)
-    assert usage(engine, showing(LARGE)).input_tokens < 150
+    engine = start(model_with_images(projector, llama_server_image_max_tokens=64), slots=1)
+    assert usage(engine, request_with(LARGE)).input_tokens < 150

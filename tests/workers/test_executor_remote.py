@@ -10,30 +10,30 @@ import pytest
 
 from config.settings import LimitSettings, Settings
 from streams.events import TextDelta
-from tests.backends.openai_remote.scripted import (
+from tests.backends.openai_remote.scripted_server import (
     Handler,
-    Scripted,
+    ScriptedServer,
     chat,
     chunk,
     events,
-    far,
-    scripted,
+    remote_model,
+    scripted_server,
     status,
 )
 from tests.support.worker_harness import WorkerHarness
 
-UNFINISHED = events(chunk({"content": "a"}), then=Handler.wait_until_left)
+UNFINISHED = events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
-    with scripted() as server:
+def server() -> Iterator[ScriptedServer]:
+    with scripted_server() as server:
         yield server
 
 
 @pytest.fixture
-def worker(settings: Settings, server: Scripted) -> Iterator[WorkerHarness]:
-    model = replace(far(server.url), target_inflight=2, replica_max=2)
+def worker(settings: Settings, server: ScriptedServer) -> Iterator[WorkerHarness]:
+    model = replace(remote_model(server.url), target_inflight=2, replica_max=2)
     limits = LimitSettings(unload_timeout_s=0.2)
     made = WorkerHarness(replace(settings, models={"model": model}, limits=limits))
     yield made
@@ -48,7 +48,7 @@ def start_job(worker: WorkerHarness) -> str:
 
 
 def test_a_remote_model_loads_and_answers_without_a_process_or_memory(
-    worker: WorkerHarness, server: Scripted, caplog: pytest.LogCaptureFixture
+    worker: WorkerHarness, server: ScriptedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.steps += [chat("at", " last")]
     with caplog.at_level(logging.INFO):
@@ -68,7 +68,7 @@ def test_a_remote_model_loads_and_answers_without_a_process_or_memory(
     assert worker.executor.replicas.table == {}
 
 
-def test_a_failed_load_reports_the_reason(worker: WorkerHarness, server: Scripted) -> None:
+def test_a_failed_load_reports_the_reason(worker: WorkerHarness, server: ScriptedServer) -> None:
     server.list_models = status(401)
     worker.fleet.load("model")
     worker.until(lambda: worker.fleet.row("model").state == "failed")
@@ -76,7 +76,7 @@ def test_a_failed_load_reports_the_reason(worker: WorkerHarness, server: Scripte
 
 
 def test_an_answer_filtered_by_the_remote_server_is_incomplete(
-    worker: WorkerHarness, server: Scripted
+    worker: WorkerHarness, server: ScriptedServer
 ) -> None:
     server.steps += [chat("a", finish="content_filter")]
     worker.load("model")
@@ -88,7 +88,7 @@ def test_an_answer_filtered_by_the_remote_server_is_incomplete(
     ("http_status", "error_code"), [(429, "remote_rate_limited"), (400, "invalid_prompt")]
 )
 def test_a_failed_job_leaves_the_model_loaded(
-    worker: WorkerHarness, server: Scripted, http_status: int, error_code: str
+    worker: WorkerHarness, server: ScriptedServer, http_status: int, error_code: str
 ) -> None:
     server.steps += [status(http_status, Retry_After="99"), chat("a")]
     worker.load("model")
@@ -97,18 +97,18 @@ def test_a_failed_job_leaves_the_model_loaded(
     assert worker.end(start_job(worker)).status == "completed"
 
 
-def test_a_cancelled_job_closes_its_connection_to_the_server(worker: WorkerHarness, server: Scripted) -> None:
+def test_a_cancelled_job_closes_its_connection_to_the_server(worker: WorkerHarness, server: ScriptedServer) -> None:
     server.steps += [UNFINISHED]
     worker.load("model")
     id = start_job(worker)
     worker.until(lambda: worker.events(id))
     worker.ledger.cancel(id, "acme")
     assert worker.end(id).status == "cancelled"
-    assert server.left.wait(5)
+    assert server.client_left.wait(5)
 
 
 def test_an_unload_ends_running_jobs_without_reporting_a_lost_engine(
-    worker: WorkerHarness, server: Scripted
+    worker: WorkerHarness, server: ScriptedServer
 ) -> None:
     server.steps += [UNFINISHED]
     worker.load("model")
@@ -121,23 +121,23 @@ def test_an_unload_ends_running_jobs_without_reporting_a_lost_engine(
     assert worker.fleet.row("model").last_error is None
 
 
-def test_a_shut_down_ends_jobs_with_its_own_code(worker: WorkerHarness, server: Scripted) -> None:
+def test_a_shut_down_ends_jobs_with_its_own_code(worker: WorkerHarness, server: ScriptedServer) -> None:
     server.steps += [UNFINISHED]
     worker.load("model")
     id = start_job(worker)
     worker.until(lambda: worker.events(id))
     worker.executor.shut_down(0)
     assert worker.events(id)[-1].code == "worker_shutdown"
-    assert server.left.wait(5)
+    assert server.client_left.wait(5)
 
 
 def test_a_cancelled_load_closes_its_connection_to_the_server(
-    worker: WorkerHarness, server: Scripted
+    worker: WorkerHarness, server: ScriptedServer
 ) -> None:
-    server.list_models = Handler.wait_until_left
+    server.list_models = Handler.wait_for_disconnect
     worker.fleet.load("model")
     (name,) = worker.until(lambda: list(worker.executor.replicas.table))
-    assert server.silent.wait(5)
+    assert server.waiting.wait(5)
     assert worker.executor.unload(name) == "cancelled"
     worker.until(lambda: worker.fleet.row("model").state == "failed")
-    assert server.left.wait(5)
+    assert server.client_left.wait(5)

@@ -18,7 +18,7 @@ from streams.events import ToolCallDelta
 from tasks.generation import Generation, Message, Sampling, ToolCall, text_content
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract, called
-from tests.backends.openai_remote.voices import LETTERS, TIME, DemoVoice
+from tests.backends.contract_models import LETTERS, TIME, DemoModelContract
 from tests.checkpoints.fixtures import python_of
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
@@ -52,7 +52,7 @@ def said(request: Generation, launched: Launched, at_once: int) -> list[str]:
     return [answer.text for answer, _ in running]
 
 
-class TestCt2(DemoVoice, RuntimeContract):
+class TestCt2(DemoModelContract, RuntimeContract):
     backend = "ct2"
     kind = "generator"
     seeded = False  # the library has one seed for all requests
@@ -77,7 +77,7 @@ class TestCt2(DemoVoice, RuntimeContract):
         assert name == ("get_time" if choice == "get_time" else "get_weather")
         assert arguments == {"city": "Oslo"}
 
-    def test_letters_of_all_scripts_stay_whole(self) -> None:
+    def test_letters_of_all_scripts_are_not_split(self) -> None:
         """The library cannot be made to say them, so the tokens of a text take the way of an answer's."""
         command = [python_of("ct2"), "-I", ECHO, self.folder / "tokenizer.json"]
         echo = subprocess.run(command, input=LETTERS, capture_output=True, check=True, text=True)
@@ -170,7 +170,7 @@ class TestTranslator(RuntimeContract):
     def bad(self) -> Generation:
         return self.request("Hello.", target_lang_code="ja")
 
-    def test_a_tool_call_comes_whole(self, shared: Launched) -> None:
+    def test_a_tool_call_is_complete(self, shared: Launched) -> None:
         """There is none: a translator takes a text."""
         with pytest.raises(GenerationError) as caught:
             shared.answer(self.request("Hello.", tools=(WEATHER,)))

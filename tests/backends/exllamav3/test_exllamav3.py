@@ -22,9 +22,9 @@ from streams.events import Usage
 from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract, called
+from tests.backends.contract_models import TIME, GrammarModelContract
 from tests.backends.exllamav3 import tiny_qwen3_vl
 from tests.backends.exllamav3.exllamav3_double import environment
-from tests.backends.openai_remote.voices import TIME, GrammarVoice
 from tests.support.pictures import DOT, data_url, png
 from workers.engine_process.errors import EngineLost
 
@@ -69,7 +69,7 @@ def usage(answer: Answer) -> Usage:
     return answer.finish.usage
 
 
-class Exllamav3Contract(GrammarVoice, RuntimeContract):
+class Exllamav3Contract(GrammarModelContract, RuntimeContract):
     """The contract with the demo model; `options` say where it runs."""
 
     backend = "exllamav3"
@@ -162,7 +162,7 @@ def test_next_to_no_top_p_or_temperature_takes_the_likeliest_token(
 
 
 @pytest.mark.parametrize("thinking", ["disabled", "enabled"])
-def test_a_tool_that_is_chosen_is_called(engine: Launched, thinking: str) -> None:
+def test_a_chosen_tool_is_called(engine: Launched, thinking: str) -> None:
     wishes = {
         "tools": (WEATHER, TIME),
         "tool_choice": NamedTool("get_time"),
@@ -226,7 +226,7 @@ def showing(*urls: str) -> Generation:
     return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0))
 
 
-def test_an_image_becomes_tokens_by_its_size(seer: Launched) -> None:
+def test_the_tokens_of_an_image_depend_on_its_size(seer: Launched) -> None:
     def tokens(*urls: str) -> int:
         return usage(seer.answer(showing(*urls))).input_tokens
 

@@ -18,8 +18,8 @@ from streams.events import ToolCallDelta
 from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool, text_content
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract
+from tests.backends.contract_models import GrammarModelContract
 from tests.backends.llama_cpp import tiny_gguf
-from tests.backends.openai_remote.voices import GrammarVoice
 from workers.environments import interpreter
 
 pytestmark = pytest.mark.engines
@@ -86,7 +86,7 @@ def load_error(start: Start, model: ModelDefinition, slots: int = 1) -> str:
     return str(caught.value)
 
 
-class TestLlamaCpp(GrammarVoice, RuntimeContract):
+class TestLlamaCpp(GrammarModelContract, RuntimeContract):
     backend = "llama_cpp"
 
     def model(self, **fields: object) -> ModelDefinition:

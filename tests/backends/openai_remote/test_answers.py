@@ -1,4 +1,4 @@
-"""A model on a real server, llama.cpp's, as a remote one: true answers through both of OpenAI's APIs."""
+"""The demo model on a real llama-server, used as a remote server through both of OpenAI's APIs."""
 
 from __future__ import annotations
 
@@ -15,37 +15,39 @@ from streams.events import ToolCallDelta
 from tasks.generation import Generation, Message, ToolCall, text_content
 from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, draw, make_way
-from tests.backends.openai_remote.scripted import far
-from tests.backends.openai_remote.voices import GrammarVoice
+from tests.backends.contract_models import GrammarModelContract
+from tests.backends.openai_remote.scripted_server import remote_model
 
 
 @dataclass
-class Near:
-    """A llama-server on this machine, as the remote one."""
+class LlamaServer:
+    """A llama-server on this machine, used as the remote server."""
 
     url: str
     model: str
 
 
 @pytest.fixture(scope="module")
-def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Near]:
+def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
     launcher = Launcher(tmp_path_factory.mktemp("near"))
     options = {"llama_server_n_ctx": 4096, "llama_server_threads": 1}
     model = ModelDefinition("near", "llama_server", model_path=str(DEMO_MODEL), options=options)
     server = launcher(model, slots=2).engine._client
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEAR_KEY", server.key)
-        yield Near(f"http://127.0.0.1:{server.port}/v1", str(DEMO_MODEL))
+        patch.setenv("LLAMA_KEY", server.key)
+        yield LlamaServer(f"http://127.0.0.1:{server.port}/v1", str(DEMO_MODEL))
     launcher.stop_all()
 
 
 @pytest.fixture(params=["chat_completions", "responses"])
-def launched(near: Near, start: Start, request: pytest.FixtureRequest) -> Launched:
-    model = far(near.url, model=near.model, key_variable="NEAR_KEY", api=request.param, thinking=True)
+def launched(llama_server: LlamaServer, start: Start, request: pytest.FixtureRequest) -> Launched:
+    model = remote_model(
+        llama_server.url, model=llama_server.model, key_variable="LLAMA_KEY", api=request.param, thinking=True
+    )
     return start(model, slots=2)
 
 
-def test_a_true_answer_comes_in_pieces_with_its_usage(launched: Launched) -> None:
+def test_an_answer_is_streamed_in_several_deltas_with_its_usage(launched: Launched) -> None:
     answer = launched.answer(ask("What is the capital of Norway?", temperature=0.0))
     assert "Oslo" in answer.text
     assert answer.finish is not None
@@ -55,14 +57,14 @@ def test_a_true_answer_comes_in_pieces_with_its_usage(launched: Launched) -> Non
     assert len(answer.deltas) <= answer.finish.usage.output_tokens <= len(answer.deltas) + 2
 
 
-def test_a_repeated_prompt_is_told_to_be_cached(launched: Launched) -> None:
+def test_cached_tokens_are_reported_for_a_repeated_prompt(launched: Launched) -> None:
     for _ in range(2):
         answer = launched.answer(ask("What is the capital of Norway?", temperature=0.0))
     assert answer.finish is not None
     assert 0 < answer.finish.usage.cached_tokens <= answer.finish.usage.input_tokens
 
 
-def test_the_wish_to_think_reaches_the_server(launched: Launched) -> None:
+def test_the_thinking_mode_is_passed_to_the_server(launched: Launched) -> None:
     question = "Think: what is 3+4?"
     if launched.engine._options.api == "chat_completions":
         quiet = launched.answer(ask(question, thinking="disabled", temperature=0.0))
@@ -74,7 +76,7 @@ def test_the_wish_to_think_reaches_the_server(launched: Launched) -> None:
     assert 0 < answer.finish.usage.reasoning_tokens < answer.finish.usage.output_tokens
 
 
-def test_a_tool_is_called_and_its_result_is_read(launched: Launched) -> None:
+def test_a_tool_call_and_its_result_pass_through(launched: Launched) -> None:
     question = "What is the weather in Oslo?"
     answer = launched.answer(ask(question, tools=(WEATHER,), temperature=0.0))
     assert answer.finish is not None
@@ -84,7 +86,7 @@ def test_a_tool_is_called_and_its_result_is_read(launched: Launched) -> None:
     assert calls[0].id
     arguments = "".join(call.arguments for call in calls)
     assert json.loads(arguments) == {"city": "Oslo"}
-    told = Generation(
+    with_result = Generation(
         "model",
         (
             Message("user", text_content(question)),
@@ -94,10 +96,10 @@ def test_a_tool_is_called_and_its_result_is_read(launched: Launched) -> None:
         tools=(WEATHER,),
         allow_remote=True,
     )
-    assert "rainy" in launched.answer(told).text
+    assert "rainy" in launched.answer(with_result).text
 
 
-def test_an_answer_ends_at_the_most_tokens_allowed(launched: Launched) -> None:
+def test_an_answer_ends_at_max_tokens(launched: Launched) -> None:
     answer = launched.answer(ask("Tell me a story.", max_tokens=3, temperature=0.0))
     assert answer.finish is not None
     assert answer.finish.usage.output_tokens == 3
@@ -105,7 +107,7 @@ def test_an_answer_ends_at_the_most_tokens_allowed(launched: Launched) -> None:
         assert answer.finish.reason == "length"
 
 
-def test_a_prompt_that_is_too_long_is_the_clients_fault(
+def test_a_prompt_over_the_context_length_is_a_client_error(
     launched: Launched, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO), pytest.raises(GenerationError) as caught:
@@ -115,16 +117,16 @@ def test_a_prompt_that_is_too_long_is_the_clients_fault(
     assert not [record for record in caplog.records if record.levelno > logging.INFO]
 
 
-def test_a_stop_text_and_a_seed_are_passed_on(near: Near, start: Start) -> None:
-    launched = start(far(near.url, model=near.model, key_variable="NEAR_KEY"))
+def test_a_stop_text_and_a_seed_are_passed_to_the_server(llama_server: LlamaServer, start: Start) -> None:
+    launched = start(remote_model(llama_server.url, model=llama_server.model, key_variable="LLAMA_KEY"))
     question = "What is the capital of Norway?"
     whole = launched.answer(ask(question, temperature=0.0)).text
     assert (
         launched.answer(ask(question, temperature=0.0, stop=("Norway",))).text == whole.partition("Norway")[0]
     )
-    draw(launched, GrammarVoice().varied)
+    draw(launched, GrammarModelContract().varied)
 
 
-def test_a_cancelled_request_frees_its_place_there(launched: Launched) -> None:
-    """The server has two places: a third request comes to its turn when one of two is cancelled."""
-    make_way(launched, GrammarVoice().long(), GrammarVoice().short())
+def test_a_cancelled_request_frees_its_slot_on_the_server(launched: Launched) -> None:
+    """The server has two slots: a third request starts when one of two is cancelled."""
+    make_way(launched, GrammarModelContract().long(), GrammarModelContract().short())

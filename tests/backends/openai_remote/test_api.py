@@ -1,4 +1,4 @@
-"""What is sent to a remote server: OpenAI's own fields, and others only where they are understood."""
+"""Requests and responses in OpenAI's two APIs, as a remote server sends and receives them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,21 @@ from tasks.generation import (
     text_content,
 )
 from tests.backends.conftest import Start, ask
-from tests.backends.openai_remote.scripted import MODEL, chat, events, far, scripted, status
+from tests.backends.openai_remote.scripted_server import (
+    MODEL,
+    chat,
+    events,
+    remote_model,
+    scripted_server,
+    status,
+)
 from tests.support.pictures import DOT
 
 STOKER = {"data": [{"id": MODEL, "owned_by": "stoker"}]}
-SAID = [{"type": "response.output_text.delta", "delta": "a"}, {"type": "response.completed", "response": {}}]
+ANSWER = [
+    {"type": "response.output_text.delta", "delta": "a"},
+    {"type": "response.completed", "response": {}},
+]
 TALK = (
     Message("system", text_content("Be brief.")),
     Message("user", text_content("Hi")),
@@ -34,12 +44,14 @@ TALK = (
 TOOL = Tool("f", "does f", {"type": "object"})
 
 
-def sent(start: Start, generation: Generation, models: object = None, **options: object) -> dict[str, Any]:
-    """The body that reaches the server."""
-    step = events(*SAID) if options.get("api") == "responses" else chat("a")
+def sent_body(
+    start: Start, generation: Generation, models: object = None, **options: object
+) -> dict[str, Any]:
+    """The body of the request that the server receives."""
+    step = events(*ANSWER) if options.get("api") == "responses" else chat("a")
     listed = status(200, models or {"data": [{"id": MODEL}]})
-    with scripted(step, list_models=listed) as server:
-        launched = start(far(server.url, **options))
+    with scripted_server(step, list_models=listed) as server:
+        launched = start(remote_model(server.url, **options))
         assert launched.answer(generation).text == "a"
     body = server.posts[0].body
     assert isinstance(body, dict)
@@ -47,7 +59,7 @@ def sent(start: Start, generation: Generation, models: object = None, **options:
 
 
 @pytest.mark.parametrize("api", ["chat_completions", "responses"])
-def test_a_server_gets_openais_own_fields_and_no_others(start: Start, api: str) -> None:
+def test_only_openais_own_fields_are_sent(start: Start, api: str) -> None:
     """OpenAI refuses a request with any other."""
     generation = Generation(
         "model",
@@ -58,7 +70,7 @@ def test_a_server_gets_openais_own_fields_and_no_others(start: Start, api: str) 
         target_lang_code="fr",
         allow_remote=True,
     )
-    body = sent(start, generation, api=api)
+    body = sent_body(start, generation, api=api)
     if api == "responses":
         assert set(body) == {
             *("model", "input", "max_output_tokens", "temperature", "top_p"),
@@ -74,9 +86,9 @@ def test_a_server_gets_openais_own_fields_and_no_others(start: Start, api: str) 
     assert body["stream"] is True
 
 
-def test_the_most_tokens_go_by_the_name_that_the_server_knows(start: Start) -> None:
-    assert sent(start, ask("Hi", max_tokens=9))["max_tokens"] == 9
-    body = sent(start, ask("Hi", max_tokens=9), max_tokens_field="max_completion_tokens")
+def test_max_tokens_is_sent_under_the_configured_field_name(start: Start) -> None:
+    assert sent_body(start, ask("Hi", max_tokens=9))["max_tokens"] == 9
+    body = sent_body(start, ask("Hi", max_tokens=9), max_tokens_field="max_completion_tokens")
     assert body["max_completion_tokens"] == 9
     assert "max_tokens" not in body
 
@@ -92,19 +104,19 @@ def test_the_most_tokens_go_by_the_name_that_the_server_knows(start: Start) -> N
         ("responses", "default", {}),
     ],
 )
-def test_a_wish_to_think_is_told_where_it_is_configured(
+def test_the_thinking_mode_is_sent_where_it_is_configured(
     start: Start, api: str, thinking: str, expected: dict[str, Any]
 ) -> None:
     for configured in (True, False):
-        body = sent(start, ask("Hi", thinking=thinking), api=api, thinking=configured)
-        told = {
+        body = sent_body(start, ask("Hi", thinking=thinking), api=api, thinking=configured)
+        thinking_fields = {
             name: body[name] for name in ("chat_template_kwargs", "reasoning", "thinking") if name in body
         }
-        assert told == (expected if configured else {})
+        assert thinking_fields == (expected if configured else {})
 
 
-def test_earlier_thoughts_go_to_servers_that_read_them(start: Start) -> None:
-    body = sent(start, Generation("model", TALK, allow_remote=True), thinking=True)
+def test_earlier_reasoning_is_sent_to_servers_that_read_it(start: Start) -> None:
+    body = sent_body(start, Generation("model", TALK, allow_remote=True), thinking=True)
     assert body["messages"][2] == {
         "role": "assistant",
         "content": "Hello",
@@ -113,35 +125,37 @@ def test_earlier_thoughts_go_to_servers_that_read_them(start: Start) -> None:
 
 
 @pytest.mark.parametrize("api", ["chat_completions", "responses"])
-def test_another_stoker_is_asked_in_its_own_words(start: Start, api: str) -> None:
+def test_stokers_own_fields_are_sent_to_another_stoker(start: Start, api: str) -> None:
     generation = Generation(
         "model", TALK, thinking="disabled", source_lang_code="de", target_lang_code="fr", allow_remote=True
     )
-    body = sent(start, generation, STOKER, api=api, thinking=True)
+    body = sent_body(start, generation, STOKER, api=api, thinking=True)
     assert body["allow_remote"] is True
     assert body["thinking"] == "disabled"
     assert (body["source_lang_code"], body["target_lang_code"]) == ("de", "fr")
     assert "chat_template_kwargs" not in body
-    said = body["input" if api == "responses" else "messages"]
-    assert said[0] == {"role": "system", "content": "Be brief."}, "it makes the wish for a language itself"
-    thoughts = {
+    messages = body["input" if api == "responses" else "messages"]
+    assert messages[0] == {"role": "system", "content": "Be brief."}, (
+        "the other Stoker adds the translation instruction"
+    )
+    reasoning = {
         "type": "reasoning",
         "summary": [],
         "content": [{"type": "reasoning_text", "text": "They greet me."}],
     }
     if api == "responses":
-        assert said[2] == thoughts
+        assert messages[2] == reasoning
     else:
-        assert said[2]["reasoning_content"] == "They greet me."
+        assert messages[2]["reasoning_content"] == "They greet me."
 
 
-def test_another_stoker_decides_itself_unless_thinking_is_configured(start: Start) -> None:
-    body = sent(start, ask("Hi"), STOKER)
+def test_no_thinking_field_is_sent_to_another_stoker_unless_configured(start: Start) -> None:
+    body = sent_body(start, ask("Hi"), STOKER)
     assert "thinking" not in body
     assert body["allow_remote"] is True
 
 
-def test_a_conversation_becomes_items(start: Start) -> None:
+def test_a_conversation_becomes_input_items(start: Start) -> None:
     generation = Generation(
         "model",
         (
@@ -157,7 +171,7 @@ def test_a_conversation_becomes_items(start: Start) -> None:
         tool_choice=NamedTool("g"),
         allow_remote=True,
     )
-    body = sent(start, generation, api="responses", image_input=True)
+    body = sent_body(start, generation, api="responses", image_input=True)
     assert body["input"] == [
         {"role": "system", "content": "Be brief."},
         {
@@ -178,9 +192,9 @@ def test_a_conversation_becomes_items(start: Start) -> None:
     assert body["tool_choice"] == "required"
 
 
-def test_stop_texts_are_refused_where_the_server_takes_none(start: Start) -> None:
-    with scripted() as server:
-        launched = start(far(server.url, api="responses"))
+def test_stop_texts_are_rejected_for_the_responses_api(start: Start) -> None:
+    with scripted_server() as server:
+        launched = start(remote_model(server.url, api="responses"))
         with pytest.raises(GenerationError) as caught:
             launched.answer(ask("Hi", stop=("x",)))
     assert caught.value.code == "unsupported_parameter"
@@ -190,13 +204,13 @@ def test_stop_texts_are_refused_where_the_server_takes_none(start: Start) -> Non
 # ---- answers of the Responses API
 
 
-def told(start: Start, *script: dict[str, Any]) -> Any:
-    with scripted(events(*script)) as server:
-        return start(far(server.url, api="responses", retries=0)).answer(ask("Hi"))
+def answer_to(start: Start, *script: dict[str, Any]) -> Any:
+    with scripted_server(events(*script)) as server:
+        return start(remote_model(server.url, api="responses", retries=0)).answer(ask("Hi"))
 
 
-def delta(kind: str, text: str, place: int = 0) -> dict[str, Any]:
-    return {"type": f"response.{kind}.delta", "output_index": place, "delta": text}
+def delta(kind: str, text: str, index: int = 0) -> dict[str, Any]:
+    return {"type": f"response.{kind}.delta", "output_index": index, "delta": text}
 
 
 def end(status: str = "completed", **more: object) -> dict[str, Any]:
@@ -211,8 +225,8 @@ USAGE = {
 }
 
 
-def test_thoughts_and_text_are_kept_apart_and_the_usage_is_read(start: Start) -> None:
-    answer = told(
+def test_reasoning_and_text_are_separate_deltas_and_the_usage_is_read(start: Start) -> None:
+    answer = answer_to(
         start,
         {"type": "response.created", "response": {"status": "in_progress"}},
         delta("reasoning_summary_text", "First"),
@@ -230,12 +244,12 @@ def test_thoughts_and_text_are_kept_apart_and_the_usage_is_read(start: Start) ->
     assert answer.finish.usage == Usage(9, 7, 4, 3)
 
 
-def test_calls_come_with_their_names_and_numbers(start: Start) -> None:
-    def call(place: int, **item: object) -> dict[str, Any]:
+def test_tool_calls_have_names_and_indexes(start: Start) -> None:
+    def call(index: int, **item: object) -> dict[str, Any]:
         item = {"type": "function_call", "arguments": "", **item}
-        return {"type": "response.output_item.added", "output_index": place, "item": item}
+        return {"type": "response.output_item.added", "output_index": index, "item": item}
 
-    answer = told(
+    answer = answer_to(
         start,
         {"type": "response.output_item.added", "output_index": 0, "item": {"type": "reasoning"}},
         call(1, call_id="c1", name="f"),
@@ -264,10 +278,10 @@ def test_calls_come_with_their_names_and_numbers(start: Start) -> None:
         (None, "length"),
     ],
 )
-def test_an_answer_that_was_cut_off_says_by_what(start: Start, details: object, reason: str) -> None:
-    answer = told(start, delta("output_text", "a"), end("incomplete", incomplete_details=details))
+def test_an_incomplete_answer_has_its_finish_reason(start: Start, details: object, reason: str) -> None:
+    answer = answer_to(start, delta("output_text", "a"), end("incomplete", incomplete_details=details))
     assert answer.finish.reason == reason
-    assert answer.finish.usage == Usage(1, 1, 0, 0)  # of the prompt, a guess
+    assert answer.finish.usage == Usage(1, 1, 0, 0)  # the prompt is estimated
 
 
 @pytest.mark.parametrize(
@@ -290,20 +304,22 @@ def test_an_answer_that_was_cut_off_says_by_what(start: Start, details: object, 
         ({"no": "type"}, "engine_error"),
     ],
 )
-def test_a_failure_has_a_code_of_ours(start: Start, event: dict[str, Any], code: str) -> None:
+def test_a_failed_response_has_one_of_stokers_error_codes(
+    start: Start, event: dict[str, Any], code: str
+) -> None:
     with pytest.raises(GenerationError) as caught:
-        told(start, delta("output_text", "a"), event)
+        answer_to(start, delta("output_text", "a"), event)
     assert caught.value.code == code
     assert "secret" not in str(caught.value)
 
 
-def test_thoughts_may_go_by_the_name_that_open_responses_gives_them(start: Start) -> None:
-    answer = told(start, delta("reasoning", "thought"), *SAID)
+def test_reasoning_events_named_as_in_open_responses_are_read(start: Start) -> None:
+    answer = answer_to(start, delta("reasoning", "thought"), *ANSWER)
     assert answer.deltas == [ReasoningDelta("thought"), TextDelta("a")]
 
 
-def test_a_request_that_allows_no_remote_model_goes_nowhere(start: Start) -> None:
-    """A worker may know of a move before the API does."""
+def test_a_request_without_allow_remote_is_not_sent(start: Start) -> None:
+    """A worker may have the newer configuration, in which the model is a remote one."""
     with pytest.raises(GenerationError) as caught:
-        sent(start, Generation("model", TALK))
+        sent_body(start, Generation("model", TALK))
     assert caught.value.code == "remote_not_allowed"

@@ -1,4 +1,4 @@
-"""A remote server that is busy, broken, silent or gone: who is asked again, and what the client hears."""
+"""Faults of a remote server (busy, broken, silent, gone): retries, error codes and connections."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from backends.shared.chat_stream import LONGEST_LINE
 from backends.shared.http_client import CallCancelled, HttpCall
 from streams.events import Usage
 from tests.backends.conftest import Answer, Launched, Start, ask
-from tests.backends.openai_remote.scripted import (
+from tests.backends.openai_remote.scripted_server import (
     KEY,
+    KEY_VARIABLE,
     Handler,
     Step,
     chat,
     chunk,
+    close_without_answer,
     events,
-    far,
-    hang_up,
-    scripted,
-    silence,
+    no_answer,
+    remote_model,
+    scripted_server,
     status,
 )
 
-SOON_S = 1.0
+CANCEL_S = 1.0
 BUSY = status(503)
 
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long it would have waited before each repeat; it does not."""
+    """The pauses before each retry, in seconds; they are recorded and skipped."""
     waited: list[float] = []
     monkeypatch.setattr(HttpCall, "wait", lambda _call, seconds: waited.append(seconds))
     return waited
@@ -51,25 +52,25 @@ def failure(launched: Launched) -> GenerationError:
     return caught.value
 
 
-# ---- asking again
+# ---- retries
 
 
 @pytest.mark.parametrize("code", [408, 409, 429, 502, 503, 504])
-def test_what_may_pass_is_asked_again(start: Start, pauses: list[float], code: int) -> None:
-    with scripted(status(code), status(code), chat("at", " last")) as server:
-        assert start(far(server.url)).answer(ask("Hi")).text == "at last"
+def test_a_retryable_status_is_retried(start: Start, pauses: list[float], code: int) -> None:
+    with scripted_server(status(code), status(code), chat("at", " last")) as server:
+        assert start(remote_model(server.url)).answer(ask("Hi")).text == "at last"
     assert len(pauses) == 2
-    first, *others = (asked.body for asked in server.posts)
+    first, *others = (request.body for request in server.posts)
     assert others == [first, first]
 
 
-def test_pauses_grow_and_are_not_the_same_for_all(
+def test_retry_pauses_grow_with_jitter(
     start: Start, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for share, expected in ((1.0, [0.5, 1, 2, 4, 8, 8]), (0.5, [0.25, 0.5, 1, 2, 4, 4])):
         monkeypatch.setattr(random, "uniform", lambda low, high, share=share: min(high, max(low, share)))
-        with scripted(*[BUSY] * 6, chat("a")) as server:
-            start(far(server.url, retries=6)).answer(ask("Hi"))
+        with scripted_server(*[BUSY] * 6, chat("a")) as server:
+            start(remote_model(server.url, retries=6)).answer(ask("Hi"))
         assert pauses == expected
         pauses.clear()
 
@@ -84,61 +85,63 @@ def test_pauses_grow_and_are_not_the_same_for_all(
         ({"Retry_After": formatdate(time.time() - 60, usegmt=True)}, 0.0),
     ],
 )
-def test_the_server_says_how_long_to_wait(
+def test_retry_after_sets_the_pause(
     start: Start, pauses: list[float], headers: dict[str, str], expected: float
 ) -> None:
-    with scripted(status(429, **headers), chat("a")) as server:
-        start(far(server.url)).answer(ask("Hi"))
+    with scripted_server(status(429, **headers), chat("a")) as server:
+        start(remote_model(server.url)).answer(ask("Hi"))
     assert pauses == [expected]
 
 
-def test_a_date_to_wait_for_is_understood(start: Start, pauses: list[float]) -> None:
-    with scripted(status(429, Retry_After=formatdate(time.time() + 20, usegmt=True)), chat("a")) as server:
-        start(far(server.url)).answer(ask("Hi"))
+def test_retry_after_may_be_a_date(start: Start, pauses: list[float]) -> None:
+    with scripted_server(
+        status(429, Retry_After=formatdate(time.time() + 20, usegmt=True)), chat("a")
+    ) as server:
+        start(remote_model(server.url)).answer(ask("Hi"))
     assert 0 < pauses[0] <= 20
 
 
 @pytest.mark.parametrize("after", ["tomorrow", "-1", "\xb2"])
-def test_a_wish_that_is_none_is_passed_over(start: Start, pauses: list[float], after: str) -> None:
-    with scripted(status(429, Retry_After=after), chat("a")) as server:
-        start(far(server.url)).answer(ask("Hi"))
+def test_an_invalid_retry_after_is_ignored(start: Start, pauses: list[float], after: str) -> None:
+    with scripted_server(status(429, Retry_After=after), chat("a")) as server:
+        start(remote_model(server.url)).answer(ask("Hi"))
     assert 0.25 <= pauses[0] <= 0.5
 
 
 @pytest.mark.parametrize(
     "headers", [{"Retry_After": "3600"}, {"Retry_After": "9" * 400}, {"x_should_retry": "false"}]
 )
-def test_who_will_not_be_asked_again_is_not(
+def test_a_server_that_rules_out_a_retry_is_not_retried(
     start: Start, pauses: list[float], headers: dict[str, str]
 ) -> None:
-    with scripted(status(429, **headers)) as server:
-        assert failure(start(far(server.url))).code == "remote_rate_limited"
+    with scripted_server(status(429, **headers)) as server:
+        assert failure(start(remote_model(server.url))).code == "remote_rate_limited"
     assert pauses == []
 
 
-@pytest.mark.parametrize(("code", "said"), [(429, "remote_rate_limited"), (503, "remote_unavailable")])
-def test_after_the_last_try_the_client_hears_what_it_was(
-    start: Start, pauses: list[float], code: int, said: str
+@pytest.mark.parametrize(("code", "expected"), [(429, "remote_rate_limited"), (503, "remote_unavailable")])
+def test_the_error_of_the_last_attempt_is_raised(
+    start: Start, pauses: list[float], code: int, expected: str
 ) -> None:
     body = {"error": {"message": "secret words", "code": "0x"}}
-    with scripted(*[status(code, body)] * 3) as server:
-        assert failure(start(far(server.url))).code == said
+    with scripted_server(*[status(code, body)] * 3) as server:
+        assert failure(start(remote_model(server.url))).code == expected
     assert len(pauses) == 2
-    with scripted(status(code)) as server:
-        assert failure(start(far(server.url, retries=0))).code == said
+    with scripted_server(status(code)) as server:
+        assert failure(start(remote_model(server.url, retries=0))).code == expected
 
 
-def test_a_server_that_comes_back_is_asked_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    with scripted(chat("back")) as server:
-        launched = start(far(server.url))
+def test_a_retry_succeeds_after_the_server_comes_back(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted_server(chat("back")) as server:
+        launched = start(remote_model(server.url))
         server.close()
         monkeypatch.setattr(HttpCall, "wait", lambda _call, _seconds: server.open())
         assert launched.answer(ask("Hi")).text == "back"
 
 
-def test_a_server_that_is_gone_is_unavailable(start: Start, pauses: list[float]) -> None:
-    with scripted() as server:
-        launched = start(far(server.url))
+def test_a_closed_server_is_unavailable(start: Start, pauses: list[float]) -> None:
+    with scripted_server() as server:
+        launched = start(remote_model(server.url))
     assert failure(launched).code == "remote_unavailable"
     assert len(pauses) == 2
 
@@ -146,29 +149,29 @@ def test_a_server_that_is_gone_is_unavailable(start: Start, pauses: list[float])
 @pytest.mark.parametrize(
     "step",
     [
-        hang_up,
-        events(chunk({"role": "assistant", "content": ""}), then=Handler.break_off),
+        close_without_answer,
+        events(chunk({"role": "assistant", "content": ""}), then=Handler.cut_connection),
         events(chunk({"content": ""})),
         status(200, b""),
     ],
 )
-def test_who_breaks_off_before_the_first_token_is_asked_again(
+def test_a_connection_lost_before_the_first_token_is_retried(
     start: Start, pauses: list[float], step: Step
 ) -> None:
-    with scripted(step, chat("again")) as server:
-        assert start(far(server.url)).answer(ask("Hi")).text == "again"
+    with scripted_server(step, chat("again")) as server:
+        assert start(remote_model(server.url)).answer(ask("Hi")).text == "again"
     assert len(pauses) == 1
 
 
-# ---- not asking again
+# ---- errors that are not retried
 
 
-@pytest.mark.parametrize("then", [Handler.break_off, Handler.end_stream], ids=["cut", "ended"])
-def test_who_breaks_off_after_the_first_token_is_not_asked_again(
+@pytest.mark.parametrize("then", [Handler.cut_connection, Handler.end_stream], ids=["cut", "ended"])
+def test_a_connection_lost_after_the_first_token_is_not_retried(
     start: Start, pauses: list[float], then: object
 ) -> None:
-    with scripted(events(chunk({"content": "a"}), chunk({"content": "b"}), then=then)) as server:
-        launched = start(far(server.url))
+    with scripted_server(events(chunk({"content": "a"}), chunk({"content": "b"}), then=then)) as server:
+        launched = start(remote_model(server.url))
         answer = Answer()
         with pytest.raises(GenerationError, match="broke off in the middle of its answer") as caught:
             launched.engine.generate("only", ask("Hi"), answer.emit)
@@ -178,7 +181,7 @@ def test_who_breaks_off_after_the_first_token_is_not_asked_again(
 
 
 @pytest.mark.parametrize(
-    ("code", "body", "said"),
+    ("code", "body", "expected"),
     [
         (400, {"error": {"code": "context_length_exceeded", "message": "secret"}}, "context_length_exceeded"),
         (400, {"message": "This model's maximum context length is 9 tokens"}, "context_length_exceeded"),
@@ -195,28 +198,28 @@ def test_who_breaks_off_after_the_first_token_is_not_asked_again(
         (200, {"choices": [{"message": {"content": "secret"}}]}, "engine_error"),
     ],
 )
-def test_an_answer_has_a_code_of_ours_and_none_of_the_servers_words(
-    start: Start, pauses: list[float], code: int, body: object, said: str
+def test_an_error_response_has_a_stoker_code_and_none_of_the_servers_words(
+    start: Start, pauses: list[float], code: int, body: object, expected: str
 ) -> None:
-    with scripted(status(code, body)) as server:
-        assert failure(start(far(server.url))).code == said
+    with scripted_server(status(code, body)) as server:
+        assert failure(start(remote_model(server.url))).code == expected
     assert pauses == []
 
 
-def test_the_size_of_a_prompt_is_told_where_the_server_tells_it(start: Start) -> None:
+def test_the_prompt_size_is_in_the_error_if_the_server_reports_it(start: Start) -> None:
     body = {"error": {"type": "exceed_context_size_error", "n_prompt_tokens": 9, "n_ctx": 4}}
-    with scripted(status(400, body)) as server:
-        assert str(failure(start(far(server.url)))) == "the prompt has 9 tokens; 4 fit"
+    with scripted_server(status(400, body)) as server:
+        assert str(failure(start(remote_model(server.url)))) == "the prompt has 9 tokens; 4 fit"
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "expected"),
     [
         (
             status(401, {"error": {"message": f"wrong key {KEY}"}}),
-            "refuses the key in FAR_KEY: put a valid one",
+            "refuses the key in REMOTE_KEY: put a valid one",
         ),
-        (status(404, {"error": {"message": "nobody"}}), "correct openai_remote_model or openai_remote_url"),
+        (status(404, {"error": {"message": "unknown"}}), "correct openai_remote_model or openai_remote_url"),
         (
             status(400, {"error": {"message": f"what is\n{KEY}?", "param": "max_tokens"}}),
             "max_tokens what is ***?",
@@ -228,13 +231,13 @@ def test_the_size_of_a_prompt_is_told_where_the_server_tells_it(start: Start) ->
         (events({"error": {"message": f"{KEY} is tired"}}), "failed while it answered: *** is tired"),
     ],
 )
-def test_the_log_says_what_to_do_and_never_the_key(
-    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: Step, said: str
+def test_the_log_has_a_remedy_and_never_the_key(
+    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: Step, expected: str
 ) -> None:
-    monkeypatch.setenv("FAR_KEY", KEY)
-    with scripted(step) as server, caplog.at_level(logging.DEBUG):
-        failure(start(far(server.url, key_variable="FAR_KEY")))
-    assert said in caplog.text
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with scripted_server(step) as server, caplog.at_level(logging.DEBUG):
+        failure(start(remote_model(server.url, key_variable=KEY_VARIABLE)))
+    assert expected in caplog.text
     assert KEY not in caplog.text
 
 
@@ -252,68 +255,68 @@ def test_the_log_says_what_to_do_and_never_the_key(
         ("secret", "engine_error"),
     ],
 )
-def test_an_error_in_a_stream_has_a_code_of_ours(start: Start, error: object, code: str) -> None:
-    with scripted(events({"error": error})) as server:
-        assert failure(start(far(server.url))).code == code
+def test_an_error_event_has_one_of_stokers_error_codes(start: Start, error: object, code: str) -> None:
+    with scripted_server(events({"error": error})) as server:
+        assert failure(start(remote_model(server.url))).code == code
 
 
 @pytest.mark.parametrize(
-    "told",
+    "event",
     [b"\xff\xfe", b"[]", b'"a"', {"choices": [{"delta": {"content": ["a"]}}]}, {"choices": 1}, {"a": 1}],
 )
-def test_garbage_fails_the_request_and_nothing_else(start: Start, told: object) -> None:
-    with scripted(events(told), chat("fine")) as server:
-        launched = start(far(server.url))
+def test_a_malformed_event_fails_only_its_request(start: Start, event: object) -> None:
+    with scripted_server(events(event), chat("fine")) as server:
+        launched = start(remote_model(server.url))
         assert failure(launched).code == "engine_error"
         assert launched.answer(ask("Hi")).text == "fine"
 
 
-def test_a_line_without_end_is_not_gathered(start: Start) -> None:
+def test_a_line_over_the_limit_is_not_buffered(start: Start) -> None:
     def endless(handler: Handler) -> None:
         handler.begin_stream()
         handler.send(b"data: ")
         for _ in range(LONGEST_LINE // (1 << 20) + 1):
             handler.send(b" " * (1 << 20))
-        handler.wait_until_left()  # it comes to this if somebody gathers it all
+        handler.wait_for_disconnect()  # reached only if the whole line is buffered
 
-    with scripted(endless) as server:
-        assert failure(start(far(server.url))).code == "engine_error"
+    with scripted_server(endless) as server:
+        assert failure(start(remote_model(server.url))).code == "engine_error"
 
 
 @pytest.mark.usefixtures("pauses")
-def test_what_is_no_http_is_not_understood(start: Start) -> None:
+def test_a_server_that_is_not_http_is_unavailable(start: Start) -> None:
     def nonsense(handler: Handler) -> None:
         handler.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
-        handler.break_off()
+        handler.cut_connection()
 
-    with scripted(*[nonsense] * 3) as server:
-        assert failure(start(far(server.url))).code == "remote_unavailable"
+    with scripted_server(*[nonsense] * 3) as server:
+        assert failure(start(remote_model(server.url))).code == "remote_unavailable"
 
 
-@pytest.mark.parametrize("step", [silence, events(chunk({"content": "a"}), then=Handler.wait_until_left)])
-def test_a_server_that_is_silent_too_long_is_left_and_not_asked_again(
+@pytest.mark.parametrize(
+    "step", [no_answer, events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)]
+)
+def test_a_read_timeout_closes_the_connection_without_a_retry(
     start: Start, pauses: list[float], step: Step
 ) -> None:
-    with scripted(step) as server:
-        launched = start(far(server.url, read_timeout_s=0.2))
+    with scripted_server(step) as server:
+        launched = start(remote_model(server.url, read_timeout_s=0.2))
         assert failure(launched).code == "engine_stalled"
-        assert server.left.wait(5)
+        assert server.client_left.wait(5)
     assert pauses == []
 
 
-def test_a_connection_that_does_not_come_about_in_time_is_tried_again(
-    start: Start, pauses: list[float]
-) -> None:
-    """A listener that greets nobody: TLS waits for ever."""
-    with socket.create_server(("127.0.0.1", 0)) as mute, scripted() as server:
-        launched = start(far(server.url, connect_timeout_s=0.1))
-        _lead(launched, mute.getsockname()[1])
+def test_a_connect_timeout_is_retried(start: Start, pauses: list[float]) -> None:
+    """The listener never answers, so the TLS handshake waits."""
+    with socket.create_server(("127.0.0.1", 0)) as mute, scripted_server() as server:
+        launched = start(remote_model(server.url, connect_timeout_s=0.1))
+        _redirect(launched, mute.getsockname()[1])
         assert failure(launched).code == "remote_unavailable"
     assert len(pauses) == 2
 
 
-def _lead(launched: Launched, port: int) -> None:
-    """From now on the engine's server is another one, in TLS."""
+def _redirect(launched: Launched, port: int) -> None:
+    """Make the engine use another server, over TLS."""
     from dataclasses import replace
 
     from backends.openai_remote.client import http_client
@@ -322,153 +325,151 @@ def _lead(launched: Launched, port: int) -> None:
     launched.engine._client = http_client(options)
 
 
-def test_who_cannot_take_his_tokens_harms_no_one_else(start: Start) -> None:
-    def refuse(_delta: object) -> None:
+def test_an_error_in_emit_affects_only_its_own_request(start: Start) -> None:
+    def fail(_delta: object) -> None:
         raise ZeroDivisionError
 
-    with scripted(chat("a"), chat("b")) as server:
-        launched = start(far(server.url))
+    with scripted_server(chat("a"), chat("b")) as server:
+        launched = start(remote_model(server.url))
         with pytest.raises(ZeroDivisionError):
-            launched.engine.generate("refusing", ask("Hi"), refuse)
+            launched.engine.generate("failing", ask("Hi"), fail)
         assert launched.answer(ask("Hi")).text == "b"
 
 
-# ---- how it ends
+# ---- the end of an answer
 
 
 @pytest.mark.parametrize(
     ("finish", "reason"),
     [("stop", "stop"), ("length", "length"), ("content_filter", "content_filter"), ("eos", "stop")],
 )
-def test_an_end_has_one_of_our_reasons(start: Start, finish: str, reason: str) -> None:
-    with scripted(chat("a", finish=finish)) as server:
-        answer = start(far(server.url)).answer(ask("Hi"))
+def test_a_finish_reason_is_one_of_stokers(start: Start, finish: str, reason: str) -> None:
+    with scripted_server(chat("a", finish=finish)) as server:
+        answer = start(remote_model(server.url)).answer(ask("Hi"))
     assert answer.finish is not None
     assert answer.finish.reason == reason
 
 
-def test_an_answer_has_ended_when_its_server_has_told_why_and_falls_silent(
+def test_an_answer_ends_when_its_finish_reason_is_followed_by_silence(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_engine, "USAGE_S", 0.1)
-    with scripted(events(chunk({"content": "a"}, "length"), then=Handler.wait_until_left)) as server:
-        answer = start(far(server.url)).answer(ask("Hi"))
-        assert server.left.wait(5)
+    with scripted_server(
+        events(chunk({"content": "a"}, "length"), then=Handler.wait_for_disconnect)
+    ) as server:
+        answer = start(remote_model(server.url)).answer(ask("Hi"))
+        assert server.client_left.wait(5)
     assert answer.text == "a"
     assert answer.finish is not None
     assert answer.finish.reason == "length"
 
 
-def test_a_prompt_that_the_server_does_not_count_is_guessed(start: Start) -> None:
-    with scripted(events(chunk({"content": "a"}, "stop"), b"[DONE]")) as server:
-        answer = start(far(server.url)).answer(ask("word " * 100))
+def test_an_uncounted_prompt_is_estimated(start: Start) -> None:
+    with scripted_server(events(chunk({"content": "a"}, "stop"), b"[DONE]")) as server:
+        answer = start(remote_model(server.url)).answer(ask("word " * 100))
     assert answer.finish is not None
     assert answer.finish.usage == Usage(126, 1, 0, 0)
 
 
-def test_usage_that_is_none_is_not_believed(start: Start) -> None:
+def test_invalid_usage_is_ignored(start: Start) -> None:
     usage = {
         "prompt_tokens": "many",
         "completion_tokens": -3,
         "prompt_tokens_details": {"cached_tokens": 1.5},
     }
-    with scripted(chat("a", "b", usage=usage)) as server:
-        answer = start(far(server.url)).answer(ask("Hi"))
+    with scripted_server(chat("a", "b", usage=usage)) as server:
+        answer = start(remote_model(server.url)).answer(ask("Hi"))
     assert answer.finish is not None
     assert answer.finish.usage == Usage(1, 2, 0, 0)  # of the prompt, a guess
 
 
 @pytest.mark.parametrize(
-    "told",
+    "sent",
     [
         [chunk({"content": "a"}), b"[DONE]"],
         [chunk({"content": "a"}, "stop")],
         [chunk({"content": "a"}, "stop"), {"choices": [], "usage": {"prompt_tokens": 3}}, b"[DONE]"],
     ],
 )
-def test_an_end_may_be_told_in_more_ways_than_one(start: Start, told: list[object]) -> None:
-    with scripted(events(*told)) as server:
-        answer = start(far(server.url)).answer(ask("Hi"))
+def test_the_end_of_a_stream_has_several_forms(start: Start, sent: list[object]) -> None:
+    with scripted_server(events(*sent)) as server:
+        answer = start(remote_model(server.url)).answer(ask("Hi"))
     assert answer.finish is not None
     assert (answer.text, answer.finish.reason) == ("a", "stop")
 
 
-def test_a_body_that_does_not_end_after_its_last_event_keeps_nobody(start: Start) -> None:
+def test_a_body_without_end_after_its_last_event_does_not_block(start: Start) -> None:
     last = (chunk({"content": "a"}, "stop"), b"[DONE]")
-    with scripted(events(*last, then=Handler.wait_until_left), chat("b")) as server:
-        launched = start(far(server.url))
+    with scripted_server(events(*last, then=Handler.wait_for_disconnect), chat("b")) as server:
+        launched = start(remote_model(server.url))
         answer, thread = launched.begin(ask("Hi"))
         thread.join(5)
         assert answer.text == "a"
-        assert server.left.wait(5)
+        assert server.client_left.wait(5)
         assert launched.answer(ask("Hi")).text == "b"
 
 
 # ---- connections
 
 
-def test_a_connection_is_kept_for_the_next_request(start: Start) -> None:
-    with scripted(chat("a"), chat("b"), status(400), chat("c")) as server:
-        launched = start(far(server.url))
+def test_a_connection_is_reused_after_a_complete_answer(start: Start) -> None:
+    with scripted_server(chat("a"), chat("b"), status(400), chat("c")) as server:
+        launched = start(remote_model(server.url))
         assert [launched.answer(ask("Hi")).text for _ in range(2)] == ["a", "b"]
         failure(launched)
         launched.answer(ask("Hi"))
-    numbers = [asked.connection for asked in server.posts]
+    numbers = [request.connection for request in server.posts]
     assert numbers[0] == numbers[1] == numbers[2] != numbers[3]
 
 
-def test_a_connection_that_the_server_closed_meanwhile_is_not_used(start: Start, pauses: list[float]) -> None:
-    def last(handler: Handler) -> None:
+def test_an_idle_connection_closed_by_the_server_is_not_reused(start: Start, pauses: list[float]) -> None:
+    def answer_and_close(handler: Handler) -> None:
         chat("a")(handler)
-        handler.break_off()
-        handler.server.script.left.set()
+        handler.cut_connection()
+        handler.server.script.client_left.set()
 
-    with scripted(last, chat("b")) as server:
-        launched = start(far(server.url))
+    with scripted_server(answer_and_close, chat("b")) as server:
+        launched = start(remote_model(server.url))
         launched.answer(ask("Hi"))
-        assert server.left.wait(5)
+        assert server.client_left.wait(5)
         assert launched.answer(ask("Hi")).text == "b"
-    assert pauses == [], "nothing was asked in vain"
+    assert pauses == [], "no request failed"
 
 
-def test_a_connection_that_dies_under_a_request_is_replaced_at_once(
-    start: Start, pauses: list[float]
-) -> None:
-    with scripted(chat("a"), hang_up, chat("b")) as server:
-        launched = start(far(server.url, retries=0))
+def test_a_stale_connection_is_replaced_at_once(start: Start, pauses: list[float]) -> None:
+    with scripted_server(chat("a"), close_without_answer, chat("b")) as server:
+        launched = start(remote_model(server.url, retries=0))
         launched.answer(ask("Hi"))
         assert launched.answer(ask("Hi")).text == "b"
     assert pauses == []
 
 
-def test_a_connection_that_was_kept_for_long_is_not_used(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_idle_for_too_long_is_not_reused(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backends.shared.http_client.IDLE_S", 0.0)
-    with scripted(chat("a"), chat("b")) as server:
-        launched = start(far(server.url))
+    with scripted_server(chat("a"), chat("b")) as server:
+        launched = start(remote_model(server.url))
         for _ in range(2):
             launched.answer(ask("Hi"))
-    first, second = (asked.connection for asked in server.posts)
+    first, second = (request.connection for request in server.posts)
     assert first != second
 
 
-# ---- cancelling
+# ---- cancellation
 
 
 @pytest.fixture
 def mute() -> Iterator[int]:
-    """The port of a listener that greets nobody."""
+    """The port of a listener that never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield int(listener.getsockname()[1])
 
 
 def cancelled(launched: Launched, ready: threading.Event) -> Answer:
-    """Cancel a request once it is there; it has to end soon."""
+    """Cancel a request once `ready` is set, and check that it ends within a second."""
     answer, thread = launched.begin(ask("one two three four five six seven eight"))
     assert ready.wait(5)
     launched.engine.cancel("only")
-    thread.join(SOON_S)
+    thread.join(CANCEL_S)
     assert answer.error is None
     assert answer.finish is not None
     assert answer.finish.reason == "cancelled"
@@ -486,52 +487,52 @@ def test_a_request_can_be_cancelled_while_it_connects(
         connecting.set()
         connect(call, *arguments)
 
-    with scripted() as server:
-        launched = start(far(server.url))
-        _lead(launched, mute)
+    with scripted_server() as server:
+        launched = start(remote_model(server.url))
+        _redirect(launched, mute)
         monkeypatch.setattr(HttpCall, "connect", report)
         cancelled(launched, connecting)
 
 
-def test_a_request_can_be_cancelled_in_a_pause(start: Start) -> None:
-    asked = threading.Event()
+def test_a_request_can_be_cancelled_during_a_retry_pause(start: Start) -> None:
+    received = threading.Event()
 
     def busy(handler: Handler) -> None:
         status(503, Retry_After="20")(handler)
-        asked.set()
+        received.set()
 
-    with scripted(busy) as server:
-        cancelled(start(far(server.url)), asked)
+    with scripted_server(busy) as server:
+        cancelled(start(remote_model(server.url)), received)
         assert len(server.posts) == 1
 
 
 def test_a_request_can_be_cancelled_before_the_first_byte(start: Start) -> None:
-    with scripted(silence) as server:
-        cancelled(start(far(server.url)), server.silent)
-        assert server.left.wait(SOON_S)
+    with scripted_server(no_answer) as server:
+        cancelled(start(remote_model(server.url)), server.waiting)
+        assert server.client_left.wait(CANCEL_S)
 
 
 def test_a_request_can_be_cancelled_while_it_is_answered(start: Start) -> None:
-    with scripted(events(chunk({"content": "a"}), then=Handler.wait_until_left)) as server:
-        answer = cancelled(start(far(server.url)), server.silent)
+    with scripted_server(events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)) as server:
+        answer = cancelled(start(remote_model(server.url)), server.waiting)
         assert answer.text == "a"
         assert answer.finish is not None
         assert answer.finish.usage.output_tokens == 1
-        assert server.left.wait(SOON_S)
+        assert server.client_left.wait(CANCEL_S)
 
 
-def test_a_request_can_be_cancelled_in_tls(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.backends.openai_remote.scripted import AUTHORITY
+def test_a_request_can_be_cancelled_over_tls(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.backends.openai_remote.scripted_server import AUTHORITY
 
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    spoken = events(chunk({"content": "a"}), then=Handler.wait_until_left)
-    with scripted(spoken, secure=True) as server:
-        cancelled(start(far(server.url)), server.silent)
+    spoken = events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)
+    with scripted_server(spoken, secure=True) as server:
+        cancelled(start(remote_model(server.url)), server.waiting)
 
 
-def test_a_request_is_cancelled_before_it_begins_to_connect(start: Start) -> None:
-    with scripted() as server:
-        launched = start(far(server.url))
+def test_a_request_cancelled_before_it_connects_is_not_sent(start: Start) -> None:
+    with scripted_server() as server:
+        launched = start(remote_model(server.url))
         call = HttpCall()
         call.cancel()
         with pytest.raises(CallCancelled):
@@ -539,9 +540,9 @@ def test_a_request_is_cancelled_before_it_begins_to_connect(start: Start) -> Non
         assert server.posts == []
 
 
-def test_cancelling_what_does_not_run_does_nothing(start: Start) -> None:
-    with scripted(chat("a"), chat("b")) as server:
-        launched = start(far(server.url))
+def test_cancelling_an_unknown_or_finished_request_does_nothing(start: Start) -> None:
+    with scripted_server(chat("a"), chat("b")) as server:
+        launched = start(remote_model(server.url))
         launched.engine.cancel("unknown")
         launched.answer(ask("Hi"), id="done")
         launched.engine.cancel("done")
@@ -563,7 +564,7 @@ def test_a_connection_made_after_the_cancel_is_closed() -> None:
     thread.start()
     assert begun.wait(5)
     call.cancel()
-    thread.join(SOON_S)
+    thread.join(CANCEL_S)
     assert not thread.is_alive()
     assert not closed.is_set()
     proceed.set()

@@ -1,4 +1,4 @@
-"""A model on somebody else's server: what a load checks, how it is reached, and how it stops."""
+"""A model on a remote server: its options, its load, TLS and proxies, and its stop."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from backends.openai_remote import errors
 from backends.shared.http_client import HttpCall
 from config.settings import ModelDefinition
 from tests.backends.conftest import Start, ask
-from tests.backends.openai_remote.scripted import (
+from tests.backends.openai_remote.scripted_server import (
     AUTHORITY,
     KEY,
+    KEY_VARIABLE,
     MODEL,
-    Scripted,
+    ScriptedServer,
     chat,
-    far,
-    scripted,
+    remote_model,
+    scripted_server,
     status,
 )
 from tests.conftest import free_port
 from workers.engine_process.errors import EngineLost
 
 
-def refusal(start: Start, model: ModelDefinition) -> str:
+def load_error(start: Start, model: ModelDefinition) -> str:
     with pytest.raises(LoadError) as caught:
         start(model)
     assert caught.value.code == "load_failed"
@@ -37,13 +38,13 @@ def refusal(start: Start, model: ModelDefinition) -> str:
 
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a variable that holds a key."""
-    monkeypatch.setenv("FAR_KEY", KEY)
-    return "FAR_KEY"
+    """The name of an environment variable that holds a key."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    return KEY_VARIABLE
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "FIRST_PAUSE_S", 0.01)
 
 
@@ -51,110 +52,112 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "expected"),
     [
         (None, "set openai_remote_url to the server's address, up to and with /v1"),
-        ("far.example/v1", "must look like https://host/v1"),
-        ("ftp://far.example/v1", "must look like https://host/v1"),
-        ("http://far.example:http/v1", "must look like https://host/v1"),
+        ("remote.example/v1", "must look like https://host/v1"),
+        ("ftp://remote.example/v1", "must look like https://host/v1"),
+        ("http://remote.example:http/v1", "must look like https://host/v1"),
         ("http://[::1/v1", "must look like https://host/v1"),
         ("http://a..b/v1", "must look like https://host/v1"),
-        (f"https://me:{KEY}@far.example/v1", "may hold no user"),
-        (f"https://far.example/v1?key={KEY}", "may hold no user, query or fragment"),
+        (f"https://me:{KEY}@remote.example/v1", "may hold no user"),
+        (f"https://remote.example/v1?key={KEY}", "may hold no user, query or fragment"),
     ],
 )
-def test_an_address_that_is_none_is_refused_with_what_to_do(start: Start, url: str | None, said: str) -> None:
-    assert said in refusal(start, far(url))
+def test_an_invalid_url_is_rejected_with_a_remedy(start: Start, url: str | None, expected: str) -> None:
+    assert expected in load_error(start, remote_model(url))
 
 
 @pytest.mark.parametrize("held", [None, "", "  \n"])
-def test_a_key_that_is_not_there_is_named_by_its_variable(
+def test_a_missing_key_is_reported_by_its_variable(
     start: Start, monkeypatch: pytest.MonkeyPatch, held: str | None
 ) -> None:
-    monkeypatch.delenv("FAR_KEY", raising=False)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
     if held is not None:
-        monkeypatch.setenv("FAR_KEY", held)
-    said = refusal(start, far("http://far.example/v1", key_variable="FAR_KEY"))
-    assert "the environment variable FAR_KEY is not set, or empty" in said
-    assert "restart the worker" in said
+        monkeypatch.setenv(KEY_VARIABLE, held)
+    message = load_error(start, remote_model("http://remote.example/v1", key_variable=KEY_VARIABLE))
+    assert "the environment variable REMOTE_KEY is not set, or empty" in message
+    assert "restart the worker" in message
 
 
 def test_a_key_that_no_header_can_carry_is_not_shown(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAR_KEY", f"{KEY}\nX: y")
-    said = refusal(start, far("http://far.example/v1", key_variable="FAR_KEY"))
-    assert "what the environment variable FAR_KEY holds is no key" in said
+    monkeypatch.setenv(KEY_VARIABLE, f"{KEY}\nX: y")
+    message = load_error(start, remote_model("http://remote.example/v1", key_variable=KEY_VARIABLE))
+    assert "what the environment variable REMOTE_KEY holds is no key" in message
 
 
 @pytest.mark.parametrize("headers", [{"X-One": 1}, {"X One": "1"}, {"X-One": f"{KEY}\r\nX: y"}])
-def test_headers_that_are_none_are_refused(start: Start, headers: dict[str, object]) -> None:
-    assert "openai_remote_headers: 'X" in refusal(start, far("http://far.example/v1", headers=headers))
+def test_invalid_headers_are_rejected(start: Start, headers: dict[str, object]) -> None:
+    assert "openai_remote_headers: 'X" in load_error(
+        start, remote_model("http://remote.example/v1", headers=headers)
+    )
 
 
 def test_a_request_carries_the_key_and_the_configured_headers(start: Start, key: str) -> None:
-    with scripted(chat("a")) as server:
+    with scripted_server(chat("a")) as server:
         headers = {"OpenAI-Project": "p-1"}
-        start(far(server.url, key_variable=key, headers=headers)).answer(ask("Hi"))
-    for asked in server.asked:
-        assert asked.headers["authorization"] == f"Bearer {KEY}"
-        assert asked.headers["openai-project"] == "p-1"
-    assert [asked.path for asked in server.asked] == ["/v1/models", "/v1/chat/completions"]
+        start(remote_model(server.url, key_variable=key, headers=headers)).answer(ask("Hi"))
+    for request in server.requests:
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        assert request.headers["openai-project"] == "p-1"
+    assert [request.path for request in server.requests] == ["/v1/models", "/v1/chat/completions"]
     assert server.posts[0].body["model"] == MODEL
 
 
-def test_without_a_key_none_is_sent_and_without_a_name_there_the_name_here_is_used(start: Start) -> None:
-    with scripted(chat("a"), list_models=status(404)) as server:
-        start(far(server.url + "/", model=None)).answer(ask("Hi"))
+def test_a_model_without_key_and_remote_name_sends_no_key_and_its_own_name(start: Start) -> None:
+    with scripted_server(chat("a"), list_models=status(404)) as server:
+        start(remote_model(server.url + "/", model=None)).answer(ask("Hi"))
     assert "authorization" not in server.posts[0].headers
     assert server.posts[0].body["model"] == "model"
 
 
-def test_the_key_stands_in_no_representation(start: Start, key: str) -> None:
-    with scripted() as server:
-        engine = start(far(server.url, key_variable=key, headers={"X-Key": KEY})).engine
+def test_the_key_is_not_in_the_repr_of_the_options(start: Start, key: str) -> None:
+    with scripted_server() as server:
+        engine = start(remote_model(server.url, key_variable=key, headers={"X-Key": KEY})).engine
     assert KEY not in repr(engine._options)
 
 
 # ---- loading
 
 
-def test_a_load_looks_for_the_model_and_needs_no_process(start: Start) -> None:
-    with scripted() as server:
-        launched = start(far(server.url), slots=7)
+def test_a_load_checks_the_list_of_models_and_starts_no_process(start: Start) -> None:
+    with scripted_server() as server:
+        launched = start(remote_model(server.url), slots=7)
     assert launched.engine.pid is None
     assert launched.engine.slots == 7
-    told = [done for done, _ in launched.progress]
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    reported = [done for done, _ in launched.progress]
+    assert reported == sorted(reported)
+    assert reported[-1] == 1.0
     assert launched.progress[0][1] == f"asking 127.0.0.1:{server.port} for its models"
     assert server.connections == 1
 
 
-def test_a_model_that_is_not_there_is_named_with_those_that_are(start: Start) -> None:
-    with scripted() as server:
-        said = refusal(start, far(server.url, model="far-2"))
-    assert f"has no model far-2, only far-0, {MODEL}: name one in openai_remote_model" in said
+def test_a_missing_model_is_reported_with_the_models_that_exist(start: Start) -> None:
+    with scripted_server() as server:
+        message = load_error(start, remote_model(server.url, model="remote-2"))
+    assert f"has no model remote-2, only remote-0, {MODEL}: name one in openai_remote_model" in message
 
 
-def test_a_model_that_is_not_listed_is_taken_where_the_server_knows_more_than_it_lists(start: Start) -> None:
-    with scripted(chat("a"), list_models=status(200, {"data": [{"id": "far"}]})) as server:
-        answer = start(far(server.url, model="far:online", unlisted=True)).answer(ask("Hi"))
-        (asked,) = server.posts
+def test_an_unlisted_model_is_accepted_if_configured(start: Start) -> None:
+    with scripted_server(chat("a"), list_models=status(200, {"data": [{"id": "remote"}]})) as server:
+        answer = start(remote_model(server.url, model="remote:online", unlisted=True)).answer(ask("Hi"))
+        (request,) = server.posts
     assert answer.text == "a"
-    assert asked.body["model"] == "far:online"
+    assert request.body["model"] == "remote:online"
 
 
-def test_a_configured_header_takes_the_place_of_ours_however_it_is_written(start: Start, key: str) -> None:
-    with scripted(chat("a")) as server:
+def test_a_configured_header_replaces_the_default_one_in_any_case(start: Start, key: str) -> None:
+    with scripted_server(chat("a")) as server:
         headers = {"AUTHORIZATION": "Basic eA==", "user-Agent": "mine"}
-        start(far(server.url, key_variable=key, headers=headers)).answer(ask("Hi"))
-        (asked,) = server.posts
-    assert asked.headers["authorization"] == "Basic eA=="
-    assert asked.headers["user-agent"] == "mine"
+        start(remote_model(server.url, key_variable=key, headers=headers)).answer(ask("Hi"))
+        (request,) = server.posts
+    assert request.headers["authorization"] == "Basic eA=="
+    assert request.headers["user-agent"] == "mine"
 
 
-def test_the_name_of_a_model_elsewhere_commands_no_terminal(start: Start) -> None:
-    with scripted(list_models=status(200, {"data": [{"id": "\x1b[2Jfar\n-0"}]})) as server:
-        assert f"has no model {MODEL}, only [2Jfar-0: name" in refusal(start, far(server.url))
+def test_control_characters_in_remote_model_names_are_removed(start: Start) -> None:
+    with scripted_server(list_models=status(200, {"data": [{"id": "\x1b[2Jremote\n-0"}]})) as server:
+        assert f"has no model {MODEL}, only [2Jremote-0: name" in load_error(start, remote_model(server.url))
 
 
 @pytest.mark.parametrize(
@@ -171,194 +174,197 @@ def test_the_name_of_a_model_elsewhere_commands_no_terminal(start: Start) -> Non
         {"data": [{"id": ["b"]}, {"id": None}, {"id": 7}]},
     ],
 )
-def test_a_list_that_says_nothing_against_the_model_will_do(start: Start, listed: object) -> None:
-    with scripted(list_models=status(200, listed)) as server:
-        assert start(far(server.url)).engine.slots
+def test_a_list_without_evidence_against_the_model_is_accepted(start: Start, listed: object) -> None:
+    with scripted_server(list_models=status(200, listed)) as server:
+        assert start(remote_model(server.url)).engine.slots
 
 
 @pytest.mark.parametrize("code", [404, 405, 501])
-def test_a_server_without_a_list_of_models_will_do(start: Start, code: int) -> None:
-    with scripted(list_models=status(code, b"<html>no</html>")) as server:
-        assert start(far(server.url)).engine.slots
+def test_a_server_without_a_list_of_models_is_accepted(start: Start, code: int) -> None:
+    with scripted_server(list_models=status(code, b"<html>no</html>")) as server:
+        assert start(remote_model(server.url)).engine.slots
 
 
 @pytest.mark.parametrize("code", [401, 403])
-def test_a_key_that_is_refused_is_named_by_its_variable(start: Start, key: str, code: int) -> None:
-    with scripted(list_models=status(code, {"error": {"message": f"bad key {KEY}"}})) as server:
-        said = refusal(start, far(server.url, key_variable=key))
-        assert said.endswith("refuses the key in FAR_KEY: put a valid one there and restart the worker")
-        said = refusal(start, far(server.url))
-        assert "asks for a key" in said
-        assert "openai_remote_key_variable" in said
+def test_a_rejected_key_is_reported_by_its_variable(start: Start, key: str, code: int) -> None:
+    with scripted_server(list_models=status(code, {"error": {"message": f"bad key {KEY}"}})) as server:
+        message = load_error(start, remote_model(server.url, key_variable=key))
+        assert message.endswith("refuses the key in REMOTE_KEY: put a valid one there and restart the worker")
+        message = load_error(start, remote_model(server.url))
+        assert "asks for a key" in message
+        assert "openai_remote_key_variable" in message
 
 
 @pytest.mark.parametrize(
-    "answer", [status(200, b"<html>Welcome</html>"), status(302, Location="https://far.example"), status(500)]
+    "answer",
+    [status(200, b"<html>Welcome</html>"), status(302, Location="https://remote.example"), status(500)],
 )
-def test_what_is_no_such_server_is_said_to_be_none(start: Start, answer: object) -> None:
-    with scripted(list_models=answer) as server:
-        said = refusal(start, far(server.url))
-    assert "is no OpenAI-compatible server" in said
-    assert "correct openai_remote_url" in said
+def test_a_server_that_is_not_openai_compatible_is_rejected(start: Start, answer: object) -> None:
+    with scripted_server(list_models=answer) as server:
+        message = load_error(start, remote_model(server.url))
+    assert "is no OpenAI-compatible server" in message
+    assert "correct openai_remote_url" in message
     assert server.connections == 1
 
 
-def test_a_server_that_is_not_there_is_tried_again_before_it_is_given_up(start: Start) -> None:
+def test_a_refused_connection_is_retried_and_then_reported(start: Start) -> None:
     port = free_port()
-    said = refusal(start, far(f"http://127.0.0.1:{port}/v1"))
-    assert said == (
+    message = load_error(start, remote_model(f"http://127.0.0.1:{port}/v1"))
+    assert message == (
         f"127.0.0.1:{port} cannot be reached: Connection refused; start it, or correct openai_remote_url"
     )
 
 
-def test_a_name_that_nobody_has_is_said_to_be_unreachable(start: Start) -> None:
-    assert "nobody.invalid cannot be reached" in refusal(start, far("http://nobody.invalid/v1", retries=0))
+def test_an_unknown_host_is_reported_as_unreachable(start: Start) -> None:
+    assert "unknown.invalid cannot be reached" in load_error(
+        start, remote_model("http://unknown.invalid/v1", retries=0)
+    )
 
 
-def test_a_busy_server_is_asked_again_while_the_model_loads(start: Start) -> None:
+def test_a_busy_server_is_retried_during_a_load(start: Start) -> None:
     answers = [status(503), status(429, Retry_After="0")]
 
     def models(handler: object) -> None:
         step = answers.pop(0) if answers else status(200, {"data": [{"id": MODEL}]})
         step(handler)
 
-    with scripted(list_models=models) as server:
-        launched = start(far(server.url))
+    with scripted_server(list_models=models) as server:
+        launched = start(remote_model(server.url))
     assert server.connections == 3
     assert sum("trying again" in stage for _, stage in launched.progress) == 2
-    with scripted(list_models=status(503)) as server:
-        said = refusal(start, far(server.url, retries=1))
-        assert "is there and does not answer (status 503)" in said
+    with scripted_server(list_models=status(503)) as server:
+        message = load_error(start, remote_model(server.url, retries=1))
+        assert "is there and does not answer (status 503)" in message
         assert server.connections == 2
 
 
-def test_a_load_ends_at_its_timeout_though_the_server_is_silent(start: Start) -> None:
-    with scripted(list_models=lambda handler: handler.wait_until_left()) as server:
+def test_a_load_times_out_while_the_server_is_silent(start: Start) -> None:
+    with scripted_server(list_models=lambda handler: handler.wait_for_disconnect()) as server:
         with pytest.raises(LoadError) as caught:
-            start(far(server.url, load_timeout_s=0.2))
+            start(remote_model(server.url, load_timeout_s=0.2))
         assert caught.value.code == "load_timeout"
-        assert server.left.wait(5)
+        assert server.client_left.wait(5)
 
 
 @pytest.mark.parametrize("moment", ["while it is silent", "in a pause"])
 def test_a_load_can_be_cancelled(start: Start, moment: str) -> None:
-    silent = moment == "while it is silent"
-    models = (lambda handler: handler.wait_until_left()) if silent else status(503, Retry_After="20")
+    waiting = moment == "while it is silent"
+    models = (lambda handler: handler.wait_for_disconnect()) if waiting else status(503, Retry_After="20")
     cancelled = threading.Event()
     cancellation = CancellationToken()
 
-    def cancel(server: Scripted) -> None:
-        assert not silent or server.silent.wait(5)
-        while not server.asked:
+    def cancel(server: ScriptedServer) -> None:
+        assert not waiting or server.waiting.wait(5)
+        while not server.requests:
             cancelled.wait(0.01)
         cancellation.cancel()
 
-    with scripted(list_models=models) as server:
+    with scripted_server(list_models=models) as server:
         thread = threading.Thread(target=cancel, args=(server,))
         thread.start()
         with pytest.raises(LoadError) as caught:
-            start(far(server.url), cancellation=cancellation)
+            start(remote_model(server.url), cancellation=cancellation)
         thread.join()
         assert caught.value.code == "load_cancelled"
-        assert not silent or server.left.wait(5)
+        assert not waiting or server.client_left.wait(5)
 
 
 # ---- TLS and proxies
 
 
-def test_a_certificate_has_to_be_trusted(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    with scripted(chat("safe"), secure=True) as server:
+def test_an_untrusted_certificate_is_rejected(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    stages: list[str] = []
+    with scripted_server(chat("safe"), secure=True) as server:
         with pytest.raises(LoadError, match=r"its certificate is not trusted: .*; SSL_CERT_FILE may name"):
-            start(far(server.url), progress=lambda _, stage: told.append(stage))
-        assert not any("trying again" in stage for stage in told), "it does not become better by waiting"
+            start(remote_model(server.url), progress=lambda _, stage: stages.append(stage))
+        assert not any("trying again" in stage for stage in stages), "a retry would not help"
         monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-        assert start(far(server.url)).answer(ask("Hi")).text == "safe"
+        assert start(remote_model(server.url)).answer(ask("Hi")).text == "safe"
 
 
 def test_a_certificate_for_another_name_is_not_trusted(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    with scripted(secure=True) as server:
+    with scripted_server(secure=True) as server:
         url = f"https://127.0.0.2:{server.port}/v1"
-        monkeypatch.setattr(connection, "create_connection", _always(server.port))
-        assert "its certificate is not trusted" in refusal(start, far(url))
+        monkeypatch.setattr(connection, "create_connection", _connect_to(server.port))
+        assert "its certificate is not trusted" in load_error(start, remote_model(url))
 
 
-def _always(port: int):
+def _connect_to(port: int):
     connect = connection.create_connection
     return lambda _address, *rest, **more: connect(("127.0.0.1", port), *rest, **more)
 
 
 def test_a_proxy_of_the_environment_is_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    with scripted(chat("a")) as proxy:
+    with scripted_server(chat("a")) as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://me:pass%20word@127.0.0.1:{proxy.port}")
-        answer = start(far("http://remote.test:1234/v1")).answer(ask("Hi"))
+        answer = start(remote_model("http://remote.test:1234/v1")).answer(ask("Hi"))
     assert answer.text == "a"
-    assert [asked.path for asked in proxy.asked] == [
+    assert [request.path for request in proxy.requests] == [
         "http://remote.test:1234/v1/models",
         "http://remote.test:1234/v1/chat/completions",
     ]
-    for asked in proxy.asked:
-        assert asked.headers["host"] == "remote.test:1234"
-        assert asked.headers["proxy-authorization"] == "Basic bWU6cGFzcyB3b3Jk"
+    for request in proxy.requests:
+        assert request.headers["host"] == "remote.test:1234"
+        assert request.headers["proxy-authorization"] == "Basic bWU6cGFzcyB3b3Jk"
 
 
-def test_a_proxy_hears_nothing_of_what_is_said_in_tls(
+def test_a_proxy_does_not_see_tls_traffic_or_the_key(
     start: Start, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    with scripted(chat("a")) as proxy:
+    with scripted_server(chat("a")) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{proxy.port}")
-        answer = start(far("https://remote.test/v1", key_variable=key)).answer(ask("Hi"))
+        answer = start(remote_model("https://remote.test/v1", key_variable=key)).answer(ask("Hi"))
     assert answer.text == "a"
-    assert [asked.path for asked in proxy.asked] == [
+    assert [request.path for request in proxy.requests] == [
         *("remote.test:443", "/v1/models"),
         *("remote.test:443", "/v1/chat/completions"),
     ]
-    assert "authorization" not in proxy.asked[0].headers
+    assert "authorization" not in proxy.requests[0].headers
 
 
-def test_this_machine_is_reached_without_a_proxy_and_so_is_what_no_proxy_names(
+def test_no_proxy_is_used_for_this_machine_and_for_no_proxy_hosts(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
-    with scripted() as server:
-        assert start(far(server.url)).engine.slots
+    with scripted_server() as server:
+        assert start(remote_model(server.url)).engine.slots
         monkeypatch.setenv("NO_PROXY", "remote.test")
-        monkeypatch.setattr(connection, "create_connection", _always(server.port))
-        assert start(far("http://remote.test/v1")).engine.slots
+        monkeypatch.setattr(connection, "create_connection", _connect_to(server.port))
+        assert start(remote_model("http://remote.test/v1")).engine.slots
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "http://127.0.0.1:port"])
-def test_a_proxy_that_is_none_is_refused(start: Start, monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+def test_an_invalid_proxy_is_rejected(start: Start, monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
-    said = refusal(start, far("http://remote.test/v1"))
-    assert "the proxy that the environment names for http must look like http://host:port" in said
+    message = load_error(start, remote_model("http://remote.test/v1"))
+    assert "the proxy that the environment names for http must look like http://host:port" in message
 
 
 # ---- stopping
 
 
-def test_a_stop_drops_what_runs_and_what_comes_later(start: Start) -> None:
-    with scripted(lambda handler: handler.wait_until_left()) as server:
-        launched = start(far(server.url))
+def test_a_stop_fails_running_and_later_requests(start: Start) -> None:
+    with scripted_server(lambda handler: handler.wait_for_disconnect()) as server:
+        launched = start(remote_model(server.url))
         answer, thread = launched.begin(ask("Hi"))
-        assert server.silent.wait(5)
+        assert server.waiting.wait(5)
         launched.engine.stop(1.0)
         thread.join(1.0)
         assert isinstance(answer.error, EngineLost)
-        assert server.left.wait(5)
+        assert server.client_left.wait(5)
         with pytest.raises(EngineLost):
             launched.answer(ask("Hi"))
         launched.engine.stop(1.0)
     assert launched.exits.empty()
 
 
-def test_a_stop_leaves_a_generation_that_was_cancelled_cancelled(start: Start) -> None:
-    with scripted(lambda handler: handler.wait_until_left()) as server:
-        launched = start(far(server.url))
+def test_a_cancelled_generation_stays_cancelled_after_a_stop(start: Start) -> None:
+    with scripted_server(lambda handler: handler.wait_for_disconnect()) as server:
+        launched = start(remote_model(server.url))
         answer, thread = launched.begin(ask("Hi"))
-        assert server.silent.wait(5)
+        assert server.waiting.wait(5)
         launched.engine.cancel("only")
         launched.engine.stop(1.0)
         thread.join(1.0)
@@ -377,9 +383,9 @@ def test_a_late_cancel_does_not_cut_the_connection_that_serves_the_next_call(
         attach(call, connection)
 
     monkeypatch.setattr(HttpCall, "attach", record)
-    with scripted(chat("a"), chat("b")) as server:
-        launched = start(far(server.url))
+    with scripted_server(chat("a"), chat("b")) as server:
+        launched = start(remote_model(server.url))
         launched.answer(ask("Hi"))
         seen[-1].cancel()
         assert launched.answer(ask("Hi")).text == "b"
-    assert len({asked.connection for asked in server.posts}) == 1
+    assert len({request.connection for request in server.posts}) == 1

@@ -1,4 +1,4 @@
-"""A second Stoker as the remote server: what is behind its API is held to what any engine is."""
+"""A second Stoker as the remote server: it fulfils the contract of every engine."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator
 import pytest
 
 from config.settings import ModelDefinition
-from tests.backends.openai_remote.voices import StubVoice
+from tests.backends.contract_models import StubContract
 from tests.support.platform import running_platform
 
 pytestmark = pytest.mark.engines
 
 KEY = "STOKER_TEST_REMOTE_KEY"
 AT_ONCE = 32
-THERE = {
+SECOND_MODEL = {
     "backend": "stub",
     "enabled": True,
     "target_inflight": AT_ONCE,
     "prompt_format": "qwen3_template",
-    "stub_tokens_per_s": 200,  # what comes at once is told at once: this one takes its time
+    "stub_tokens_per_s": 200,  # without a rate, the whole answer would arrive in one delta
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
 def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The other Stoker; its address is known to the class, its key to the environment."""
-    folder, local = tmp_path_factory.mktemp("second"), {"models": {"there": THERE}}
+    """A second platform; its URL is set on the test class, its key in the environment."""
+    folder, local = tmp_path_factory.mktemp("second"), {"models": {"there": SECOND_MODEL}}
     without_gpu = {"CUDA_VISIBLE_DEVICES": ""}
     with (
         running_platform(folder, local, "--port", "0", "--no-flower", environment=without_gpu) as running,
@@ -38,7 +38,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-class TestOpenAIRemote(StubVoice):
+class TestOpenAIRemote(StubContract):
     backend = "openai_remote"
     kind = "a second Stoker"
     takes = AT_ONCE

@@ -1,4 +1,4 @@
-"""What is sent to an engine: the form of a chat completion, and nothing that was not meant to be."""
+"""The body of a chat completion for an engine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.backends.conftest import ask
 TOOLS = (Tool("a", "does a", {"type": "object", "properties": {"x": {"type": "string"}}}), Tool("b"))
 
 
-def test_what_is_not_wished_is_left_to_the_engine() -> None:
+def test_unset_parameters_are_not_sent() -> None:
     assert chat_body(ask("hi"), "generic") == {
         "model": "model",
         "messages": [{"role": "user", "content": "hi"}],
@@ -31,14 +31,14 @@ def test_what_is_not_wished_is_left_to_the_engine() -> None:
     }
 
 
-def test_each_wish_is_sent() -> None:
+def test_all_sampling_parameters_are_sent() -> None:
     sampling = Sampling(max_tokens=5, temperature=0.0, top_p=0.5, seed=0, stop=("x",))
     body = chat_body(Generation("model", (Message("user", text_content("hi")),), sampling), "generic")
-    wishes = {name: body[name] for name in ("max_tokens", "temperature", "top_p", "seed", "stop")}
-    assert wishes == {"max_tokens": 5, "temperature": 0.0, "top_p": 0.5, "seed": 0, "stop": ["x"]}
+    sampling_fields = {name: body[name] for name in ("max_tokens", "temperature", "top_p", "seed", "stop")}
+    assert sampling_fields == {"max_tokens": 5, "temperature": 0.0, "top_p": 0.5, "seed": 0, "stop": ["x"]}
 
 
-def test_thinking_is_asked_for_only_when_it_is_decided() -> None:
+def test_the_thinking_mode_is_sent_unless_it_is_default() -> None:
     assert chat_body(ask("hi", thinking="enabled"), "generic")["chat_template_kwargs"] == {
         "enable_thinking": True
     }
@@ -64,7 +64,7 @@ def test_a_conversation_with_tools_keeps_its_calls_and_results() -> None:
     assert sent[2] == {"role": "tool", "content": "done", "tool_call_id": "1"}
 
 
-def test_images_are_sent_where_they_stand_in_the_text() -> None:
+def test_images_keep_their_position_in_the_text() -> None:
     content = (
         ImagePart("data:a"),
         *(TextPart("A"), TextPart("ñd"), ImagePart("data:b", "low"), TextPart(""), ImagePart("data:c")),
@@ -94,7 +94,7 @@ def test_tools_are_sent_in_the_nested_form() -> None:
     }
 
 
-def test_a_tool_that_is_chosen_by_name_is_the_only_one_to_choose_from() -> None:
+def test_only_the_tool_chosen_by_name_is_sent() -> None:
     body = chat_body(ask("hi", tools=TOOLS, tool_choice=NamedTool("b")), "generic")
     assert [tool["function"]["name"] for tool in body["tools"]] == ["b"]
     assert body["tool_choice"] == "required"
@@ -120,12 +120,12 @@ def test_without_tools_no_choice_is_sent() -> None:
     assert "tool_choice" not in chat_body(ask("hi", tool_choice="required"), "generic")
 
 
-def test_tools_that_must_not_be_called_are_not_shown() -> None:
+def test_tools_are_not_sent_if_they_must_not_be_called() -> None:
     body = chat_body(ask("hi", tools=TOOLS, tool_choice="none"), "generic")
     assert not {"tools", "tool_choice"} & set(body)
 
 
-def test_a_translation_template_finds_the_languages_in_both_places() -> None:
+def test_translation_languages_are_in_the_content_and_in_the_template_arguments() -> None:
     body = llama_body(ask("Hallo", target_lang_code="fr"), "translategemma_template")
     (part,) = body["messages"][0]["content"]
     assert (part["source_lang_code"], part["target_lang_code"]) == ("en", "fr")

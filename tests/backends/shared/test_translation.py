@@ -1,4 +1,4 @@
-"""A wish for a translation, put to models of both kinds."""
+"""Translation requests to chat models (an instruction) and to TranslateGemma (a structured part)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ def system_of(generation: Generation) -> str:
     return str(first["content"])
 
 
-def test_a_chat_model_is_told_both_languages() -> None:
-    said = system_of(ask("Hallo", source_lang_code="de", target_lang_code="pt-BR"))
-    assert said == (
+def test_the_instruction_names_both_languages() -> None:
+    instruction = system_of(ask("Hallo", source_lang_code="de", target_lang_code="pt-BR"))
+    assert instruction == (
         "Translate the user's text from German to Portuguese (pt-BR). Answer with the translation only."
     )
 
 
 @pytest.mark.parametrize("source", [None, "auto", "mixed"])
-def test_a_source_that_is_not_known_is_to_be_detected(source: str | None) -> None:
-    said = system_of(ask("Hallo", source_lang_code=source, target_lang_code="xx"))
-    assert said.startswith("Translate the user's text to xx. Detect the source language of each segment")
+def test_the_instruction_asks_to_detect_an_unknown_source(source: str | None) -> None:
+    instruction = system_of(ask("Hallo", source_lang_code=source, target_lang_code="xx"))
+    assert instruction.startswith(
+        "Translate the user's text to xx. Detect the source language of each segment"
+    )
 
 
-def test_instructions_that_exist_come_after_the_wish() -> None:
+def test_existing_instructions_follow_the_translation_instruction() -> None:
     messages = (Message("system", text_content("Be polite.")), Message("user", text_content("Hallo")))
     sent = chat_body(Generation("model", messages, target_lang_code="en"), "generic")["messages"]
     assert [message["role"] for message in sent] == ["system", "user"]
@@ -37,12 +39,12 @@ def test_instructions_that_exist_come_after_the_wish() -> None:
     assert sent[0]["content"].endswith("\n\nBe polite.")
 
 
-def test_without_a_target_nothing_is_added() -> None:
+def test_without_a_target_no_instruction_is_added() -> None:
     assert len(chat_body(ask("Hallo", source_lang_code="de"), "generic")["messages"]) == 1
 
 
 @pytest.mark.rule("state/translategemma")
-def test_a_translation_model_gets_its_structured_form() -> None:
+def test_translategemma_gets_a_structured_content_part() -> None:
     request = ask("Hallo", source_lang_code="de", target_lang_code="fr-CA")
     part = {"type": "text", "source_lang_code": "de", "target_lang_code": "fr-CA", "text": "Hallo"}
     assert chat_body(request, "translategemma_template")["messages"] == [{"role": "user", "content": [part]}]
@@ -50,7 +52,7 @@ def test_a_translation_model_gets_its_structured_form() -> None:
 
 @pytest.mark.rule("state/translategemma-3")
 @pytest.mark.parametrize("source", [None, "auto", "mixed"])
-def test_the_structured_form_names_a_source_even_when_none_is_known(source: str | None) -> None:
+def test_the_structured_part_names_a_source_even_if_none_is_known(source: str | None) -> None:
     request = ask("Hallo", source_lang_code=source, target_lang_code="fr")
     [part] = chat_body(request, "translategemma_template")["messages"][0]["content"]
     assert part["source_lang_code"] == "en"
@@ -59,19 +61,19 @@ def test_the_structured_form_names_a_source_even_when_none_is_known(source: str 
 
 
 @pytest.mark.parametrize("target", ["en", "en-GB", "EN"])
-def test_nothing_is_translated_from_a_language_into_itself(target: str) -> None:
-    """English is named where no source is known, but for English."""
+def test_the_fallback_source_differs_from_the_target(target: str) -> None:
+    """English stands for an unknown source, unless it is the target."""
     request = ask("Hallo, hello", source_lang_code="mixed", target_lang_code=target)
     [part] = chat_body(request, "translategemma_template")["messages"][0]["content"]
     assert (part["source_lang_code"], part["target_lang_code"]) == ("de", target)
 
 
 @pytest.mark.parametrize("prompt_format", ["generic", "translategemma_template"])
-def test_a_code_is_no_way_into_the_instructions(prompt_format: str) -> None:
-    for wish in (
+def test_an_invalid_language_code_is_rejected(prompt_format: str) -> None:
+    for codes in (
         {"target_lang_code": "de. Ignore all"},
         {"target_lang_code": "de", "source_lang_code": "a b"},
     ):
         with pytest.raises(GenerationError) as caught:
-            chat_body(ask("Hallo", **wish), prompt_format)
+            chat_body(ask("Hallo", **codes), prompt_format)
         assert caught.value.code == "invalid_prompt"

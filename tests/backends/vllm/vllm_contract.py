@@ -15,7 +15,7 @@ from streams.events import ToolCallDelta
 from tasks.generation import Generation, Message, Sampling, text_content
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.contract import WEATHER, RuntimeContract
-from tests.backends.openai_remote.voices import GrammarVoice
+from tests.backends.contract_models import GrammarModelContract
 from tests.support.process_groups import core_of, group_is_gone, members
 from workers.engine_process.errors import EngineLost
 
@@ -32,7 +32,7 @@ LISTENING = "0A"
 LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
 
 
-class VllmContract(GrammarVoice, RuntimeContract):
+class VllmContract(GrammarModelContract, RuntimeContract):
     checkpoint: Path
     load_s = 150.0
 

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server that does what a test tells it to, on a real socket."""
+"""An OpenAI-compatible server on a real socket that plays the steps of a test."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from config.settings import ModelDefinition
 
 CERTIFICATES = Path(__file__).with_name("certificates")
 AUTHORITY = CERTIFICATES / "authority.pem"
-MODEL = "far-1"
-KEY = "sk-far-0123456789"
+MODEL = "remote-1"
+KEY = "sk-remote-0123456789"
+KEY_VARIABLE = "REMOTE_KEY"
 DEFAULTS = {option.name: option.default for option in BACKENDS["openai_remote"].options}
 
 
-def far(url: str | None, load_timeout_s: float = 20.0, **options: object) -> ModelDefinition:
-    """A model there, under another name here."""
+def remote_model(url: str | None, load_timeout_s: float = 20.0, **options: object) -> ModelDefinition:
+    """The definition of a model on a remote server, under the local name "model"."""
     named = {f"openai_remote_{name}": value for name, value in {"model": MODEL, **options}.items()}
     return ModelDefinition(
         "model",
@@ -36,8 +37,8 @@ def far(url: str | None, load_timeout_s: float = 20.0, **options: object) -> Mod
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request as it came, `body` read as JSON; `connection` is the number of the connection it came on."""
+class ReceivedRequest:
+    """A request that arrived: `body` parsed from JSON, `connection` the number of its connection, from 1."""
 
     path: str
     headers: dict[str, str]
@@ -53,20 +54,20 @@ class Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.number = self.server.script.connected()
+        self.number = self.server.script.count_connection()
 
     def do_GET(self) -> None:
-        self.server.script.asked.append(self._asked(None))
+        self.server.script.requests.append(self._received(None))
         self.server.script.list_models(self)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.script.asked.append(self._asked(json.loads(body)))
+        self.server.script.requests.append(self._received(json.loads(body)))
         self.server.script.steps.pop(0)(self)
 
     def do_CONNECT(self) -> None:
-        """As a proxy that leads to itself, in TLS."""
-        self.server.script.asked.append(self._asked(None))
+        """Answer as a proxy whose every tunnel leads to this server, over TLS."""
+        self.server.script.requests.append(self._received(None))
         self.send_response(200)
         self.end_headers()
         self.request = tls().wrap_socket(self.request, server_side=True)
@@ -74,14 +75,14 @@ class Handler(BaseHTTPRequestHandler):
         BaseHTTPRequestHandler.setup(self)
         self.close_connection = False
 
-    def _asked(self, body: Any) -> Asked:
+    def _received(self, body: Any) -> ReceivedRequest:
         headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
-        return Asked(self.path, headers, body, self.number)
+        return ReceivedRequest(self.path, headers, body, self.number)
 
     # ---- steps
 
     def reply(self, status: int, body: object = None, **headers: str) -> None:
-        """A whole answer. The names of headers are written with underscores."""
+        """Send a complete response. Header names are given with underscores."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "text/html" if isinstance(body, bytes) else "application/json")
@@ -106,18 +107,18 @@ class Handler(BaseHTTPRequestHandler):
     def end_stream(self) -> None:
         self.wfile.write(b"0\r\n\r\n")
 
-    def break_off(self) -> None:
+    def cut_connection(self) -> None:
         self.close_connection = True
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
 
-    def wait_until_left(self) -> None:
-        """Say nothing until the client is gone."""
-        self.server.script.silent.set()
+    def wait_for_disconnect(self) -> None:
+        """Send nothing until the client disconnects."""
+        self.server.script.waiting.set()
         with suppress(OSError):
             select.select([self.connection], [], [], 20)
             if self.connection.recv(1) == b"":
-                self.server.script.left.set()
+                self.server.script.client_left.set()
         self.close_connection = True
 
     def log_message(self, *_: object) -> None:
@@ -126,31 +127,31 @@ class Handler(BaseHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    script: Scripted
+    script: ScriptedServer
 
     def handle_error(self, *_: object) -> None:
-        """A client that hangs up is what some tests are about."""
+        """Log nothing: in some tests the client disconnects on purpose."""
 
 
 Step = Callable[[Handler], None]
 
 
 def list_models(handler: Handler) -> None:
-    handler.reply(200, {"object": "list", "data": [{"id": "far-0"}, {"id": MODEL, "owned_by": "somebody"}]})
+    handler.reply(200, {"object": "list", "data": [{"id": "remote-0"}, {"id": MODEL, "owned_by": "other"}]})
 
 
 @dataclass
-class Scripted:
-    """The server: what it is to do (`steps`, one for each POST), and what it saw."""
+class ScriptedServer:
+    """The server: its `steps`, one for each POST, and the requests that it received."""
 
     steps: list[Step] = field(default_factory=list)
     list_models: Step = list_models
     secure: bool = False
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     connections: int = 0
     port: int = 0
-    silent: threading.Event = field(default_factory=threading.Event)
-    left: threading.Event = field(default_factory=threading.Event)
+    waiting: threading.Event = field(default_factory=threading.Event)
+    client_left: threading.Event = field(default_factory=threading.Event)
     _server: _Server | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -159,10 +160,10 @@ class Scripted:
         return f"{'https' if self.secure else 'http'}://127.0.0.1:{self.port}/v1"
 
     @property
-    def posts(self) -> list[Asked]:
-        return [asked for asked in self.asked if asked.body is not None]
+    def posts(self) -> list[ReceivedRequest]:
+        return [requests for requests in self.requests if requests.body is not None]
 
-    def connected(self) -> int:
+    def count_connection(self) -> int:
         with self._lock:
             self.connections += 1
             return self.connections
@@ -176,7 +177,7 @@ class Scripted:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more; connections that are there stay."""
+        """Stop listening; open connections stay open."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -184,8 +185,8 @@ class Scripted:
 
 
 @contextmanager
-def scripted(*steps: Step, **options: Any) -> Iterator[Scripted]:
-    script = Scripted(list(steps), **options)
+def scripted_server(*steps: Step, **options: Any) -> Iterator[ScriptedServer]:
+    script = ScriptedServer(list(steps), **options)
     script.open()
     try:
         yield script
@@ -199,7 +200,7 @@ def tls() -> ssl.SSLContext:
     return context
 
 
-# ---- what a step may be
+# ---- steps
 
 
 def status(code: int, body: object = None, **headers: str) -> Step:
@@ -207,7 +208,7 @@ def status(code: int, body: object = None, **headers: str) -> Step:
 
 
 def chat(*texts: str, finish: str = "stop", usage: object = None) -> Step:
-    """A streamed chat completion that says these texts."""
+    """A streamed chat completion with these texts."""
 
     def step(handler: Handler) -> None:
         handler.begin_stream()
@@ -215,8 +216,8 @@ def chat(*texts: str, finish: str = "stop", usage: object = None) -> Step:
         for text in texts:
             handler.event(chunk({"content": text}))
         handler.event(chunk({}, finish))
-        told = {"prompt_tokens": 5, "completion_tokens": len(texts)} if usage is None else usage
-        handler.event({"choices": [], "usage": told})
+        reported = {"prompt_tokens": 5, "completion_tokens": len(texts)} if usage is None else usage
+        handler.event({"choices": [], "usage": reported})
         handler.event(b"[DONE]")
         handler.end_stream()
 
@@ -227,23 +228,23 @@ def chunk(delta: object, finish: str | None = None) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
-def events(*told: object, then: Callable[[Handler], object] = Handler.end_stream) -> Step:
-    """A stream of these events, and what comes after them."""
+def events(*sent: object, then: Callable[[Handler], object] = Handler.end_stream) -> Step:
+    """A stream of these events; `then` runs after them."""
 
     def step(handler: Handler) -> None:
         handler.begin_stream()
-        for event in told:
+        for event in sent:
             handler.event(event)
         then(handler)
 
     return step
 
 
-def silence(handler: Handler) -> None:
-    """Not even a status."""
-    handler.wait_until_left()
+def no_answer(handler: Handler) -> None:
+    """Send not even a status line."""
+    handler.wait_for_disconnect()
 
 
-def hang_up(handler: Handler) -> None:
-    """Not a word."""
-    handler.break_off()
+def close_without_answer(handler: Handler) -> None:
+    """Close the connection without a response."""
+    handler.cut_connection()
