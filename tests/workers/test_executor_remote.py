@@ -97,7 +97,9 @@ def test_a_failed_job_leaves_the_model_loaded(
     assert worker.end(start_job(worker)).status == "completed"
 
 
-def test_a_cancelled_job_closes_its_connection_to_the_server(worker: WorkerHarness, server: ScriptedServer) -> None:
+def test_a_cancelled_job_closes_its_connection_to_the_server(
+    worker: WorkerHarness, server: ScriptedServer
+) -> None:
     server.steps += [UNFINISHED]
     worker.load("model")
     id = start_job(worker)
