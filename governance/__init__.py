@@ -1,1 +1,1 @@
-"""Who may change what, and who did: the audit chain. Operation tokens, signers and nonces belong here too."""
+"""Governance: the audit log of administrative changes. Proposals, signers and nonces belong here, too."""

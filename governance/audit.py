@@ -1,8 +1,8 @@
-"""The audit chain: who changed what, in an order that cannot be rewritten unseen.
+"""The audit log of administrative changes, a hash chain in which later tampering is detected.
 
-Each record carries the SHA-256 of the one before it and of itself, so that a changed, removed or inserted
-record breaks the chain from there on. It lives in one Redis Stream, `{prefix}:audit`, bounded to the latest
-`KEPT` records; the chain of what is left stays verifiable.
+Each record has the SHA-256 digest of the record before it and its own, so that a changed, removed or inserted
+record breaks the chain. The log is one Redis stream, `{prefix}:audit`, bounded to the latest `MAX_RECORDS`
+records; the remaining chain stays verifiable.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 import orjson
 import redis
 
-KEPT = 100_000
+MAX_RECORDS = 100_000
 GENESIS = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One change: `actor` is a tenant, `action` a verb (load, unload), `subject` a model."""
+    """One change. `actor` is a tenant, `action` a verb (load, unload), `subject` a model, `at` unix seconds."""
 
     actor: str
     action: str
@@ -34,14 +34,14 @@ class Record:
 
 
 class Audit:
-    """Appends to the chain and reads it."""
+    """Appends to the log and reads it."""
 
     def __init__(self, client: redis.Redis, prefix: str) -> None:
         self._client: Any = client
         self._key = f"{{{prefix}}}:audit"
 
     def record(self, actor: str, action: str, subject: str, detail: str = "") -> Record:
-        """Append a record. Two processes that do so at once get two places in the chain."""
+        """Append a record. Of two concurrent calls, one is repeated, so that the chain has both records."""
 
         def append(pipeline: Any) -> Record:
             last = pipeline.xrevrange(self._key, count=1)
@@ -53,21 +53,21 @@ class Audit:
                 "detail": detail,
                 "at": time.time(),
             }
-            made = Record(**body, previous=previous, digest=_digest(body, previous))
+            record = Record(**body, previous=previous, digest=_digest(body, previous))
             pipeline.multi()
-            pipeline.xadd(self._key, _write(made), maxlen=KEPT, approximate=True)
-            return made
+            pipeline.xadd(self._key, _write(record), maxlen=MAX_RECORDS, approximate=True)
+            return record
 
-        made: Record = self._client.transaction(append, self._key, value_from_callable=True)
-        return made
+        appended: Record = self._client.transaction(append, self._key, value_from_callable=True)
+        return appended
 
     def records(self) -> Iterator[Record]:
-        """All records kept, the oldest first."""
+        """All records in the stream, the oldest first."""
         for _, fields in self._client.xrange(self._key):
             yield _read(fields)
 
     def broken_at(self) -> int | None:
-        """The index of the first record that does not follow from the one before it; None when all do."""
+        """The index of the first record whose digest does not match it or its predecessor; None if all do."""
         previous: str | None = None
         for index, item in enumerate(self.records()):
             body = {key: getattr(item, key) for key in ("actor", "action", "subject", "detail", "at")}

@@ -17,7 +17,7 @@ from config.settings import (
     ResponseSettings,
     WorkerSettings,
 )
-from governance.audit import KEPT
+from governance.audit import MAX_RECORDS
 from scheduler.keys import KEYS
 from stoker.managed_process import MAX_LOG_BYTES
 from tests.docs.page import blocks, code, read, rows, section
@@ -133,7 +133,7 @@ def test_the_numbers_are_those_that_are_shipped(page):
     assert f"killed after {CANCEL_TIMEOUT_S:.0f} s" in text
     assert f"within about {RECOVERY_INTERVAL_S:.0f} seconds" in text
     assert f"exits with {EX_TEMPFAIL}" in text
-    assert f"{KEPT:,} times" in text
+    assert f"{MAX_RECORDS:,} times" in text
     assert f"over {MAX_LOG_BYTES >> 20} MiB" in text
     assert f"the latest {MAX_OLD_ENGINE_LOGS} engines" in text
     assert ResponseSettings().retention_s == 3600
