@@ -1,4 +1,4 @@
-"""Fixtures for engines: start them, watch them, and leave none behind."""
+"""Fixtures that start engines, record their output and stop them."""
 
 from __future__ import annotations
 
@@ -25,38 +25,43 @@ pytest.register_assert_rewrite("tests.backends.contract", "tests.backends.contra
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Print the table of figures at the end."""
-    from tests.backends import figures
+    """Print the table of measurements at the end."""
+    from tests.backends import measurements
 
-    config.pluginmanager.register(figures, "figures")
+    config.pluginmanager.register(measurements, "measurements")
 
 
 NATIVE = "STOKER_TEST_LLAMA_SERVER"
-"""The environment variable that names a native llama-server, where there is one."""
+"""The environment variable with the path of a native llama-server, if there is one."""
 DEMO_MODEL = ROOT / "models" / "stoker-demo.gguf"
 
 
-def ask(text: str, **wishes: object) -> Generation:
-    """A request of one message that may go anywhere; wishes are fields of `Sampling` or `Generation`."""
-    sampling = {name: wishes.pop(name) for name in list(wishes) if name in Sampling.__dataclass_fields__}
-    wishes = {"allow_remote": True, **wishes}
-    return Generation("model", (Message("user", text_content(text)),), Sampling(**sampling), **wishes)
+def ask(text: str, **overrides: object) -> Generation:
+    """Return a request with one message that may be sent to remote models.
+
+    `overrides` are fields of `Sampling` or `Generation`.
+    """
+    sampling = {
+        name: overrides.pop(name) for name in list(overrides) if name in Sampling.__dataclass_fields__
+    }
+    overrides = {"allow_remote": True, **overrides}
+    return Generation("model", (Message("user", text_content(text)),), Sampling(**sampling), **overrides)
 
 
 @dataclass
 class Answer:
-    """What one generation said, and when (time.monotonic)."""
+    """The output of one generation, with the times of its deltas (time.monotonic)."""
 
     deltas: list[Delta] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
-    spoke: threading.Event = field(default_factory=threading.Event)
+    first_delta: threading.Event = field(default_factory=threading.Event)
     finish: Finish | None = None
     error: Exception | None = None
 
     def emit(self, delta: Delta) -> None:
         self.deltas.append(delta)
         self.times.append(time.monotonic())
-        self.spoke.set()
+        self.first_delta.set()
 
     @property
     def text(self) -> str:
@@ -69,7 +74,7 @@ class Answer:
 
 @dataclass
 class Launched:
-    """A loaded engine with what was told of it."""
+    """A loaded engine, with its recorded exits and progress."""
 
     engine: Engine
     exits: SimpleQueue[Exit]
@@ -77,13 +82,13 @@ class Launched:
     directory: Path
 
     def answer(self, generation: Generation, id: str = "only") -> Answer:
-        """Run a generation to its end here; errors are raised."""
+        """Run a generation to its end in this thread; errors are raised."""
         answer = Answer()
         answer.finish = self.engine.generate(id, generation, answer.emit)
         return answer
 
     def begin(self, generation: Generation, id: str = "only") -> tuple[Answer, threading.Thread]:
-        """Run a generation in a thread of its own; an error is kept in the answer."""
+        """Run a generation in a new thread; an error is stored in the answer."""
         answer = Answer()
 
         def run() -> None:
@@ -101,7 +106,7 @@ Start = Callable[..., Launched]
 
 
 class Launcher:
-    """Starts engines; all that still run are stopped at the end."""
+    """Starts engines, and stops all that still run at the end."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -118,11 +123,11 @@ class Launcher:
         cancellation: CancellationToken | None = None,
     ) -> Launched:
         exits: SimpleQueue[Exit] = SimpleQueue()
-        told: list[tuple[float, str]] = []
+        reported: list[tuple[float, str]] = []
         directory = self._directory / f"{replica}-{len(self._launched)}"
 
-        def tell(done: float, stage: str) -> None:
-            told.append((done, stage))
+        def report(done: float, stage: str) -> None:
+            reported.append((done, stage))
             progress(done, stage)
 
         launch = Launch(
@@ -131,11 +136,11 @@ class Launcher:
             slots,
             directory,
             self._environments,
-            tell,
+            report,
             exits.put,
             cancellation=cancellation or CancellationToken(),
         )
-        launched = Launched(adapter(model.backend).start(launch), exits, told, directory)
+        launched = Launched(adapter(model.backend).start(launch), exits, reported, directory)
         self._launched.append(launched)
         return launched
 
@@ -153,7 +158,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture(scope="class")
 def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    """One engine with four slots for all tests of a contract that do it no harm."""
+    """One engine with four slots, for all tests of a contract that do not damage it."""
     launcher = Launcher(tmp_path_factory.mktemp("shared"))
     yield launcher(request.cls().model(), slots=4)
     launcher.stop_all()

@@ -1,8 +1,8 @@
-"""The contract: how every adapter behaves. A subclass names the model and says how to make it talk.
+"""The behaviour that is required of every adapter. A subclass provides the model and its requests.
 
-`EngineContract` is what holds for all of them, `RuntimeContract` adds what holds for an engine that is a
-process here. What a library cannot do is an attribute, so that the list of exceptions is short and stands in
-one place.
+`EngineContract` holds for all engines; `LocalEngineContract` adds the requirements for engines that are a
+process on the worker's machine. Features that a library lacks are class attributes, so that all exceptions
+are in one place.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from config.settings import ROOT, ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
 from tasks.generation import Generation, Tool
 from tests.backends.conftest import Answer, Launched, Start, ask, has_ended
-from tests.backends.figures import AT_ONCE, ROWS, Row, tokens_per_s, versions
+from tests.backends.measurements import AT_ONCE, ROWS, Row, tokens_per_s, versions
 from tests.support.process_groups import group_is_gone
 from workers.engine_process.errors import EngineLost
 from workers.engine_process.process import EngineProcess
 
 LONE_WORKER = Path(__file__).with_name("lone_worker.py")
 SOON_S = 1.0
-MANY = 50  # pieces of an answer that measure time well enough
+MIN_SAMPLES = 50  # deltas of an answer that measure time precisely enough
 TRIES = 5
 WEATHER = Tool(
     "get_weather",
@@ -42,7 +42,7 @@ WEATHER = Tool(
 
 
 def called(launched: Launched, request: Generation) -> tuple[str | None, object]:
-    """The name and the arguments of the one call in an answer."""
+    """Return the name and the arguments of the only tool call in an answer."""
     answer = launched.answer(request)
     assert answer.finish is not None
     assert answer.finish.reason == "tool_calls"
@@ -53,28 +53,28 @@ def called(launched: Launched, request: Generation) -> tuple[str | None, object]
     return calls[0].name, json.loads("".join(call.arguments for call in calls))
 
 
-def make_way(launched: Launched, long: Generation, short: Generation) -> Answer:
-    """See a short answer take the place of a long one that is cancelled; returns the cancelled one.
+def cancel_for_a_waiting_request(launched: Launched, long: Generation, short: Generation) -> Answer:
+    """Check that a short answer takes the slot of a long one that is cancelled. Returns the cancelled one.
 
-    A busy machine may let the engine say all before it lets us cancel or hear: then it is tried again.
+    On a busy machine the long answer may be complete before the cancellation arrives; then it is tried again.
     """
     for _ in range(TRIES):
         cancelled, share = cancel_one_of_many(launched, long, short)
         if share < 0.1:
             return cancelled
-    pytest.fail("a cancelled answer keeps its place, or loses it late")
+    pytest.fail("a cancelled answer holds its slot too long")
 
 
 def cancel_one_of_many(launched: Launched, long: Generation, short: Generation) -> tuple[Answer, float]:
-    """Take all slots with long answers, let a short one wait, and cancel a long one: that one, and how soon.
+    """Fill all slots with long answers, let a short one wait, and cancel a long one.
 
-    The clock is a long answer that goes on, whatever the speed of the machine: what it says after the cancel
-    runs from 0 to 1. The cancelled one would have ended with it, so an engine that never hears of the cancel
-    begins the short one at 1.
+    Returns the cancelled answer, and when the short one began. The clock is another long answer, so that the
+    result does not depend on the speed of the machine: its deltas after the cancellation run from 0 to 1. An
+    engine that ignores the cancellation begins the short answer at 1.
     """
     running = [launched.begin(long, id=f"long-{i}") for i in range(launched.engine.slots)]
     for answer, _ in running:
-        assert answer.spoke.wait(30)
+        assert answer.first_delta.wait(30)
     (cancelled, ending), *_, (clock, _) = running
     waiting = launched.begin(short, id="waiting")
     begun = len(clock.times)
@@ -85,76 +85,76 @@ def cancel_one_of_many(launched: Launched, long: Generation, short: Generation) 
         thread.join()
         assert answer.error is None
     left = clock.times[begun:]
-    said = sum(moment < waiting[0].times[0] for moment in left)
-    return cancelled, said / len(left) if in_time and len(left) > MANY else 1.0
+    before = sum(moment < waiting[0].times[0] for moment in left)
+    return cancelled, before / len(left) if in_time and len(left) > MIN_SAMPLES else 1.0
 
 
-def draw(launched: Launched, request: Callable[[int], Generation], *seeds: int) -> None:
-    """See a seed decide what is said: the same one each time, not all of them the same."""
+def check_seeds(launched: Launched, request: Callable[[int], Generation], *seeds: int) -> None:
+    """Check that a seed determines the answer, and that not all seeds give the same one."""
 
-    def said(seed: int) -> str:
+    def text(seed: int) -> str:
         return launched.answer(request(seed)).text
 
-    said(1)  # from now on the prompt is read from the cache, where it was computed in other batches
+    text(1)  # from now on the prompt is cached: it may have been computed in batches of another size before
     for seed in (7, *seeds):
-        assert len({said(seed) for _ in range(3)}) == 1
-    assert len({said(seed) for seed in range(4)}) > 1
+        assert len({text(seed) for _ in range(3)}) == 1
+    assert len({text(seed) for seed in range(4)}) > 1
 
 
 @pytest.mark.contract
 class EngineContract:
-    """What a worker may rely on."""
+    """The requirements for all engines."""
 
     backend: str
-    kind = ""  # what tells it from others of its backend in the table of figures
-    takes = 2  # how many requests fill it, where that is not for it to choose
-    seeded = True  # whether a request's seed decides what is said
-    caches_prompts = True  # whether it tells how much of a prompt it had read before
-    thinks = True  # whether it tells reasoning from the answer
-    load_s = 20.0  # how long a load may take here
+    kind = ""  # distinguishes it from others of its backend in the table of measurements
+    slots_to_fill = 2  # how many requests fill it; a server may have a fixed number
+    seeded = True  # whether the seed of a request determines the answer
+    caches_prompts = True  # whether it reports cached tokens
+    thinks = True  # whether it separates reasoning from the answer
+    load_s = 20.0  # the longest duration of a load
 
     def model(self, **fields: object) -> ModelDefinition:
-        """A model of this backend that loads quickly."""
+        """Return a model of this backend that loads quickly."""
         raise NotImplementedError
 
-    def short(self, **wishes: object) -> Generation:
-        """A request with the same short answer of some words each time."""
+    def short(self, **overrides: object) -> Generation:
+        """Return a request that always has the same short answer of some words."""
         raise NotImplementedError
 
-    def long(self, **wishes: object) -> Generation:
-        """A request with the same answer each time, which goes on for a few tenths of a second at least."""
+    def long(self, **overrides: object) -> Generation:
+        """Return a request that always has the same answer, which takes at least some tenths of a second."""
         raise NotImplementedError
 
     def varied(self, seed: int) -> Generation:
-        """A request whose answer is another for most seeds."""
+        """Return a request whose answer differs between most seeds."""
         raise NotImplementedError
 
     def too_long(self) -> Generation:
-        """A request that does not fit into the context."""
+        """Return a request that does not fit into the context."""
         raise NotImplementedError
 
     def bad(self) -> Generation:
-        """A request that makes no sense to the engine, though its form is right: here, a tool's schema."""
+        """Return a well-formed request that the engine cannot process; here, one with an invalid schema."""
         nonsense = Tool("f", "A function.", {"type": "nonsense"})
         return ask("Call it.", tools=(nonsense,), tool_choice="required", max_tokens=64)
 
     def thinking(self) -> Generation:
-        """A request whose answer begins with reasoning."""
+        """Return a request whose answer begins with reasoning."""
         raise NotImplementedError
 
     # loading
 
-    def test_a_load_tells_its_progress_up_to_the_end(self, shared: Launched) -> None:
-        told = [done for done, _ in shared.progress]
-        assert told == sorted(told)
-        assert told[0] < 1.0
-        assert told.count(1.0) == 1
-        assert told[-1] == 1.0
+    def test_a_load_reports_progress_up_to_its_end(self, shared: Launched) -> None:
+        fractions = [done for done, _ in shared.progress]
+        assert fractions == sorted(fractions)
+        assert fractions[0] < 1.0
+        assert fractions.count(1.0) == 1
+        assert fractions[-1] == 1.0
         assert shared.engine.slots == 4
 
     # answering
 
-    def test_an_answer_comes_in_pieces_and_says_what_it_used(self, shared: Launched) -> None:
+    def test_an_answer_is_streamed_and_reports_its_usage(self, shared: Launched) -> None:
         answer = shared.answer(self.short())
         assert answer.finish is not None
         assert answer.finish.reason == "stop"
@@ -193,23 +193,25 @@ class EngineContract:
         assert answer.finish.reason == "length"
         assert answer.finish.usage.output_tokens == 3
 
-    def test_a_seed_decides_what_is_said(self, shared: Launched) -> None:
+    def test_a_seed_determines_the_answer(self, shared: Launched) -> None:
         if not self.seeded:
-            pytest.skip("this backend has no use for a seed")
-        draw(shared, self.varied, -1, 2**32 - 1, 2**63 - 1)  # some engines take a number for no seed at all
+            pytest.skip("this backend ignores seeds")
+        check_seeds(
+            shared, self.varied, -1, 2**32 - 1, 2**63 - 1
+        )  # some engines take one of these numbers for no seed
 
-    def test_a_repeated_prompt_is_read_from_the_cache(self, shared: Launched) -> None:
+    def test_a_repeated_prompt_counts_as_cached(self, shared: Launched) -> None:
         if not self.caches_prompts:
-            pytest.skip("this backend tells no such thing")
+            pytest.skip("this backend does not report cached tokens")
         shared.answer(self.short())
         again = shared.answer(self.short())
         assert again.finish is not None
         usage = again.finish.usage
         assert 0 < usage.cached_tokens <= usage.input_tokens
 
-    def test_thinking_comes_apart_from_the_answer(self, shared: Launched) -> None:
+    def test_reasoning_is_separated_from_the_answer(self, shared: Launched) -> None:
         if not self.thinks:
-            pytest.skip("this backend cannot be told to think")
+            pytest.skip("this backend does not separate reasoning")
         answer = shared.answer(self.thinking())
         assert answer.finish is not None
         assert answer.reasoning
@@ -219,19 +221,19 @@ class EngineContract:
     def test_a_tool_call_is_complete(self, shared: Launched) -> None:
         raise NotImplementedError
 
-    def test_a_prompt_that_is_too_long_harms_no_one_else(self, shared: Launched) -> None:
+    def test_a_prompt_that_is_too_long_fails_alone(self, shared: Launched) -> None:
         with pytest.raises(GenerationError) as caught:
             shared.answer(self.too_long())
         assert caught.value.code == "context_length_exceeded"
         assert shared.answer(self.short()).text
 
-    def test_bad_parameters_harm_no_one_else(self, shared: Launched) -> None:
+    def test_invalid_parameters_fail_alone(self, shared: Launched) -> None:
         with pytest.raises(GenerationError) as caught:
             shared.answer(self.bad())
         assert caught.value.code == "invalid_prompt"
         assert shared.answer(self.short()).text
 
-    def test_whoever_cannot_take_his_tokens_harms_no_one_else(self, shared: Launched) -> None:
+    def test_an_emit_that_raises_fails_alone(self, shared: Launched) -> None:
         def refuse(_delta: object) -> None:
             raise ZeroDivisionError
 
@@ -241,28 +243,30 @@ class EngineContract:
 
     @classmethod
     def version(cls) -> str:
-        """What is measured, in the table of figures."""
+        """Return the version that is measured, for the table."""
         return versions()[cls.backend]
 
     def measured(self) -> Generation:
-        """A request whose answer has a hundred tokens or so."""
+        """Return a request whose answer has about a hundred tokens."""
         return self.long(max_tokens=100)
 
     @pytest.mark.engines
-    def test_what_it_can_do_is_measured(self, start: Start) -> None:
-        """How long a load takes, and tokens a second of many requests at once; all of them are answered."""
+    def test_the_throughput_is_measured(self, start: Start) -> None:
+        """Measure the duration of a load, and tokens per second of many concurrent requests."""
         row = ROWS.setdefault(type(self), Row())
         begun = time.monotonic()
         launched = start(self.model(), slots=max(AT_ONCE))
         row.load_s = time.monotonic() - begun
-        tokens_per_s(launched, self.measured(), 1)  # what is done once is done
+        tokens_per_s(launched, self.measured(), 1)  # warm up
         for count in AT_ONCE:
             row.rates[count] = tokens_per_s(launched, self.measured(), count)
 
     # cancelling
 
     def test_a_cancelled_generation_frees_its_slot_at_once(self, start: Start) -> None:
-        cancelled = make_way(start(self.model(), slots=self.takes), self.long(), self.short())
+        cancelled = cancel_for_a_waiting_request(
+            start(self.model(), slots=self.slots_to_fill), self.long(), self.short()
+        )
         assert cancelled.finish is not None
         assert cancelled.finish.usage.input_tokens > 0
 
@@ -273,8 +277,8 @@ class EngineContract:
         assert shared.answer(self.short()).text
 
 
-class RuntimeContract(EngineContract):
-    """What a worker may rely on when the engine is a process on its own machine."""
+class LocalEngineContract(EngineContract):
+    """The requirements for engines that are a process on the worker's machine."""
 
     # loading
 
@@ -340,7 +344,7 @@ class RuntimeContract(EngineContract):
         launched = start(self.model())
         running = [launched.begin(self.long(), id=f"lost-{i}") for i in range(2)]
         for answer, _ in running:
-            assert answer.spoke.wait(10)
+            assert answer.first_delta.wait(10)
         os.kill(launched.engine.pid, signal.SIGKILL)
         for answer, thread in running:
             thread.join(SOON_S)
@@ -352,10 +356,10 @@ class RuntimeContract(EngineContract):
         with pytest.raises(EngineLost, match="killed by SIGKILL"):
             launched.answer(self.short())
 
-    def test_an_engine_that_hangs_can_be_stopped_and_keeps_nobody(self, start: Start) -> None:
+    def test_an_engine_that_hangs_can_be_stopped_and_releases_its_callers(self, start: Start) -> None:
         launched = start(self.model())
         answer, thread = launched.begin(self.long())
-        assert answer.spoke.wait(10)
+        assert answer.first_delta.wait(10)
         os.kill(launched.engine.pid, signal.SIGSTOP)
         launched.engine.cancel("only")
         launched.engine.stop(0.2)
@@ -395,5 +399,5 @@ class RuntimeContract(EngineContract):
 
 
 def parent_of(pid: int) -> int:
-    """The parent's pid, from the fields after the command's name in parentheses."""
+    """Return the pid of the parent, from the fields after the command's name in parentheses."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -1,4 +1,4 @@
-"""Stands in for a worker: starts one engine, prints its pid and waits to be killed."""
+"""A minimal worker: starts one engine, prints its pid and waits to be killed."""
 
 import ast
 import signal

@@ -1,4 +1,4 @@
-"""The runtimes that every installation has, held to the contract."""
+"""The backends that every installation has, tested against the contract."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import pytest
 
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched
-from tests.backends.contract import RuntimeContract
+from tests.backends.contract import LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract, StubContract
 
 pytestmark = pytest.mark.rule("field/llama-server-vllm-serve", "unload/resource-release")
 
 
-class TestStub(StubContract, RuntimeContract):
+class TestStub(StubContract, LocalEngineContract):
     backend = "stub"
 
     def model(self, **fields: object) -> ModelDefinition:
         return ModelDefinition("model", "stub", options={"stub_load_s": 0.02}, **fields)
 
 
-class TestLlamaServer(GrammarModelContract, RuntimeContract):
+class TestLlamaServer(GrammarModelContract, LocalEngineContract):
     backend = "llama_server"
     binary: str | None = None
 
@@ -36,12 +36,12 @@ class TestLlamaServer(GrammarModelContract, RuntimeContract):
 if NATIVE in os.environ:
 
     class TestNativeLlamaServer(TestLlamaServer):
-        """The same with a native binary, where there is one."""
+        """The same with a native binary, if there is one."""
 
         kind = "native"
         binary = os.environ[NATIVE]
 
         @classmethod
         def version(cls) -> str:
-            """Whatever that binary is, it is not what is installed."""
+            """The version of the installed library is not that of the binary."""
             return ""

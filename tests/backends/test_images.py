@@ -85,6 +85,6 @@ def test_images_over_the_context_length_are_rejected(engine: Launched) -> None:
     assert caught.value.code == "context_length_exceeded"
 
 
-def test_the_tokens_of_an_image_can_be_bounded(start: Start, projector: Path) -> None:
+def test_the_tokens_of_an_image_can_be_limited(start: Start, projector: Path) -> None:
     engine = start(model_with_images(projector, llama_server_image_max_tokens=64), slots=1)
     assert usage(engine, request_with(LARGE)).input_tokens < 150

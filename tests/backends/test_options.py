@@ -25,7 +25,7 @@ LOAD_FIELDS = [
 
 
 @pytest.mark.parametrize(("backend", "option"), OPTIONS)
-def test_every_option_carries_its_backend_in_its_name_and_is_fully_described(backend, option):
+def test_every_option_has_the_prefix_of_its_backend_and_a_description(backend, option):
     assert option.name.startswith(backend.prefix)
     assert option.kind in KINDS
     assert option.about
@@ -34,7 +34,7 @@ def test_every_option_carries_its_backend_in_its_name_and_is_fully_described(bac
 
 
 @pytest.mark.parametrize(("_backend", "option"), OPTIONS)
-def test_every_default_is_a_value_that_the_option_takes(_backend, option):
+def test_every_default_is_a_valid_value(_backend, option):
     default = list(option.default) if option.kind == "list" else option.default
     assert option_field(option).deserialize(default) == option.default
 
@@ -85,7 +85,7 @@ def test_the_notes_of_a_recommendation_are_those_of_the_example():
 
 
 @pytest.mark.rule("models/load-recommendations")
-def test_every_recommended_pair_is_a_load_that_is_taken():
+def test_every_recommended_pair_is_a_valid_load():
     for backend in BACKENDS.values():
         for preset in backend.recommendations.values():
             for pair in preset["recommended_pairs"]:
@@ -105,7 +105,7 @@ def test_every_recommended_pair_is_a_load_that_is_taken():
 
 @pytest.mark.rule("field/load-constraints-2")
 @pytest.mark.parametrize("option", LOAD_FIELDS)
-def test_what_a_load_is_shown_it_may_also_send(option):
+def test_values_shown_in_load_constraints_are_valid_in_a_load(option):
     constraint = option.load_field.constraint
     assert constraint["kind"] in LOAD_FIELD_KINDS
     for value in (
@@ -119,7 +119,7 @@ def test_what_a_load_is_shown_it_may_also_send(option):
             assert option.load_field.problem(bound) is None
 
 
-def test_what_is_secret_is_never_shown():
+def test_secrets_are_never_shown():
     def as_json(backend, **options):
         return redacted_options(ModelDefinition("m", backend, options=options))
 
@@ -136,7 +136,7 @@ def test_what_is_secret_is_never_shown():
     assert as_json("stub", stub_tokens=3)["stub_tokens"] == 3
 
 
-def test_a_key_where_the_name_of_its_variable_belongs_is_not_repeated():
+def test_a_key_in_place_of_its_variables_name_is_not_shown():
     field = option_field(BACKENDS["openai_remote"].option("openai_remote_key_variable"))
     for name in ("OPENAI_API_KEY", "KEY_2", None):
         assert field.deserialize(name) == name
@@ -158,19 +158,19 @@ def test_a_key_where_the_name_of_its_variable_belongs_is_not_repeated():
         *("http://far.example:/v1", "https://far.example/a@b/v1"),
     ],
 )
-def test_an_address_of_a_server_is_taken(url):
+def test_valid_server_urls_are_accepted(url):
     assert option_field(BACKENDS["openai_remote"].option("openai_remote_url")).deserialize(url) == url
 
 
 @pytest.mark.rule("field/vllm-vllm-serve")
-def test_what_two_backends_share_is_one_field():
+def test_an_option_that_two_backends_share_is_one_load_field():
     assert backends_with_option("vllm_max_model_len") == ["vllm", "vllm_serve"]
     assert backends_with_option("nobody_has_this") == []
     assert load_fields()["vllm_max_model_len"] is BACKENDS["vllm_serve"].load_fields["vllm_max_model_len"]
 
 
 @pytest.mark.rule("field/effective-loaded-values")
-def test_an_override_is_laid_over_by_key_null_included():
+def test_an_override_replaces_options_by_name_null_included():
     """Runtime Admin API, "Effective Loaded Values"."""
     example = RUNTIME_ADMIN_API["merge"]
     backend = BACKENDS["exllamav3"]
@@ -180,7 +180,7 @@ def test_an_override_is_laid_over_by_key_null_included():
 
 
 @pytest.mark.rule("field/exllamav3")
-def test_an_override_of_one_group_takes_the_configured_values_of_the_other_with_it():
+def test_an_override_of_one_group_removes_the_configured_values_of_the_other():
     merged = BACKENDS["exllamav3"].merged(
         {"exllama_cache_quant": "8,8", "exllama_cache_size": 512},
         {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4},
@@ -194,7 +194,7 @@ def test_an_override_of_one_group_takes_the_configured_values_of_the_other_with_
 
 
 @pytest.mark.rule("field/exllama-cache-k-bits-exllama")
-def test_what_excludes_each_other_cannot_be_configured_together_either():
+def test_options_that_exclude_each_other_cannot_be_configured_together():
     model = {"backend": "exllamav3", "model_path": "x", "exllama_cache_quant": "8"}
     assert model_schema("exllamav3").load(model)
     with pytest.raises(ValidationError, match="exllama_cache_k_bits"):

@@ -1,4 +1,4 @@
-"""The runtimes by name."""
+"""The adapters by name."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from config.settings import ROOT
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_adapter_is_found_under_its_own_name(name: str) -> None:
+def test_each_adapter_is_found_by_its_name(name: str) -> None:
     assert adapter(name).name == name
     assert adapter(name) is adapter(name)
 
 
-def test_an_unknown_name_is_answered_with_those_that_exist() -> None:
+def test_the_error_for_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(UnknownBackendError, match=r"'lama_server'; there are .*llama_server, .*stub"):
         adapter("lama_server")
 
 
-def test_an_adapter_is_not_imported_before_it_is_asked_for() -> None:
+def test_an_adapter_is_imported_only_when_it_is_requested() -> None:
     code = "import sys, backends.registry as r; r.adapter('stub'); print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True

@@ -17,7 +17,7 @@ from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import Generation, Message, Sampling, ToolCall, text_content
 from tests.backends.conftest import Launched, Start, ask
-from tests.backends.contract import WEATHER, RuntimeContract, called
+from tests.backends.contract import WEATHER, LocalEngineContract, called
 from tests.backends.contract_models import LETTERS, TIME, DemoModelContract
 from tests.checkpoints.fixtures import python_of
 
@@ -52,7 +52,7 @@ def said(request: Generation, launched: Launched, at_once: int) -> list[str]:
     return [answer.text for answer, _ in running]
 
 
-class TestCt2(DemoModelContract, RuntimeContract):
+class TestCt2(DemoModelContract, LocalEngineContract):
     backend = "ct2"
     kind = "generator"
     seeded = False  # the library has one seed for all requests
@@ -123,7 +123,7 @@ class TestCt2(DemoModelContract, RuntimeContract):
 
     def test_a_short_request_does_not_wait_for_a_long_one(self, shared: Launched) -> None:
         long, thread = shared.begin(self.long(), id="long")
-        assert long.spoke.wait(10)
+        assert long.first_delta.wait(10)
         short = shared.answer(self.short(), id="short")
         thread.join()
         assert long.times[-1] > short.times[-1]
@@ -139,7 +139,7 @@ class TestCt2(DemoModelContract, RuntimeContract):
         assert start(ct2(self.folder, {"n_ctx": 100})).engine.context == 100
 
 
-class TestTranslator(RuntimeContract):
+class TestTranslator(LocalEngineContract):
     backend = "ct2"
     kind = "translator"
     seeded = False  # it takes the best translation, each time
@@ -219,7 +219,7 @@ class TestTranslator(RuntimeContract):
     def test_a_text_without_sentences_can_be_cancelled(self, start: Start) -> None:
         launched = start(ct2(self.folder, {"task": "translate"}))
         long, thread = launched.begin(self.request("1\n" * 500_000), id="numbers")
-        assert long.spoke.wait(30)
+        assert long.first_delta.wait(30)
         launched.engine.cancel("numbers")
         thread.join()
         assert long.finish is not None

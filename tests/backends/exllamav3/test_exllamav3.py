@@ -21,7 +21,7 @@ from config.settings import ModelDefinition
 from streams.events import Usage
 from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
-from tests.backends.contract import WEATHER, RuntimeContract, called
+from tests.backends.contract import WEATHER, LocalEngineContract, called
 from tests.backends.contract_models import TIME, GrammarModelContract
 from tests.backends.exllamav3 import tiny_qwen3_vl
 from tests.backends.exllamav3.exllamav3_double import environment
@@ -69,7 +69,7 @@ def usage(answer: Answer) -> Usage:
     return answer.finish.usage
 
 
-class Exllamav3Contract(GrammarModelContract, RuntimeContract):
+class Exllamav3Contract(GrammarModelContract, LocalEngineContract):
     """The contract with the demo model; `options` say where it runs."""
 
     backend = "exllamav3"
@@ -101,7 +101,7 @@ class TestExllamav3(Exllamav3Contract):
     def version(cls) -> str:
         return environment.version()
 
-    def test_what_it_can_do_is_measured(self) -> None:
+    def test_the_throughput_is_measured(self) -> None:
         pytest.skip("the speed of a double says nothing")
 
 
@@ -188,7 +188,7 @@ def test_a_schema_that_turns_out_too_complex_fails_alone(engine: Launched) -> No
         "required": ["s"],
     }
     other, thread = engine.begin(ask("Count to one hundred.", temperature=0.0), id="other")
-    assert other.spoke.wait(30)
+    assert other.first_delta.wait(30)
     endless = Tool("f", "A function.", schema)
     with pytest.raises(GenerationError, match="too complex") as caught:
         engine.answer(ask("Call it.", tools=(endless,), tool_choice="required", seed=1, max_tokens=300))

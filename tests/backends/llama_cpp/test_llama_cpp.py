@@ -17,7 +17,7 @@ from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool, text_content
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
-from tests.backends.contract import WEATHER, RuntimeContract
+from tests.backends.contract import WEATHER, LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract
 from tests.backends.llama_cpp import tiny_gguf
 from workers.environments import interpreter
@@ -86,7 +86,7 @@ def load_error(start: Start, model: ModelDefinition, slots: int = 1) -> str:
     return str(caught.value)
 
 
-class TestLlamaCpp(GrammarModelContract, RuntimeContract):
+class TestLlamaCpp(GrammarModelContract, LocalEngineContract):
     backend = "llama_cpp"
 
     def model(self, **fields: object) -> ModelDefinition:

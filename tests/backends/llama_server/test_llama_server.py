@@ -1,4 +1,4 @@
-"""What is special about llama-server: its options, its secrets, and what is said when it cannot start."""
+"""The `llama_server` backend: its options, its API key and its error messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refusal(model: ModelDefinition) -> str:
 # options
 
 
-def test_a_context_is_promised_to_each_request(binary: Path) -> None:
+def test_the_context_is_that_of_each_request(binary: Path) -> None:
     options = LlamaServerOptions.of(llama(binary=str(binary), n_ctx=1000), slots=3)
     argv = options.argv(8000)
     assert argv[argv.index("--ctx-size") + 1] == str(3 * 1024)
@@ -54,7 +54,7 @@ def test_a_context_is_promised_to_each_request(binary: Path) -> None:
     assert options.for_engine()["total_context"] == 3 * 1024
 
 
-def test_a_native_server_is_told_only_what_differs_from_its_own_choice(binary: Path) -> None:
+def test_only_options_that_differ_from_the_servers_defaults_are_passed(binary: Path) -> None:
     argv = LlamaServerOptions.of(llama(binary=str(binary)), 1).argv(8000)
     assert argv == [
         *(str(binary), "--model", str(DEMO_MODEL), "--host", "127.0.0.1", "--port", "8000"),
@@ -88,7 +88,7 @@ def test_each_option_reaches_a_native_server(binary: Path) -> None:
         assert flag in argv
 
 
-def test_without_a_kind_of_speculation_no_draft_model_is_loaded(binary: Path) -> None:
+def test_without_a_speculation_type_no_draft_model_is_loaded(binary: Path) -> None:
     options = LlamaServerOptions.of(llama(binary=str(binary), draft_model=str(DEMO_MODEL), spec_type=None), 1)
     argv = options.argv(8000)
     assert "--spec-type" not in argv
@@ -96,7 +96,7 @@ def test_without_a_kind_of_speculation_no_draft_model_is_loaded(binary: Path) ->
     assert (options.for_engine()["spec_type"], options.for_engine()["draft_model"]) == (None, None)
 
 
-def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:
+def test_a_model_on_the_cpu_has_no_layers_on_the_gpu() -> None:
     model = ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), device="cpu")
     assert LlamaServerOptions.of(model, 1).n_gpu_layers == 0
 
@@ -110,11 +110,11 @@ def test_a_model_for_the_processor_keeps_off_the_gpu() -> None:
     ],
 )
 def test_extra_arguments_may_not_open_the_server(binary: Path, argument: str) -> None:
-    said = refusal(llama(binary=str(binary), extra_args=["--metrics", argument]))
-    assert argument.partition("=")[0] in said
+    message = refusal(llama(binary=str(binary), extra_args=["--metrics", argument]))
+    assert argument.partition("=")[0] in message
 
 
-def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_with_a_remedy(tmp_path: Path) -> None:
     assert "/none.gguf does not exist: put the file there, or correct model_path" in refusal(
         llama("/none.gguf")
     )
@@ -132,12 +132,12 @@ def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
 # starting
 
 
-def test_a_server_that_exits_is_quoted(start: Start, binary: Path) -> None:
+def test_the_output_of_a_server_that_exits_is_quoted(start: Start, binary: Path) -> None:
     with pytest.raises(LoadError, match="exited with code 1 while loading: error: no such device"):
         start(llama(binary=str(binary)))
 
 
-def test_a_file_that_is_no_model_is_said_to_be_none(start: Start, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_fails_the_load(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "bad.gguf"
     path.write_bytes(b"GGUF, but not really")
     with pytest.raises(LoadError, match="cannot load the model"):
@@ -145,30 +145,30 @@ def test_a_file_that_is_no_model_is_said_to_be_none(start: Start, tmp_path: Path
 
 
 @pytest.mark.parametrize("where", ["in the worker's Python", "in the environment"])
-def test_without_xllamacpp_the_way_out_is_named(
+def test_without_xllamacpp_the_remedy_is_named(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without site-packages
     bare.chmod(0o755)
 
-    def look(_environments: Path, backend: str, configured: str | None) -> Path:
+    def interpreter_without_xllamacpp(_environments: Path, backend: str, configured: str | None) -> Path:
         if where == "in the environment":
             return bare
         monkeypatch.setattr("workers.environments.python.find_spec", lambda _name: None)
         return interpreter(tmp_path, backend, configured)
 
-    monkeypatch.setattr("backends.shared.libraries.interpreter", look)
+    monkeypatch.setattr("backends.shared.libraries.interpreter", interpreter_without_xllamacpp)
     with pytest.raises(
         LoadError, match=r"run `stoker runtimes install llama_server`, or set llama_server_bin"
     ):
         start(llama())
 
 
-def test_a_server_that_is_not_ours_is_not_spoken_to(
+def test_a_foreign_server_on_the_port_is_refused(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It answers as if healthy, whatever the key."""
+    """It answers as if it were healthy, with any key or none."""
     path = tmp_path / "llama-server"
     path.write_text(
         f"#!{sys.executable}\n"
@@ -191,7 +191,7 @@ def test_a_server_that_is_not_ours_is_not_spoken_to(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_the_key_is_on_no_command_line_and_nothing_answers_without_it(start: Start) -> None:
+def test_the_key_is_not_on_the_command_line_and_required_everywhere(start: Start) -> None:
     engine = start(llama(n_ctx=256, threads=1)).engine
     client = engine._client
     assert client.key not in Path(f"/proc/{engine.pid}/cmdline").read_text()
@@ -227,7 +227,9 @@ def test_an_engine_listens_on_the_loopback_interface_only(start: Start) -> None:
         (502, "nonsense", "engine_error"),
     ],
 )
-def test_a_refusal_has_a_code_of_ours_and_none_of_its_words(status: int, body: object, code: str) -> None:
+def test_a_refusal_has_an_error_code_and_not_the_servers_message(
+    status: int, body: object, code: str
+) -> None:
     error = _refusal(status, orjson.dumps(body))
     assert isinstance(error, GenerationError)
     assert error.code == code
@@ -235,14 +237,14 @@ def test_a_refusal_has_a_code_of_ours_and_none_of_its_words(status: int, body: o
     assert "0x" not in str(error)
 
 
-def test_a_translation_template_can_read_the_codes() -> None:
+def test_the_language_codes_are_arguments_of_the_template() -> None:
     body = orjson.loads(_body(ask("Hallo", target_lang_code="fr"), "translategemma_template", True))
     assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}
 
 
 @pytest.mark.parametrize("seed", [0, 7, -1, -(2**63), 2**32 - 1, 2**32 + 7, 2**63 - 1])
-def test_each_seed_is_sent_as_one(seed: int) -> None:
-    """All 32 bits set are llama.cpp's word for none."""
+def test_no_seed_is_sent_as_the_value_for_no_seed(seed: int) -> None:
+    """llama.cpp takes a seed with all 32 bits set for no seed."""
     sent = orjson.loads(_body(ask("Hi", seed=seed), "generic", True))["seed"]
     assert 0 <= sent < 2**32 - 1
     assert sent == seed or not 0 <= seed < 2**32 - 1
@@ -253,7 +255,7 @@ def test_each_seed_is_sent_as_one(seed: int) -> None:
 
 
 @pytest.mark.parametrize("binary", sorted({None, os.environ.get(NATIVE)}, key=str))
-def test_a_draft_model_drafts_and_changes_no_answer(start: Start, binary: str | None) -> None:
+def test_a_draft_model_changes_no_answer(start: Start, binary: str | None) -> None:
     drafting = {"draft_model": str(DEMO_MODEL), "spec_type": "draft-simple", "spec_draft_n_max": 4}
     options = {**drafting, "binary": binary}
     question = ask("Count to twenty.", temperature=0.0)
@@ -261,11 +263,11 @@ def test_a_draft_model_drafts_and_changes_no_answer(start: Start, binary: str | 
     launched = start(llama(**options))
     assert launched.answer(question).text == alone
     timings = completion(launched, "Count to twenty.")["timings"]
-    assert timings["draft_n_accepted"] > 20  # the same model drafts, so that all of it is right
+    assert timings["draft_n_accepted"] > 20  # the same model drafts, so all of its tokens are accepted
 
 
 def completion(launched: Launched, text: str) -> dict[str, Any]:
-    """A whole answer as the server itself gives it, with its timings."""
+    """Return a complete answer of the server, with its timings."""
     client = launched.engine._client
     connection = HTTPConnection("127.0.0.1", client.port)
     body = orjson.dumps({"messages": [{"role": "user", "content": text}], "temperature": 0})

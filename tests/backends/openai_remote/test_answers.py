@@ -14,7 +14,7 @@ from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import Generation, Message, ToolCall, text_content
 from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
-from tests.backends.contract import WEATHER, draw, make_way
+from tests.backends.contract import WEATHER, cancel_for_a_waiting_request, check_seeds
 from tests.backends.contract_models import GrammarModelContract
 from tests.backends.openai_remote.scripted_server import remote_model
 
@@ -124,9 +124,9 @@ def test_a_stop_text_and_a_seed_are_passed_to_the_server(llama_server: LlamaServ
     assert (
         launched.answer(ask(question, temperature=0.0, stop=("Norway",))).text == whole.partition("Norway")[0]
     )
-    draw(launched, GrammarModelContract().varied)
+    check_seeds(launched, GrammarModelContract().varied)
 
 
 def test_a_cancelled_request_frees_its_slot_on_the_server(launched: Launched) -> None:
     """The server has two slots: a third request starts when one of two is cancelled."""
-    make_way(launched, GrammarModelContract().long(), GrammarModelContract().short())
+    cancel_for_a_waiting_request(launched, GrammarModelContract().long(), GrammarModelContract().short())

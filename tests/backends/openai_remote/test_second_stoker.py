@@ -41,7 +41,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 class TestOpenAIRemote(StubContract):
     backend = "openai_remote"
     kind = "a second Stoker"
-    takes = AT_ONCE
+    slots_to_fill = AT_ONCE
     url = ""
 
     def model(self, **fields: object) -> ModelDefinition:

@@ -1,4 +1,4 @@
-"""A model's chat template, in the environment that it was written for."""
+"""The rendering of chat templates."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ def rendered(source: str, **body: object) -> str:
     return ChatTemplate(source, {}).render({"messages": [{"role": "user", "content": "Hello."}], **body})
 
 
-def test_what_is_marked_for_training_is_a_part_of_the_prompt() -> None:
-    """Templates that were used in training have the tag: to Jinja alone it is an error."""
-    said = (
-        "{% set who = 'me' %}{%- generation -%} {{ messages[0].content }} {{ who }} {%- endgeneration -%} ."
+def test_the_content_of_a_generation_tag_is_rendered() -> None:
+    """Templates that were used in training have the tag, which is an error in plain Jinja."""
+    source = (
+        "{% set name = 'me' %}{%- generation -%} {{ messages[0].content }} {{ name }} {%- endgeneration -%} ."
     )
-    assert rendered(said) == "Hello. me."
+    assert rendered(source) == "Hello. me."
 
 
-def test_what_is_set_where_the_model_speaks_is_unknown_behind_it() -> None:
+def test_a_variable_set_in_a_generation_tag_ends_with_it() -> None:
     assert rendered("{% generation %}{% set a = 1 %}{{ a }}{% endgeneration %}{{ a is defined }}") == "1False"
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("arguments", "expected"),
     [
         ("", '{"b": [1, "ü"], "a": 2}'),
         ("(separators=(',', ':'))", '{"b":[1,"ü"],"a":2}'),
@@ -33,6 +33,6 @@ def test_what_is_set_where_the_model_speaks_is_unknown_behind_it() -> None:
         ("(indent=1)", '{\n "b": [\n  1,\n  "ü"\n ],\n "a": 2\n}'),
     ],
 )
-def test_tools_are_written_as_the_template_wants_them(wish: str, said: str) -> None:
-    """A model was trained on one form of them (Kimi's on the compact one), and calls worse with another."""
-    assert rendered("{{ tools | tojson" + wish + " }}", tools={"b": [1, "ü"], "a": 2}) == said
+def test_tojson_supports_the_arguments_that_templates_use(arguments: str, expected: str) -> None:
+    """A model was trained on one form of tools (Kimi's on the compact one), and calls worse with another."""
+    assert rendered("{{ tools | tojson" + arguments + " }}", tools={"b": [1, "ü"], "a": 2}) == expected

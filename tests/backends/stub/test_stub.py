@@ -1,4 +1,4 @@
-"""The stub: what it can be told, by its model and by a request."""
+"""The stub backend: its options and its directives."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def engine(start: Start) -> Launched:
 # requests
 
 
-def test_the_answer_is_the_same_numbered_tokens_each_time(engine: Launched) -> None:
+def test_each_answer_consists_of_the_same_numbered_tokens(engine: Launched) -> None:
     answer = engine.answer(ask("a question of five words"))
     assert answer.text == " ".join(f"tok{i}" for i in range(16))
     assert answer.finish is not None
     assert answer.finish.usage == Usage(5, 16, 0, 0)
 
 
-def test_a_model_sets_how_much_is_said(start: Start) -> None:
+def test_a_model_sets_the_length_of_an_answer(start: Start) -> None:
     assert start(stub(tokens=3)).answer(ask("hi")).text == "tok0 tok1 tok2"
 
 
-def test_what_begins_as_an_earlier_prompt_did_is_cached(engine: Launched) -> None:
+def test_the_common_prefix_with_an_earlier_prompt_counts_as_cached(engine: Launched) -> None:
     def cached(*texts: str) -> int:
         finish = engine.answer(
             Generation("model", tuple(Message("user", text_content(text)) for text in texts))
@@ -69,13 +69,13 @@ def test_directives_end_where_the_text_begins() -> None:
         directives_of("/stub tokens=many")
 
 
-def test_a_directive_with_a_wrong_value_fails_its_own_request(engine: Launched) -> None:
+def test_a_directive_with_a_wrong_value_fails_only_its_request(engine: Launched) -> None:
     with pytest.raises(GenerationError, match="tokens") as caught:
         engine.answer(ask("/stub tokens=many"))
     assert caught.value.code == "invalid_prompt"
 
 
-def test_directives_can_be_forbidden(start: Start) -> None:
+def test_directives_can_be_disabled(start: Start) -> None:
     launched = start(stub(directives=False, tokens=1))
     assert launched.answer(ask("/stub tokens=5 crash_after=0")).text == "tok0"
 
@@ -85,7 +85,7 @@ def test_echo_json_shows_the_whole_request(engine: Launched) -> None:
     assert Generation.from_json(engine.answer(request).text) == request
 
 
-def test_an_image_is_shown_and_counts_as_a_word(engine: Launched) -> None:
+def test_an_image_reaches_the_engine_and_counts_as_a_word(engine: Launched) -> None:
     asked = Message("user", (ImagePart("data:a"), TextPart("/stub echo_json"), ImagePart("data:b")))
     request = Generation("model", (asked,))
     first, again = engine.answer(request), engine.answer(request)
@@ -95,21 +95,21 @@ def test_an_image_is_shown_and_counts_as_a_word(engine: Launched) -> None:
     assert (first.finish.usage.input_tokens, again.finish.usage.cached_tokens) == (4, 4)
 
 
-def test_thinking_can_be_counted(engine: Launched) -> None:
+def test_reasoning_tokens_are_counted(engine: Launched) -> None:
     answer = engine.answer(ask("/stub thinking=2 tokens=1"))
     assert (answer.reasoning, answer.text) == ("think0 think1", "tok0")
     assert answer.finish is not None
     assert answer.finish.usage.reasoning_tokens == 2
 
 
-def test_the_most_tokens_allowed_count_the_thinking_too(engine: Launched) -> None:
+def test_max_tokens_includes_the_reasoning(engine: Launched) -> None:
     answer = engine.answer(ask("/stub thinking=2 tokens=9", max_tokens=3))
     assert (answer.reasoning, answer.text) == ("think0 think1", "tok0")
     assert answer.finish is not None
     assert answer.finish.reason == "length"
 
 
-def test_a_stop_string_may_lie_across_tokens(engine: Launched) -> None:
+def test_a_stop_string_may_span_several_tokens(engine: Launched) -> None:
     assert engine.answer(ask("hi", stop=("never", "k2 to"))).text == "tok0 tok1 to"
 
 
@@ -121,13 +121,13 @@ def test_a_tool_call_may_follow_a_text(engine: Launched) -> None:
     assert (calls[0].name, answer.deltas[0]) == ("look", TextDelta("tok0"))
 
 
-def test_an_error_has_the_code_that_was_asked_for(engine: Launched) -> None:
+def test_an_error_has_the_code_of_the_directive(engine: Launched) -> None:
     with pytest.raises(GenerationError) as caught:
         engine.answer(ask("/stub error=out_of_luck"))
     assert caught.value.code == "out_of_luck"
 
 
-def test_a_speed_is_kept(engine: Launched) -> None:
+def test_a_speed_is_respected(engine: Launched) -> None:
     answer = engine.answer(ask("/stub tokens=21 tokens_per_s=100"))
     assert 0.19 < answer.times[-1] - answer.times[0] < 0.5
 
@@ -140,10 +140,10 @@ def test_the_first_token_can_be_late(start: Start, option: float, directive: str
     assert answer.times[0] - begun >= 0.1
 
 
-def test_who_comes_when_all_slots_are_taken_waits_in_line(start: Start) -> None:
+def test_a_request_waits_while_all_slots_are_taken(start: Start) -> None:
     launched = start(stub(), slots=1)
     first, first_thread = launched.begin(ask("/stub stall_after=1"), id="first")
-    assert first.spoke.wait(5)
+    assert first.first_delta.wait(5)
     second, second_thread = launched.begin(ask("hi"), id="second")
     third, third_thread = launched.begin(ask("/stub stall_after=1"), id="third")
     while third_thread.is_alive():  # a cancel that comes before its generation does nothing
@@ -151,18 +151,18 @@ def test_who_comes_when_all_slots_are_taken_waits_in_line(start: Start) -> None:
         third_thread.join(0.01)
     assert third.finish is not None
     assert third.finish.reason == "cancelled"
-    assert not second.spoke.is_set()
+    assert not second.first_delta.is_set()
     launched.engine.cancel("first")
     for thread in (first_thread, second_thread):
         thread.join(5)
     assert second.text.endswith("tok15")
 
 
-# accidents
+# faults
 
 
 @pytest.mark.parametrize(
-    ("directives", "said", "reason"),
+    ("directives", "tokens", "reason"),
     [
         ("crash_after=3", 3, "killed by SIGKILL"),
         ("crash_after=0", 0, "killed by SIGKILL"),
@@ -171,18 +171,18 @@ def test_who_comes_when_all_slots_are_taken_waits_in_line(start: Start) -> None:
         ("garbage_after=2", 2, "sent malformed data"),
     ],
 )
-def test_an_engine_that_dies_is_lost_within_moments(
-    engine: Launched, directives: str, said: int, reason: str
+def test_an_engine_that_dies_is_lost_within_a_second(
+    engine: Launched, directives: str, tokens: int, reason: str
 ) -> None:
     other, thread = engine.begin(ask("/stub stall_after=1"), id="other")
-    assert other.spoke.wait(5)
+    assert other.first_delta.wait(5)
     deltas: list[Delta] = []
     begun = time.monotonic()
     with pytest.raises(EngineLost, match=reason) as caught:
         engine.engine.generate("dying", ask(f"/stub {directives}"), deltas.append)
     assert time.monotonic() - begun < 0.25
     assert caught.value.code == "engine_crashed"
-    assert len(deltas) == said
+    assert len(deltas) == tokens
     thread.join(5)
     assert isinstance(other.error, EngineLost)
     assert engine.exits.get(timeout=5).expected is False
@@ -191,7 +191,7 @@ def test_an_engine_that_dies_is_lost_within_moments(
 
 def test_a_hung_engine_holds_up_neither_cancel_nor_stop(engine: Launched) -> None:
     answer, thread = engine.begin(ask("/stub hang_after=1"))
-    assert answer.spoke.wait(5)
+    assert answer.first_delta.wait(5)
     blocked = [engine.begin(ask("x" * 200_000), id=f"blocked-{i}") for i in range(2)]
     begun = time.monotonic()
     engine.engine.cancel("only")
@@ -219,7 +219,9 @@ def test_sigterm_can_be_ignored(start: Start) -> None:
         ({"load_crash": True}, "load_failed", "engine killed by SIGKILL while loading"),
     ],
 )
-def test_a_load_that_fails_says_why(start: Start, options: dict[str, Any], code: str, message: str) -> None:
+def test_a_load_that_fails_reports_the_reason(
+    start: Start, options: dict[str, Any], code: str, message: str
+) -> None:
     with pytest.raises(LoadError) as caught:
         start(stub(**options))
     assert (caught.value.code, str(caught.value)) == (code, message)
@@ -237,13 +239,13 @@ def test_a_load_that_hangs_can_be_cancelled(start: Start) -> None:
     assert caught.value.code == "load_cancelled"
 
 
-def test_a_slow_load_tells_how_far_it_is(start: Start) -> None:
-    told = [done for done, _ in start(stub(load_s=0.1)).progress]
-    assert len(set(told)) > 10
+def test_a_slow_load_reports_its_progress(start: Start) -> None:
+    fractions = [done for done, _ in start(stub(load_s=0.1)).progress]
+    assert len(set(fractions)) > 10
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_load_takes_the_memory_it_is_told_to_and_keeps_it(start: Start) -> None:
+def test_a_load_takes_and_holds_the_configured_memory(start: Start) -> None:
     def resident_mib(launched: Launched) -> int:
         pages = int(Path(f"/proc/{launched.engine.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") >> 20
@@ -256,8 +258,8 @@ def test_a_load_takes_the_memory_it_is_told_to_and_keeps_it(start: Start) -> Non
 # speed
 
 
-def test_it_is_quick_enough_to_measure_others_with(start: Start) -> None:
-    """By the clock of this process, which does not care how busy the machine is."""
+def test_the_stub_is_fast_enough_for_benchmarks(start: Start) -> None:
+    """Measured in CPU time of this process, which does not depend on the load of the machine."""
     launched = start(stub(), slots=64)
     counts: Counter[int] = Counter()
 
@@ -278,7 +280,7 @@ def test_it_is_quick_enough_to_measure_others_with(start: Start) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_its_engine_imports_nothing_but_the_standard_library(engine: Launched) -> None:
+def test_the_engine_imports_only_the_standard_library(engine: Launched) -> None:
     maps = Path(f"/proc/{engine.engine.pid}/maps").read_text()
     assert "site-packages" not in maps
     assert os.getpgid(engine.engine.pid) == engine.engine.pid

@@ -1,4 +1,4 @@
-"""How vLLM is told what a model may set, as a library and as a server: without vLLM."""
+"""The translation of a model's options into arguments and variables of vLLM, without vLLM."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from config.settings import ModelDefinition
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker without a GPU, and without variables that would reach an engine."""
+    """A worker without a GPU, and without variables that an engine would inherit."""
     for name in ("CUDA_VISIBLE_DEVICES", "HF_TOKEN", "HTTPS_PROXY", "VLLM_CPU_OMP_THREADS_BIND"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What looks like a model's folder."""
+    """A folder that looks like a model."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     return tmp_path / "model"
@@ -50,7 +50,7 @@ def refusal(path: object, **options: Any) -> str:
 # engine
 
 
-def test_vllm_is_told_only_what_differs_from_its_own_choice(folder: Path) -> None:
+def test_only_options_that_differ_from_vllms_defaults_are_passed(folder: Path) -> None:
     assert engine(folder, device="cuda") == {
         "model": str(folder),
         "served_model_name": "model",
@@ -61,7 +61,7 @@ def test_vllm_is_told_only_what_differs_from_its_own_choice(folder: Path) -> Non
 
 @pytest.mark.rule("field/vllm-max-pixels-vllm-speculative")
 def test_each_option_reaches_the_engine(folder: Path) -> None:
-    told = engine(
+    arguments = engine(
         folder,
         device="cuda",
         max_model_len=16384,
@@ -76,7 +76,7 @@ def test_each_option_reaches_the_engine(folder: Path) -> None:
         reasoning_parser="deepseek_r1",
     )
     assert (
-        told.items()
+        arguments.items()
         >= {
             "max_model_len": 16384,
             "kv_cache_dtype": "fp8",
@@ -92,7 +92,7 @@ def test_each_option_reaches_the_engine(folder: Path) -> None:
     )
 
 
-def test_without_a_method_nothing_is_drafted(folder: Path) -> None:
+def test_without_a_method_there_is_no_speculative_decoding(folder: Path) -> None:
     drafting = {"speculative_model": "org/assistant", "num_speculative_tokens": 3}
     assert "speculative_config" not in engine(folder, **drafting)
     assert engine(folder, speculative_method="mtp", **drafting)["speculative_config"] == {
@@ -109,7 +109,7 @@ def test_without_a_method_nothing_is_drafted(folder: Path) -> None:
     )
 
 
-def test_only_a_model_that_takes_images_is_given_room_for_them(folder: Path) -> None:
+def test_only_a_model_with_image_input_reserves_memory_for_images(folder: Path) -> None:
     pixels = {"mm_processor_kwargs": {"min_pixels": 784}, "max_pixels": 200704}
     assert "mm_processor_kwargs" not in engine(folder, **pixels)
     seeing = engine(folder, image_input=True, **pixels)
@@ -149,7 +149,7 @@ def test_on_the_cpu_five_things_differ(folder: Path) -> None:
     assert "multiple of 32" in refusal(folder, block_size=16)
 
 
-def test_on_the_cpu_the_core_computes_itself_unless_it_cannot_or_its_threads_are_bound(
+def test_on_the_cpu_the_core_runs_the_model_unless_the_options_prevent_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def has_worker(**options: Any) -> bool:
@@ -176,7 +176,7 @@ def test_a_worker_of_several_gpus_shares_the_model_between_them(
     assert "tensor_parallel_size" not in engine(folder)
 
 
-def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_with_a_remedy(tmp_path: Path) -> None:
     assert "set model_path" in refusal(None)
     assert "/none does not exist: put the model there, or correct model_path" in refusal("/none")
     assert "has no config.json" in refusal(tmp_path)
@@ -186,9 +186,7 @@ def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
 # environment
 
 
-def test_a_model_of_ones_own_asks_nothing_of_the_network(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_local_model_makes_no_network_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
     monkeypatch.setenv("HF_HOME", "/models/hub")
@@ -202,7 +200,7 @@ def test_a_model_of_ones_own_asks_nothing_of_the_network(
     assert "HF_HUB_OFFLINE" not in hub
 
 
-def test_a_worker_without_a_gpu_takes_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_a_gpu_hides_all_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = VllmOptions.of(vllm(folder), 1).environment
     assert (environment["CUDA_VISIBLE_DEVICES"], environment["TORCH_COMPILE_DISABLE"]) == ("", "1")
     assert "TORCH_COMPILE_DISABLE" not in VllmOptions.of(vllm(folder, enforce_eager=False), 1).environment

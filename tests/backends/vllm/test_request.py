@@ -1,4 +1,4 @@
-"""What vLLM is asked, and what its refusals mean: without vLLM."""
+"""The requests to vLLM, without vLLM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasks.generation import Tool
 from tests.backends.conftest import ask
 
 
-def test_a_call_that_must_come_keeps_to_its_schema() -> None:
+def test_a_required_tool_call_must_match_its_schema() -> None:
     tool = Tool("f", None, {"type": "object"})
     forced = vllm_body(ask("x", tools=(tool,), tool_choice="required"), "generic")
     assert forced["tools"][0]["function"]["strict"] is True
@@ -17,6 +17,6 @@ def test_a_call_that_must_come_keeps_to_its_schema() -> None:
 
 
 @pytest.mark.parametrize(("seed", "sent"), [(-1, 2**63 - 1), (0, 0), (-2, -2), (2**32, 2**32)])
-def test_a_seed_that_vllm_takes_for_none_is_another(seed: int, sent: int) -> None:
+def test_a_seed_that_vllm_takes_for_no_seed_is_replaced(seed: int, sent: int) -> None:
     assert vllm_body(ask("x", seed=seed), "generic")["seed"] == sent
     assert "seed" not in vllm_body(ask("x"), "generic")

@@ -18,24 +18,22 @@ pytestmark = list(MARKS)
 class TestVllm(VllmContract):
     backend = "vllm"
 
-    @pytest.mark.parametrize("most", [5, 100])
-    def test_what_is_thought_is_counted_whatever_may_stop_the_answer(
-        self, shared: Launched, most: int
-    ) -> None:
-        """A stop string holds letters back, and vLLM's own count of what it reads as it comes goes wrong."""
+    @pytest.mark.parametrize("max_tokens", [5, 100])
+    def test_reasoning_tokens_are_counted_with_stop_strings(self, shared: Launched, max_tokens: int) -> None:
+        """With stop strings vLLM holds text back, and its own count of streamed reasoning tokens is wrong."""
 
         def counted(*stop: str) -> tuple[int, int]:
-            wishes = {"thinking": "enabled", "temperature": 0.0, "max_tokens": most, "stop": stop}
-            answer = shared.answer(ask("Think: what is 3+4?", **wishes))
+            fields = {"thinking": "enabled", "temperature": 0.0, "max_tokens": max_tokens, "stop": stop}
+            answer = shared.answer(ask("Think: what is 3+4?", **fields))
             assert answer.finish is not None
             return answer.finish.usage.output_tokens, answer.finish.usage.reasoning_tokens
 
         assert counted("no such text", "and not this one either") == counted()
 
-    def test_a_model_that_vllm_does_not_know_is_named(self, start: Start, tmp_path: Path) -> None:
+    def test_an_architecture_that_vllm_does_not_know_is_named(self, start: Start, tmp_path: Path) -> None:
         folder = Path(shutil.copytree(self.checkpoint, tmp_path / "unknown"))
         config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, "architectures": ["NobodyForCausalLM"]}))
+        (folder / "config.json").write_text(json.dumps({**config, "architectures": ["UnknownForCausalLM"]}))
         with pytest.raises(LoadError) as caught:
             start(self.model(model_path=str(folder)))
-        assert str(caught.value) == "vLLM does not know the architecture of this model (NobodyForCausalLM)"
+        assert str(caught.value) == "vLLM does not know the architecture of this model (UnknownForCausalLM)"

@@ -14,7 +14,7 @@ from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import Generation, Message, Sampling, text_content
 from tests.backends.conftest import Launched, Start, ask
-from tests.backends.contract import WEATHER, RuntimeContract
+from tests.backends.contract import WEATHER, LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract
 from tests.support.process_groups import core_of, group_is_gone, members
 from workers.engine_process.errors import EngineLost
@@ -25,14 +25,14 @@ NORWAY = (
     Message("user", text_content("What is the capital of Norway?")),
     Message("assistant", text_content("The capital of Norway is Oslo.")),
 )
-"""What was said before: so a prompt fills a block of the cache, for only whole ones are found again."""
+"""Earlier messages, so that a prompt fills a whole block of the cache: only whole blocks are reused."""
 
-DEATH_S = 10.0
+EXIT_TIMEOUT_S = 10.0
 LISTENING = "0A"
 LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
 
 
-class VllmContract(GrammarModelContract, RuntimeContract):
+class VllmContract(GrammarModelContract, LocalEngineContract):
     checkpoint: Path
     load_s = 150.0
 
@@ -50,9 +50,9 @@ class VllmContract(GrammarModelContract, RuntimeContract):
         named = {"model_path": str(self.checkpoint), "prompt_format": "qwen3_template", "options": options}
         return ModelDefinition("model", self.backend, **{**named, **fields})
 
-    def short(self, **wishes: object) -> Generation:
-        said = (*NORWAY, Message("user", text_content("Count to twenty.")))
-        return Generation("model", said, Sampling(**{"temperature": 0.0, **wishes}))
+    def short(self, **overrides: object) -> Generation:
+        messages = (*NORWAY, Message("user", text_content("Count to twenty.")))
+        return Generation("model", messages, Sampling(**{"temperature": 0.0, **overrides}))
 
     def test_a_tool_is_called_only_when_there_is_a_reason(self, shared: Launched) -> None:
         answer = shared.answer(ask("What is the capital of Norway?", tools=(WEATHER,), temperature=0.0))
@@ -63,31 +63,31 @@ class VllmContract(GrammarModelContract, RuntimeContract):
         assert shared.engine.context == 2048
         with pytest.raises(GenerationError, match=r"the prompt has (5011|at least 2049) tokens; 2047"):
             shared.answer(self.too_long())
-        answer = shared.answer(self.short(max_tokens=100_000))  # more than there is room for
+        answer = shared.answer(self.short(max_tokens=100_000))  # more than the context has
         assert answer.finish is not None
         assert answer.finish.reason == "stop"
 
-    def test_it_can_be_reached_from_this_machine_only(self, shared: Launched) -> None:
+    def test_the_engine_listens_on_this_machine_only(self, shared: Launched) -> None:
         assert listening(shared.engine.pid) <= set(LOOPBACK)
 
     def test_an_engine_whose_core_dies_is_lost(self, start: Start) -> None:
         launched = start(self.model())
         answer, thread = launched.begin(self.long())
-        assert answer.spoke.wait(10)
+        assert answer.first_delta.wait(10)
         os.kill(core_of(launched.engine.pid), signal.SIGKILL)
-        thread.join(DEATH_S)
+        thread.join(EXIT_TIMEOUT_S)
         assert isinstance(answer.error, EngineLost)
         assert answer.error.code == "engine_crashed"
-        assert launched.exits.get(timeout=DEATH_S).expected is False
+        assert launched.exits.get(timeout=EXIT_TIMEOUT_S).expected is False
         assert group_is_gone(launched.engine.pid)
 
 
 def listening(engine: int | None) -> set[str]:
-    """The addresses at which an engine's processes listen, as the kernel writes them."""
+    """Return the addresses that an engine's processes listen at, in the kernel's notation."""
     assert engine is not None
     sockets = set()
     for link in (link for pid in members(engine) for link in Path(f"/proc/{pid}/fd").iterdir()):
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # closed in the meantime
             sockets.add(str(link.readlink()))
     addresses = set()
     for table in ("tcp", "tcp6"):

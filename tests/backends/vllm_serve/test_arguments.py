@@ -24,7 +24,7 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.mark.rule("field/vllm-max-pixels-vllm-speculative")
-def test_a_server_is_told_the_same_by_flags(folder: Path, program: Path) -> None:
+def test_the_options_become_flags_of_the_server(folder: Path, program: Path) -> None:
     model = vllm(
         folder,
         device="cuda",
@@ -50,7 +50,7 @@ def test_a_server_is_told_the_same_by_flags(folder: Path, program: Path) -> None
         ("--seed", "7"),
     ):
         assert argv[argv.index(flag) + 1] == value
-    assert argv[-2:] == ["--middleware", "stoker_key.RequireKey"]  # the last is asked first
+    assert argv[-2:] == ["--middleware", "stoker_key.RequireKey"]  # the last one runs first
     assert {"--trust-remote-code", "--enable-auto-tool-choice", "--enable-prompt-tokens-details"} <= set(argv)
 
 
@@ -83,10 +83,10 @@ def test_extra_arguments_may_not_open_the_server(folder: Path, argument: str) ->
         {"environment": {"VLLM_CPU_OMP_THREADS_BIND": "0-1"}},
     ],
 )
-def test_a_server_whose_own_options_want_workers_gets_them(
+def test_a_server_whose_arguments_need_worker_processes_gets_them(
     folder: Path, program: Path, own: dict[str, Any]
 ) -> None:
-    """A core that was told to compute itself would wait for the other half of a model until the timeout."""
+    """A core that runs the model itself would wait for the other processes until the load times out."""
 
     def is_alone(**given: Any) -> bool:
         named = {f"serve_{name}": value for name, value in given.items()}
@@ -99,7 +99,7 @@ def test_a_server_whose_own_options_want_workers_gets_them(
     assert is_alone(extra_args=["--seed", "7"], environment={"VLLM_LOGGING_LEVEL": "DEBUG"})
 
 
-def test_a_servers_own_variables_go_before_ours(
+def test_the_servers_configured_variables_take_precedence(
     folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", "/others")
@@ -119,7 +119,7 @@ def test_a_servers_own_variables_go_before_ours(
     assert "is no folder" in refusal(folder, serve_binary=str(program), serve_library_path="/none")
 
 
-def test_the_program_beside_the_python_is_taken_where_it_works(folder: Path, tmp_path: Path) -> None:
+def test_the_program_of_the_python_is_used_if_it_works(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for name in ("python", "vllm"):
         (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
@@ -141,29 +141,27 @@ def test_the_program_beside_the_python_is_taken_where_it_works(folder: Path, tmp
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/invocations", "/health"])
-def test_nothing_of_a_server_answers_without_the_key(
-    monkeypatch: pytest.MonkeyPatch, kind: str, path: str
-) -> None:
+def test_no_endpoint_answers_without_the_key(monkeypatch: pytest.MonkeyPatch, kind: str, path: str) -> None:
     monkeypatch.setenv("VLLM_API_KEY", "the key")
 
-    def said(*headers: tuple[bytes, bytes]) -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = []
+    def responses(*headers: tuple[bytes, bytes]) -> list[dict[str, Any]]:
+        sent: list[dict[str, Any]] = []
 
         async def answer(_scope: object, _receive: object, send: Any) -> None:
             await send({"type": "answered"})
 
         async def send(message: Any) -> None:
-            told.append(message)
+            sent.append(message)
 
         async def receive() -> dict[str, Any]:
             return {}
 
         asyncio.run(RequireKey(answer)({"type": kind, "path": path, "headers": list(headers)}, receive, send))
-        return told
+        return sent
 
-    assert said((b"authorization", b"Bearer the key")) == [{"type": "answered"}]
+    assert responses((b"authorization", b"Bearer the key")) == [{"type": "answered"}]
     for headers in ((), ((b"authorization", b"Bearer another"),), ((b"authorization", "ü".encode()),)):
-        first = said(*headers)[0]
+        first = responses(*headers)[0]
         assert (first["type"], first.get("status")) in (
             ("http.response.start", 401),
             ("websocket.close", None),

@@ -11,14 +11,14 @@ from backends.vllm_serve.adapter import _body, _failure, _refusal
 from tests.backends.conftest import ask
 
 
-def test_a_server_is_asked_for_no_more_than_it_gives() -> None:
+def test_max_tokens_is_capped_at_the_context() -> None:
     body = orjson.loads(_body(ask("x", max_tokens=100_000), "generic", served="model", context=2048))
     assert (body["max_tokens"], body["model"], body["stream"]) == (2048, "model", True)
     assert "max_tokens" not in orjson.loads(_body(ask("x"), "generic", served="model", context=2048))
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("message", "expected"),
     [
         (
             "This model's maximum context length is 2048 tokens. However, your prompt contains at least 2049"
@@ -37,22 +37,24 @@ def test_a_server_is_asked_for_no_more_than_it_gives() -> None:
         ),
     ],
 )
-def test_a_prompt_that_is_too_long_is_said_to_be(said: str, told: str) -> None:
-    error = _refusal(400, json.dumps({"error": {"message": said, "code": 400}}).encode())
-    assert (error.code, str(error)) == ("context_length_exceeded", told)
+def test_a_prompt_that_is_too_long_has_its_own_code_and_message(message: str, expected: str) -> None:
+    error = _refusal(400, json.dumps({"error": {"message": message, "code": 400}}).encode())
+    assert (error.code, str(error)) == ("context_length_exceeded", expected)
 
 
-def test_a_servers_own_words_reach_nobody() -> None:
+def test_the_servers_message_is_not_passed_on() -> None:
     for status, code in ((400, "invalid_prompt"), (404, "invalid_prompt"), (500, "engine_error")):
         for body in (b'{"error": {"message": "our secret"}}', b'{"error": "our secret"}', b"our secret", b""):
             error = _refusal(status, body)
             assert error.code == code
             assert "secret" not in str(error)
-    for told, code in (
+    for error_event, code in (
         ({"code": 400}, "invalid_prompt"),
         ({"code": 500}, "engine_error"),
         ("", "engine_error"),
     ):
-        error = _failure({**told, "message": "our secret"} if isinstance(told, dict) else "our secret")
+        error = _failure(
+            {**error_event, "message": "our secret"} if isinstance(error_event, dict) else "our secret"
+        )
         assert error.code == code
         assert "secret" not in str(error)

@@ -18,10 +18,10 @@ class TestVllmServe(VllmContract):
     backend = "vllm_serve"
 
     @pytest.mark.parametrize("path", ["/v1/models", "/version", "/metrics", "/openapi.json"])
-    def test_nothing_of_it_answers_without_its_key(self, shared: Launched, path: str) -> None:
+    def test_no_endpoint_answers_without_the_key(self, shared: Launched, path: str) -> None:
         assert shared.engine._client.get(path, with_key=False)[0] == 401
 
-    def test_nobody_generates_where_vllm_asks_for_no_key(self, shared: Launched) -> None:
+    def test_endpoints_that_vllm_leaves_open_require_the_key(self, shared: Launched) -> None:
         body = {"model": "model", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
         port = shared.engine._client.port
         request = urllib.request.Request(

@@ -1,6 +1,6 @@
-"""What each runtime was seen to do, as one table at the end of a run of the contract.
+"""Measures each engine, and prints one table at the end of a run of the contract.
 
-Figures are for reading, not for passing: no test compares them with anything.
+The numbers are for information: no test asserts them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WINDOW_S = 1.0
 
 @dataclass
 class Row:
-    """One contract class'. `rates` are tokens a second by the number of requests at once."""
+    """The results of one contract class. `rates` are tokens per second, by the number of requests."""
 
     load_s: float | None = None
     rates: dict[int, float] = field(default_factory=dict)
@@ -32,15 +32,15 @@ class Row:
 
 
 ROWS: dict[type, Row] = {}
-"""By the contract class."""
+"""The results by contract class."""
 
 
 def tokens_per_s(launched: Launched, request: Generation, count: int) -> float:
-    """Tokens a second of `count` requests at once, each asked again until the window is over."""
+    """Measure tokens per second of `count` concurrent requests, repeated until the window has passed."""
     rounds = tokens = 0
     begun = time.monotonic()
     while not rounds or time.monotonic() - begun < WINDOW_S:
-        running = [launched.begin(request, id=f"figure-{rounds}-{i}") for i in range(count)]
+        running = [launched.begin(request, id=f"measured-{rounds}-{i}") for i in range(count)]
         for answer, thread in running:
             thread.join()
             assert answer.error is None
@@ -52,7 +52,7 @@ def tokens_per_s(launched: Launched, request: Generation, count: int) -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Count what became of each contract class' tests."""
+    """Count the outcomes of the tests of each contract class."""
     report: pytest.TestReport = yield
     contract = getattr(item, "cls", None)
     if hasattr(contract, "backend") and (report.when == "call" or report.outcome != "passed"):
@@ -62,7 +62,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the table, if anything was measured."""
+    """Print the table, if there are measurements."""
     if any(row.rates for row in ROWS.values()):
         terminalreporter.section("runtimes")
         for line in table():
@@ -71,12 +71,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @cache
 def versions() -> dict[str, str]:
-    """What is installed for each backend that has an environment."""
+    """Return the installed version for each backend that has an environment."""
     return {row.backend: row.version or "" for row in environment_statuses(load_settings().runtimes_dir)}
 
 
 def table() -> list[str]:
-    """Backend, version, seconds of the load, tokens a second at 1, 8 and 32 requests, and the result."""
+    """Return the lines: backend, version, seconds of the load, tokens per second at 1, 8 and 32, outcomes."""
     head = ["backend", "version", "load s", *(f"tokens/s at {count}" for count in AT_ONCE), "contract"]
     lines = [head]
     for contract, row in ROWS.items():
