@@ -22,8 +22,8 @@ from config.load import load_settings
 from config.settings import Settings
 from scheduler.redis_connections import command_client
 from scheduler.server_check import check_server
-from telemetry.gc_tuning import settle
-from telemetry.logging import setup
+from telemetry.gc_tuning import tune_gc
+from telemetry.logging import configure_logging
 
 logger = logging.getLogger("api")
 
@@ -85,7 +85,7 @@ def gunicorn_options(settings: Settings) -> dict[str, Any]:
 
 def start_services(worker: Any) -> None:
     """Start the services of a new process: after its app is made, before its first request."""
-    settle()
+    tune_gc()
     services: AppServices = worker.wsgi.extensions[EXTENSION]
     services.shutdown.is_running = lambda: bool(worker.alive)
     services.start()
@@ -100,7 +100,7 @@ def stop_services(_server: Any, worker: Any) -> None:
 
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises `ConfigError` before the port is opened."""
-    setup(settings)
+    configure_logging(settings)
     try:
         check_server(command_client(settings), settings)
     except ConfigError as error:

@@ -21,7 +21,7 @@ from config.version import version
 from stoker.client import ApiError, Client
 from stoker.run_file import read_run
 from stoker.terminal import Screen
-from telemetry.logging import setup
+from telemetry.logging import configure_logging
 
 WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # it becomes the name of a queue
 
@@ -65,7 +65,7 @@ def run_up(ask: bool, flower: bool, port: int | None) -> None:
 def run_api(port: int | None) -> None:
     """Run the HTTP API."""
     settings = load_settings()
-    setup(settings)
+    configure_logging(settings)
     if port is not None:
         settings = replace(settings, api=replace(settings.api, port=port))
     from api import server  # noqa: PLC0415
@@ -80,7 +80,7 @@ def run_worker(name: str) -> None:
     if not re.fullmatch(WORKER_NAME, name, re.ASCII):
         raise click.BadParameter(f"must match {WORKER_NAME}", param_hint="--name")
     settings = load_settings()
-    setup(settings)
+    configure_logging(settings)
     from workers import worker as workers_main  # noqa: PLC0415
 
     workers_main.run(name, settings)

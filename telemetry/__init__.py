@@ -1,1 +1,1 @@
-"""What can be observed: logging, and process tuning."""
+"""Logging, and the tuning of long-lived processes."""

@@ -1,15 +1,15 @@
-"""The garbage collector, as a long-lived process wants it."""
+"""Tuning of the garbage collector for a long-lived process."""
 
 from __future__ import annotations
 
 import gc
 
 
-def settle() -> None:
-    """Called once a process is set up: what is there now stays, so it need not be looked at again and again.
+def tune_gc() -> None:
+    """Exempt all present objects from garbage collection, and make collections rarer. Call it after start-up.
 
-    A request makes a few hundred objects and hardly a cycle; at the default thresholds the collector would
-    walk all of Celery and Flask several times a second.
+    A request creates a few hundred objects and hardly any reference cycle; with the default thresholds the
+    collector would traverse all objects of Celery and Flask several times a second.
     """
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
-"""How every process of ours writes its log: one line an event, to stderr.
+"""The log format of all processes: one line per record, on stderr.
 
-Rooms log ids, names, sizes and codes; never a prompt, an answer or a key.
+Log messages contain ids, names, sizes and codes, never a prompt, an answer or a key.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ import orjson
 
 from config.settings import Settings
 
-QUIET = ("amqp", "kombu", "redis", "urllib3")
-"""Libraries that are heard from `warning` on only."""
+QUIET_LIBRARIES = ("amqp", "kombu", "redis", "urllib3")
+"""Libraries whose records below `warning` are dropped."""
 
 
-class Plain(logging.Formatter):
-    """`12:00:00.123 INFO    scheduler  message`, the room being the first part of the logger's name."""
+class TextFormatter(logging.Formatter):
+    """`12:00:00.123 INFO    scheduler  message`, with the package: the first part of the logger's name."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line; a traceback follows when there is one."""
+        """Return the line, followed by the traceback if there is one."""
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         head = f"{clock}.{int(record.msecs):03d} {record.levelname:<7} {record.name.partition('.')[0]:<10}"
         return "\n".join((f"{head} {record.getMessage()}", *_trace(self, record)))
 
 
-class Json(logging.Formatter):
-    """One JSON object a line: time (Unix seconds), level, room, logger, message and, with an error, trace."""
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line: time (Unix seconds), level, room, logger, message, and trace if there is one.
+
+    `room` is the package: the first part of the logger's name.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         line = {
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
@@ -44,12 +47,12 @@ class Json(logging.Formatter):
         return orjson.dumps(line | ({"trace": trace[0]} if trace else {})).decode()
 
 
-def setup(settings: Settings, stream: TextIO | None = None) -> None:
-    """Send everything to stderr (or `stream`) in the configured form; of several calls the last counts."""
+def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
+    """Write all records to stderr (or `stream`) in the configured format. A later call replaces it."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(Json() if settings.log_format == "json" else Plain())
+    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else TextFormatter())
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
-    for name in QUIET:
+    for name in QUIET_LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

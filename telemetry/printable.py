@@ -1,8 +1,8 @@
-"""What others say, without what a terminal would obey: for errors and logs."""
+"""Sanitizes foreign text for errors and logs: removes control characters and terminal sequences."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """The letters that can be seen, and blanks; line breaks and escape sequences are left out."""
+    """Return the text without line breaks and other non-printable characters; spaces stay."""
     return "".join(filter(str.isprintable, text))

@@ -22,8 +22,8 @@ from tasks.app import app, configuration, queues
 from tasks.definitions import GENERATE
 from tasks.wake_up import wake_up_message
 from tasks.worker_interface import set_current_worker
-from telemetry.gc_tuning import settle
-from telemetry.logging import setup as set_up_logging
+from telemetry.gc_tuning import tune_gc
+from telemetry.logging import configure_logging
 from workers.agent import WorkerAgent
 from workers.executor import Executor
 from workers.nvml import device_type
@@ -77,7 +77,7 @@ class Worker:
             self._shutdown.join()
 
     def _set_up_logging(self, **_: Any) -> None:
-        set_up_logging(self.settings)
+        configure_logging(self.settings)
         for name in ("celery.worker.strategy", "celery.app.trace"):
             # two lines for each request, which Flower shows as well
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -90,7 +90,7 @@ class Worker:
         self.executor.begin(
             self.ledger.register(self.name, wake_up.key, wake_up.message, device_type(), about)
         )
-        settle()
+        tune_gc()
         self.agent.start()
         self.reaper.start()
         logger.info(

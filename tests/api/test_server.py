@@ -290,7 +290,7 @@ def test_the_services_start_once_when_gunicorn_has_made_the_process(
     settings: Settings, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
-    monkeypatch.setattr(api.server, "settle", lambda: None)  # freezes the garbage collector's objects
+    monkeypatch.setattr(api.server, "tune_gc", lambda: None)  # freezes the garbage collector's objects
     monkeypatch.setattr(fakes.subscriber, "start", lambda: calls.append("start"))
     monkeypatch.setattr(fakes.subscriber, "stop", lambda: calls.append("stop"))
     services = make_services(settings, fakes)

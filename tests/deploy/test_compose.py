@@ -1,4 +1,4 @@
-"""The description of production, as far as a machine without Docker can check it."""
+"""The Docker files, as far as they can be checked without Docker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESET = object()
 
 
 class Loader(yaml.SafeLoader):
-    """YAML with Compose's own tag."""
+    """YAML with the tag that Compose adds."""
 
 
 Loader.add_constructor("!reset", lambda *_: RESET)
@@ -32,7 +32,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Lay one file over the other as Compose does: objects are merged, commands replaced, !reset removes."""
+    """Merge two files like Compose: objects are merged, commands replaced, !reset removes."""
     merged = copy.deepcopy(base)
     for key, value in over.items():
         if value is RESET:
@@ -53,11 +53,11 @@ def services() -> dict[str, Any]:
     return read("docker-compose.yml")["services"]
 
 
-def ours(services: dict[str, Any]) -> dict[str, Any]:
+def stoker_services(services: dict[str, Any]) -> dict[str, Any]:
     return {name: service for name, service in services.items() if name != "redis"}
 
 
-def test_redis_keeps_its_data_makes_no_room_and_asks_for_a_password(services):
+def test_redis_persists_its_data_never_evicts_and_requires_a_password(services):
     redis = services["redis"]
     command = " ".join(redis["command"])
 
@@ -92,14 +92,14 @@ def test_no_secret_has_a_default(services):
     assert services["flower"]["environment"]["FLOWER_BASIC_AUTH"].startswith("${FLOWER_BASIC_AUTH:?")
 
 
-def test_one_worker_has_one_gpu_to_itself(services):
+def test_each_worker_has_exclusive_use_of_one_gpu(services):
     devices = services["worker-gpu0"]["deploy"]["resources"]["reservations"]["devices"]
 
     assert devices == [{"driver": "nvidia", "device_ids": ["0"], "capabilities": ["gpu"]}]
     assert services["worker-gpu0"]["command"] == ["worker", "--name", "gpu0"]
 
 
-def test_a_second_gpu_is_three_lines_more():
+def test_a_second_gpu_needs_three_more_lines():
     text = (ROOT / "docker-compose.yml").read_text()
     service = text[text.index("  worker-gpu0:\n") : text.index("  flower:\n")]
     more = "\n".join(
@@ -114,7 +114,7 @@ def test_a_second_gpu_is_three_lines_more():
     assert {**second, "deploy": None, "command": None} == {**first, "deploy": None, "command": None}
 
 
-def test_without_gpus_no_service_reserves_a_device(services):
+def test_no_service_reserves_a_device_without_gpus(services):
     merged = overlay(services, read("docker-compose.cpu.yml")["services"])
 
     assert set(merged) == set(services), "the override adds no service"
@@ -124,7 +124,7 @@ def test_without_gpus_no_service_reserves_a_device(services):
     assert "REDIS_URL" in merged["worker-gpu0"]["environment"]
 
 
-def test_everything_restarts_and_is_given_time_to_drain(services):
+def test_every_service_restarts_and_has_time_to_drain(services):
     assert all(service["restart"] == "unless-stopped" for service in services.values())
     environment = services["api"]["environment"]
     graceful = int(environment.get("STOKER_API__GRACEFUL_TIMEOUT_S", ApiSettings().graceful_timeout_s))
@@ -133,8 +133,8 @@ def test_everything_restarts_and_is_given_time_to_drain(services):
     assert seconds(services["redis"]["stop_grace_period"]) >= 10
 
 
-def test_ours_run_with_nothing_they_do_not_need(services):
-    for name, service in ours(services).items():
+def test_stoker_services_run_with_minimal_privileges(services):
+    for name, service in stoker_services(services).items():
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
@@ -143,16 +143,16 @@ def test_ours_run_with_nothing_they_do_not_need(services):
         assert [mount[1:] for mount in mounts if mount[1] == "/app/models"] == [["/app/models", "ro"]], name
 
 
-def test_every_command_is_one_that_stoker_knows(services):
-    for name, service in ours(services).items():
+def test_every_command_exists_in_stoker(services):
+    for name, service in stoker_services(services).items():
         command, *options = service["command"]
         assert command in cli.commands, name
         known = {option for parameter in cli.commands[command].params for option in parameter.opts}
         assert {option for option in options if option.startswith("--")} <= known, name
 
 
-def test_every_variable_is_one_that_is_read(services):
-    variables = {name for service in ours(services).values() for name in service["environment"]}
+def test_every_variable_is_read_by_stoker(services):
+    variables = {name for service in stoker_services(services).values() for name in service["environment"]}
 
     for name in variables - OWN_VARIABLES:
         assert name in NAMED_VARIABLES or name in KEY_VARIABLES or SECTION_VARIABLE.fullmatch(name), name
@@ -160,14 +160,14 @@ def test_every_variable_is_one_that_is_read(services):
 
 def test_the_settings_of_each_service_are_accepted(services, tmp_path):
     (tmp_path / "settings.json").write_text((ROOT / "settings.json").read_text())
-    for name, service in ours(services).items():
+    for name, service in stoker_services(services).items():
         environ = {key: plain(value) for key, value in service["environment"].items()}
         settings = load_settings(tmp_path, environ)
         assert settings.redis.url == "redis://:x@redis:6379/0", name
         assert settings.log_format == "json", name
 
 
-def test_the_api_asks_its_own_health():
+def test_the_api_has_a_health_check():
     health = read("docker-compose.yml")["services"]["api"]["healthcheck"]["test"]
 
     assert health[:2] == ["CMD", "python"]
@@ -176,11 +176,11 @@ def test_the_api_asks_its_own_health():
 
 
 def plain(value: str) -> str:
-    """A value with its variables filled in: the default, or x."""
+    """A value with its variables substituted by their default, or by x."""
     return re.sub(r"\$\{\w+(?::-([^}]*)|:\?[^}]*)?\}", lambda match: match[1] or "x", value)
 
 
-def test_the_image_runs_as_nobody_special_and_starts_a_command_of_ours():
+def test_the_image_runs_as_an_unprivileged_user_and_starts_stoker():
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     user = next(line for line in lines if line.startswith("USER"))
     command = next(line for line in lines if line.startswith("CMD"))
@@ -192,7 +192,7 @@ def test_the_image_runs_as_nobody_special_and_starts_a_command_of_ours():
     assert CliRunner().invoke(cli, ["api", "--help"]).exit_code == 0
 
 
-def test_the_home_of_the_images_user_is_on_the_volume():
+def test_the_home_of_the_image_user_is_on_the_volume():
     text = (ROOT / "Dockerfile").read_text()
 
     assert "--no-create-home" in text
@@ -200,11 +200,11 @@ def test_the_home_of_the_images_user_is_on_the_volume():
     assert "VOLUME /data\n" in text
     assert all(
         "data:/data" in service["volumes"]
-        for service in ours(read("docker-compose.yml")["services"]).values()
+        for service in stoker_services(read("docker-compose.yml")["services"]).values()
     )
 
 
-def test_the_image_holds_all_rooms_and_nothing_of_ours_besides():
+def test_the_image_contains_all_packages_and_no_other_project_files():
     ignored = (ROOT / ".dockerignore").read_text().split()
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"][
         "include"

@@ -18,7 +18,7 @@ LOCKS = {
 
 
 def locked(name: str) -> dict[str, str]:
-    """The version of each package that applies to some machine."""
+    """The version of each package that applies to any machine."""
     pins = re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / name).read_text(), re.MULTILINE)
     return {package.lower().replace("_", "-"): version for package, version in pins}
 
@@ -32,7 +32,7 @@ def wanted(extras: tuple[str, ...]) -> list[Requirement]:
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_a_lock_holds_what_pyproject_asks_for(name):
+def test_a_lock_contains_the_dependencies_of_pyproject(name):
     pins = locked(name)
 
     for requirement in wanted(LOCKS[name]):
@@ -42,7 +42,7 @@ def test_a_lock_holds_what_pyproject_asks_for(name):
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_every_package_is_pinned_with_hashes_and_no_address(name):
+def test_every_package_is_pinned_with_hashes_and_without_an_address(name):
     text = (ROOT / name).read_text()
 
     assert len(re.findall(r"^\S+==.*\\$", text, re.MULTILINE)) == len(locked(name))
@@ -50,7 +50,7 @@ def test_every_package_is_pinned_with_hashes_and_no_address(name):
     assert "--index-url" not in text
 
 
-def test_a_larger_lock_has_the_versions_of_the_smaller_one():
+def test_a_larger_lock_has_the_versions_of_the_smaller_lock():
     small, middle, large = (locked(name) for name in LOCKS)
 
     assert small.items() <= middle.items()

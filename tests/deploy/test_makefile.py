@@ -19,7 +19,7 @@ TARGETS = {
 
 @pytest.fixture
 def make(tmp_path):
-    """Run make in a copy of the project's frame, where nothing is installed."""
+    """Run make in a copy of the project's build files, with nothing installed."""
     program = shutil.which("make")
     if program is None:
         pytest.skip("no make here")
@@ -50,11 +50,11 @@ def test_help_lists_every_target(make):
 
 
 @pytest.mark.parametrize("target", sorted(TARGETS))
-def test_every_target_can_be_planned(make, target):
+def test_every_target_passes_a_dry_run(make, target):
     assert make("--dry-run", target).returncode == 0
 
 
-def test_without_a_python_that_is_new_enough_it_says_so_in_one_sentence(make):
+def test_the_error_is_one_sentence_without_a_recent_python(make):
     ran = make("up", "CANDIDATES=false")
 
     assert ran.returncode == 2
@@ -62,13 +62,13 @@ def test_without_a_python_that_is_new_enough_it_says_so_in_one_sentence(make):
     assert ran.stdout == ""
 
 
-def test_a_python_of_ones_own_may_be_named(make):
+def test_another_python_can_be_configured(make):
     assert re.search(
         r"for python in /my/python python3 ", make("--dry-run", "up", "PYTHON=/my/python").stdout
     )
 
 
-def test_nothing_is_installed_twice(make, tmp_path):
+def test_an_installed_environment_is_not_installed_again(make, tmp_path):
     (tmp_path / ".venv").mkdir()
     for name in ("made.stamp", "up.stamp"):
         (tmp_path / ".venv" / name).touch()

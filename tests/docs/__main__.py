@@ -1,11 +1,11 @@
-"""`python -m tests.docs`: bring the generated tables of docs/ up to date."""
+"""`python -m tests.docs`: updates the generated tables of docs/."""
 
-from tests.docs.page import PAGES, fresh
+from tests.docs.page import PAGES, with_fresh_tables
 from tests.docs.tables import tables
 
 for page in PAGES:
     before = page.read_text(encoding="utf-8")
-    after = fresh(before, tables())
+    after = with_fresh_tables(before, tables())
     if after != before:
         page.write_text(after, encoding="utf-8")
-        print(f"{page.name}: written anew")
+        print(f"{page.name}: updated")

@@ -1,12 +1,12 @@
-"""A page of docs/: its blocks of code, and the tables that are generated into it.
+"""The pages of docs/: their code blocks and their generated tables.
 
-A generated table stands between two comments:
+A generated table is enclosed in two comments:
 
     <!-- generated: errors -->
     | code | ... | meaning |
     <!-- end of errors -->
 
-Where a table is `written` by hand in part, that is its last column: it is kept, row by row.
+The last column of a `written` table is written by hand: its cells are preserved, row by row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """What the code knows of a table: its columns, and the rows without the cell that is written by hand."""
+    """The generated content of a table: its columns, and its rows without the handwritten cell."""
 
     columns: Sequence[str]
     rows: Sequence[Row]
@@ -38,34 +38,34 @@ class Table:
 
 
 def read(name: str) -> str:
-    """A page of docs/."""
+    """The text of a page of docs/."""
     return (DOCS / name).read_text(encoding="utf-8")
 
 
 def section(text: str, title: str) -> str:
-    """What stands under a headline, up to the next one of its level or above."""
-    level, rest = re.search(rf"^(#+) {re.escape(title)}\n(.*)", text, re.DOTALL | re.MULTILINE).groups()  # type: ignore[union-attr]  # a title that is gone fails the test
+    """The text of a section, up to the next heading of its level or above."""
+    level, rest = re.search(rf"^(#+) {re.escape(title)}\n(.*)", text, re.DOTALL | re.MULTILINE).groups()  # type: ignore[union-attr]  # a missing title fails the test
     return re.split(rf"^#{{1,{len(level)}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def blocks(text: str, language: str) -> list[str]:
-    """The fenced blocks of that language."""
+    """The fenced code blocks of that language."""
     return [body for kind, body in FENCE.findall(text) if kind == language]
 
 
 def code(text: str) -> list[str]:
-    """All that stands in code type in running text or a cell."""
+    """All inline code of a text or a cell."""
     return [one or other for one, other in CODE.findall(FENCE.sub("", text))]
 
 
 def rows(text: str) -> list[Row]:
-    """The rows of all tables in a text, heads included, the lines of dashes below them not."""
+    """The rows of all tables in a text, with the headers, without the separator lines."""
     found = [tuple(cell.strip() for cell in BAR.split(line)) for line in LINE.findall(text)]
     return [row for row in found if set("".join(row)) - set("-: ")]
 
 
-def fresh(text: str, tables: Mapping[str, Table]) -> str:
-    """The page with the tables that it has brought up to date."""
+def with_fresh_tables(text: str, tables: Mapping[str, Table]) -> str:
+    """The page with up-to-date tables."""
     for name, table in tables.items():
         begin, end = f"<!-- generated: {name} -->\n", f"<!-- end of {name} -->"
         if begin in text:
@@ -76,7 +76,7 @@ def fresh(text: str, tables: Mapping[str, Table]) -> str:
 
 
 def _markdown(table: Table, old: str) -> str:
-    kept = {row[0]: row[-1] for row in rows(old)}
-    body = [(*row, kept.get(row[0], "")) if table.written else row for row in table.rows]
+    handwritten = {row[0]: row[-1] for row in rows(old)}
+    body = [(*row, handwritten.get(row[0], "")) if table.written else row for row in table.rows]
     lines = [tuple(table.columns), ("---",) * len(table.columns), *body]
     return "".join(f"|{''.join(f' {cell} |' if cell else ' |' for cell in line)}\n" for line in lines)

@@ -1,4 +1,4 @@
-"""The tables that docs/ shows and the code decides: errors, settings, the backends' options."""
+"""The tables of docs/ that are generated from the code: errors, settings, the backends' options."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from tests.docs.page import Row, Table
 
 UNITS = {"_per_s": "per second", "_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
-MADE_ELSEWHERE = {"backend": "required", "replica_max": "as `replicas`"}
-"""Defaults that are no constant of a dataclass."""
+COMPUTED_DEFAULTS = {"backend": "required", "replica_max": "as `replicas`"}
+"""Defaults that are not constants of a dataclass."""
 
 
 def tables() -> dict[str, Table]:
-    """All of them, by the name in their comments."""
+    """All tables, by the name in their comments."""
     return {
         "errors": _errors(),
         "settings": _settings(),
-        "tenant": _of("field", TenantSchema(), _defaults(Tenant)),
-        "model": _of("field", ModelSchema(), _defaults(ModelDefinition) | MADE_ELSEWHERE),
+        "tenant": _fields_table("field", TenantSchema(), _defaults(Tenant)),
+        "model": _fields_table("field", ModelSchema(), _defaults(ModelDefinition) | COMPUTED_DEFAULTS),
         "variables": _variables(),
         **{f"options of {name}": _options(BACKENDS[name].options) for name in BACKENDS},
     }
@@ -55,7 +55,7 @@ def _settings() -> Table:
     return Table(("setting", "value", "unit", "default", "meaning"), rows, written=True)
 
 
-def _of(thing: str, schema: Section, defaults: Mapping[str, Any]) -> Table:
+def _fields_table(thing: str, schema: Section, defaults: Mapping[str, Any]) -> Table:
     rows = [_row(name, field, defaults[name]) for name, field in schema.fields.items()]
     return Table((thing, "value", "unit", "default", "meaning"), rows, written=True)
 
@@ -77,16 +77,16 @@ def _variables() -> Table:
 def _row(name: str, field: object, default: object) -> Row:
     expects = getattr(field, "expects", "")
     unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), "")
-    return f"`{name}`", _bare(expects), unit, _shown(default)
+    return f"`{name}`", _without_article(expects), unit, _shown(default)
 
 
-def _bare(expects: str) -> str:
-    """Without its article: "an integer from 1 to 256" is "integer from 1 to 256"."""
+def _without_article(expects: str) -> str:
+    """ "an integer from 1 to 256" becomes "integer from 1 to 256"."""
     return expects.removeprefix("a ").removeprefix("an ")
 
 
 def _shown(default: object) -> str:
-    if default in MADE_ELSEWHERE.values():
+    if default in COMPUTED_DEFAULTS.values():
         return str(default)
     if isinstance(default, Path):
         return f"`{json.dumps(str(default.relative_to(ROOT)))}`"

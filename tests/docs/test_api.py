@@ -1,4 +1,4 @@
-"""docs/api.md, held against the API: its routes, the fields of its bodies, its examples."""
+"""docs/api.md matches the API: routes, body fields, examples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BODIES = {
     "/v1/admin/models/stub/load": LoadRequestBody,
     "/v1/admin/models/stoker-demo/load": LoadRequestBody,
 }
-QUIET = {"static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui"}
+UNDOCUMENTED_ENDPOINTS = {"static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui"}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def parsed(words):
     return method or ("POST" if body is not None else "GET"), urlsplit(url).path, body
 
 
-def test_every_route_is_listed_with_who_may_use_it(page, app):
+def test_every_route_is_listed_with_its_access_level(page, app):
     listed = {}
     for calls, access, _ in (row for row in rows(page) if len(row) == 3):
         for call in code(calls):
@@ -81,12 +81,12 @@ def test_every_route_is_listed_with_who_may_use_it(page, app):
         path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
         access = access_of(app.view_functions[rule.endpoint])
         for method in rule.methods - {"HEAD", "OPTIONS"}:
-            if rule.endpoint not in QUIET or path in ("/docs", "/openapi.json"):
+            if rule.endpoint not in UNDOCUMENTED_ENDPOINTS or path in ("/docs", "/openapi.json"):
                 routes[f"{method} {path}"] = (access or Access.PUBLIC).value
     assert listed == routes
 
 
-def test_every_example_calls_a_route_with_a_body_that_it_takes(page, app):
+def test_every_example_calls_a_route_with_a_valid_body(page, app):
     found = list(commands(page))
     assert len(found) >= 18
     urls = app.url_map.bind("localhost")
@@ -97,39 +97,39 @@ def test_every_example_calls_a_route_with_a_body_that_it_takes(page, app):
 
 
 @pytest.mark.parametrize(
-    ("title", "shape"), [("Responses", ResponsesRequest), ("Chat Completions", ChatRequest)]
+    ("title", "schema"), [("Responses", ResponsesRequest), ("Chat Completions", ChatRequest)]
 )
-def test_every_field_is_named(page, title, shape):
+def test_every_request_field_is_documented(page, title, schema):
     named = {word for row in rows(section(page, title)) for cell in row for word in code(cell)}
     named |= {word.partition(".")[0] for word in named}
-    assert set(shape().fields) - {"text"} <= named
+    assert set(schema().fields) - {"text"} <= named
 
 
 @pytest.mark.parametrize(("title", "dialect"), [("Responses", "responses"), ("Chat Completions", "chat")])
-def test_every_field_that_is_refused_is_named_as_such(page, title, dialect):
+def test_every_refused_field_is_documented_as_unsupported(page, title, dialect):
     source = (ROOT / "api" / "dialects" / f"{dialect}.py").read_text()
     refused = set(re.findall(r'refuse\(body, "(\w+)"', source))
     assert refused
-    told = " ".join(
+    documented = " ".join(
         " ".join(row) for row in rows(section(page, title)) if "`unsupported_parameter`" in row[-1]
     )
-    assert refused <= set(code(told))
+    assert refused <= set(code(documented))
 
 
-def test_every_status_of_a_response_is_explained(page):
+def test_every_status_of_a_response_is_documented(page):
     explained = {row[0] for row in rows(section(page, "Responses"))}
     assert {f"`{status}`" for status in STATUSES} <= explained
 
 
-def test_the_events_are_those_that_are_sent(page):
+def test_the_documented_events_are_those_that_are_sent(page):
     source = (ROOT / "api" / "dialects" / "responses.py").read_text()
     sent = set(re.findall(r'"(response\.[a-z_.]+)"', source))
     ends = {"response.completed", "response.incomplete", "response.failed"}
     assert set(re.findall(r"response\.[a-z_]+[a-z_.]*[a-z]", section(page, "Events"))) == sent | ends
 
 
-def test_headers_of_answers_are_told(page):
-    told = set(code(section(page, "Response headers")))
+def test_response_headers_are_documented(page):
+    documented = set(code(section(page, "Response headers")))
     folder = ROOT / "api"
     source = "".join(
         path.read_text()
@@ -137,11 +137,11 @@ def test_headers_of_answers_are_told(page):
     )
     sent = set(re.findall(r'"((?:X-|x-|Retry-)[\w-]+)"', source)) | {"request-id"}
     assert {header for header in sent if not header.startswith("x-api")} <= {
-        word.partition(":")[0] for word in told
+        word.partition(":")[0] for word in documented
     }
 
 
-def test_the_numbers_are_those_that_are_shipped(page):
+def test_the_numbers_are_the_shipped_defaults(page):
     queue, api, page = QueueSettings(), ApiSettings(), re.sub(r"[ \n]+", " ", page)
     full = page.partition("### Queue limits")[2]
     assert f"`queue.max_depth`, {queue.max_depth} " in full
@@ -152,7 +152,7 @@ def test_the_numbers_are_those_that_are_shipped(page):
     assert f"at most {api.max_body_bytes >> 20} MiB" in page
 
 
-def test_the_keys_are_found_where_the_first_example_looks(page):
+def test_the_first_example_reads_existing_fields_of_the_key_file(page):
     looked_for = set(re.findall(r'"(\w+_key)": ', blocks(page, "sh")[0]))
     assert looked_for == {"api_key", "admin_key"}
     assert looked_for <= set(Keys.__dataclass_fields__)

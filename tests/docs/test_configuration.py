@@ -1,4 +1,4 @@
-"""docs/configuration.md, held against the configuration: its examples are accepted, its mistakes refused."""
+"""docs/configuration.md matches the configuration: its examples are valid, its mistakes are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from scheduler.scripts import source
 from tests.docs.page import blocks, code, read, rows, section
 
-ROOMS = (
+PACKAGES = (
     "api",
     "tasks",
     "workers",
@@ -38,7 +38,7 @@ def page():
 
 @pytest.fixture
 def load(tmp_path):
-    """Settings with this text for a local.json, over the settings.json that is shipped."""
+    """Load the shipped settings.json with this text as local.json."""
 
     def load(local: str):
         (tmp_path / "settings.json").write_text((ROOT / "settings.json").read_text())
@@ -59,16 +59,16 @@ def test_every_example_of_a_local_json_is_accepted(name, load):
         assert set(given.get("tenants", ())) <= set(settings.tenants)
 
 
-def test_every_mistake_is_answered_as_it_says(page, load):
+def test_every_documented_mistake_has_the_documented_error(page, load):
     shown = [row for row in rows(section(page, "Errors in the configuration")) if row[0].startswith("`")]
     assert len(shown) >= 10
-    for local, said in shown:
+    for local, message in shown:
         with pytest.raises(ConfigError) as caught:
             load(local.strip("`"))
-        assert caught.value.problems == (said.strip("`"),)
+        assert caught.value.problems == (message.strip("`"),)
 
 
-def test_the_keys_of_the_example_have_the_digests_that_stand_there(page, load):
+def test_the_digests_of_the_example_match_its_keys(page, load):
     (example,) = (block for block in blocks(page, "json") if "api_keys_sha256" in block)
     for tenant in load(example).tenants.values():
         for digest in tenant.api_keys_sha256:
@@ -77,23 +77,24 @@ def test_the_keys_of_the_example_have_the_digests_that_stand_there(page, load):
             )
 
 
-def test_every_variable_that_is_read_is_named(page):
+def test_every_variable_that_is_read_is_documented(page):
     named = {word for row in rows(page) for word in code(row[0])}
-    text = "".join(path.read_text() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+    text = "".join(path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
     read_somewhere = set(re.findall(r'environ(?:\.get)?[\[(]"(\w+)"', text)) | set(
         re.findall(r'envvar="(\w+)"', text)
     )
-    others = {"LD_LIBRARY_PATH", "LLAMA_API_KEY", "SERVER_PROTOCOL"}  # of the system, llama-server and WSGI
+    # of the system, pip, llama-server and WSGI
+    others = {"LD_LIBRARY_PATH", "REQUESTS_CA_BUNDLE", "LLAMA_API_KEY", "SERVER_PROTOCOL"}
     own = read_somewhere - others
     assert own | NAMED_VARIABLES.keys() | KEY_VARIABLES.keys() <= named
 
 
-def test_every_directive_of_the_stub_is_explained(page):
+def test_every_directive_of_the_stub_is_documented(page):
     explained = {row[0].strip("`").partition("=")[0] for row in rows(section(page, "stub")) if len(row) == 2}
     assert explained - {"directive"} == {*FLAGS, *VALUES}
 
 
-def test_the_question_to_the_stub_holds_directives(page):
+def test_the_example_for_the_stub_contains_directives(page):
     (example,) = (block for block in blocks(page, "sh") if "/stub " in block)
     found, rest = directives_of(re.search(r'"(.*)"', example)[1])
     assert found == {"tokens": 20, "tokens_per_s": 10.0}

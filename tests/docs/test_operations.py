@@ -1,4 +1,4 @@
-"""docs/operations.md, held against what operators really see."""
+"""docs/operations.md matches the messages, codes, services and defaults of the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workers.agent import EX_TEMPFAIL, RECOVERY_INTERVAL_S
 from workers.replica_manager import MAX_OLD_ENGINE_LOGS
 from workers.stall_detector import CANCEL_TIMEOUT_S
 
-ROOMS = (
+PACKAGES = (
     "api",
     "tasks",
     "workers",
@@ -38,10 +38,10 @@ ROOMS = (
     "backends",
     "stoker",
 )
-SPOKEN = re.compile(
+NO_SENTENCE = re.compile(
     r"[a-z_]+(\.[a-z_]+)?|[A-Z_]+|/.*|--.*|\S+\.log|stoker .*|cpu\d|nvidia-smi|\"device\": \"cuda\"|printf %s"
 )
-"""What stands in code type in the table of troubles and is no sentence."""
+"""Inline code in the table of problems that is no message."""
 
 
 @pytest.fixture(scope="module")
@@ -58,25 +58,27 @@ def words(text):
     return re.sub(r"\s+", " ", text)
 
 
-def test_every_sentence_that_it_quotes_is_said_somewhere(page):
-    paths = (path for room in ROOMS for kind in ("*.py", "*.lua") for path in (ROOT / room).rglob(kind))
+def test_every_quoted_message_exists_in_the_source(page):
+    paths = (
+        path for package in PACKAGES for kind in ("*.py", "*.lua") for path in (ROOT / package).rglob(kind)
+    )
     source = "\n".join(path.read_text() for path in paths)
-    troubles = [row for row in rows(section(page, "Troubleshooting")) if len(row) == 3]
+    problems = [row for row in rows(section(page, "Troubleshooting")) if len(row) == 3]
     quoted = [
-        said
-        for row in troubles
+        quote
+        for row in problems
         for cell in row[:2]
-        for said in code(cell)
-        if not SPOKEN.fullmatch(said.strip())
+        for quote in code(cell)
+        if not NO_SENTENCE.fullmatch(quote.strip())
     ]
     assert len(quoted) >= 20
-    assert [said for said in quoted if said not in source and said not in source.replace("`", "")] == []
+    assert [quote for quote in quoted if quote not in source and quote not in source.replace("`", "")] == []
 
 
-def test_every_code_that_it_names_is_one(page):
-    troubles = section(page, "Troubleshooting")
+def test_every_named_error_code_exists(page):
+    problems = section(page, "Troubleshooting")
     first = {
-        said for row in rows(troubles) for said in code(row[0]) if re.fullmatch(r"[a-z]+(_[a-z]+)+", said)
+        quote for row in rows(problems) for quote in code(row[0]) if re.fullmatch(r"[a-z]+(_[a-z]+)+", quote)
     }
     assert first <= CODES.keys()
     reasons = code(section(page, "Monitoring"))
@@ -84,8 +86,8 @@ def test_every_code_that_it_names_is_one(page):
     assert '"all_models_failed"' in (ROOT / "api" / "routes" / "health.py").read_text()
 
 
-def test_every_variable_of_compose_is_explained(page, compose):
-    explained = {said: row[1] for row in rows(page) if len(row) == 3 for said in code(row[0])}
+def test_every_variable_of_compose_is_documented(page, compose):
+    explained = {quote: row[1] for row in rows(page) if len(row) == 3 for quote in code(row[0])}
     for name in set(re.findall(r"\$\{(\w+)", compose)):
         required = f"${{{name}:?" in compose
         assert explained[name] == ("yes" if required else ""), name
@@ -93,7 +95,7 @@ def test_every_variable_of_compose_is_explained(page, compose):
     assert set(re.findall(r"\$\{(\w+):\?", compose)) <= set(re.findall(r"^(\w+)=", written, re.MULTILINE))
 
 
-def test_a_second_gpu_is_a_worker_like_the_first(page, compose):
+def test_the_example_of_a_second_gpu_equals_the_first_worker(page, compose):
     (example,) = blocks(page, "yaml")
     services = yaml.safe_load(compose.replace("  flower:\n", f"{example}\n  flower:\n"))["services"]
     first, second = services["worker-gpu0"], services["worker-gpu1"]
@@ -103,7 +105,7 @@ def test_a_second_gpu_is_a_worker_like_the_first(page, compose):
     assert {**second, "command": 0, "deploy": 0} == {**first, "command": 0, "deploy": 0}
 
 
-def test_the_services_it_speaks_of_are_there(page, compose):
+def test_every_named_service_exists(page, compose):
     services = yaml.safe_load(compose)["services"].keys() | {"worker-gpu1"}
     text = "\n".join(blocks(page, "sh"))
     named = re.findall(
@@ -112,7 +114,7 @@ def test_the_services_it_speaks_of_are_there(page, compose):
     assert {one or other for one, other in named} <= services
 
 
-def test_the_keys_in_redis_that_it_names_exist(page):
+def test_every_named_redis_key_exists(page):
     stored = rows(section(page, "Stored data"))[1:]
     named = [name for _, where, _ in stored if where.startswith("Redis") for name in code(where)]
     assert len(named) >= 10
@@ -121,7 +123,7 @@ def test_the_keys_in_redis_that_it_names_exist(page):
             assert any(known.name == name or known.name.startswith(name) for known in KEYS), name
 
 
-def test_the_numbers_are_those_that_are_shipped(page):
+def test_the_numbers_are_the_shipped_defaults(page):
     text, lease, limits = words(page), LeaseSettings(), LimitSettings()
     promised = (lease.lease_ms + lease.reap_ms) / 1000 + 1
     assert f"| {promised:g} s (`lease_ms` {lease.lease_ms / 1000:g} s, `reap_ms` " in text

@@ -1,4 +1,4 @@
-"""What the pages promise to a reader who follows them: links lead somewhere, commands exist."""
+"""The pages of docs/: their links, commands and examples are valid."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_links_lead_somewhere(page):
+def test_every_link_has_a_target(page):
     for link in LINK.findall(page.read_text()):
+        if link.startswith("https://"):
+            continue  # tests run without the internet
         file, _, anchor = link.partition("#")
         target = page.parent / file if file else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target.read_text()), link
 
 
-def test_commands_are_known_and_so_are_their_options(page):
+def test_every_command_and_its_options_exist(page):
     text = page.read_text()
-    said = [words for part in (*blocks(text, "sh"), *code(text)) for words in STOKER.findall(part)]
-    assert said or page.name == "api.md"
-    for words in map(str.split, said):
+    commands = [words for part in (*blocks(text, "sh"), *code(text)) for words in STOKER.findall(part)]
+    assert commands or page.name == "api.md"
+    for words in map(str.split, commands):
         if not words or words[0] in ("...", "cannot"):
             continue
         command = cli.commands[words[0]]
@@ -49,12 +51,12 @@ def test_commands_are_known_and_so_are_their_options(page):
         assert {word for word in words if word.startswith("--")} <= known, words
 
 
-def test_make_targets_exist(page):
+def test_every_make_target_exists(page):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)", page.read_text())) <= targets
 
 
-def test_shell_examples_are_shell(page):
+def test_every_shell_example_is_valid_shell(page):
     for block in blocks(page.read_text(), "sh"):
         checked = subprocess.run(
             [shutil.which("sh") or "sh", "-n"], input=block, text=True, capture_output=True, check=False

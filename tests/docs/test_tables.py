@@ -1,22 +1,22 @@
-"""What the code decides is never written by hand: the tables of docs/ are what it says now."""
+"""The generated tables of docs/ are up to date."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.docs.page import PAGES, Table, fresh, read, rows
+from tests.docs.page import PAGES, Table, read, rows, with_fresh_tables
 from tests.docs.tables import tables
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_generated_tables_are_up_to_date(page):
     text = page.read_text(encoding="utf-8")
-    assert text == fresh(text, tables()), (
+    assert text == with_fresh_tables(text, tables()), (
         "run `python -m tests.docs`, then write what is new into its last column"
     )
 
 
-def test_each_table_stands_in_one_page():
+def test_each_table_is_in_exactly_one_page():
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert {name: text.count(f"<!-- generated: {name} -->\n") for name in tables()} == dict.fromkeys(
         tables(), 1
@@ -24,14 +24,14 @@ def test_each_table_stands_in_one_page():
 
 
 @pytest.mark.parametrize("name", ["api.md", "configuration.md"])
-def test_every_row_says_what_it_means(name):
-    mute = [row[0] for row in rows(read(name)) if not row[-1]]
-    assert not mute, f"write what they mean into the last column of docs/{name}"
+def test_every_row_has_a_meaning(name):
+    empty = [row[0] for row in rows(read(name)) if not row[-1]]
+    assert not empty, f"write what they mean into the last column of docs/{name}"
 
 
-def test_what_is_written_by_hand_survives_and_what_is_gone_goes():
+def test_handwritten_cells_are_preserved_and_obsolete_rows_removed():
     head = "a\n<!-- generated: t -->\n| x | m |\n| --- | --- |\n"
     foot = "<!-- end of t -->\nb\n"
     table = Table(("x", "m"), [("`2`",), ("`3`",)], written=True)
     before = f"{head}| `1` | one |\n| `2` | two |\n{foot}"
-    assert fresh(before, {"t": table}) == f"{head}| `2` | two |\n| `3` | |\n{foot}"
+    assert with_fresh_tables(before, {"t": table}) == f"{head}| `2` | two |\n| `3` | |\n{foot}"

@@ -1,4 +1,4 @@
-"""The form of a log line."""
+"""The format of a log line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from config.settings import Settings
-from telemetry.logging import setup
+from telemetry.logging import configure_logging
 
 
 @pytest.fixture
@@ -20,17 +20,17 @@ def stream():
     root.handlers[:], root.level = before
 
 
-def test_a_plain_line_has_time_level_room_and_message(stream):
-    setup(Settings(), stream)
+def test_a_text_line_has_time_level_package_and_message(stream):
+    configure_logging(Settings(), stream)
     logging.getLogger("scheduler.reap").info("closed %d", 3)
 
-    clock, level, room, *message = stream.getvalue().split()
+    clock, level, package, *message = stream.getvalue().split()
     assert clock.count(":") == 2
-    assert (level, room, message) == ("INFO", "scheduler", ["closed", "3"])
+    assert (level, package, message) == ("INFO", "scheduler", ["closed", "3"])
 
 
-def test_a_json_line_is_one_object_with_the_trace_in_it(stream):
-    setup(Settings(log_format="json"), stream)
+def test_a_json_line_is_one_object_with_the_traceback(stream):
+    configure_logging(Settings(log_format="json"), stream)
     try:
         {}["x\ny"]
     except KeyError:
@@ -42,7 +42,7 @@ def test_a_json_line_is_one_object_with_the_trace_in_it(stream):
 
 
 def test_lines_below_the_level_are_not_written(stream):
-    setup(Settings(log_level="warning"), stream)
+    configure_logging(Settings(log_level="warning"), stream)
     logging.getLogger("api").info("hidden")
 
     assert stream.getvalue() == ""
