@@ -42,7 +42,7 @@ class Ct2Adapter:
 
 
 def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
-    """What the host is told. Raises `LoadError`."""
+    """The options of the engine process. Raises `LoadError`."""
     if model.model_path is None:
         raise LoadError("load_failed", "set model_path to the folder of a converted model")
     folder = ROOT / model.model_path
@@ -59,12 +59,14 @@ def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
 
 
 def _environment(python: Path) -> dict[str, str]:
-    """Where the library finds NVIDIA's, if they are installed beside it: it asks for them by name alone."""
+    """The path of NVIDIA's libraries if they are installed beside CTranslate2, which loads them by name
+    only."""
     return library_path(*sorted(python.parent.parent.glob(LIBRARIES)))
 
 
 def _text(generation: Generation) -> bytes:
-    """What a translator is sent: one text, its language and the other. Raises `GenerationError`."""
+    """The request to a translator: one text, its language and the target language. Raises
+    `GenerationError`."""
     messages, sampling = generation.messages, generation.sampling
     if len(messages) != 1 or messages[0].role != "user" or generation.tools or messages[0].images:
         raise GenerationError(

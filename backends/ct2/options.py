@@ -1,4 +1,4 @@
-"""CTranslate2 (`ct2`): converted generators and translators. Nothing of it changes from load to load."""
+"""The options of `ct2` (CTranslate2): converted generators and translators."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs in the engine process of ct2."""
+"""The engine process of ct2."""

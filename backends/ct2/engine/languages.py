@@ -1,8 +1,8 @@
-"""The languages of a translator: how its vocabulary marks them, and which of them a code of a request means.
+"""The languages of a translator: its language tokens, and the language that a request's code names.
 
-Marks are those of Marian's models of many languages (`>>deu<<` before the source), MADLAD-400 (`<2de>`
-there), M2M-100 (`__de__`), NLLB-200 (`deu_Latn`) and mBART-50 (`de_DE`): these three before the source and
-before the translation. Codes follow BCP 47: language, perhaps a script, perhaps a region.
+Marian's multilingual models (`>>deu<<`) and MADLAD-400 (`<2de>`) have the token of the target language before
+the source. M2M-100 (`__de__`), NLLB-200 (`deu_Latn`) and mBART-50 (`de_DE`) have one before the source and
+one before the translation. Codes follow BCP 47: a language, an optional script, an optional region.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 FORMS = (
-    # what a mark looks like, whether it stands before the source only, how many there are at least
+    # the pattern of a language token, whether it is before the source only, the least number of them
     (re.compile(r">>([A-Za-z_]{2,12})<<"), True, 1),
     (re.compile(r"<2([A-Za-z_]{2,12})>"), True, 2),
     (re.compile(r"__([a-z]{2,3})__"), False, 2),
     (re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), False, 2),
     (re.compile(r"([a-z]{2}_[A-Z]{2})"), False, 2),
 )
-SHOWN = 24  # codes in a sentence
+SHOWN = 24  # codes in an error message
 IMPLIED_SCRIPTS = {
     **dict.fromkeys(("zh_TW", "zh_HK", "zh_MO"), "Hant"),
     **dict.fromkeys(("zh_CN", "zh_SG"), "Hans"),
 }
 
-# One language in each group: ISO 639-1, then ISO 639-3, the usual one first. Where a language is a family
-# (Arabic, Chinese, Norwegian, ...) what models know are members of it.
+# One language in each group: ISO 639-1, then ISO 639-3, the most common first. Of a macrolanguage (Arabic,
+# Chinese, Norwegian, ...) models know individual languages.
 NAMES = """
 af afr | am amh | ar arb ara | as asm | az azj aze | ba bak | be bel | bg bul | bm bam | bn ben |
 bo bod | br bre | bs bos | ca cat | cs ces | cy cym | da dan | de deu | dz dzo | el ell | en eng |
@@ -48,27 +48,27 @@ SAME: Mapping[str, list[str]] = {
 
 
 class UnknownLanguage(ValueError):
-    """Raised when a model does not know a language; the text says which it knows."""
+    """Raised when a model does not know a language; the text lists those that it knows."""
 
 
 @dataclass(frozen=True)
 class Languages:
-    """What a model knows: its own codes with their marks. None at all: it translates from one into one."""
+    """The languages of a model: its own codes with their language tokens; empty for a model of one pair."""
 
-    marks: Mapping[str, str] = field(default_factory=dict)
+    tokens: Mapping[str, str] = field(default_factory=dict)
     before_source_only: bool = False
 
-    def mark(self, code: str, field: str) -> str:
-        """The mark of the language that the code in a field means. Raises `UnknownLanguage`."""
-        found = own_code(code, self.marks)
+    def token(self, code: str, field: str) -> str:
+        """The language token for the code in a request's field. Raises `UnknownLanguage`."""
+        found = matching_code(code, self.tokens)
         if found is None:
-            raise UnknownLanguage(f"{field}: this model does not know {code}, only {listed(self.marks)}")
-        return self.marks[found]
+            raise UnknownLanguage(f"{field}: this model does not know {code}, only {listed(self.tokens)}")
+        return self.tokens[found]
 
 
 @dataclass(frozen=True)
 class Code:
-    """A code's parts; script and region may be empty."""
+    """The parts of a language code; script and region may be empty."""
 
     language: str
     script: str = ""
@@ -76,29 +76,29 @@ class Code:
 
 
 def languages(vocabulary: Iterable[str]) -> Languages:
-    """What the marks in a vocabulary tell."""
-    tokens = [token for token in vocabulary if len(token) <= 16]
+    """The languages that the language tokens of a vocabulary stand for."""
+    short = [token for token in vocabulary if len(token) <= 16]
     for form, before_source_only, least in FORMS:
-        marks = {found.group(1): token for token in tokens if (found := form.fullmatch(token))}
-        if len(marks) >= least:
-            return Languages(marks, before_source_only)
+        tokens = {found.group(1): token for token in short if (found := form.fullmatch(token))}
+        if len(tokens) >= least:
+            return Languages(tokens, before_source_only)
     return Languages()
 
 
-def own_code(wanted: str, known: Iterable[str]) -> str | None:
+def matching_code(wanted: str, known: Iterable[str]) -> str | None:
     """The model's own code for a language; None when it does not know it, or not in that script."""
     folded = {_folded(code): code for code in known}
     if _folded(wanted) in folded:
         return folded[_folded(wanted)]
     code = parsed(wanted)
     names = _names(code.language)
-    fitting = []
+    matches = []
     for own in folded.values():
         one = parsed(own)
         if one.language in names and (not code.script or one.script in ("", code.script)):
-            away = (one.region != code.region, names.index(one.language), one.region != "", own)
-            fitting.append((away, own))
-    return min(fitting)[1] if fitting else None
+            distance = (one.region != code.region, names.index(one.language), one.region != "", own)
+            matches.append((distance, own))
+    return min(matches)[1] if matches else None
 
 
 def same_language(one: str, other: str) -> bool:
@@ -107,7 +107,7 @@ def same_language(one: str, other: str) -> bool:
 
 
 def parsed(code: str) -> Code:
-    """The parts of a code; a region may tell the script."""
+    """The parts of a code; a region may imply the script."""
     language, *parts = re.split("[-_]", code)
     language = language.lower()
     script = next((part.title() for part in parts if len(part) == 4 and part.isalpha()), "")
@@ -117,14 +117,14 @@ def parsed(code: str) -> Code:
 
 
 def listed(codes: Iterable[str]) -> str:
-    """Codes in words; of many the first."""
+    """Codes for an error message; the first ones of many."""
     known = sorted(codes)
     more = len(known) - SHOWN
     return ", ".join(known[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _names(language: str) -> list[str]:
-    """What a language is called elsewhere: as it was said, then by the usual name."""
+    """All codes of a language: the given one, then the others, the most common first."""
     group = SAME.get(language, [])
     return [language, *(name for name in group if name != language)]
 

@@ -1,7 +1,8 @@
-"""The engine host of CTranslate2: one loop hears the worker and the batches, which run in threads beside it.
+"""The main module of ct2's engine process: loads a model with CTranslate2 and answers requests.
 
-Started with the fd to read from, the fd to write to, and the options as JSON (`backends.ct2.adapter`). The
-library has one source of randomness for all, so a request's seed is not heeded.
+Arguments: the descriptor to read from, the descriptor to write to, the options as JSON
+(`backends.ct2.adapter`). The library has one random generator for all requests, so the seed of a request is
+ignored.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ...shared.engine.pipe import Pipe, Step
-from .batches import MOST
-from .service import LoadFailure, Refusal, Service
+from .batches import MAX_BATCHES
+from .service import LoadFailure, RequestRefused, Service
 
 KINDS = {"generate": "Generator", "translate": "Translator"}
 LIBRARIES = {"generate": ("tokenizers", "jinja2"), "translate": ("tokenizers", "sentencepiece")}
@@ -26,61 +27,64 @@ WRONG_KIND = "cannot be used as"
 CHOICES = "ct2_task is generate for models that go on with a text, translate for those that translate one"
 
 
-class Engine:
-    """The loop. Requests beyond the slots wait in line."""
+class Ct2Loop:
+    """The event loop: reads requests from the worker's pipe and tokens from the batches.
+
+    Requests beyond the slots wait in a queue.
+    """
 
     def __init__(self, pipe: Pipe, service: Service, slots: int) -> None:
         self._pipe = pipe
         self._service = service
         self._slots = slots
-        self._line: deque[tuple[int, dict[str, Any]]] = deque()
+        self._queue: deque[tuple[int, dict[str, Any]]] = deque()
         self._poll = select.poll()
         self._poll.register(pipe.fileno(), select.POLLIN)
-        self._poll.register(service.batches.wake, select.POLLIN)
+        self._poll.register(service.batches.wake_fd, select.POLLIN)
 
-    def loop(self) -> None:
-        """Answer until the worker hangs up."""
-        pause: float | None = None
+    def run(self) -> None:
+        """Answer requests until the worker closes its pipe."""
+        timeout_s: float | None = None
         while True:
-            ready = {fd for fd, _ in self._poll.poll(None if pause is None else pause * 1000)}
+            ready = {fd for fd, _ in self._poll.poll(None if timeout_s is None else timeout_s * 1000)}
             step = Step()
-            if self._service.batches.wake in ready:
-                for row, tokens, last in self._service.batches.hear():
-                    self._service.take(row, tokens, last, step)
-            if self._pipe.fileno() in ready and not self._pipe.receive(self._line_up, self._cancel, step):
+            if self._service.batches.wake_fd in ready:
+                for row, tokens, last in self._service.batches.read_tokens():
+                    self._service.on_tokens(row, tokens, last, step)
+            if self._pipe.fileno() in ready and not self._pipe.receive(self._enqueue, self._cancel, step):
                 return
-            while self._line and self._service.running < self._slots:
-                self._begin(*self._line.popleft(), step)
-            more = self._service.go_on(step)
-            pause = self._service.batches.start()
+            while self._queue and self._service.running < self._slots:
+                self._start(*self._queue.popleft(), step)
+            more = self._service.prepare_more(step)
+            timeout_s = self._service.batches.start_due()
             if more:
-                pause = 0.0
+                timeout_s = 0.0
             if step.frame:
                 self._pipe.write(step.frame)
 
-    def _line_up(self, number: int, request: dict[str, Any], _: Step) -> None:
-        self._line.append((number, request))
+    def _enqueue(self, number: int, request: dict[str, Any], _: Step) -> None:
+        self._queue.append((number, request))
 
-    def _begin(self, number: int, request: dict[str, Any], step: Step) -> None:
+    def _start(self, number: int, request: dict[str, Any], step: Step) -> None:
         try:
-            self._service.begin(number, request, step)
-        except Refusal as refusal:
+            self._service.add_request(number, request, step)
+        except RequestRefused as refusal:
             step.add_error(number, refusal.code, str(refusal))
-        except Exception:  # whatever one request brings, the others are not to end with it
+        except Exception:  # an error in one request must not end the others
             traceback.print_exc()
             sys.stderr.flush()
             step.add_error(number, "engine_error", "the engine cannot answer this request")
 
     def _cancel(self, number: int, step: Step) -> None:
-        waiting = [entry for entry in self._line if entry[0] == number]
-        if waiting:
-            self._line.remove(waiting[0])
+        queued = [entry for entry in self._queue if entry[0] == number]
+        if queued:
+            self._queue.remove(queued[0])
             step.add_end(number, "cancelled", (0, 0, 0, 0))
         self._service.cancel(number, step)
 
 
 def load(pipe: Pipe, options: dict[str, Any]) -> Service:
-    """Load the model, telling how far it is. Raises `LoadFailure`."""
+    """Load the model, and report the progress to the worker. Raises `LoadFailure`."""
     folder, task = Path(options["model"]), options["task"]
     pipe.load(0.0, "starting")
     ctranslate2 = _library("ctranslate2")
@@ -92,13 +96,13 @@ def load(pipe: Pipe, options: dict[str, Any]) -> Service:
     model = _model(ctranslate2, folder, options)
     pipe.load(0.9, "reading the tokenizer")
     try:
-        service: Service = _service(task)(model, folder, options)
+        service: Service = _service_class(task)(model, folder, options)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr, flush=True)
         raise LoadFailure("the files beside the model cannot be read: convert the model again") from error
     pipe.load(0.95, "trying it")
     try:
-        service.try_it()  # a GPU's libraries are looked for when they are first needed
+        service.warm_up()  # the libraries of a GPU are loaded when they are first used
     except Exception as error:
         raise _failure(ctranslate2, error, options) from error
     return service
@@ -120,46 +124,46 @@ def _model(ctranslate2: Any, folder: Path, options: dict[str, Any]) -> Any:
             str(folder),
             device=options["device"],
             compute_type=options["compute_type"],
-            inter_threads=min(MOST, options["slots"] + 1),  # a cancelled one may still read its prompt
+            inter_threads=min(MAX_BATCHES, options["slots"] + 1),  # a cancelled row may still read its prompt
             intra_threads=options["threads"] or 0,
         )
-    except Exception as error:  # the library raises bare ones
+    except Exception as error:  # the library raises bare exceptions
         raise _failure(ctranslate2, error, options) from error
 
 
 def _failure(ctranslate2: Any, error: Exception, options: dict[str, Any]) -> LoadFailure:
-    """The sentence for what the library said, which goes to the log."""
-    said = str(error)
-    print(said, file=sys.stderr, flush=True)
-    if WRONG_KIND in said:
+    """The sentence for an error of the library; the error itself goes to the log."""
+    message = str(error)
+    print(message, file=sys.stderr, flush=True)
+    if WRONG_KIND in message:
         return LoadFailure(f"the model is of another kind: {CHOICES}")
-    if "ompute type" in said:
+    if "ompute type" in message:
         known = ", ".join(sorted(ctranslate2.get_supported_compute_types(options["device"])))
         wanted = options["compute_type"]
         return LoadFailure(f"ct2_compute_type {wanted} cannot be had here, only default, {known}")
-    if "out of memory" in said:
+    if "out of memory" in message:
         return LoadFailure("the model does not fit into the device's memory")
-    if "CUDA" in said or "libcublas" in said:
+    if "CUDA" in message or "libcublas" in message:
         need = "a driver for CUDA 12 and libcublas.so.12: run `stoker runtimes install ct2 --variant cuda`"
         return LoadFailure(f"the GPU cannot be used: CTranslate2 needs {need}")
     return LoadFailure("the engine cannot load the model")
 
 
-def _service(task: str) -> Any:
-    """The class that answers; the other one's libraries need not be there."""
+def _service_class(task: str) -> Any:
+    """The service for a task. The libraries of the other service may be missing, so it is not imported."""
     if task == "generate":
-        return import_module(".generator", __package__).Generations
-    return import_module(".translator", __package__).Translations
+        return import_module(".generator", __package__).GenerationService
+    return import_module(".translator", __package__).TranslationService
 
 
 def main(arguments: list[str]) -> None:
-    """Load the model, then answer until the worker hangs up."""
+    """Load the model, then answer requests until the worker closes its pipe."""
     pipe, options = Pipe(int(arguments[0]), int(arguments[1])), loads(arguments[2])
     code = 0
     try:
         service = load(pipe, options)
         pipe.ready(options["slots"], service.context)
-        Engine(pipe, service, options["slots"]).loop()
+        Ct2Loop(pipe, service, options["slots"]).run()
     except LoadFailure as failure:
         pipe.failed(str(failure))
         code = 1
@@ -167,4 +171,4 @@ def main(arguments: list[str]) -> None:
         traceback.print_exc()
         code = 1
     sys.stderr.flush()
-    os._exit(code)  # batches may still run, and nobody hears them
+    os._exit(code)  # batches may still run in their threads; their output is no longer read

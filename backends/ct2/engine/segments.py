@@ -1,34 +1,33 @@
-"""Cuts a text into sentences for a translator, which knows no more than one at a time; what lies between them
-stays as it is.
-"""
+"""Cuts a text into sentences, since a translator translates one at a time. The text between them is
+preserved."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-# ruff: noqa: RUF001 - the marks of other scripts are meant
+# ruff: noqa: RUF001 - the punctuation of other scripts is intended
 BREAKS = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
-LINE = re.compile(rf"[^{BREAKS}]*(?:\r\n|[{BREAKS}]|\Z)")  # those of str.splitlines
-BEGIN = re.compile(r"\s*(?:[-*•–]\s+|\d{1,3}[.)]\s+)?")  # indentation and the mark of a list
+LINE = re.compile(rf"[^{BREAKS}]*(?:\r\n|[{BREAKS}]|\Z)")  # the line breaks of str.splitlines
+BEGIN = re.compile(r"\s*(?:[-*•–]\s+|\d{1,3}[.)]\s+)?")  # indentation and a list marker
 END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(\s+)|[。！？]+[”’」』）]*(\s*)")
 NO_END = re.compile(r"(?:^|[\s(\"'„“«])(?:\w|\d{1,2}|(?:\w\.)+\w)\.$")  # an initial, an ordinal, z.B., e.g.
 WORD = re.compile(r"\b(\w+)\.$")
-BEFORE = 40  # letters before an end that tell whether it is one
-MOST = 2000  # letters of a sentence; longer ones are cut before anyone counts their tokens
+LOOKBEHIND = 40  # characters before a possible end that decide whether it is one
+MAX_LENGTH = 2000  # characters of a sentence; longer ones are cut before their tokens are counted
 ABBREVIATIONS = (
     *("bzw", "ca", "dr", "etc", "evtl", "fig", "ggf", "hr", "inkl", "jr", "mr", "mrs", "ms", "mt", "nr"),
     *("prof", "resp", "sr", "st", "str", "usw", "vgl", "vs"),
 )
-MIDDLES = (r"[;:]\s+", r"[,，、]\s*", r"\s+")
-"""Where a sentence that is too long is cut, the best first."""
+CUTS = (r"[;:]\s+", r"[,，、]\s*", r"\s+")
+"""Patterns for the places where a sentence that is too long is cut, the best first."""
 
 Piece = tuple[str, str]
-"""Something to translate (nothing, where there is nothing), and what stands behind it."""
+"""A sentence to translate (empty if there is none), and the text behind it that is not translated."""
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """The sentences of a text, found as they are asked for. All pieces, joined, are the text."""
+    """The sentences of a text, one by one. All pieces joined are the text."""
     for found in LINE.finditer(text):
         line = found.group()
         indented = BEGIN.match(line)
@@ -41,9 +40,9 @@ def pieces(text: str) -> Iterator[Piece]:
 
 
 def halves(sentence: str) -> tuple[Piece, Piece]:
-    """A sentence of at least two letters in two parts: cut near its middle, at the best place."""
+    """A sentence of at least two characters in two parts: cut near its middle, at the best place."""
     middle = len(sentence) // 2
-    for pattern in MIDDLES:
+    for pattern in CUTS:
         found = [
             cut for cut in re.finditer(pattern, sentence) if cut.start() > 0 and cut.end() < len(sentence)
         ]
@@ -66,18 +65,18 @@ def _sentences(body: str, behind: str) -> Iterator[Piece]:
 
 
 def _slices(sentence: str, behind: str) -> Iterator[Piece]:
-    """A sentence, or if it is too long, parts of it."""
+    """A sentence, or if it is too long, its parts."""
     begin = 0
-    while len(sentence) - begin > MOST:
-        end, after = _last_cut(sentence[begin : begin + MOST])
+    while len(sentence) - begin > MAX_LENGTH:
+        end, after = _last_cut(sentence[begin : begin + MAX_LENGTH])
         yield _piece(sentence[begin : begin + end], sentence[begin + end : begin + after])
         begin += after
     yield _piece(sentence[begin:], behind)
 
 
 def _last_cut(window: str) -> tuple[int, int]:
-    """Where to cut in the second half of a window: the end of the one part, the beginning of the other."""
-    for pattern in MIDDLES:
+    """Where to cut in the second half of a window: the end of the first part, the start of the second."""
+    for pattern in CUTS:
         found = [*re.compile(pattern).finditer(window, len(window) // 2)]
         if found:
             return found[-1].start() + len(found[-1].group().rstrip()), found[-1].end()
@@ -96,6 +95,6 @@ def _is_end(body: str, end: int, after: int) -> bool:
     """Whether a sentence ends at `end`, where the next would begin at `after`."""
     if body[after].islower():
         return False
-    begin = max(0, end - BEFORE)
+    begin = max(0, end - LOOKBEHIND)
     word = WORD.search(body, begin, end)
     return not NO_END.search(body, begin, end) and not (word and word.group(1).lower() in ABBREVIATIONS)

@@ -1,4 +1,5 @@
-"""What the two kinds of model have in common: what the loop asks of them, and how they refuse."""
+"""What generators and translators have in common: the interface that the engine's loop calls, and its
+errors."""
 
 from __future__ import annotations
 
@@ -6,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ...shared.engine.pipe import Step
-from .batches import Batches
+from .batches import BatchScheduler
 
 
 class LoadFailure(Exception):
     """Raised when a model cannot be used; the text is one sentence that says what to do."""
 
 
-class Refusal(Exception):
+class RequestRefused(Exception):
     """Raised when a request cannot be answered; `code` is that of the generation's error."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -22,33 +23,35 @@ class Refusal(Exception):
 
 
 class Service(Protocol):
-    """Answers requests with one model. Rows go into `batches` and come back through `take`."""
+    """Answers requests with one model. It adds rows to `batches`; the loop passes their tokens to
+    `on_tokens`."""
 
-    batches: Batches[Any]
+    batches: BatchScheduler[Any]
     context: int | None
-    """Tokens that one request may have; None: as many as it likes."""
+    """The most tokens of one request; None: without limit."""
 
     @property
     def running(self) -> int:
-        """Requests that have not ended."""
+        """The number of requests that have not ended."""
         ...
 
-    def try_it(self) -> None:
-        """Let the library do a little, so that it fails now if it fails at all; raises what it raises."""
+    def warm_up(self) -> None:
+        """Run the model once, so that a library that is missing or broken fails now; raises what it
+        raises."""
         ...
 
-    def begin(self, number: int, request: dict[str, Any], step: Step) -> None:
-        """Take a request. Raises `Refusal`; whatever else it raises, nothing is left of the request."""
+    def add_request(self, number: int, request: dict[str, Any], step: Step) -> None:
+        """Accept a request. Raises `RequestRefused`; after any exception nothing of the request remains."""
         ...
 
-    def go_on(self, step: Step) -> bool:
-        """Do a few milliseconds of the work that is left of long requests; true while there is more."""
+    def prepare_more(self, step: Step) -> bool:
+        """Do a few milliseconds of the remaining preparation of long requests; true while there is more."""
         ...
 
     def cancel(self, number: int, step: Step) -> None:
-        """End a request; unknown ones are ignored."""
+        """End a request; unknown numbers are ignored."""
         ...
 
-    def take(self, row: Any, tokens: Sequence[str], last: bool, step: Step) -> None:
-        """Take what a row said. Nothing, though it is the last: the batch failed."""
+    def on_tokens(self, row: Any, tokens: Sequence[str], last: bool, step: Step) -> None:
+        """Process tokens of a row. No tokens with `last` mean that its batch failed."""
         ...

@@ -1,4 +1,4 @@
-"""From text to the tokens that CTranslate2 takes (their strings), and back as they come."""
+"""Tokenizers: from text to the tokens that CTranslate2 takes (as strings), and incrementally back to text."""
 
 from __future__ import annotations
 
@@ -8,42 +8,40 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-HALF = "\ufffd"
-HALVES_HELD = 8  # tokens without a whole letter; whatever comes then is no letter cut in two
-MOST_POSITIONS = 10_000_000  # what those tokenizers say that know no limit lies far beyond
+INCOMPLETE = "\ufffd"
+MAX_HELD_BACK = 8  # tokens without a complete character; after so many they are no part of one
+MAX_POSITIONS = 10_000_000  # tokenizers without a limit state far larger numbers
 VOCABULARIES = ("vocabulary", "shared_vocabulary", "source_vocabulary", "target_vocabulary")
+CHARACTERS_PER_TOKEN = 4  # of usual text
+MIN_LONGEST_TOKEN = 16  # bytes that the longest token of a vocabulary has at least
 
 
-LETTERS = 4  # of a usual token
-SHORTEST = 16  # bytes that the longest token of a vocabulary has at least
-
-
-class Tokens(Protocol):
-    """One model's tokenizer."""
+class Tokenizer(Protocol):
+    """The tokenizer of one model."""
 
     @property
-    def hidden(self) -> Collection[str]:
-        """Tokens that are no text."""
+    def special_tokens(self) -> Collection[str]:
+        """Control tokens, which are not part of the text."""
         ...
 
     def split(self, text: str) -> list[str]:
-        """The tokens of a text, and nothing around them."""
+        """The tokens of a text, without special tokens around them."""
         ...
 
     def join(self, tokens: Sequence[str]) -> str:
-        """The text of tokens; a letter that is not whole becomes U+FFFD."""
+        """The text of tokens; an incomplete character becomes U+FFFD."""
         ...
 
 
-class JsonTokens:
-    """A `tokenizer.json`, read by the library `tokenizers`. Fulfils `Tokens`."""
+class JsonTokenizer:
+    """A `tokenizer.json`, read by the library `tokenizers`. Fulfils `Tokenizer`."""
 
     def __init__(self, path: Path) -> None:
         self._tokenizer: Any = import_module("tokenizers").Tokenizer.from_file(str(path))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         added = self._tokenizer.get_added_tokens_decoder().values()
-        self.hidden = frozenset(str(token.content) for token in added if token.special)
+        self.special_tokens = frozenset(str(token.content) for token in added if token.special)
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
@@ -52,108 +50,109 @@ class JsonTokens:
         return known
 
     def split(self, text: str) -> list[str]:
-        """See `Tokens.split`."""
-        tokens: list[str] = self._tokenizer.encode(whole(text), add_special_tokens=False).tokens
+        """See `Tokenizer.split`."""
+        tokens: list[str] = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False).tokens
         return tokens
 
     def join(self, tokens: Sequence[str]) -> str:
-        """See `Tokens.join`."""
+        """See `Tokenizer.join`."""
         ids = [id for token in tokens if (id := self._tokenizer.token_to_id(token)) is not None]
         text: str = self._tokenizer.decode(ids, skip_special_tokens=False)
         return text
 
     def text_of(self, id: int) -> str | None:
-        """The token that has an id."""
+        """The token with an id."""
         token: str | None = self._tokenizer.id_to_token(id)
         return token
 
 
-class PieceTokens:
-    """Models of the library `sentencepiece`, for the source and for the target. Fulfils `Tokens`."""
+class SentencePieceTokenizer:
+    """Models of the library `sentencepiece`, for the source and for the target. Fulfils `Tokenizer`."""
 
     def __init__(self, source: Path, target: Path) -> None:
         sentencepiece: Any = import_module("sentencepiece")
         self._source = sentencepiece.SentencePieceProcessor(model_file=str(source))
         self._target = sentencepiece.SentencePieceProcessor(model_file=str(target))
-        self.hidden = frozenset(("<s>", "</s>", "<pad>", "<unk>", "<mask>"))
+        self.special_tokens = frozenset(("<s>", "</s>", "<pad>", "<unk>", "<mask>"))
 
     def split(self, text: str) -> list[str]:
-        """See `Tokens.split`."""
-        tokens: list[str] = self._source.encode(whole(text), out_type=str)
+        """See `Tokenizer.split`."""
+        tokens: list[str] = self._source.encode(without_surrogates(text), out_type=str)
         return tokens
 
     def join(self, tokens: Sequence[str]) -> str:
-        """See `Tokens.join`."""
+        """See `Tokenizer.join`."""
         text: str = self._target.decode_pieces(list(tokens))
         return text
 
 
-class Letters:
-    """The text of one sequence as its tokens come. No letter leaves before it is whole.
+class IncrementalDecoder:
+    """Decodes the tokens of one sequence as they are generated, and returns only complete characters.
 
-    What a token adds is seen only with those before it (a space, the rest of a letter), so the last ones are
-    read again with it. Hidden tokens are left out but for those in `shown`; neither kind is part of a letter.
+    The text of a token depends on the tokens before it (a space, the rest of a character), so the last ones
+    are decoded again with it. Special tokens are omitted, except those in `shown`; neither kind is part of a
+    character.
     """
 
-    def __init__(self, tokens: Tokens, shown: Collection[str] = ()) -> None:
-        self._tokens = tokens
+    def __init__(self, tokenizer: Tokenizer, shown: Collection[str] = ()) -> None:
+        self._decoder = tokenizer
         self._shown = shown
-        self._read: list[str] = []
-        self._new: list[str] = []
+        self._decoded: list[str] = []
+        self._pending: list[str] = []
 
-    def take(self, token: str) -> str:
-        """The text that a token brings."""
+    def add(self, token: str) -> str:
+        """The text that becomes complete with a token."""
         if token in self._shown:
-            return self.rest() + token
-        if token in self._tokens.hidden:
-            return self.rest()
-        self._new.append(token)
+            return self.flush() + token
+        if token in self._decoder.special_tokens:
+            return self.flush()
+        self._pending.append(token)
         text = self._text()
-        if not text or (text.endswith(HALF) and len(self._new) < HALVES_HELD):
+        if not text or (text.endswith(INCOMPLETE) and len(self._pending) < MAX_HELD_BACK):
             return ""
-        self._read, self._new = self._new, []
+        self._decoded, self._pending = self._pending, []
         return text
 
-    def rest(self) -> str:
-        """What was held back, without the letter that never became whole; what comes next begins anew."""
-        text = self._text().rstrip(HALF)
-        self._read, self._new = [], []
+    def flush(self) -> str:
+        """The text that was held back, without an incomplete character; the next token starts anew."""
+        text = self._text().rstrip(INCOMPLETE)
+        self._decoded, self._pending = [], []
         return text
 
     def _text(self) -> str:
-        before = self._tokens.join(self._read)
-        return self._tokens.join([*self._read, *self._new])[len(before) :]
+        before = self._decoder.join(self._decoded)
+        return self._decoder.join([*self._decoded, *self._pending])[len(before) :]
 
 
-def whole(text: str) -> str:
-    """A text without the halves of UTF-16 letters, which JSON can name and no tokenizer takes."""
+def without_surrogates(text: str) -> str:
+    """A text with lone UTF-16 surrogates replaced: JSON can contain them, and no tokenizer accepts them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def longest_of(vocabulary: Collection[str]) -> int:
-    """The bytes of the longest token."""
+def longest_token_bytes(vocabulary: Collection[str]) -> int:
+    """The length of the longest token in bytes (UTF-8)."""
     return max((len(token.encode("utf-8", "replace")) for token in vocabulary), default=0)
 
 
-def split_within(tokens: Tokens, text: str, most: int, longest: int) -> list[str] | None:
-    """The tokens of a text, be they more than `most` or not; None for a text that has far more.
+def split_within(tokenizer: Tokenizer, text: str, limit: int, longest: int) -> list[str] | None:
+    """The tokens of a text, even if there are more than `limit`; None for a text with far more.
 
-    That is found out without reading all of it: from its bytes, of which a token has at most `longest`, and
-    from how many tokens its beginning has.
+    A text with far more tokens is not tokenized completely: they are estimated from its bytes, of which a
+    token has at most `longest`, and from the number of tokens of its beginning.
     """
-    if len(text.encode("utf-8", "replace")) > most * max(longest, SHORTEST):
+    if len(text.encode("utf-8", "replace")) > limit * max(longest, MIN_LONGEST_TOKEN):
         return None
-    size = LETTERS * most
+    size = CHARACTERS_PER_TOKEN * limit
     while size < len(text):
-        # where the beginning is cut there may be some tokens more than the whole has there
-        if len(tokens.split(text[:size])) > most + most // 8 + SHORTEST:
+        # the cut may split tokens, so the beginning may have a few more than in the whole text
+        if len(tokenizer.split(text[:size])) > limit + limit // 8 + MIN_LONGEST_TOKEN:
             return None
         size *= 2
-    return tokens.split(text)
+    return tokenizer.split(text)
 
 
 def read_vocabulary(folder: Path) -> set[str]:
-    """The tokens that a converted model knows, on either side. Raises `ValueError`, `OSError`."""
+    """The tokens of a converted model, of its source and its target. Raises `ValueError`, `OSError`."""
     known: set[str] = set()
     for name in VOCABULARIES:
         if (path := folder / f"{name}.json").is_file():
@@ -169,11 +168,11 @@ def read_json(path: Path) -> dict[str, Any]:
         return {}
     found = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(found, dict):
-        raise ValueError(f"{path.name} holds no object")  # noqa: TRY004 - one error for whatever is no such file
+        raise ValueError(f"{path.name} holds no object")  # noqa: TRY004 - one error for all invalid files
     return found
 
 
-def limit_of(folder: Path) -> int | None:
-    """The tokens that a model has positions for, as its tokenizer's settings say; None when they do not."""
+def position_limit(folder: Path) -> int | None:
+    """The number of positions of a model, from its tokenizer's settings; None when they do not state it."""
     limit = read_json(folder / "tokenizer_config.json").get("model_max_length")
-    return int(limit) if limit and limit <= MOST_POSITIONS else None
+    return int(limit) if limit and limit <= MAX_POSITIONS else None

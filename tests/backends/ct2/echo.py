@@ -1,8 +1,8 @@
-"""Run by the tests under ct2's Python: takes a text as a model would say it, token by token.
+"""Run by the tests with ct2's Python: decodes the tokens of a text one by one, as if a model generated them.
 
     python ct2_echo.py TOKENIZER_JSON
 
-Reads the text from standard input, and prints the pieces that would leave as JSON.
+Reads the text from standard input, and prints the decoded pieces as JSON.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 
 def main(tokenizer: str, text: str) -> None:
     module = import_module("backends.ct2.engine.tokens")
-    tokens = module.JsonTokens(Path(tokenizer))
-    letters = module.Letters(tokens)
-    pieces = [letters.take(token) for token in tokens.split(text)]
-    print(json.dumps([piece for piece in (*pieces, letters.rest()) if piece]))
+    json_tokenizer = module.JsonTokenizer(Path(tokenizer))
+    decoder = module.IncrementalDecoder(json_tokenizer)
+    pieces = [decoder.add(token) for token in json_tokenizer.split(text)]
+    print(json.dumps([piece for piece in (*pieces, decoder.flush()) if piece]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How batches are formed of what waits, and what becomes of one that fails."""
+"""The scheduler of batches: which rows share one, and what happens to the rows of a batch that fails."""
 
 from __future__ import annotations
 
@@ -8,80 +8,87 @@ from collections.abc import Sequence
 
 import pytest
 
-from backends.ct2.engine.batches import MOST, MOST_ROWS, Batches, Hear, Row, choose, wait_s
-from backends.ct2.engine.tokens import Letters
+from backends.ct2.engine.batches import (
+    MAX_BATCHES,
+    MAX_ROWS,
+    BatchRow,
+    BatchScheduler,
+    OnTokens,
+    batch_delay_s,
+    next_batch,
+)
 
 
-def row(number: int, since: float = 0.0, limit: int = 10, size: int = 3) -> Row:
-    return Row(number, ["t"] * size, limit, since)
+def row(number: int, queued_at: float = 0.0, limit: int = 10, size: int = 3) -> BatchRow:
+    return BatchRow(number, ["t"] * size, limit, queued_at)
 
 
-def alike(oldest: Row, other: Row) -> bool:
+def same_length(oldest: BatchRow, other: BatchRow) -> bool:
     return len(oldest.tokens) == len(other.tokens)
 
 
-# forming
+# choosing rows
 
 
-def test_the_first_waits_a_moment_for_company() -> None:
-    waiting = [row(1, since=5.0), row(2, since=5.002)]
-    rows, left = choose(waiting, 0, alike, now=5.001)
+def test_the_first_row_is_delayed_until_others_can_share_its_batch() -> None:
+    waiting = [row(1, queued_at=5.0), row(2, queued_at=5.002)]
+    rows, left = next_batch(waiting, 0, same_length, now=5.001)
     assert rows == []
-    assert left == pytest.approx(wait_s(0) - 0.001)
-    assert choose(waiting, 0, alike, now=5.0 + wait_s(0)) == (waiting, None)
+    assert left == pytest.approx(batch_delay_s(0) - 0.001)
+    assert next_batch(waiting, 0, same_length, now=5.0 + batch_delay_s(0)) == (waiting, None)
 
 
-def test_the_more_run_the_longer_a_new_batch_waits_though_never_for_ever() -> None:
-    waits = [wait_s(running) for running in range(MOST)]
+def test_the_delay_grows_with_the_running_batches_up_to_a_limit() -> None:
+    waits = [batch_delay_s(running) for running in range(MAX_BATCHES)]
     assert waits == sorted(waits)
     assert waits[0] < 0.01
     assert waits[-1] <= 1.0
 
 
-def test_no_more_than_the_most_run_side_by_side() -> None:
-    assert choose([row(1)], MOST, alike, now=100.0) == ([], None)
+def test_the_number_of_batches_that_run_side_by_side_is_limited() -> None:
+    assert next_batch([row(1)], MAX_BATCHES, same_length, now=100.0) == ([], None)
 
 
-def test_who_does_not_fit_the_oldest_waits_for_a_batch_of_his_own() -> None:
+def test_a_row_that_cannot_share_with_the_oldest_waits_for_another_batch() -> None:
     waiting = [row(1), row(2, size=9), row(3)]
-    rows, _ = choose(waiting, 0, alike, now=1.0)
+    rows, _ = next_batch(waiting, 0, same_length, now=1.0)
     assert [one.number for one in rows] == [1, 3]
 
 
-def test_a_batch_has_a_size() -> None:
-    rows, _ = choose([row(number) for number in range(MOST_ROWS + 5)], 0, alike, now=1.0)
-    assert [one.number for one in rows] == list(range(MOST_ROWS))
+def test_a_batch_has_a_maximum_size() -> None:
+    rows, _ = next_batch([row(number) for number in range(MAX_ROWS + 5)], 0, same_length, now=1.0)
+    assert [one.number for one in rows] == list(range(MAX_ROWS))
 
 
-# running
+# running batches
 
 
-def heard(batches: Batches[Row], until: int) -> list[tuple[int, list[str], bool]]:
-    """What the rows said, until so many came to their end."""
-    said: list[tuple[int, list[str], bool]] = []
-    while sum(last for _, _, last in said) < until:
-        assert select.select([batches.wake], [], [], 10)[0]
-        said += [(row.number, list(tokens), last) for row, tokens, last in batches.hear()]
-    return said
+def read_until_ended(batches: BatchScheduler[BatchRow], until: int) -> list[tuple[int, list[str], bool]]:
+    """The tokens of the rows, until `until` rows have ended."""
+    tokens_read: list[tuple[int, list[str], bool]] = []
+    while sum(last for _, _, last in tokens_read) < until:
+        assert select.select([batches.wake_fd], [], [], 10)[0]
+        tokens_read += [(row.number, list(tokens), last) for row, tokens, last in batches.read_tokens()]
+    return tokens_read
 
 
-def started(batches: Batches[Row], *rows: Row) -> None:
+def start(batches: BatchScheduler[BatchRow], *rows: BatchRow) -> None:
     for one in rows:
         batches.add(one)
-    assert batches.start() is None
+    assert batches.start_due() is None
 
 
-def test_rows_end_each_by_itself() -> None:
-    def run(rows: Sequence[Row], hear: Hear) -> None:
+def test_each_row_of_a_batch_ends_on_its_own() -> None:
+    def run(rows: Sequence[BatchRow], on_tokens: OnTokens) -> None:
         alive = dict(enumerate(rows))
         while alive:
-            for place in list(alive):
-                if hear(place, ("a",), False):
-                    del alive[place]
+            for index in list(alive):
+                if on_tokens(index, ("a",), False):
+                    del alive[index]
 
-    batches = Batches(run, alike)
-    started(batches, row(1, limit=1), row(2, limit=3))
-    assert heard(batches, until=2) == [
+    batches = BatchScheduler(run, same_length)
+    start(batches, row(1, limit=1), row(2, limit=3))
+    assert read_until_ended(batches, until=2) == [
         (1, ["a"], True),
         (2, ["a"], False),
         (2, ["a"], False),
@@ -89,122 +96,71 @@ def test_rows_end_each_by_itself() -> None:
     ]
 
 
-def test_a_dropped_row_ends_when_it_speaks_next() -> None:
-    dropped = threading.Event()
-    answers: list[bool] = []
+def test_a_removed_row_ends_with_its_next_token() -> None:
+    removed = threading.Event()
+    ended: list[bool] = []
 
-    def run(_rows: Sequence[Row], hear: Hear) -> None:
-        assert dropped.wait(10)
-        answers.append(hear(0, ("a",), False))
-        hear(1, ("b",), True)
+    def run(_rows: Sequence[BatchRow], on_tokens: OnTokens) -> None:
+        assert removed.wait(10)
+        ended.append(on_tokens(0, ("a",), False))
+        on_tokens(1, ("b",), True)
 
-    batches = Batches(run, alike)
+    batches = BatchScheduler(run, same_length)
     first = row(1)
-    started(batches, first, row(2))
-    batches.drop(first)
-    dropped.set()
-    assert heard(batches, until=1) == [(2, ["b"], True)]
-    assert answers == [True]
+    start(batches, first, row(2))
+    batches.remove(first)
+    removed.set()
+    assert read_until_ended(batches, until=1) == [(2, ["b"], True)]
+    assert ended == [True]
 
 
-def test_a_row_that_is_dropped_while_it_speaks_stays_dropped() -> None:
-    """Else the library says all of an answer that nobody wants, and the others wait for its processor."""
-    answers: list[bool] = []
+def test_a_row_that_is_removed_while_it_generates_stays_removed() -> None:
+    """Otherwise the library generates an answer that was cancelled, and the others wait for its processor."""
+    ended: list[bool] = []
 
     class Late(list[str]):
         def __len__(self) -> int:
-            batches.drop(first)
+            batches.remove(first)
             return super().__len__()
 
-    def run(_rows: Sequence[Row], hear: Hear) -> None:
-        answers.append(hear(0, Late("a"), False))
+    def run(_rows: Sequence[BatchRow], on_tokens: OnTokens) -> None:
+        ended.append(on_tokens(0, Late("a"), False))
 
-    batches = Batches(run, alike)
+    batches = BatchScheduler(run, same_length)
     first = row(1)
-    started(batches, first)
+    start(batches, first)
     while batches.running:
-        assert select.select([batches.wake], [], [], 10)[0]
-        batches.hear()
-    assert answers == [True]
+        assert select.select([batches.wake_fd], [], [], 10)[0]
+        batches.read_tokens()
+    assert ended == [True]
 
 
-def test_a_row_that_is_too_much_fails_alone() -> None:
-    def run(rows: Sequence[Row], hear: Hear) -> None:
+def test_a_row_that_the_library_cannot_run_fails_alone() -> None:
+    def run(rows: Sequence[BatchRow], on_tokens: OnTokens) -> None:
         if any(one.number == 2 for one in rows):
             raise RuntimeError("no position encodings")
-        for place, one in enumerate(rows):
-            hear(place, (f"said by {one.number}",), True)
+        for index, one in enumerate(rows):
+            on_tokens(index, (f"text of {one.number}",), True)
 
-    batches = Batches(run, alike)
-    started(batches, row(1), row(2), row(3))
-    assert heard(batches, until=3) == [
-        (1, ["said by 1"], True),
-        (3, ["said by 3"], True),
+    batches = BatchScheduler(run, same_length)
+    start(batches, row(1), row(2), row(3))
+    assert read_until_ended(batches, until=3) == [
+        (1, ["text of 1"], True),
+        (3, ["text of 3"], True),
         (2, [], True),
     ]
     assert batches.running == 0
 
 
-def test_what_spoke_before_its_batch_failed_is_not_begun_again() -> None:
+def test_a_row_that_had_tokens_before_its_batch_failed_is_not_run_again() -> None:
     runs: list[int] = []
 
-    def run(rows: Sequence[Row], hear: Hear) -> None:
+    def run(rows: Sequence[BatchRow], on_tokens: OnTokens) -> None:
         runs.append(len(rows))
-        hear(0, ("a",), False)
+        on_tokens(0, ("a",), False)
         raise RuntimeError("out of memory")
 
-    batches = Batches(run, alike)
-    started(batches, row(1))
-    assert heard(batches, until=1) == [(1, ["a"], False), (1, [], True)]
+    batches = BatchScheduler(run, same_length)
+    start(batches, row(1))
+    assert read_until_ended(batches, until=1) == [(1, ["a"], False), (1, [], True)]
     assert runs == [1]
-
-
-# letters
-
-
-class Bytes:
-    """Tokens that are bytes in hexadecimal, as byte-level vocabularies have them."""
-
-    hidden = ("<end>", "<mark>")
-
-    def split(self, text: str) -> list[str]:
-        return [f"{byte:02x}" for byte in text.encode()]
-
-    def join(self, tokens: Sequence[str]) -> str:
-        return bytes.fromhex("".join(tokens)).decode("utf-8", "replace")
-
-
-def test_a_letter_leaves_when_it_is_whole() -> None:
-    text = "a€🔥ß"
-    letters = Letters(Bytes())
-    said = [letters.take(token) for token in Bytes().split(text)]
-    assert [piece for piece in said if piece] == list(text)
-
-
-def test_a_letter_that_never_becomes_whole_is_not_said() -> None:
-    letters = Letters(Bytes())
-    assert letters.take("41") == "A"
-    assert letters.take("f0") == letters.take("9f") == ""
-    assert letters.rest() == ""
-
-
-def test_a_mark_is_no_part_of_a_letter() -> None:
-    letters = Letters(Bytes(), shown=("<mark>",))
-    assert [letters.take(token) for token in ("41", "f0", "9f", "<mark>", "42")] == [
-        "A",
-        "",
-        "",
-        "<mark>",
-        "B",
-    ]
-
-
-def test_bytes_that_are_no_letters_do_not_hold_up_the_rest() -> None:
-    letters = Letters(Bytes())
-    said = "".join(letters.take("ff") for _ in range(20)) + letters.take("41")
-    assert said.strip("\ufffd") == "A"
-
-
-def test_hidden_tokens_are_no_text_unless_they_are_to_be_seen() -> None:
-    letters = Letters(Bytes(), shown=("<mark>",))
-    assert [letters.take(token) for token in ("41", "<end>", "<mark>", "42")] == ["A", "", "<mark>", "B"]

@@ -1,6 +1,4 @@
-"""CTranslate2: the contract, for a generator and for a translator; what is special about both; what is said
-when a model cannot be loaded.
-"""
+"""CTranslate2: the contract for a generator and for a translator, their own features, and loads that fail."""
 
 from __future__ import annotations
 
@@ -15,7 +13,15 @@ import pytest
 from backends.base import GenerationError, LoadError
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, Message, Sampling, ToolCall, text_content
+from tasks.generation import (
+    Generation,
+    Message,
+    NamedTool,
+    Sampling,
+    ToolCall,
+    ToolChoice,
+    text_content,
+)
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.contract import WEATHER, LocalEngineContract, called
 from tests.backends.contract_models import LETTERS, TIME, DemoModelContract
@@ -32,7 +38,7 @@ def ct2(folder: Path, options: dict[str, Any] | None = None, **fields: Any) -> M
 
 
 def after_call(arguments: str) -> Generation:
-    """A conversation in which a call with these arguments was made."""
+    """A conversation with a tool call that has these arguments."""
     call = ToolCall("call", "get_weather", arguments)
     messages = (
         Message("user", text_content("What is the weather in Oslo?")),
@@ -43,9 +49,9 @@ def after_call(arguments: str) -> Generation:
     return Generation("model", messages, Sampling(max_tokens=8, temperature=0.0))
 
 
-def said(request: Generation, launched: Launched, at_once: int) -> list[str]:
-    """What so many of the same request are answered at once."""
-    running = [launched.begin(request, id=f"said-{i}") for i in range(at_once)]
+def texts(request: Generation, launched: Launched, at_once: int) -> list[str]:
+    """The answers to `at_once` identical requests that run together."""
+    running = [launched.begin(request, id=f"same-{i}") for i in range(at_once)]
     for _, thread in running:
         thread.join()
     assert [answer.error for answer, _ in running] == [None] * at_once
@@ -70,23 +76,24 @@ class TestCt2(DemoModelContract, LocalEngineContract):
     def bad(self) -> Generation:
         return ask("Hello.", temperature=-1.0)
 
-    @pytest.mark.parametrize("choice", ["get_time", "required"])
-    def test_a_model_is_led_into_the_call_that_is_wanted(self, shared: Launched, choice: str) -> None:
-        wishes = {"tools": (WEATHER, TIME), "tool_choice": choice, "temperature": 0.0}
-        name, arguments = called(shared, ask("What is the weather in Oslo?", **wishes))
-        assert name == ("get_time" if choice == "get_time" else "get_weather")
+    @pytest.mark.parametrize("choice", [NamedTool("get_time"), "required"])
+    def test_a_required_tool_call_is_forced(self, shared: Launched, choice: ToolChoice) -> None:
+        fields = {"tools": (WEATHER, TIME), "tool_choice": choice, "temperature": 0.0}
+        name, arguments = called(shared, ask("What is the weather in Oslo?", **fields))
+        assert name == ("get_time" if isinstance(choice, NamedTool) else "get_weather")
         assert arguments == {"city": "Oslo"}
 
     def test_letters_of_all_scripts_are_not_split(self) -> None:
-        """The library cannot be made to say them, so the tokens of a text take the way of an answer's."""
+        """The model cannot be made to generate them, so the tokens of a text are decoded like those of an
+        answer."""
         command = [python_of("ct2"), "-I", ECHO, self.folder / "tokenizer.json"]
         echo = subprocess.run(command, input=LETTERS, capture_output=True, check=True, text=True)
         pieces = json.loads(echo.stdout)
         assert len(pieces) > 10
         assert "".join(pieces) == LETTERS
 
-    def test_a_model_is_asked_alike_with_others_and_alone(self, shared: Launched) -> None:
-        """Prompts of different sizes and samplings share the engine, some of them a batch."""
+    def test_an_answer_is_the_same_in_a_batch_and_alone(self, shared: Launched) -> None:
+        """Prompts of different lengths and samplings run together, some of them in one batch."""
         capitals = {"Norway": "Oslo", "France": "Paris", "Japan": "Tokyo", "Italy": "Rome"}
         requests = [ask(f"What is the capital of {country}?", temperature=0.0) for country in capitals]
         requests.append(ask("Count to twenty.", temperature=0.0))
@@ -100,23 +107,25 @@ class TestCt2(DemoModelContract, LocalEngineContract):
         assert [answer.text for answer, _ in running] == alone * 2
 
     @pytest.mark.parametrize("arguments", ['{"city":"\\ud800"}', '{"a":' * 3000 + "1" + "}" * 3000])
-    def test_arguments_of_a_strange_form_harm_no_one_else(self, shared: Launched, arguments: str) -> None:
+    def test_tool_call_arguments_of_an_odd_form_do_not_affect_other_requests(
+        self, shared: Launched, arguments: str
+    ) -> None:
         other, thread = shared.begin(self.long(max_tokens=200), id="other")
         try:
             assert shared.answer(after_call(arguments)).finish is not None
         except GenerationError as error:
-            assert error.code in ("invalid_prompt", "engine_error")  # noqa: PT017 - one of both is right
+            assert error.code in ("invalid_prompt", "engine_error")  # noqa: PT017 - both are correct
         thread.join()
         assert other.error is None
 
-    @pytest.mark.parametrize("wishes", [{"top_p": 1e-300}, {"temperature": 1e-300}, {"temperature": 1e-5}])
-    def test_wishes_too_small_for_the_library_take_the_best_token(
-        self, shared: Launched, wishes: dict[str, float]
+    @pytest.mark.parametrize("sampling", [{"top_p": 1e-300}, {"temperature": 1e-300}, {"temperature": 1e-5}])
+    def test_sampling_values_too_small_for_the_library_take_the_best_token(
+        self, shared: Launched, sampling: dict[str, float]
     ) -> None:
         best = shared.answer(self.short(max_tokens=20)).text
-        assert shared.answer(self.short(**{"temperature": 2.0, "max_tokens": 20, **wishes})).text == best
+        assert shared.answer(self.short(**{"temperature": 2.0, "max_tokens": 20, **sampling})).text == best
 
-    def test_a_prompt_far_too_long_is_refused_without_a_count(self, shared: Launched) -> None:
+    def test_a_prompt_far_too_long_is_refused_without_counting_its_tokens(self, shared: Launched) -> None:
         with pytest.raises(GenerationError, match="does not fit: 4095 tokens fit") as caught:
             shared.answer(ask("word " * 1_000_000))
         assert caught.value.code == "context_length_exceeded"
@@ -130,7 +139,7 @@ class TestCt2(DemoModelContract, LocalEngineContract):
 
     def test_more_requests_than_slots_are_all_answered(self, shared: Launched) -> None:
         alone = shared.answer(self.short()).text
-        assert said(self.short(), shared, at_once=24) == [alone] * 24
+        assert texts(self.short(), shared, at_once=24) == [alone] * 24
 
     def test_the_context_is_that_of_the_tokenizer_unless_it_is_set(
         self, shared: Launched, start: Start
@@ -155,14 +164,14 @@ class TestTranslator(LocalEngineContract):
     def model(self, **fields: object) -> ModelDefinition:
         return ct2(self.folder, {"task": "translate", "n_ctx": 20_000}, **fields)
 
-    def request(self, text: str, **wishes: object) -> Generation:
-        return ask(text, **{"source_lang_code": "en", "target_lang_code": "de", **wishes})
+    def request(self, text: str, **fields: object) -> Generation:
+        return ask(text, **{"source_lang_code": "en", "target_lang_code": "de", **fields})
 
-    def short(self, **wishes: object) -> Generation:
-        return self.request("one, two, three, four, five, six", **wishes)
+    def short(self, **fields: object) -> Generation:
+        return self.request("one, two, three, four, five, six", **fields)
 
-    def long(self, **wishes: object) -> Generation:
-        return self.request("I see the garden. Where is the station?\n" * 1000, **wishes)
+    def long(self, **fields: object) -> Generation:
+        return self.request("I see the garden. Where is the station?\n" * 1000, **fields)
 
     def too_long(self) -> Generation:
         return self.request("word " * 30_000)
@@ -177,7 +186,7 @@ class TestTranslator(LocalEngineContract):
         assert caught.value.code == "invalid_prompt"
 
     @pytest.mark.parametrize(
-        ("text", "wishes", "expected"),
+        ("text", "fields", "expected"),
         [
             ("Good morning.", {}, "Guten Morgen."),
             ("Good morning.", {"target_lang_code": "fr-FR"}, "Bonjour."),
@@ -187,11 +196,11 @@ class TestTranslator(LocalEngineContract):
         ],
     )
     def test_a_text_is_translated(
-        self, shared: Launched, text: str, wishes: dict[str, object], expected: str
+        self, shared: Launched, text: str, fields: dict[str, object], expected: str
     ) -> None:
-        assert shared.answer(self.request(text, **wishes)).text == expected
+        assert shared.answer(self.request(text, **fields)).text == expected
 
-    def test_what_lies_between_sentences_stays(self, shared: Launched) -> None:
+    def test_text_between_sentences_is_preserved(self, shared: Launched) -> None:
         text = "The dog is big. The cat is small.\n\n  - I see the house.\n* Hello.\n---\n12.50\n"
         answer = shared.answer(self.request(text))
         assert answer.text == (
@@ -200,14 +209,14 @@ class TestTranslator(LocalEngineContract):
         assert answer.finish is not None
         assert answer.finish.usage.input_tokens > answer.finish.usage.output_tokens
 
-    def test_a_text_of_many_sentences_keeps_its_order(self, shared: Launched) -> None:
+    def test_the_sentences_of_a_text_stay_in_order(self, shared: Launched) -> None:
         numbers = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
         words = [list(numbers)[i * 7 % 5] for i in range(200)]
         answer = shared.answer(self.request("\n".join(words)))
         assert answer.text.split("\n") == [numbers[word] for word in words]
 
-    def test_a_text_without_sentences_comes_back_as_it_is(self, start: Start) -> None:
-        """It takes many turns of the loop, between which others are heard."""
+    def test_a_text_without_sentences_is_returned_unchanged(self, start: Start) -> None:
+        """It takes many iterations of the loop, between which other requests are handled."""
         launched = start(ct2(self.folder, {"task": "translate"}))
         text = "1\n---\n\n" * 20_000
         long, thread = launched.begin(self.request(text), id="numbers")
@@ -231,22 +240,22 @@ class TestTranslator(LocalEngineContract):
         assert answer.text.count("eins") > 50
 
     @pytest.mark.parametrize("source", [None, "auto"])
-    def test_the_language_of_the_text_has_to_be_known(self, shared: Launched, source: str | None) -> None:
+    def test_a_missing_source_language_is_refused(self, shared: Launched, source: str | None) -> None:
         with pytest.raises(GenerationError, match="source_lang_code is missing") as caught:
             shared.answer(self.request("Hello.", source_lang_code=source))
         assert caught.value.code == "invalid_prompt"
 
-    def test_a_language_that_is_not_known_is_answered_with_those_that_are(self, shared: Launched) -> None:
+    def test_an_unknown_language_is_refused_with_the_known_ones(self, shared: Launched) -> None:
         with pytest.raises(GenerationError, match=r"does not know ja, only deu_Latn, eng_Latn, fra_Latn$"):
             shared.answer(self.request("Hello.", target_lang_code="ja"))
 
-    def test_a_model_may_say_what_requests_leave_open(self, start: Start) -> None:
+    def test_the_models_options_are_the_defaults_of_requests(self, start: Start) -> None:
         languages = {"source_lang_code": "en", "target_lang_code": "de"}
         launched = start(ct2(self.folder, {"task": "translate", **languages}))
         assert launched.answer(ask("Good morning.")).text == "Guten Morgen."
         assert launched.answer(ask("Good morning.", target_lang_code="fr")).text == "Bonjour."
 
-    def test_a_wide_search_says_whole_sentences(self, start: Start) -> None:
+    def test_a_search_with_several_beams_streams_whole_sentences(self, start: Start) -> None:
         launched = start(ct2(self.folder, {"task": "translate", "beam_size": 4}))
         answer = launched.answer(self.request("The dog is big. The cat is small."))
         assert answer.text == "Der Hund ist groß. Die Katze ist klein."
@@ -255,9 +264,7 @@ class TestTranslator(LocalEngineContract):
         assert (cut.finish.reason, cut.finish.usage.output_tokens) == ("length", 4)
 
 
-def test_a_marian_model_reads_the_wanted_language_before_the_text(
-    start: Start, opus_translator: Path
-) -> None:
+def test_a_marian_model_gets_the_target_language_before_the_text(start: Start, opus_translator: Path) -> None:
     launched = start(ct2(opus_translator, {"task": "translate"}))
     assert launched.answer(ask("Good morning.", target_lang_code="de")).text == "Guten Morgen."
     assert launched.answer(ask("Good morning.", target_lang_code="fr")).text == "Bonjour."
@@ -270,7 +277,7 @@ def test_a_marian_model_reads_the_wanted_language_before_the_text(
 
 @pytest.fixture
 def copy(demo_ct2: Path, tmp_path: Path) -> Path:
-    """A model whose files a test may spoil."""
+    """A copy of a model whose files a test may damage."""
     folder = tmp_path / "copy"
     shutil.copytree(demo_ct2, folder)
     return folder
@@ -284,22 +291,24 @@ def refusal(start: Start, model: ModelDefinition) -> str:
 
 
 @pytest.mark.parametrize("missing", ["tokenizer.json", "chat_template.jinja", "model.bin"])
-def test_a_missing_file_is_named_with_what_makes_it(start: Start, copy: Path, missing: str) -> None:
+def test_a_missing_file_is_reported_with_the_command_that_creates_it(
+    start: Start, copy: Path, missing: str
+) -> None:
     (copy / missing).unlink()
     settings = copy / "tokenizer_config.json"
     settings.write_text(settings.read_text().replace('"chat_template"', '"no_template"'))
-    told = refusal(start, ct2(copy))
-    assert "ct2-transformers-converter" in told
-    assert missing in told or missing == "model.bin"
+    message = refusal(start, ct2(copy))
+    assert "ct2-transformers-converter" in message
+    assert missing in message or missing == "model.bin"
 
 
-@pytest.mark.parametrize("spoilt", ["tokenizer.json", "chat_template.jinja"])
-def test_a_file_that_makes_no_sense_is_named(start: Start, copy: Path, spoilt: str) -> None:
-    (copy / spoilt).write_text("{% nonsense")
+@pytest.mark.parametrize("damaged", ["tokenizer.json", "chat_template.jinja"])
+def test_a_damaged_file_is_reported(start: Start, copy: Path, damaged: str) -> None:
+    (copy / damaged).write_text("{% nonsense")
     assert "beside the model cannot be read" in refusal(start, ct2(copy))
 
 
-def test_the_tokenizer_of_another_model_is_noticed(start: Start, copy: Path, demo_translator: Path) -> None:
+def test_the_tokenizer_of_another_model_is_refused(start: Start, copy: Path, demo_translator: Path) -> None:
     shutil.copyfile(demo_translator / "tokenizer.json", copy / "tokenizer.json")
     assert "tokenizer.json is not this model's" in refusal(start, ct2(copy))
 
@@ -312,32 +321,34 @@ def test_the_tokenizer_of_another_model_is_noticed(start: Start, copy: Path, dem
         ({"python": "/nowhere/python"}, "there is no Python /nowhere/python"),
     ],
 )
-def test_an_option_that_does_not_fit_is_named(
+def test_an_option_that_does_not_fit_is_reported(
     start: Start, demo_ct2: Path, options: dict[str, str], sentence: str
 ) -> None:
     assert sentence in refusal(start, ct2(demo_ct2, options))
 
 
-def test_a_translator_does_not_go_on_with_a_text(start: Start, demo_translator: Path) -> None:
+def test_a_translator_cannot_be_loaded_as_a_generator(start: Start, demo_translator: Path) -> None:
     assert "ct2_task is generate for" in refusal(start, ct2(demo_translator))
 
 
-def test_a_default_language_must_be_one_of_the_models(start: Start, demo_translator: Path) -> None:
-    told = refusal(start, ct2(demo_translator, {"task": "translate", "target_lang_code": "ja"}))
-    assert told.startswith("correct ct2_target_lang_code: this model does not know ja, only deu_Latn")
+def test_a_default_language_that_the_model_does_not_know_is_refused(
+    start: Start, demo_translator: Path
+) -> None:
+    message = refusal(start, ct2(demo_translator, {"task": "translate", "target_lang_code": "ja"}))
+    assert message.startswith("correct ct2_target_lang_code: this model does not know ja, only deu_Latn")
 
 
-def test_a_python_without_the_library_is_told_what_to_install(
+def test_a_python_without_the_library_is_reported_with_the_command_that_installs_it(
     start: Start, demo_ct2: Path, tmp_path: Path
 ) -> None:
     bare = tmp_path / "python"
     bare.write_text('#!/bin/sh\nexec /usr/bin/env python3 -S "$@"\n')
     bare.chmod(0o755)
-    told = refusal(start, ct2(demo_ct2, {"python": str(bare)}))
-    assert "ctranslate2 cannot be imported: run `stoker runtimes install ct2`" in told
+    message = refusal(start, ct2(demo_ct2, {"python": str(bare)}))
+    assert "ctranslate2 cannot be imported: run `stoker runtimes install ct2`" in message
 
 
-def test_a_folder_that_is_not_there_is_named(start: Start, tmp_path: Path) -> None:
+def test_a_missing_model_folder_is_reported(start: Start, tmp_path: Path) -> None:
     assert "correct model_path" in refusal(start, ct2(tmp_path / "nothing"))
 
 

@@ -1,4 +1,4 @@
-"""Which of a translator's languages a request means."""
+"""The language of a translator that the code in a request names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backends.ct2.engine.languages import (
     Languages,
     UnknownLanguage,
     languages,
-    own_code,
+    matching_code,
     same_language,
 )
 
@@ -51,8 +51,8 @@ MARIAN = ("deu", "por", "pt_BR", "cmn_Hans", "cmn_Hant")
         ("zh-TW", MARIAN, "cmn_Hant"),
     ],
 )
-def test_a_code_finds_the_models_own(wanted: str, known: tuple[str, ...], own: str | None) -> None:
-    assert own_code(wanted, known) == own
+def test_a_code_is_mapped_to_the_models_own(wanted: str, known: tuple[str, ...], own: str | None) -> None:
+    assert matching_code(wanted, known) == own
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,19 @@ def test_a_code_finds_the_models_own(wanted: str, known: tuple[str, ...], own: s
         (["</s>", "▁the", "de_DE"], Languages()),
     ],
 )
-def test_a_vocabulary_tells_the_languages(vocabulary: list[str], expected: Languages) -> None:
+def test_the_languages_are_read_from_the_vocabulary(vocabulary: list[str], expected: Languages) -> None:
     assert languages(vocabulary) == expected
 
 
-def test_an_unknown_language_is_answered_with_those_that_are_known() -> None:
+def test_an_unknown_language_is_refused_with_the_known_ones() -> None:
     known = languages(f"{a}{b}a_Latn" for a in "abc" for b in "abcdefghijk")
     with pytest.raises(UnknownLanguage) as caught:
-        known.mark("xx", "target_lang_code")
-    said = str(caught.value)
-    assert said.startswith("target_lang_code: this model does not know xx, only aaa_Latn, aba_Latn, ")
-    assert said.endswith("and 9 more")
+        known.token("xx", "target_lang_code")
+    message = str(caught.value)
+    assert message.startswith("target_lang_code: this model does not know xx, only aaa_Latn, aba_Latn, ")
+    assert message.endswith("and 9 more")
 
 
-def test_a_language_is_the_same_under_each_of_its_names() -> None:
+def test_all_codes_of_a_language_are_the_same_language() -> None:
     assert same_language("de-AT", "deu_Latn")
     assert not same_language("de", "nl")

@@ -1,4 +1,4 @@
-"""What CTranslate2's host is told, by a model and by a request."""
+"""What the adapter passes to CTranslate2's engine process: the options of a model, and a request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ct2(folder: Path, device: str = "auto", **options: object) -> ModelDefinitio
     return ModelDefinition("model", "ct2", model_path=str(folder), device=device, options=named)
 
 
-def test_the_host_is_told_all_that_is_configured(tmp_path: Path) -> None:
+def test_the_engine_gets_all_options_of_the_model(tmp_path: Path) -> None:
     model = ct2(tmp_path, task="translate", threads=3, beam_size=4, target_lang_code="de")
     assert _options(model, 5) == {
         "model": str(tmp_path),
@@ -40,14 +40,14 @@ def test_the_host_is_told_all_that_is_configured(tmp_path: Path) -> None:
     ("visible", "device", "chosen"),
     [("0", "auto", "cuda"), ("0", "cpu", "cpu"), ("", "auto", "cpu"), ("1", "cuda:1", "cuda")],
 )
-def test_a_model_runs_on_the_gpu_of_its_worker_unless_it_is_for_the_cpu(
+def test_a_model_runs_on_the_gpu_of_its_worker_unless_its_device_is_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str, device: str, chosen: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert _options(ct2(tmp_path, device), 1)["device"] == chosen
 
 
-def test_a_model_is_a_folder(tmp_path: Path) -> None:
+def test_a_model_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"")
     with pytest.raises(LoadError, match="correct model_path") as caught:
         _options(ct2(tmp_path / "model.bin"), 1)
@@ -66,9 +66,9 @@ def test_the_libraries_of_nvidia_are_found_beside_the_interpreter(
     assert _environment(python) == {"LD_LIBRARY_PATH": f"{folders[0]}:{folders[1]}:/usr/local/lib"}
 
 
-def test_a_translator_is_sent_the_text_and_both_languages() -> None:
-    wishes = {"source_lang_code": "en", "target_lang_code": "de", "max_tokens": 9, "stop": ("x",)}
-    assert orjson.loads(_text(ask("Hello.", **wishes))) == {
+def test_a_translator_gets_the_text_and_both_languages() -> None:
+    fields = {"source_lang_code": "en", "target_lang_code": "de", "max_tokens": 9, "stop": ("x",)}
+    assert orjson.loads(_text(ask("Hello.", **fields))) == {
         "text": "Hello.",
         "source": "en",
         "target": "de",
@@ -79,7 +79,7 @@ def test_a_translator_is_sent_the_text_and_both_languages() -> None:
 
 
 @pytest.mark.parametrize("roles", [("system", "user"), ("assistant",), ("user", "assistant", "user")])
-def test_a_translator_takes_no_conversation(roles: tuple[str, ...]) -> None:
+def test_a_conversation_is_refused_by_a_translator(roles: tuple[str, ...]) -> None:
     with pytest.raises(GenerationError) as caught:
         _text(Generation("model", tuple(Message(role, text_content("Hello.")) for role in roles)))
     assert caught.value.code == "invalid_prompt"

@@ -1,4 +1,4 @@
-"""Where a text is cut for a translator."""
+"""Cutting a text into sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.ct2.engine.segments import MOST, halves, pieces
+from backends.ct2.engine.segments import MAX_LENGTH, halves, pieces
 
 
 def sentences(text: str) -> list[str]:
@@ -14,13 +14,13 @@ def sentences(text: str) -> list[str]:
 
 
 @given(st.text(alphabet="aB.!? \n\t-12。,"))
-def test_all_pieces_together_are_the_text(text: str) -> None:
+def test_all_pieces_joined_are_the_text(text: str) -> None:
     assert "".join(sentence + gap for sentence, gap in pieces(text)) == text
 
 
 @given(st.text(alphabet="aB.!?…。 \n\r\v\x1c\x85\u2028\t-1"))
-def test_no_sentence_goes_beyond_a_line(text: str) -> None:
-    """A whole text is cut as its lines are, each for itself."""
+def test_no_sentence_spans_two_lines(text: str) -> None:
+    """A text is cut like each of its lines alone."""
     lines = [piece for line in text.splitlines(keepends=True) for piece in pieces(line)]
     assert list(pieces(text)) == lines
 
@@ -29,22 +29,22 @@ WORDS = ["a", "B", "dr", "Prof", "z.B", "e.g.", "21", "- ", *'.!?…。」") (',
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join))
-def test_where_a_sentence_ends_is_told_by_the_last_letters_before(text: str) -> None:
-    """What stands far before makes no difference to what follows."""
+def test_the_end_of_a_sentence_depends_only_on_the_last_characters_before_it(text: str) -> None:
+    """Text further before has no influence on what follows."""
     before = "b" * 100 + "! "
     assert list(pieces(f"{before}B{text}"))[1:] == list(pieces(f"B{text}"))
 
 
 @pytest.mark.parametrize("word", ["word ", "word", ".", "a.", ", ", "1", "日"])
-def test_a_sentence_without_an_end_is_cut_before_it_is_counted(word: str) -> None:
+def test_a_sentence_without_an_end_is_cut_before_its_tokens_are_counted(word: str) -> None:
     text = word * 10_000
     found = list(pieces(text))
     assert "".join(sentence + gap for sentence, gap in found) == text
-    assert max(len(sentence) for sentence, _ in found) <= MOST
+    assert max(len(sentence) for sentence, _ in found) <= MAX_LENGTH
 
 
-def test_sentences_are_found_as_they_are_asked_for() -> None:
-    """The work for the first ones does not grow with the text: no more of it than a line was looked at."""
+def test_sentences_are_found_lazily() -> None:
+    """The work for the first sentences does not grow with the text: only one line of it is read."""
     found = pieces("One. Two.\n" + "Three. " * 100)
     assert [next(found), next(found)] == [("One.", " "), ("Two.", "\n")]
     assert sum(1 for _ in found) == 100
@@ -54,13 +54,13 @@ def test_sentences_are_found_as_they_are_asked_for() -> None:
     "text",
     ["Aa bb. " * 50_000, "a" * 300_000 + ". B", "." * 300_000, "a.b." * 100_000 + " B", '."' * 150_000],
 )
-def test_a_long_line_comes_to_an_end(text: str) -> None:
-    """Work that grew with its square would take hours."""
+def test_the_time_for_a_long_line_grows_linearly(text: str) -> None:
+    """Quadratic time would be hours."""
     assert sum(len(sentence) + len(gap) for sentence, gap in pieces(text)) == len(text)
 
 
 @given(st.text(min_size=2))
-def test_two_halves_are_the_whole(text: str) -> None:
+def test_two_halves_joined_are_the_sentence(text: str) -> None:
     (left, gap), (right, rest) = halves(text)
     assert left + gap + right + rest == text
     assert left
