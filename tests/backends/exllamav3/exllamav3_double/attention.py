@@ -48,14 +48,10 @@ def in_segments(args: Any) -> torch.Tensor | None:
     return answer
 
 
-def _attend(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, memory_reporter: float, *, causal: bool
-) -> torch.Tensor:
+def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, *, causal: bool) -> torch.Tensor:
     """Tensors of (tokens, heads, head size); the queries are the last tokens of the keys."""
     queries, total = q.shape[0], k.shape[0]
     mask = torch.ones(queries, total, dtype=torch.bool).tril(total - queries) if causal else None
     q, k, v = (part.transpose(0, 1).float()[None] for part in (q, k, v))
-    answer = scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, memory_reporter=memory_reporter, enable_gqa=True
-    )
+    answer = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale, enable_gqa=True)
     return answer[0].transpose(0, 1).half()

@@ -69,14 +69,14 @@ def rms_norm(
     out: torch.Tensor,
     epsilon: float,
     bias: float,
-    memory_reporter: float,
+    scale: float,
     span_heads: bool = False,
     add: bool = False,
     groups: int = 1,
 ) -> None:
     if span_heads or groups != 1:
         raise NotImplementedError("norms over all heads or in groups")
-    normal = x.float() * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + epsilon) * memory_reporter
+    normal = x.float() * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + epsilon) * scale
     normal = normal if weight is None else normal * (weight.float() + bias)
     out.copy_(out + normal if add else normal)
 
@@ -88,10 +88,10 @@ def rms_norm_res_in(
     residual: torch.Tensor,
     epsilon: float,
     bias: float,
-    memory_reporter: float,
+    scale: float,
 ) -> None:
     residual += x
-    rms_norm(residual, weight, out, epsilon, bias, memory_reporter)
+    rms_norm(residual, weight, out, epsilon, bias, scale)
 
 
 def silu_mul(gate: torch.Tensor, up: torch.Tensor, out: torch.Tensor, limit: float = 0.0) -> None:
