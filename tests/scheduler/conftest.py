@@ -9,7 +9,7 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 @pytest.fixture
 def empty_platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
-    """Nothing registered, nothing loaded."""
+    """A platform without workers and without loaded models."""
     return SimulatedPlatform(client, settings)
 
 

@@ -1,7 +1,7 @@
-"""What each script costs the server, by its own clock: `python -m tests.scheduler.cost`.
+"""Measures the server time of each script: `python -m tests.scheduler.cost`.
 
-Every call is written into the slow log with its microseconds (network and client left out). The table has
-the median of the quietest round and that of all, since a busy machine doubles them.
+The server's slow log records the microseconds of every call, without network and client. The table has the
+median of the quietest round and the median of all, since a busy machine doubles the numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GENERATION = b'{"messages":[{"role":"user","content":"' + b"x" * 2000 + b'"}]}'
 
 
 class Meter:
-    """Runs calls and says how long the server took for each."""
+    """Runs calls and prints how long the server took for each."""
 
     def __init__(self, client: redis.Redis) -> None:
         self.client = client
@@ -34,12 +34,12 @@ class Meter:
 
     def measure(
         self,
-        what: str,
+        label: str,
         platform: SimulatedPlatform,
         call: Callable[[], object],
         prepare: Callable[[], object] = lambda: None,
     ) -> None:
-        script = what.split("`")[1]
+        script = label.split("`")[1]
         digest = str(platform.ledger.scripts.command(script, ())[1]).encode()
         rounds: list[list[int]] = []
         for _ in range(ROUNDS):
@@ -51,7 +51,7 @@ class Meter:
             rounds.append([entry["duration"] for entry in entries if digest in entry["command"]])
         quietest = min(statistics.median(took) for took in rounds)
         every = statistics.median(microseconds for took in rounds for microseconds in took)
-        print(f"| {what:52} | {quietest:8.0f} | {every:6.0f} |", flush=True)
+        print(f"| {label:52} | {quietest:8.0f} | {every:6.0f} |", flush=True)
 
 
 def platform_on(client: redis.Redis, settings: Settings, name: str, slots: int) -> SimulatedPlatform:
@@ -69,7 +69,7 @@ def running(platform: SimulatedPlatform, count: int) -> list[Claim]:
     return [platform.run(admit(platform)) for _ in range(count)]
 
 
-def say(platform: SimulatedPlatform, claims: list[Claim], numbers: dict[str, int]) -> None:
+def append(platform: SimulatedPlatform, claims: list[Claim], numbers: dict[str, int]) -> None:
     event = (TextDelta(" token").encode(),)
     for claim in claims:
         numbers[claim.id] = numbers.get(claim.id, 0) + 1
@@ -79,7 +79,7 @@ def say(platform: SimulatedPlatform, claims: list[Claim], numbers: dict[str, int
 
 
 def main() -> None:
-    """Measure them all."""
+    """Measure all calls and print the table."""
     server = start_server(Path(tempfile.mkdtemp()))
     client = redis.Redis.from_url(server.url)
     models = {"alpha": ModelDefinition("alpha", "stub", replica_max=4)}
@@ -90,34 +90,36 @@ def main() -> None:
 
     platform = platform_on(client, settings, "free", 10**6)
     meter.measure("`admit`, a slot is free: admitted and dispatched", platform, lambda: admit(platform))
-    platform = platform_on(client, settings, "line", 1)
+    platform = platform_on(client, settings, "queue", 1)
     meter.measure("`admit`, queued", platform, lambda: admit(platform))
     platform = platform_on(client, settings, "claim", 10**6)
     ids: list[str] = []
     meter.measure("`claim`", platform, lambda: platform.run(ids[-1]), lambda: ids.append(admit(platform)))
     platform, numbers = platform_on(client, settings, "append", 64), {}
     claims = running(platform, 32)
-    meter.measure("`append`, one event of one request", platform, lambda: say(platform, claims[:1], numbers))
     meter.measure(
-        "`append`, one event of each of 32 requests", platform, lambda: say(platform, claims, numbers)
+        "`append`, one event of one request", platform, lambda: append(platform, claims[:1], numbers)
+    )
+    meter.measure(
+        "`append`, one event of each of 32 requests", platform, lambda: append(platform, claims, numbers)
     )
     platform = platform_on(client, settings, "release", 4)
-    held: list[Claim] = []
+    claimed: list[Claim] = []
     meter.measure(
         "`release`, no job waits",
         platform,
-        lambda: platform.release(held[-1]),
-        lambda: held.extend(running(platform, 1)),
+        lambda: platform.release(claimed[-1]),
+        lambda: claimed.extend(running(platform, 1)),
     )
     platform = platform_on(client, settings, "over", 1)
     for _ in range(ROUNDS * CALLS + 1):
         admit(platform)
 
     def claim_next() -> None:
-        held.append(platform.run(platform.next_wake_up() or ""))
+        claimed.append(platform.run(platform.next_wake_up() or ""))
 
     meter.measure(
-        "`release`, and dispatch the next job", platform, lambda: platform.release(held[-1]), claim_next
+        "`release`, and dispatch the next job", platform, lambda: platform.release(claimed[-1]), claim_next
     )
     platform = platform_on(client, settings, "cancel", 1)
     admit(platform)

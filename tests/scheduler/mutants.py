@@ -1,11 +1,12 @@
-"""Planted bugs: do the tests of the ledger notice them?
+"""Mutation tests of the Lua scripts: do the ledger's tests detect planted bugs?
 
-    python -m tests.scheduler.mutants              all of them, with a verdict on each
-    python -m tests.scheduler.mutants name ...     some of them
+    python -m tests.scheduler.mutants              run all mutants, with a verdict on each
+    python -m tests.scheduler.mutants name ...     run some of them
 
-`mutants.txt` has them: a name and a Lua source, what to take out (-), what to put in (+), and why nobody
-could notice it (=), when that is so. For each the ledger's tests and the state machine run in a process of
-their own, up to the first failure. The default test run checks only that each still finds its place.
+`mutants.txt` lists them: name and Lua file, the text to remove (-), the text to insert (+), and for an
+equivalent mutant the reason why no test can detect it (=). For each mutant the ledger's tests and the state
+machine run in a process of their own, up to the first failure. The default test run only checks that each
+text still occurs once.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ LIST = Path(__file__).with_name("mutants.txt")
 VARIABLE = "STOKER_MUTANT"
 SUITE = ("test_ledger.py", "test_expiry.py", "test_fairness.py", "../fleet", "test_ledger_state.py")
 LIMIT_S = 300
-ENOUGH = 0.9
+REQUIRED_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One planted bug; `equivalent` says why it is none."""
+    """A planted bug. `equivalent`: the reason why it changes no behaviour, or an empty string."""
 
     name: str
     path: Path
@@ -38,29 +39,29 @@ class Mutant:
     equivalent: str
 
     def plant(self, text: str) -> str:
-        """Its source with the bug in it. Raises `ValueError` when its text is not there exactly once."""
+        """Return the source with the bug. Raises `ValueError` unless the old text occurs exactly once."""
         if text.count(self.old) != 1:
-            raise ValueError(f"{self.name}: its text is {text.count(self.old)} times in {self.path}")
+            raise ValueError(f"{self.name}: its text occurs {text.count(self.old)} times in {self.path}")
         return text.replace(self.old, self.new)
 
 
 def read() -> list[Mutant]:
-    """All of them."""
+    """Read all mutants."""
     mutants = []
     for block in LIST.read_text().strip().split("\n\n"):
         first, *lines = [line for line in block.splitlines() if not line.startswith("#")]
         name, file = first.split()
         parts = {mark: [line[2:] for line in lines if line[0] == mark] for mark in "-+="}
-        old, new, why = "\n".join(parts["-"]), "\n".join(parts["+"]), " ".join(parts["="])
-        mutants.append(Mutant(name, ROOT / file, old, new, why))
+        old, new, reason = "\n".join(parts["-"]), "\n".join(parts["+"]), " ".join(parts["="])
+        mutants.append(Mutant(name, ROOT / file, old, new, reason))
     return mutants
 
 
-# ---- in the process that runs the suite, whose plugin this module is
+# ---- in the process that runs the suite, as a pytest plugin
 
 
 def pytest_configure() -> None:
-    """Plant the bug before any script is read."""
+    """Plant the bug before a script is read."""
     from scheduler import scripts
 
     mutant = next(one for one in read() if one.name == os.environ[VARIABLE])
@@ -76,12 +77,12 @@ def pytest_configure() -> None:
     scripts.source = source  # type: ignore[assignment]
 
 
-# ---- in the process that runs them all
+# ---- in the process that runs all mutants
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: `by` is the test that noticed it, '' when none did."""
+    """The result for a mutant: `by` is the test that failed, or ''."""
 
     mutant: Mutant
     by: str
@@ -92,7 +93,7 @@ class Verdict:
         return f"{word:8} {self.seconds:5.1f} s  {self.mutant.name:46} {self.by or self.mutant.equivalent}"
 
 
-def hunt(mutant: Mutant) -> Verdict:
+def run_mutant(mutant: Mutant) -> Verdict:
     """Run the suite against one mutant."""
     suite = [str(Path(__file__).parent / name) for name in SUITE]
     command = [sys.executable, "-m", "pytest", "-xq", "--no-header", "-p", "tests.scheduler.mutants", *suite]
@@ -112,17 +113,19 @@ def hunt(mutant: Mutant) -> Verdict:
 
 
 def main(names: list[str]) -> int:
-    """Hunt them, two at a time, and print a verdict on each."""
+    """Run the mutants, two at a time, and print a verdict on each."""
     verdicts = []
     with ThreadPoolExecutor(max_workers=2) as pool:
-        for verdict in pool.map(hunt, [mutant for mutant in read() if not names or mutant.name in names]):
+        for verdict in pool.map(
+            run_mutant, [mutant for mutant in read() if not names or mutant.name in names]
+        ):
             print(verdict, flush=True)
             verdicts.append(verdict)
     real = [verdict for verdict in verdicts if not verdict.mutant.equivalent]
     killed = sum(bool(verdict.by) for verdict in real)
     equal = len(verdicts) - len(real)
     print(f"\n{killed} of {len(real)} killed ({killed / len(real):.0%}); {equal} more are equivalent")
-    return 0 if killed >= ENOUGH * len(real) else 1
+    return 0 if killed >= REQUIRED_SHARE * len(real) else 1
 
 
 if __name__ == "__main__":

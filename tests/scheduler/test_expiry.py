@@ -1,4 +1,4 @@
-"""Who dies leaves nothing open: deadlines, lost leases, silent and restarted workers, crashed engines."""
+"""All work ends: deadlines, lost leases, silent and restarted workers, crashed engines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOTAL = 600.0
 
 
 def lose_lease(platform: SimulatedPlatform, id: str) -> None:
-    """As if its last renewal lay further back than the lease allows."""
+    """Make the lease of a job expire."""
     platform.client.zadd(f"{platform.prefix}leases", {id: 1})
 
 
@@ -38,7 +38,7 @@ def recoverable(platform: SimulatedPlatform) -> list[str]:
 # ---- deadlines
 
 
-def test_a_job_that_waits_too_long_is_told_so(platform: SimulatedPlatform) -> None:
+def test_a_job_that_waits_too_long_fails_with_queue_timeout(platform: SimulatedPlatform) -> None:
     ids = [platform.admit() for _ in range(3)]
     platform.run(ids[0])
     platform.run(ids[1])
@@ -53,7 +53,9 @@ def test_a_job_that_waits_too_long_is_told_so(platform: SimulatedPlatform) -> No
     assert platform.status(ids[0]) == "running"
 
 
-def test_a_dispatched_job_that_nobody_claims_ends_when_its_wait_does(platform: SimulatedPlatform) -> None:
+def test_a_dispatched_job_that_is_not_claimed_ends_with_its_queue_timeout(
+    platform: SimulatedPlatform,
+) -> None:
     id, waiting = platform.admit(), platform.admit()
     platform.admit()
     platform.run_for(QUEUE_TIMEOUT + 1, "w1")
@@ -62,7 +64,7 @@ def test_a_dispatched_job_that_nobody_claims_ends_when_its_wait_does(platform: S
     assert platform.slots_taken() == 0
 
 
-def test_a_run_that_takes_too_long_is_ended_and_its_worker_told(platform: SimulatedPlatform) -> None:
+def test_a_run_that_takes_too_long_is_ended_and_its_worker_notified(platform: SimulatedPlatform) -> None:
     recorder = platform.record("notify:w1")
     id = platform.admit()
     claim = platform.run(id)
@@ -100,7 +102,7 @@ def test_a_cancelled_run_that_reaches_its_deadline_ends_cancelled(platform: Simu
     assert platform.end(id).status == "cancelled"
 
 
-def test_the_slot_of_a_timed_out_run_goes_to_the_next(platform: SimulatedPlatform) -> None:
+def test_the_slot_of_a_timed_out_run_is_used_for_the_next_job(platform: SimulatedPlatform) -> None:
     first, second = platform.admit(), platform.admit()
     platform.run(first)
     platform.run(second)
@@ -111,7 +113,7 @@ def test_the_slot_of_a_timed_out_run_goes_to_the_next(platform: SimulatedPlatfor
     assert platform.wake_ups() == [waiting]
 
 
-def test_a_hundred_and_more_close_in_two_calls(client: redis.Redis, settings: Settings) -> None:
+def test_one_call_of_expire_ends_at_most_a_hundred_jobs(client: redis.Redis, settings: Settings) -> None:
     platform = SimulatedPlatform(client, settings)
     platform.register()
     platform.load(slots=128)
@@ -127,7 +129,7 @@ def test_a_hundred_and_more_close_in_two_calls(client: redis.Redis, settings: Se
 # ---- leases
 
 
-def test_a_lost_lease_sends_a_job_that_said_nothing_back_into_line_once(platform: SimulatedPlatform) -> None:
+def test_a_lost_lease_requeues_a_job_without_events_once(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     platform.run(id)
     lose_lease(platform, id)
@@ -142,7 +144,7 @@ def test_a_lost_lease_sends_a_job_that_said_nothing_back_into_line_once(platform
     assert platform.field(id, "attempts") == "2"
 
 
-def test_a_run_that_is_tried_again_has_what_the_first_one_left_of_the_time(
+def test_a_retried_run_has_the_time_that_the_first_one_left(
     platform: SimulatedPlatform,
 ) -> None:
     id = platform.admit()
@@ -157,7 +159,7 @@ def test_a_run_that_is_tried_again_has_what_the_first_one_left_of_the_time(
     assert platform.end(id).code == "deadline_exceeded"
 
 
-def test_a_lost_lease_ends_a_job_that_has_spoken(platform: SimulatedPlatform) -> None:
+def test_a_lost_lease_fails_a_job_with_events(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
     platform.append_text(claim, 1, "Once")
@@ -177,7 +179,7 @@ def test_a_lost_lease_ends_a_cancelled_job_as_cancelled(platform: SimulatedPlatf
     assert platform.end(id).status == "cancelled"
 
 
-def test_a_dispatched_job_may_be_lost_any_number_of_times_before_it_was_claimed(
+def test_a_dispatched_job_may_be_lost_any_number_of_times_before_its_claim(
     platform: SimulatedPlatform,
 ) -> None:
     id = platform.admit()
@@ -188,7 +190,7 @@ def test_a_dispatched_job_may_be_lost_any_number_of_times_before_it_was_claimed(
     assert platform.field(id, "attempts") == "0"
 
 
-def test_heartbeats_keep_leases(platform: SimulatedPlatform) -> None:
+def test_heartbeats_renew_leases(platform: SimulatedPlatform) -> None:
     running, dispatched = platform.admit(), platform.admit()
     platform.run(running)
     platform.run_for(4 * LEASE, "w1")
@@ -196,7 +198,7 @@ def test_heartbeats_keep_leases(platform: SimulatedPlatform) -> None:
     assert platform.status(dispatched) == "dispatched"
 
 
-def test_a_heartbeat_tells_what_runs_what_was_cancelled_and_what_was_not_heard(
+def test_a_heartbeat_returns_running_cancelled_and_unclaimed_jobs(
     platform: SimulatedPlatform,
 ) -> None:
     running, dispatched = platform.admit(), platform.admit()
@@ -205,13 +207,15 @@ def test_a_heartbeat_tells_what_runs_what_was_cancelled_and_what_was_not_heard(
     reply = platform.ledger.heartbeat("w1", platform.incarnations["w1"])
     assert reply.running == {running}
     assert reply.cancelled == (running,)
-    assert reply.unclaimed == (), "its bell may still be on the way"
+    assert reply.unclaimed == (), "its wake-up message may still be on the way"
     assert list(reply.replicas.values()) == ["up"]
     platform.advance_time(1.1)
     assert platform.ledger.heartbeat("w1", platform.incarnations["w1"]).unclaimed == (dispatched,)
 
 
-def test_the_claim_of_a_job_that_moved_on_takes_nothing(client: redis.Redis, settings: Settings) -> None:
+def test_a_worker_cannot_claim_a_job_that_was_dispatched_to_another(
+    client: redis.Redis, settings: Settings
+) -> None:
     platform, _ = two_workers(client, settings)
     id = platform.admit()
     other = {"w1": "w2", "w2": "w1"}[platform.field(id, "worker")]
@@ -219,7 +223,7 @@ def test_the_claim_of_a_job_that_moved_on_takes_nothing(client: redis.Redis, set
     assert platform.status(id) == "dispatched"
 
 
-def test_a_claim_whose_answer_was_lost_is_repeated_and_claims_the_same(platform: SimulatedPlatform) -> None:
+def test_a_repeated_claim_returns_the_same_claim(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     first = platform.ledger.claim("w1", platform.incarnations["w1"], id, "call-1")
     assert platform.ledger.claim("w1", platform.incarnations["w1"], id, "call-1") == first
@@ -236,9 +240,9 @@ def test_a_claim_whose_answer_was_lost_is_repeated_and_claims_the_same(platform:
 # ---- workers
 
 
-def test_a_silent_worker_is_given_up_and_its_model_fails(platform: SimulatedPlatform) -> None:
-    said, silent, waiting = platform.admit(), platform.admit(), platform.admit()
-    platform.append_text(platform.run(said), 1, "Once")
+def test_a_silent_worker_is_removed_and_its_model_fails(platform: SimulatedPlatform) -> None:
+    streaming, silent, waiting = platform.admit(), platform.admit(), platform.admit()
+    platform.append_text(platform.run(streaming), 1, "Once")
     platform.run(silent)
     platform.run_for(LEASE - 1)
     assert platform.model() == "loaded"
@@ -246,7 +250,7 @@ def test_a_silent_worker_is_given_up_and_its_model_fails(platform: SimulatedPlat
     row = platform.fleet.row("alpha")
     assert (row.state, row.code) == ("failed", "worker_lost")
     assert "w1" in (row.last_error or "")
-    assert platform.end(said).code == "worker_lost"
+    assert platform.end(streaming).code == "worker_lost"
     assert platform.status(silent) == platform.status(waiting) == "queued"
     assert platform.slots_taken() == 0
     assert platform.fleet.workers() == []
@@ -256,7 +260,7 @@ def test_a_silent_worker_is_given_up_and_its_model_fails(platform: SimulatedPlat
         platform.admit()
 
 
-def test_who_waits_stays_in_line_and_is_served_when_another_worker_takes_over(
+def test_waiting_jobs_stay_queued_until_another_worker_loads_the_model(
     platform: SimulatedPlatform,
 ) -> None:
     running, *waiting = [platform.admit() for _ in range(4)]
@@ -270,9 +274,9 @@ def test_who_waits_stays_in_line_and_is_served_when_another_worker_takes_over(
     assert all(platform.end(id).status == "completed" for id in waiting)
 
 
-def test_a_job_that_comes_back_waits_no_longer_than_any_other(platform: SimulatedPlatform) -> None:
+def test_a_requeued_job_waits_no_longer_than_a_new_one(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    platform.run(id)  # it might have run for ten minutes
+    platform.run(id)  # its run could have taken ten minutes
     platform.run_for(LEASE + 1)
     assert platform.status(id) == "queued"
     platform.run_for(QUEUE_TIMEOUT - 2)
@@ -281,7 +285,7 @@ def test_a_job_that_comes_back_waits_no_longer_than_any_other(platform: Simulate
     assert platform.end(id).code == "queue_timeout"
 
 
-def test_coming_back_before_the_claim_does_not_lengthen_the_wait(platform: SimulatedPlatform) -> None:
+def test_a_requeue_before_the_claim_does_not_extend_the_wait(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     platform.run_for(QUEUE_TIMEOUT - 10, "w1")
     platform.register("w1")
@@ -289,31 +293,31 @@ def test_coming_back_before_the_claim_does_not_lengthen_the_wait(platform: Simul
     assert platform.end(id).code == "queue_timeout"
 
 
-def test_the_wait_for_another_worker_is_bounded(platform: SimulatedPlatform) -> None:
+def test_the_wait_for_another_worker_is_limited(platform: SimulatedPlatform) -> None:
     waiting = [platform.admit() for _ in range(3)][2]
     platform.run_for(QUEUE_TIMEOUT + 1)
     assert platform.end(waiting).code == "queue_timeout"
 
 
 def test_a_worker_lost_while_it_loads_leaves_no_model_loading(platform: SimulatedPlatform) -> None:
-    change = platform.fleet.load("beta")
-    platform.starting(change.assignments[0].replica)
+    outcome = platform.fleet.load("beta")
+    platform.starting(outcome.assignments[0].replica)
     platform.run_for(LEASE + 1)
     row = platform.fleet.row("beta")
     assert (row.state, row.code) == ("failed", "load_interrupted")
-    assert change.operation
-    operation = platform.fleet.operation(change.operation.id)
+    assert outcome.operation
+    operation = platform.fleet.operation(outcome.operation.id)
     assert operation
     assert operation.status == "failed"
     assert sorted(recoverable(platform)) == ["alpha", "beta"]
 
 
 def test_a_restarted_worker_frees_its_slots_at_once(platform: SimulatedPlatform) -> None:
-    said, silent = platform.admit(), platform.admit()
-    platform.append_text(platform.run(said), 1, "Once")
+    streaming, silent = platform.admit(), platform.admit()
+    platform.append_text(platform.run(streaming), 1, "Once")
     platform.run(silent)
     platform.register("w1")
-    assert platform.end(said).code == "worker_lost"
+    assert platform.end(streaming).code == "worker_lost"
     assert platform.status(silent) == "queued"
     assert platform.slots_taken() == 0
     platform.wake_ups()
@@ -321,7 +325,7 @@ def test_a_restarted_worker_frees_its_slots_at_once(platform: SimulatedPlatform)
     assert platform.wake_ups() == [silent]
 
 
-def test_a_restart_hands_over_to_the_other_replica_in_the_same_call(
+def test_the_restart_of_a_worker_dispatches_its_jobs_to_the_other_replica_in_the_same_call(
     client: redis.Redis, settings: Settings
 ) -> None:
     platform, _ = two_workers(client, settings)
@@ -339,7 +343,7 @@ def test_a_restart_hands_over_to_the_other_replica_in_the_same_call(
     assert platform.fleet.row("alpha").loaded_replicas == 1
 
 
-def test_a_worker_that_leaves_gives_back_what_it_held(platform: SimulatedPlatform) -> None:
+def test_the_jobs_of_a_worker_that_leaves_are_requeued(platform: SimulatedPlatform) -> None:
     silent = platform.admit()
     platform.run(silent)
     platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
@@ -351,36 +355,36 @@ def test_a_worker_that_leaves_gives_back_what_it_held(platform: SimulatedPlatfor
     assert platform.wake_ups("w2") == [silent]
 
 
-def test_nothing_more_is_dispatched_to_a_worker_that_drains(client: redis.Redis, settings: Settings) -> None:
+def test_a_draining_worker_gets_no_new_jobs_or_replicas(client: redis.Redis, settings: Settings) -> None:
     platform, _ = two_workers(client, settings, slots=4)
     platform.ledger.drain("w1", platform.incarnations["w1"])
     ids = [platform.admit() for _ in range(4)]
     assert {platform.field(id, "worker") for id in ids} == {"w2"}
-    change = platform.fleet.load("beta", LoadRequest(2))
-    assert {item.worker for item in change.assignments} == {"w2"}
+    outcome = platform.fleet.load("beta", LoadRequest(2))
+    assert {item.worker for item in outcome.assignments} == {"w2"}
 
 
-def test_a_replica_that_comes_up_on_a_draining_worker_gets_no_work(
+def test_a_replica_that_comes_up_on_a_draining_worker_gets_no_jobs(
     client: redis.Redis, settings: Settings
 ) -> None:
     platform = SimulatedPlatform(client, settings)
     platform.register("w1")
     platform.register("w2")
-    change = platform.fleet.load("alpha", LoadRequest(2))
-    for item in change.assignments:
+    outcome = platform.fleet.load("alpha", LoadRequest(2))
+    for item in outcome.assignments:
         platform.starting(item.replica, item.worker)
     platform.ledger.drain("w1", platform.incarnations["w1"])
-    for item in change.assignments:
+    for item in outcome.assignments:
         platform.up(item.replica, item.worker)
     ids = [platform.admit() for _ in range(2)]
     assert {platform.field(id, "worker") for id in ids} == {"w2"}
     platform.register("w1")
     platform.register("w2")
     platform.load(replicas=2, slots=1)
-    assert {platform.field(id, "worker") for id in ids} == {"w1", "w2"}, "a new life drains no more"
+    assert {platform.field(id, "worker") for id in ids} == {"w1", "w2"}, "a new incarnation does not drain"
 
 
-def test_a_worker_that_was_fenced_can_neither_drain_nor_leave_for_its_successor(
+def test_a_fenced_worker_can_neither_drain_nor_deregister_its_successor(
     platform: SimulatedPlatform,
 ) -> None:
     old = platform.incarnations["w1"]
@@ -402,14 +406,14 @@ def test_fences_grow_even_when_the_counter_was_lost(platform: SimulatedPlatform)
     assert int(platform.register("w2")) == int(second.fence) + 10**12 + 1
 
 
-# ---- Redis was away
+# ---- Redis was down
 
 
-def test_after_redis_was_away_everybody_gets_one_more_term(platform: SimulatedPlatform) -> None:
+def test_after_redis_was_down_all_leases_are_extended(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
     platform.ledger.expire()
-    platform.advance_time(60)  # no worker could heartbeat, no reaper could look
+    platform.advance_time(60)  # neither heartbeats nor the reaper could run
     assert platform.ledger.expire() == -1
     platform.advance_time(1.9)
     assert platform.ledger.expire() == 0
@@ -418,7 +422,7 @@ def test_after_redis_was_away_everybody_gets_one_more_term(platform: SimulatedPl
     assert platform.model() == "loaded"
 
 
-def test_who_stays_silent_in_that_term_is_given_up(platform: SimulatedPlatform) -> None:
+def test_a_worker_that_stays_silent_after_the_extension_is_removed(platform: SimulatedPlatform) -> None:
     platform.ledger.expire()
     platform.advance_time(60)
     assert platform.ledger.expire() == -1
@@ -428,7 +432,7 @@ def test_who_stays_silent_in_that_term_is_given_up(platform: SimulatedPlatform) 
     assert platform.model() == "failed"
 
 
-def test_one_more_term_never_shortens_a_lease(platform: SimulatedPlatform) -> None:
+def test_an_extension_never_shortens_a_lease(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     platform.run(id)
     platform.ledger.expire()
@@ -438,7 +442,7 @@ def test_one_more_term_never_shortens_a_lease(platform: SimulatedPlatform) -> No
     assert platform.client.zscore(f"{platform.prefix}leases", id) == 1e17
 
 
-def test_a_house_in_which_somebody_looks_gives_no_grace(platform: SimulatedPlatform) -> None:
+def test_leases_are_not_extended_while_the_reaper_runs(platform: SimulatedPlatform) -> None:
     platform.ledger.expire()
     for _ in range(4):
         platform.advance_time(1.9)
@@ -446,12 +450,12 @@ def test_a_house_in_which_somebody_looks_gives_no_grace(platform: SimulatedPlatf
     assert platform.model() == "failed"
 
 
-# ---- every step may be done twice
+# ---- repeated calls
 
 
-def test_expire_does_nothing_the_second_time(platform: SimulatedPlatform) -> None:
-    said, silent, waiting = platform.admit(), platform.admit(), platform.admit()
-    platform.append_text(platform.run(said), 1, "Once")
+def test_a_second_expire_changes_nothing(platform: SimulatedPlatform) -> None:
+    streaming, silent, waiting = platform.admit(), platform.admit(), platform.admit()
+    platform.append_text(platform.run(streaming), 1, "Once")
     platform.run(silent)
     platform.run_for(LEASE + 1)
     before = dump(platform)
@@ -466,7 +470,7 @@ def dump(platform: SimulatedPlatform) -> dict[bytes, object]:
     return {key: platform.client.dump(key) for key in sorted(keys)}
 
 
-def test_the_end_of_a_replica_can_be_told_twice(platform: SimulatedPlatform) -> None:
+def test_a_repeated_replica_down_changes_nothing(platform: SimulatedPlatform) -> None:
     (replica,) = [
         key.decode().split("replica:")[1] for key in platform.client.keys(f"{platform.prefix}replica:*")
     ]
@@ -482,28 +486,30 @@ def test_the_end_of_a_replica_can_be_told_twice(platform: SimulatedPlatform) -> 
 # ---- engines
 
 
-def test_a_crashed_engine_evicts_who_waits_when_the_model_has_no_other(platform: SimulatedPlatform) -> None:
+def test_a_crashed_engine_fails_the_waiting_jobs_when_it_was_the_last(platform: SimulatedPlatform) -> None:
     (replica,) = replicas_of(platform)
-    said, silent, waiting = platform.admit(), platform.admit(), platform.admit()
-    platform.append_text(platform.run(said), 1, "Once")
+    streaming, silent, waiting = platform.admit(), platform.admit(), platform.admit()
+    platform.append_text(platform.run(streaming), 1, "Once")
     platform.run(silent)
     platform.crash(replica)
     row = platform.fleet.row("alpha")
     assert (row.state, row.code, row.last_error) == ("failed", "engine_crashed", "killed by SIGSEGV")
-    assert platform.end(said).code == "engine_crashed"
+    assert platform.end(streaming).code == "engine_crashed"
     assert platform.end(silent).code == "engine_crashed"
     end = platform.end(waiting)
     assert (end.status, end.code) == ("failed", "model_failed")
-    assert "SIGSEGV" not in (platform.end(said).message or ""), "what operators see is not for tenants"
+    assert "SIGSEGV" not in (platform.end(streaming).message or ""), (
+        "tenants do not see the details for operators"
+    )
     assert platform.waiting() == []
-    assert recoverable(platform) == [], "nobody loads it again by itself"
+    assert recoverable(platform) == [], "a crashed model is not loaded again by itself"
 
 
 def replicas_of(platform: SimulatedPlatform, model: str = "alpha") -> list[str]:
     return sorted(name.decode() for name in platform.client.smembers(f"{platform.prefix}replicas:{model}"))
 
 
-def test_a_crashed_engine_evicts_nobody_when_the_model_has_another(
+def test_a_crashed_engine_fails_no_waiting_job_when_the_model_has_another_replica(
     client: redis.Redis, settings: Settings
 ) -> None:
     platform, names = two_workers(client, settings)
@@ -521,7 +527,9 @@ def test_a_crashed_engine_evicts_nobody_when_the_model_has_another(
     assert platform.wake_ups("w2") == [victim], "it is older than the one that waits"
 
 
-def test_a_job_without_output_moves_to_a_replica_with_room(client: redis.Redis, settings: Settings) -> None:
+def test_a_job_without_events_moves_to_a_replica_with_a_free_slot(
+    client: redis.Redis, settings: Settings
+) -> None:
     platform, names = two_workers(client, settings, slots=2)
     ids = [platform.admit() for _ in range(2)]
     victim = next(id for id in ids if platform.field(id, "replica") == names[0])
@@ -533,21 +541,21 @@ def test_a_job_without_output_moves_to_a_replica_with_room(client: redis.Redis, 
     assert platform.run(victim, "w2")
 
 
-def test_a_release_may_send_a_job_back_once_and_only_before_it_spoke(platform: SimulatedPlatform) -> None:
+def test_a_release_may_requeue_a_job_once_and_only_without_events(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     lost = {"status": Status.FAILED, "code": "engine_crashed", "retry": True}
     platform.release(platform.run(id), **lost)
     assert platform.status(id) == "dispatched"
     platform.release(platform.run(id), **lost)
     assert platform.end(id).code == "engine_crashed"
-    spoke = platform.admit()
-    claim = platform.run(spoke)
+    with_events = platform.admit()
+    claim = platform.run(with_events)
     platform.append_text(claim, 1, "Once")
     platform.release(claim, **lost)
-    assert platform.end(spoke).code == "engine_crashed"
+    assert platform.end(with_events).code == "engine_crashed"
 
 
-def test_a_cancelled_job_is_not_sent_back(platform: SimulatedPlatform) -> None:
+def test_a_cancelled_job_is_not_requeued(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
     platform.ledger.cancel(id, "acme")
@@ -556,7 +564,7 @@ def test_a_cancelled_job_is_not_sent_back(platform: SimulatedPlatform) -> None:
     assert (end.status, end.code) == ("cancelled", "cancelled")
 
 
-def test_what_was_completed_before_its_cancel_arrived_stays_completed(platform: SimulatedPlatform) -> None:
+def test_a_job_that_completes_before_its_cancel_arrives_is_completed(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
     platform.ledger.cancel(id, "acme")
@@ -564,11 +572,11 @@ def test_what_was_completed_before_its_cancel_arrived_stays_completed(platform: 
     assert platform.end(id).status == "completed"
 
 
-# ---- a model on its way out takes nobody back
+# ---- a model that is unloading requeues no jobs
 
 
 @pytest.mark.parametrize("fault", ["crash", "restart", "silence", "retry"])
-def test_nobody_waits_for_a_model_that_was_unloaded(platform: SimulatedPlatform, fault: str) -> None:
+def test_no_job_waits_for_a_model_that_was_unloaded(platform: SimulatedPlatform, fault: str) -> None:
     (replica,) = replicas_of(platform)
     silent, unclaimed, waiting = platform.admit(), platform.admit(), platform.admit()
     claim = platform.run(silent)
@@ -590,7 +598,7 @@ def test_nobody_waits_for_a_model_that_was_unloaded(platform: SimulatedPlatform,
         assert platform.end(id).status in {"failed", "cancelled"}
 
 
-def test_unloading_a_model_that_was_lost_tells_those_who_wait(platform: SimulatedPlatform) -> None:
+def test_unloading_a_lost_model_fails_its_waiting_jobs(platform: SimulatedPlatform) -> None:
     ids = [platform.admit() for _ in range(3)]
     platform.run_for(LEASE + 1)
     assert platform.waiting() == ids
@@ -599,7 +607,7 @@ def test_unloading_a_model_that_was_lost_tells_those_who_wait(platform: Simulate
     assert recoverable(platform) == []
 
 
-def test_unloading_a_model_whose_worker_left_tells_those_who_wait(platform: SimulatedPlatform) -> None:
+def test_unloading_a_model_whose_worker_left_fails_its_waiting_jobs(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
     assert platform.waiting() == [id]
@@ -608,7 +616,7 @@ def test_unloading_a_model_whose_worker_left_tells_those_who_wait(platform: Simu
     assert recoverable(platform) == []
 
 
-def test_who_waits_for_a_takeover_keeps_waiting_when_that_load_is_interrupted_too(
+def test_waiting_jobs_stay_queued_when_the_recovery_load_is_interrupted_too(
     client: redis.Redis, settings: Settings
 ) -> None:
     platform = SimulatedPlatform(client, settings)
@@ -618,8 +626,8 @@ def test_who_waits_for_a_takeover_keeps_waiting_when_that_load_is_interrupted_to
     platform.run_for(LEASE + 1)
     platform.register("w2")
     platform.register("w3")
-    change = platform.fleet.load("alpha", LoadRequest(2))
-    left, right = change.assignments
+    outcome = platform.fleet.load("alpha", LoadRequest(2))
+    left, right = outcome.assignments
     platform.starting(left.replica, left.worker)
     platform.starting(right.replica, right.worker)
     platform.register(left.worker)  # it was restarted in the middle of the load
@@ -630,11 +638,11 @@ def test_who_waits_for_a_takeover_keeps_waiting_when_that_load_is_interrupted_to
     assert recoverable(platform) == ["alpha"]
 
 
-def test_who_waits_for_a_takeover_is_told_when_that_load_fails(platform: SimulatedPlatform) -> None:
+def test_waiting_jobs_fail_when_the_recovery_load_fails(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     platform.run_for(LEASE + 1)
     platform.register("w2")
-    change = platform.fleet.load("alpha")
-    platform.starting(change.assignments[0].replica, "w2")
-    platform.crash(change.assignments[0].replica, "w2", code="load_failed")
+    outcome = platform.fleet.load("alpha")
+    platform.starting(outcome.assignments[0].replica, "w2")
+    platform.crash(outcome.assignments[0].replica, "w2", code="load_failed")
     assert platform.end(id).code == "model_failed"

@@ -1,4 +1,4 @@
-"""The table of keys and the scripts say the same; every script says what it takes."""
+"""The table of keys agrees with the scripts, and every script documents its arguments."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def first_word(key: Key) -> str:
 
 
 def mentioned(text: str) -> set[str]:
-    """The first words of all keys that a Lua text names, spelled out or by a builder."""
+    """Return the first words of all keys in a Lua text, as literals or by a key function."""
     text = BUILDER.sub("", text)
     return set(LITERAL.findall(text)) | {word for name, word in BUILDERS.items() if f"{name}(" in text}
 
 
 def written(text: str) -> set[str]:
-    """The same of all keys that it writes, through variables too."""
+    """Return the first words of all keys that a Lua text writes, also through variables."""
     words: set[str] = set()
     variables: dict[str, set[str]] = {}
     for line in text.splitlines():
@@ -74,14 +74,14 @@ def test_the_writers_of_a_key_are_those_in_the_table(key: Key) -> None:
     assert sorted(writers) == sorted(key.writers.split())
 
 
-def test_no_name_is_of_two_kinds() -> None:
+def test_every_name_is_of_one_kind() -> None:
     for key in KEYS:
         name = re.sub(r"<(\w+)>", r"\1", key.name)
         assert find(name) is key
-    assert find("unheard-of:x") is None
+    assert find("unknown:x") is None
 
 
-# ---- each script says what it takes
+# ---- the header of each script
 
 
 def header(path: Path) -> list[str]:
@@ -94,7 +94,7 @@ def header(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
-def test_a_script_opens_with_a_sentence_and_says_its_keys_arguments_and_answer(path: Path) -> None:
+def test_the_header_of_a_script_describes_it_with_its_keys_arguments_and_reply(path: Path) -> None:
     lines = header(path)
     assert re.match(r" [A-Z].*", lines[0])
     text = "\n".join(lines)
@@ -111,8 +111,8 @@ def test_a_script_opens_with_a_sentence_and_says_its_keys_arguments_and_answer(p
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
-def test_a_script_takes_in_what_it_calls_and_in_the_right_order(path: Path) -> None:
-    """Lua sees only what was defined above: an include that is missing shows when it is too late."""
+def test_a_script_includes_the_functions_it_calls_in_the_right_order(path: Path) -> None:
+    """A local function is visible only after its definition; a missing include fails only at run time."""
     text = source(path)
     assert not INCLUDE.search(text)
     defined: set[str] = set()
@@ -127,8 +127,8 @@ def test_a_script_takes_in_what_it_calls_and_in_the_right_order(path: Path) -> N
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
-def test_only_what_takes_new_work_in_is_refused_when_memory_is_full(path: Path) -> None:
-    """Ends must be possible even then, or nothing would ever be freed."""
+def test_only_scripts_that_add_work_are_refused_when_memory_is_full(path: Path) -> None:
+    """Scripts that end work must run even then: they free memory."""
     refused = {"admit", "append", "subscribe", "claim"}
     refused |= {
         "report_artifacts",

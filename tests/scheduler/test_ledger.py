@@ -32,7 +32,7 @@ def test_a_request_goes_from_admission_to_its_end(platform: SimulatedPlatform) -
     assert platform.slots_taken() == 0
 
 
-def test_a_job_waits_without_a_bell_while_all_slots_are_taken(platform: SimulatedPlatform) -> None:
+def test_a_job_gets_no_wake_up_message_while_all_slots_are_taken(platform: SimulatedPlatform) -> None:
     first, second, third = platform.admit(), platform.admit(), platform.admit()
     assert platform.wake_ups() == [first, second]
     assert platform.status(third) == "queued"
@@ -55,7 +55,7 @@ def test_the_release_of_a_slot_hands_it_over_in_the_same_call(platform: Simulate
     assert served == ids
 
 
-def test_a_second_bell_claims_nothing(platform: SimulatedPlatform) -> None:
+def test_a_second_claim_of_a_job_claims_nothing(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     assert platform.claim(id)
     assert platform.claim(id) is None
@@ -66,7 +66,7 @@ def test_a_model_that_is_not_loaded_takes_no_requests(platform: SimulatedPlatfor
         platform.admit(model="beta")
 
 
-def test_what_may_wait_is_bounded_and_the_refusal_names_the_depth(platform: SimulatedPlatform) -> None:
+def test_the_queue_is_limited_and_the_refusal_contains_its_depth(platform: SimulatedPlatform) -> None:
     limit = platform.settings.queue.max_depth
     for number in range(limit + 2):
         platform.admit(tenant=f"t{number}")
@@ -77,7 +77,7 @@ def test_what_may_wait_is_bounded_and_the_refusal_names_the_depth(platform: Simu
     assert platform.client.zcard(f"{platform.prefix}waiting:alpha") == limit
 
 
-def test_one_tenant_cannot_fill_the_whole_line(platform: SimulatedPlatform) -> None:
+def test_one_tenant_cannot_fill_the_whole_queue(platform: SimulatedPlatform) -> None:
     for _ in range(platform.settings.queue.max_depth_per_tenant + 2):
         platform.admit(tenant="greedy")
     with pytest.raises(QueueFull):
@@ -85,7 +85,7 @@ def test_one_tenant_cannot_fill_the_whole_line(platform: SimulatedPlatform) -> N
     platform.admit(tenant="other")
 
 
-def test_a_refused_request_leaves_nothing_behind(platform: SimulatedPlatform) -> None:
+def test_a_refused_request_creates_no_keys(platform: SimulatedPlatform) -> None:
     before = set(platform.client.keys(f"{platform.prefix}*"))
     with pytest.raises(ModelNotLoaded):
         platform.admit(model="beta")
@@ -99,7 +99,7 @@ def test_the_same_admission_twice_is_one_job(platform: SimulatedPlatform) -> Non
     assert platform.wake_ups() == [id]
 
 
-def test_an_idempotency_key_brings_back_the_first_response(platform: SimulatedPlatform) -> None:
+def test_an_idempotency_key_returns_the_first_response(platform: SimulatedPlatform) -> None:
     first = platform.admit(idempotency_key="k", body_hash="b")
     assert platform.admit(idempotency_key="k", body_hash="b") == first
     with pytest.raises(IdempotencyConflict):
@@ -107,14 +107,14 @@ def test_an_idempotency_key_brings_back_the_first_response(platform: SimulatedPl
     assert platform.admit(tenant="other", idempotency_key="k", body_hash="b") != first
 
 
-def test_cancel_takes_a_waiting_job_out_of_line(platform: SimulatedPlatform) -> None:
+def test_cancel_removes_a_waiting_job_from_the_queue(platform: SimulatedPlatform) -> None:
     ids = [platform.admit() for _ in range(3)]
     assert platform.ledger.cancel(ids[2], "acme") is Status.CANCELLED
     assert platform.end(ids[2]).status == "cancelled"
     assert platform.client.zcard(f"{platform.prefix}waiting:alpha") == 0
 
 
-def test_cancel_frees_the_slot_of_a_job_whose_bell_was_not_heard_yet(platform: SimulatedPlatform) -> None:
+def test_cancel_frees_the_slot_of_a_dispatched_job(platform: SimulatedPlatform) -> None:
     ids = [platform.admit() for _ in range(3)]
     platform.wake_ups()
     assert platform.ledger.cancel(ids[0], "acme") is Status.CANCELLED
@@ -122,7 +122,7 @@ def test_cancel_frees_the_slot_of_a_job_whose_bell_was_not_heard_yet(platform: S
     assert platform.claim(ids[0]) is None
 
 
-def test_cancel_of_a_running_job_is_heard_at_the_next_append(platform: SimulatedPlatform) -> None:
+def test_cancel_of_a_running_job_stops_it_at_the_next_append(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.claim(id)
     assert claim
@@ -153,7 +153,7 @@ def test_another_tenant_can_neither_see_nor_cancel_a_job(platform: SimulatedPlat
     assert row.status is Status.DISPATCHED
 
 
-def test_an_append_that_is_repeated_says_nothing_twice(platform: SimulatedPlatform) -> None:
+def test_a_repeated_append_adds_no_event_twice(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.claim(id)
     assert claim
@@ -162,7 +162,7 @@ def test_an_append_that_is_repeated_says_nothing_twice(platform: SimulatedPlatfo
     assert platform.log(id) == [TextDelta("a"), TextDelta("b"), TextDelta("c")]
 
 
-def test_an_old_fence_can_neither_speak_nor_end(platform: SimulatedPlatform) -> None:
+def test_an_old_fence_can_neither_append_nor_end(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     old = platform.claim(id)
     assert old
@@ -179,7 +179,7 @@ def test_an_old_fence_can_neither_speak_nor_end(platform: SimulatedPlatform) -> 
     assert platform.log(id) == []
 
 
-def test_a_response_that_says_too_much_is_told_to_stop(platform: SimulatedPlatform) -> None:
+def test_a_response_whose_log_is_full_must_stop(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.claim(id)
     assert claim
@@ -187,7 +187,7 @@ def test_a_response_that_says_too_much_is_told_to_stop(platform: SimulatedPlatfo
     assert verdict == {id: "full"}
 
 
-def test_a_response_that_is_not_stored_forgets_its_prompt_at_its_end(platform: SimulatedPlatform) -> None:
+def test_a_response_that_is_not_stored_loses_its_prompt_at_its_end(platform: SimulatedPlatform) -> None:
     id = platform.admit(store=False, generation=b'{"secret":1}')
     claim = platform.claim(id)
     assert claim
@@ -197,15 +197,15 @@ def test_a_response_that_is_not_stored_forgets_its_prompt_at_its_end(platform: S
     assert 0 < platform.client.ttl(f"{platform.prefix}job:{id}") <= 60
 
 
-def test_delete_forgets_an_ended_response_and_cancels_a_live_one(platform: SimulatedPlatform) -> None:
-    ended, live = platform.admit(), platform.admit()
+def test_delete_removes_an_ended_response_and_cancels_an_open_one(platform: SimulatedPlatform) -> None:
+    ended, open_one = platform.admit(), platform.admit()
     claim = platform.claim(ended)
     assert claim
     platform.release(claim)
     assert platform.ledger.delete(ended, "acme") is True
     assert platform.status(ended) == "gone"
-    assert platform.ledger.delete(live, "acme") is True
-    assert platform.status(live) == "cancelled"
+    assert platform.ledger.delete(open_one, "acme") is True
+    assert platform.status(open_one) == "cancelled"
     assert platform.ledger.delete("resp_unknown", "acme") is False
 
 
@@ -218,7 +218,7 @@ def test_a_worker_whose_name_was_taken_is_fenced(platform: SimulatedPlatform) ->
         platform.ledger.claim("w1", old, "resp_x")
 
 
-def test_the_scripts_come_back_after_redis_lost_them(platform: SimulatedPlatform) -> None:
+def test_the_scripts_are_loaded_again_after_redis_lost_them(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.claim(id)
     assert claim
@@ -229,7 +229,7 @@ def test_the_scripts_come_back_after_redis_lost_them(platform: SimulatedPlatform
     assert platform.end(id).status == "completed"
 
 
-def test_what_is_said_and_how_it_ends_is_told_to_everybody_who_listens(platform: SimulatedPlatform) -> None:
+def test_all_events_are_published_to_all_subscribers(platform: SimulatedPlatform) -> None:
     recorder = platform.record("subscriber:here", "subscriber:there", "subscriber:other")
     id = platform.admit(subscriber="here")
     claim = platform.run(id)
@@ -238,29 +238,29 @@ def test_what_is_said_and_how_it_ends_is_told_to_everybody_who_listens(platform:
     platform.ledger.subscribe(id, "there")
     platform.append_text(claim, 3, "c")
     platform.release(claim)
-    heard: dict[str, list[str]] = {}
+    received: dict[str, list[str]] = {}
     for channel, copy in recorder.messages():
-        heard.setdefault(channel, []).extend(copy.split("\n"))
+        received.setdefault(channel, []).extend(copy.split("\n"))
     log = [fields[b"e"].decode() for _, fields in platform.client.xrange(f"{platform.prefix}log:{id}")]
-    assert heard["subscriber:here"] == [f"{id} {number} {event}" for number, event in enumerate(log, 1)]
-    assert heard["subscriber:there"] == heard["subscriber:here"][2:]
-    assert "subscriber:other" not in heard
+    assert received["subscriber:here"] == [f"{id} {number} {event}" for number, event in enumerate(log, 1)]
+    assert received["subscriber:there"] == received["subscriber:here"][2:]
+    assert "subscriber:other" not in received
     assert platform.ledger.subscribe(id, "late") is Status.COMPLETED
     assert platform.ledger.subscribe("resp_unknown", "late") is None
 
 
-def test_one_step_of_many_requests_is_told_in_one_copy_for_each_subscriber(
+def test_the_events_of_one_append_are_one_message_for_each_subscriber(
     platform: SimulatedPlatform,
 ) -> None:
     recorder = platform.record("subscriber:here")
     claims = [platform.run(platform.admit(subscriber="here")) for _ in range(2)]
-    entries = [AppendRequest(claim.id, claim.fence, 1, (TextDelta("x").encode(),)) for claim in claims]
-    assert platform.ledger.append_and_release(entries, []) == {}
+    appends = [AppendRequest(claim.id, claim.fence, 1, (TextDelta("x").encode(),)) for claim in claims]
+    assert platform.ledger.append_and_release(appends, []) == {}
     ((_, copy),) = recorder.messages()
     assert [line.split(" ")[:2] for line in copy.split("\n")] == [[claim.id, "1"] for claim in claims]
 
 
-def test_delete_hands_the_slot_of_a_dispatched_job_over(platform: SimulatedPlatform) -> None:
+def test_delete_of_a_dispatched_job_dispatches_the_next(platform: SimulatedPlatform) -> None:
     ids = [platform.admit() for _ in range(3)]
     platform.wake_ups()
     assert platform.ledger.delete(ids[0], "acme")
@@ -287,7 +287,7 @@ def test_a_response_that_is_not_stored_cannot_be_deleted(platform: SimulatedPlat
     assert platform.status(id) == "dispatched"
 
 
-def test_a_stored_response_keeps_its_prompt_and_goes_when_its_retention_ends(
+def test_a_stored_response_keeps_its_prompt_and_expires_after_its_retention(
     platform: SimulatedPlatform,
 ) -> None:
     id = platform.admit(generation=b'{"kept":1}')
@@ -298,7 +298,7 @@ def test_a_stored_response_keeps_its_prompt_and_goes_when_its_retention_ends(
         assert 0 < left <= platform.settings.responses.retention_s
 
 
-def test_the_end_says_how_long_it_waited_and_ran(platform: SimulatedPlatform) -> None:
+def test_the_end_contains_the_times_of_waiting_and_running(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     platform.advance_time(2)
     claim = platform.run(id)
@@ -308,25 +308,25 @@ def test_the_end_says_how_long_it_waited_and_ran(platform: SimulatedPlatform) ->
     assert platform.end(id).run_ms == pytest.approx(3000, abs=100)
 
 
-def test_a_message_may_hold_anything_and_stays_one_event(platform: SimulatedPlatform) -> None:
+def test_a_message_with_any_characters_stays_one_event(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     message = 'it said "no"\n\\ \u2028 \U0001f525'
     platform.release(platform.run(id), Status.FAILED, code="engine_error", message=message)
     assert platform.end(id).message == message
 
 
-def test_a_write_that_is_repeated_as_a_whole_changes_nothing(platform: SimulatedPlatform) -> None:
+def test_a_repeated_append_and_release_changes_nothing(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
-    entries = [AppendRequest(id, claim.fence, 1, (TextDelta("a").encode(),))]
+    appends = [AppendRequest(id, claim.fence, 1, (TextDelta("a").encode(),))]
     releases = [Release(id, claim.fence, Status.COMPLETED)]
-    assert platform.ledger.append_and_release(entries, releases) == {}
-    assert platform.ledger.append_and_release(entries, releases) == {id: "fenced"}
+    assert platform.ledger.append_and_release(appends, releases) == {}
+    assert platform.ledger.append_and_release(appends, releases) == {id: "fenced"}
     assert len(platform.log(id)) == 2
     assert platform.end(id).status == "completed"
 
 
-def test_lookup_tells_what_the_ledger_has(platform: SimulatedPlatform) -> None:
+def test_lookup_returns_the_current_state_of_a_job(platform: SimulatedPlatform) -> None:
     id = platform.admit(echo=b'{"user":"x"}', priority="high")
     row = platform.ledger.lookup(id, "acme")
     assert row
@@ -355,7 +355,7 @@ def test_lookup_tells_what_the_ledger_has(platform: SimulatedPlatform) -> None:
         ("unloaded", ModelNotLoaded),
     ],
 )
-def test_a_model_in_each_state_says_why_it_takes_nothing(
+def test_each_state_of_a_model_but_loaded_has_its_own_rejection(
     platform: SimulatedPlatform, state: str, error: type[Rejected]
 ) -> None:
     platform.client.hset(f"{platform.prefix}model:beta", "state", state)

@@ -1,4 +1,4 @@
-"""The planted bugs still find their places; `python -m tests.scheduler.mutants` hunts them."""
+"""Each mutant's text still occurs in its script; `python -m tests.scheduler.mutants` runs the mutants."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ MUTANTS = read()
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_planted_bug_still_finds_its_text_once(mutant) -> None:
+def test_the_text_of_a_mutant_occurs_once(mutant) -> None:
     text = mutant.path.read_text()
     assert mutant.plant(text) != text
 
 
-def test_no_two_planted_bugs_share_a_name() -> None:
+def test_the_names_of_mutants_are_unique() -> None:
     names = [mutant.name for mutant in MUTANTS]
     assert len(names) == len(set(names)) >= 20

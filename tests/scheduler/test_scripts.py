@@ -1,4 +1,4 @@
-"""Calls whose answer is lost are made once more; errors of Redis become two of ours; the reaper goes on."""
+"""A call whose reply is lost is repeated; Redis' errors are translated; the reaper survives errors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from scheduler.scripts import call_id, translate_redis_error
 from tests.support.simulated_platform import SimulatedPlatform
 
 
-class LosesAnswers:
-    """Does what it is told and then loses the connection, every other time."""
+class LosesReplies:
+    """Runs the commands, and then raises a connection error at every other call."""
 
     def __init__(self, redis_connections: RedisConnections) -> None:
         self._connections = redis_connections
@@ -27,24 +27,24 @@ class LosesAnswers:
         self.lost = 0
 
     def exchange(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        answers = self._connections.exchange(commands)
+        replies = self._connections.exchange(commands)
         self._lose = not self._lose
         if self._lose:
             self.lost += 1
-            raise redis.ConnectionError("the answer was lost")
-        return answers
+            raise redis.ConnectionError("the reply was lost")
+        return replies
 
 
 @pytest.fixture
 def unlucky(platform: SimulatedPlatform) -> SimulatedPlatform:
-    """The first answer to each call is lost from now on."""
+    """A platform whose first reply to each call is lost."""
     for scripts in (platform.ledger.scripts, platform.fleet.scripts):
         scripts.load()
-        scripts._connections = LosesAnswers(scripts._connections)  # type: ignore[assignment]
+        scripts._connections = LosesReplies(scripts._connections)  # type: ignore[assignment]
     return platform
 
 
-def test_a_request_survives_the_loss_of_every_first_answer(unlucky: SimulatedPlatform) -> None:
+def test_a_request_survives_the_loss_of_every_first_reply(unlucky: SimulatedPlatform) -> None:
     id = unlucky.admit()
     claim = unlucky.run(id)
     unlucky.release(claim)
@@ -54,7 +54,7 @@ def test_a_request_survives_the_loss_of_every_first_answer(unlucky: SimulatedPla
     assert unlucky.ledger.scripts._connections.lost == 3  # type: ignore[attr-defined]
 
 
-def test_a_load_survives_the_loss_of_every_first_answer(unlucky: SimulatedPlatform) -> None:
+def test_a_load_survives_the_loss_of_every_first_reply(unlucky: SimulatedPlatform) -> None:
     change = unlucky.fleet.load("beta")
     assert change.operation
     (replica,) = [name.decode() for name in unlucky.client.smembers(f"{unlucky.prefix}replicas:beta")]
@@ -66,19 +66,19 @@ def test_a_load_survives_the_loss_of_every_first_answer(unlucky: SimulatedPlatfo
     assert unlucky.model("beta") == "unloaded"
 
 
-def test_a_script_that_redis_forgot_is_brought_along(platform: SimulatedPlatform) -> None:
+def test_a_script_that_redis_lost_is_sent_again(platform: SimulatedPlatform) -> None:
     platform.client.script_flush()
     id = platform.admit()
     platform.client.script_flush()
     assert platform.claim(id)
 
 
-def test_every_call_has_a_name_of_its_own() -> None:
+def test_call_ids_are_unique() -> None:
     assert len({call_id() for _ in range(1000)}) == 1000
 
 
 @pytest.mark.parametrize(
-    ("error", "ours"),
+    ("error", "translated"),
     [
         (redis.ConnectionError("x"), StorageUnavailable),
         (redis.TimeoutError("x"), StorageUnavailable),
@@ -94,34 +94,34 @@ def test_every_call_has_a_name_of_its_own() -> None:
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else repr(value),
 )
-def test_an_error_of_redis_is_one_of_two_of_ours(error: Exception, ours: type[Exception]) -> None:
-    assert type(translate_redis_error(error)) is ours
+def test_an_error_of_redis_is_translated(error: Exception, translated: type[Exception]) -> None:
+    assert type(translate_redis_error(error)) is translated
 
 
-class Patient:
-    """A ledger whose reaping is counted, and goes wrong in every way on the way."""
+class FailingLedger:
+    """A ledger whose `expire` counts its calls and fails in several ways."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = replace(settings, lease=LeaseSettings(reap_ms=1))
         self.calls = 0
-        self.enough = threading.Event()
+        self.called_often = threading.Event()
 
     def expire(self) -> int:
         self.calls += 1
         if self.calls == 6:
-            self.enough.set()
+            self.called_often.set()
         if self.calls in {2, 3}:
             raise StorageUnavailable("away")
         if self.calls == 4:
-            raise ValueError("a mistake of ours")
+            raise ValueError("a bug")
         return 0
 
 
-def test_the_reaper_goes_on_whatever_happens_and_stops_when_told(settings: Settings) -> None:
-    ledger = Patient(settings)
+def test_the_reaper_survives_every_error_and_stops_on_request(settings: Settings) -> None:
+    ledger = FailingLedger(settings)
     reaper = Reaper(ledger)  # type: ignore[arg-type]
     reaper.start()
-    assert ledger.enough.wait(10)
+    assert ledger.called_often.wait(10)
     reaper.stop()
     reaper._thread.join(10)
     assert not reaper._thread.is_alive()

@@ -17,28 +17,28 @@ def at(url: str) -> tuple[redis.Redis, Settings]:
     return redis.Redis.from_url(url), settings
 
 
-def test_a_server_that_can_hold_the_ledger_is_taken_as_it_is(
+def test_a_suitable_server_is_accepted_without_a_warning(
     shared_server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     check_server(*at(shared_server.url))
     assert caplog.records == []
 
 
-def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
+def test_an_unreachable_server_is_reported_with_the_remedy() -> None:
     with pytest.raises(
         ConfigError, match=r"Redis at 127\.0\.0\.1:1 cannot be reached: start it, or correct REDIS_URL"
     ):
         check_server(*at("redis://:secret@127.0.0.1:1/0"))
 
 
-def test_a_wrong_password_is_named_and_not_shown(own_server: Server) -> None:
+def test_a_wrong_password_is_reported_and_not_shown(own_server: Server) -> None:
     redis.Redis.from_url(own_server.url).config_set("requirepass", "right")
     with pytest.raises(ConfigError, match="refuses the password") as refusal:
         check_server(*at(own_server.url.replace("redis://", "redis://:wrong@")))
     assert "wrong" not in str(refusal.value)
 
 
-def test_an_old_server_is_refused_with_the_version_that_would_do(
+def test_an_old_server_is_refused_with_the_required_version(
     shared_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, settings = at(shared_server.url)
@@ -47,7 +47,7 @@ def test_an_old_server_is_refused_with_the_version_that_would_do(
         check_server(client, settings)
 
 
-def test_a_server_that_may_evict_is_warned_about(
+def test_a_server_that_may_evict_keys_causes_a_warning(
     own_server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     redis.Redis.from_url(own_server.url).config_set("maxmemory-policy", "allkeys-lru")

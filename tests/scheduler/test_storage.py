@@ -1,4 +1,4 @@
-"""Redis is away, full, or began anew: nothing is done by halves, and what was acknowledged stays."""
+"""Redis is down, full, or restarted: no call is done in part, and acknowledged data is kept."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 @pytest.fixture
 def platform(own_server: Server, settings: Settings) -> SimulatedPlatform:
-    """One worker, model alpha with two slots, on a server of the test's own, with the platform's client."""
-    here = replace(settings, redis=RedisSettings(own_server.url, settings.redis.prefix))
-    platform = SimulatedPlatform(command_client(here), here)
+    """One worker and model alpha with two slots, on the test's own server, with the platform's client."""
+    own_settings = replace(settings, redis=RedisSettings(own_server.url, settings.redis.prefix))
+    platform = SimulatedPlatform(command_client(own_settings), own_settings)
     platform.register()
     platform.load()
     return platform
 
 
 def calls(platform: SimulatedPlatform) -> dict[str, Callable[[], object]]:
-    """Every call that an API process or a worker may make, by name."""
-    life = platform.incarnations["w1"]
+    """Return every call that an API process or a worker can make, by name."""
+    incarnation = platform.incarnations["w1"]
     return {
         "admit": platform.admit,
         "cancel": lambda: platform.ledger.cancel("resp_x", "acme"),
@@ -36,12 +36,12 @@ def calls(platform: SimulatedPlatform) -> dict[str, Callable[[], object]]:
         "lookup": lambda: platform.ledger.lookup("resp_x", "acme"),
         "subscribe": lambda: platform.ledger.subscribe("resp_x", "here"),
         "register": lambda: platform.register("w9"),
-        "drain": lambda: platform.ledger.drain("w1", life),
-        "deregister": lambda: platform.ledger.deregister("w1", life, "bye"),
+        "drain": lambda: platform.ledger.drain("w1", incarnation),
+        "deregister": lambda: platform.ledger.deregister("w1", incarnation, "bye"),
         "claim": lambda: platform.claim("resp_x"),
-        "heartbeat": lambda: platform.ledger.heartbeat("w1", life),
-        "write": lambda: platform.append_text(Claim("resp_x", "1", "alpha#0", b""), 1, "a"),
-        "held": lambda: platform.ledger.jobs_on_replica("alpha#0"),
+        "heartbeat": lambda: platform.ledger.heartbeat("w1", incarnation),
+        "append": lambda: platform.append_text(Claim("resp_x", "1", "alpha#0", b""), 1, "a"),
+        "jobs_on_replica": lambda: platform.ledger.jobs_on_replica("alpha#0"),
         "ping": platform.ledger.ping,
         "expire": platform.ledger.expire,
         "scripts": platform.ledger.scripts.load,
@@ -62,13 +62,15 @@ def calls(platform: SimulatedPlatform) -> dict[str, Callable[[], object]]:
     }
 
 
-def test_every_call_says_that_redis_is_away(platform: SimulatedPlatform, own_server: Server) -> None:
+def test_every_call_raises_storage_unavailable_when_redis_is_down(
+    platform: SimulatedPlatform, own_server: Server
+) -> None:
     own_server.kill()
     every = calls(platform)
-    assert {name for name, call in every.items() if not says_away(call)} == set()
+    assert {name for name, call in every.items() if not is_unavailable(call)} == set()
 
 
-def says_away(call: Callable[[], object]) -> bool:
+def is_unavailable(call: Callable[[], object]) -> bool:
     try:
         call()
     except StorageUnavailable:
@@ -76,24 +78,24 @@ def says_away(call: Callable[[], object]) -> bool:
     return False
 
 
-def test_a_restart_of_redis_loses_nothing_that_was_acknowledged(
+def test_a_restart_of_redis_keeps_all_acknowledged_data(
     platform: SimulatedPlatform, own_server: Server
 ) -> None:
-    said, waiting = platform.admit(), [platform.admit() for _ in range(3)][-1]
-    claim = platform.run(said)
+    running, waiting = platform.admit(), [platform.admit() for _ in range(3)][-1]
+    claim = platform.run(running)
     platform.append_text(claim, 1, "before")
     own_server.kill()
     own_server.start()
     assert platform.status(waiting) == "queued"
     assert platform.append_text(claim, 2, "after") == {}
     platform.release(claim)
-    assert [event.text for event in platform.log(said)[:2]] == ["before", "after"]  # type: ignore[attr-defined]
-    assert platform.end(said).status == "completed"
+    assert [event.text for event in platform.log(running)[:2]] == ["before", "after"]  # type: ignore[attr-defined]
+    assert platform.end(running).status == "completed"
     assert platform.status(waiting) == "queued"
     assert platform.slots_taken() == 2
 
 
-def test_when_memory_is_full_nothing_is_admitted_and_everything_can_end(
+def test_when_memory_is_full_admissions_are_refused_and_all_work_can_end(
     platform: SimulatedPlatform, own_server: Server
 ) -> None:
     running, dispatched, waiting = platform.admit(), platform.admit(), platform.admit()

@@ -1,4 +1,4 @@
-"""All that the ledger holds under one prefix, read in one call, and as things rather than keys."""
+"""A snapshot of all keys under one prefix, read in one call."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ return out
 
 
 @dataclass
-class Memory:
-    """What somebody outside remembers: who was admitted, which words the ledger accepted, how it ended.
+class History:
+    """What a test recorded of earlier calls, for invariants that compare a snapshot with the past.
 
-    `accepted` has (fence, text) by job, `attempts` the fences of its claims, `run_by` the time by which it
-    has to have run, from its first claim on. `pending` are the replicas that were not up yet when it was
-    looked at last.
+    `admitted`: tenant by job; `accepted`: (fence, text) of the accepted events by job; `attempts`: fences of
+    the claims by job; `run_by`: deadline by job, from its first claim on; `ended`: (status, length of the
+    log) by job; `pending`: the replicas that were not up in the previous snapshot.
     """
 
     admitted: dict[str, str] = field(default_factory=dict)
@@ -51,20 +51,20 @@ class Memory:
 
 @dataclass
 class Snapshot:
-    """Jobs, models and so on by name; `kinds` and `ttls` by key behind the prefix."""
+    """The values, types (`kinds`) and TTLs by key, without the prefix."""
 
-    memory: Memory = field(default_factory=Memory)
+    history: History = field(default_factory=History)
     kinds: dict[str, str] = field(default_factory=dict)
     ttls: dict[str, int] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     by_word: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def all(self, word: str) -> Mapping[str, Any]:
-        """The values of all keys `word:<name>`, by name."""
+        """Return the values of all keys `word:<name>`, by name."""
         return self.by_word.get(word, {})
 
     def one(self, name: str) -> Any:
-        """A key's value; an empty mapping when it is not there."""
+        """Return a key's value, an empty mapping when it does not exist."""
         return self.values.get(name, {})
 
     @property
@@ -75,11 +75,11 @@ class Snapshot:
         return {id for id, row in self.jobs.items() if row["status"] in statuses}
 
     def log(self, id: str) -> list[tuple[int, dict[str, Any]]]:
-        """(number, event) of every entry."""
+        """Return (number, event) of every entry of a job's log."""
         return [(int(at.split("-")[0]), orjson.loads(row["e"])) for at, row in self.one(f"log:{id}") or ()]
 
     def promised(self, memory: str) -> dict[str, int]:
-        """What is promised of a device's memory, by replica, in MiB."""
+        """Return the MiB promised of a device's memory, by replica."""
         return {
             name: int(row["need_mib"])
             for name, row in self.all("replica").items()
@@ -89,9 +89,9 @@ class Snapshot:
         }
 
 
-def take(client: redis.Redis, prefix: str, memory: Memory | None = None) -> Snapshot:
-    """What is there now. `prefix` is the keys' one, braces and colon included."""
-    found = Snapshot(memory or Memory())
+def take_snapshot(client: redis.Redis, prefix: str, history: History | None = None) -> Snapshot:
+    """Read all keys under `prefix`, which includes its braces and colon."""
+    found = Snapshot(history or History())
     for raw_key, raw_kind, ttl, raw in client.eval(DUMP, 1, prefix):  # type: ignore[union-attr]
         name, kind = raw_key.decode().removeprefix(prefix), raw_kind.decode()
         items = decoded(raw)

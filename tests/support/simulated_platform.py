@@ -1,4 +1,4 @@
-"""A ledger with a loaded model and a worker, driven by hand, with a clock that tests move."""
+"""A platform without processes: a test makes the calls of the API and the workers, and moves the clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNTER = itertools.count()
 
 
 class ChannelRecorder:
-    """Hears what is published on some channels, from now on."""
+    """Records the messages that are published on some channels."""
 
     def __init__(self, client: redis.Redis, prefix: str, *channels: str) -> None:
         self._client = client
@@ -32,21 +32,21 @@ class ChannelRecorder:
         self._last = prefix + channels[-1]
 
     def messages(self) -> list[tuple[str, str]]:
-        """(channel, message) of all that was published until this call."""
-        self._client.publish(self._last, "(that was all)")
+        """Unsubscribe, and return (channel, message) of all that was published until this call."""
+        self._client.publish(self._last, "(end of the recording)")
         messages = []
         while (message := self._pubsub.get_message(timeout=5)) is not None:
-            if message["data"] == b"(that was all)":
+            if message["data"] == b"(end of the recording)":
                 self._pubsub.close()
                 return messages
             messages.append(
                 (message["channel"].decode().removeprefix(self._prefix), message["data"].decode())
             )
-        raise AssertionError("nothing is heard any more")
+        raise AssertionError("the subscription ended")
 
 
 class SimulatedPlatform:
-    """What the API and a worker would do, one call at a time."""
+    """Makes the calls that the API and the workers would make, one at a time."""
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self.client = client
@@ -66,20 +66,20 @@ class SimulatedPlatform:
         self.ledger.scripts.offset_us += int(seconds * 1e6)
         self.fleet.scripts.offset_us = self.ledger.scripts.offset_us
 
-    def run_for(self, seconds: float, *beating: str, every: float = 1.0) -> int:
-        """Let time pass as in a running house: the reaper looks, and these workers heartbeat, every second.
+    def run_for(self, seconds: float, *alive: str, every: float = 1.0) -> int:
+        """Let time pass: every second the `alive` workers heartbeat and the reaper runs.
 
-        Returns how many the reaper closed.
+        Returns how many jobs, loads and workers the reaper ended.
         """
-        closed = 0
+        ended = 0
         while seconds > 0:
             step = min(seconds, every)
             self.advance_time(step)
             seconds -= step
-            for worker in beating:
+            for worker in alive:
                 self.ledger.heartbeat(worker, self.incarnations[worker])
-            closed += self.ledger.expire()
-        return closed
+            ended += self.ledger.expire()
+        return ended
 
     # ---- workers and models
 
@@ -95,18 +95,18 @@ class SimulatedPlatform:
         self.fleet.report_memory(worker, self.incarnations[worker], memory)
 
     def load(self, model: str = "alpha", slots: int = 2, replicas: int = 1) -> list[str]:
-        change = self.fleet.load(model, LoadRequest(replicas))
-        self.finish_load(change, slots)
-        return [item.replica for item in change.assignments]
+        outcome = self.fleet.load(model, LoadRequest(replicas))
+        self.finish_load(outcome, slots)
+        return [item.replica for item in outcome.assignments]
 
-    def finish_load(self, change: LoadOutcome, slots: int = 2, memory_mib: int | None = None) -> None:
-        for item in change.assignments:
+    def finish_load(self, outcome: LoadOutcome, slots: int = 2, memory_mib: int | None = None) -> None:
+        for item in outcome.assignments:
             self.starting(item.replica, item.worker)
-            life = self.incarnations[item.worker]
-            self.fleet.replica_up(item.replica, item.worker, life, slots, 4242, memory_mib=memory_mib)
+            incarnation = self.incarnations[item.worker]
+            self.fleet.replica_up(item.replica, item.worker, incarnation, slots, 4242, memory_mib=memory_mib)
 
-    def finish_unload(self, change: LoadOutcome) -> None:
-        for item in change.assignments:
+    def finish_unload(self, outcome: LoadOutcome) -> None:
+        for item in outcome.assignments:
             self.stopped(item.replica, item.worker)
 
     def starting(self, replica: str, worker: str = "w1") -> str | None:
@@ -141,7 +141,7 @@ class SimulatedPlatform:
         return self.ledger.claim(worker, self.incarnations[worker], id)
 
     def run(self, id: str, worker: str = "w1") -> Claim:
-        """Claim a job that is there to be claimed."""
+        """Claim a job that is dispatched."""
         claim = self.claim(id, worker)
         assert claim, f"{id} is {self.status(id)}"
         return claim
@@ -158,13 +158,13 @@ class SimulatedPlatform:
         self.ledger.append_and_release([], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
 
     def serve_next(self, worker: str = "w1", **release: object) -> str | None:
-        """Answer one bell: claim, and release at once. Returns whose bell it was, None when none rang."""
+        """Claim and release the job of the next wake-up message; returns its id, None without a message."""
         id = self.next_wake_up(worker)
         if id is not None:
             self.release(self.run(id, worker), **release)  # type: ignore[arg-type]
         return id
 
-    # ---- looking
+    # ---- inspecting
 
     def record(self, *channels: str) -> ChannelRecorder:
         return ChannelRecorder(self.client, self.prefix, *channels)
@@ -185,12 +185,12 @@ class SimulatedPlatform:
         return ends[0]
 
     def next_wake_up(self, worker: str = "w1") -> str | None:
-        """The id rung for the earliest."""
+        """Take the oldest wake-up message; returns its job id, None without a message."""
         wake_up_message = self.client.rpop(f"{self.prefix}wake_ups:{worker}")
         return wake_up_message.decode().removeprefix("wake ") if wake_up_message else None
 
     def wake_ups(self, worker: str = "w1") -> list[str]:
-        """The ids rung for, the earliest first; hearing them empties the list."""
+        """Take all wake-up messages; returns their job ids, the oldest first."""
         return list(iter(lambda: self.next_wake_up(worker), None))
 
     def waiting(self, model: str = "alpha") -> list[str]:

@@ -1,4 +1,4 @@
-"""What must be true of the ledger at every instant, whatever happened before: one promise, one function."""
+"""The invariants of the ledger: each function checks one of them on a snapshot of Redis."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ PRIORITIES = ("high", "normal", "low")
 RECOVERABLE = ("worker_lost", "load_interrupted")
 
 
-def nobody_is_forgotten(now: Snapshot) -> None:
-    missing = set(now.memory.admitted) - set(now.jobs) - now.memory.deleted
-    assert not missing, f"admitted and gone: {missing}"
-    unknown = set(now.jobs) - set(now.memory.admitted)
-    assert not unknown, f"nobody admitted {unknown}"
+def every_admitted_job_exists(now: Snapshot) -> None:
+    missing = set(now.history.admitted) - set(now.jobs) - now.history.deleted
+    assert not missing, f"admitted and missing: {missing}"
+    unknown = set(now.jobs) - set(now.history.admitted)
+    assert not unknown, f"never admitted: {unknown}"
 
 
 def a_job_has_at_most_one_terminal_event_and_it_is_the_last_entry(now: Snapshot) -> None:
@@ -33,13 +33,13 @@ def a_job_has_at_most_one_terminal_event_and_it_is_the_last_entry(now: Snapshot)
             assert not ends, f"{id} is {row['status']} and has a terminal event"
 
 
-def what_has_ended_never_changes(now: Snapshot) -> None:
+def an_ended_job_never_changes(now: Snapshot) -> None:
     for id, row in now.jobs.items():
         if row["status"] in TERMINAL:
             length = len(now.log(id))
-            assert now.memory.ended.setdefault(id, (row["status"], length)) == (row["status"], length)
+            assert now.history.ended.setdefault(id, (row["status"], length)) == (row["status"], length)
         else:
-            assert id not in now.memory.ended, f"{id} ended and lives again"
+            assert id not in now.history.ended, f"{id} had ended"
     assert not set(now.all("log")) - set(now.jobs), "a log without a job"
 
 
@@ -50,19 +50,19 @@ def log_entries_are_numbered_without_gaps(now: Snapshot) -> None:
         assert int(row["last"]) == len(numbers), id
 
 
-def everything_said_is_from_one_claim_and_all_that_was_accepted_is_there(now: Snapshot) -> None:
+def the_log_holds_all_accepted_events_of_exactly_one_claim(now: Snapshot) -> None:
     for id in now.jobs:
-        said = [event["d"] for _, event in now.log(id) if event["t"] != "end"]
-        accepted = now.memory.accepted.get(id, [])
-        assert said == [text for _, text in accepted], id
+        texts = [event["d"] for _, event in now.log(id) if event["t"] != "end"]
+        accepted = now.history.accepted.get(id, [])
+        assert texts == [text for _, text in accepted], id
         fences = {fence for fence, _ in accepted}
-        assert len(fences) <= 1, f"{id} speaks with {len(fences)} voices"
+        assert len(fences) <= 1, f"{id} has events of {len(fences)} claims"
 
 
-def every_slot_is_held_by_one_that_needs_it(now: Snapshot) -> None:
-    held = Counter(id for ids in now.all("slots").values() for id in ids)
+def every_slot_is_held_by_a_dispatched_or_running_job(now: Snapshot) -> None:
+    holders = Counter(id for ids in now.all("slots").values() for id in ids)
     needing = now.with_status(*HOLDING)
-    assert dict(held) == dict.fromkeys(needing, 1), f"slots {dict(held)}, needed by {needing}"
+    assert dict(holders) == dict.fromkeys(needing, 1), f"slots {dict(holders)}, needed by {needing}"
     for replica, ids in now.all("slots").items():
         for id in ids:
             row = now.jobs[id]
@@ -71,71 +71,71 @@ def every_slot_is_held_by_one_that_needs_it(now: Snapshot) -> None:
             assert now.all("replica")[replica]["worker"] == row["worker"], id
 
 
-def no_replica_holds_more_than_its_slots(now: Snapshot) -> None:
+def no_replica_has_more_jobs_than_slots(now: Snapshot) -> None:
     for replica, ids in now.all("slots").items():
         assert len(ids) <= int(now.all("replica")[replica]["slots"]), replica
 
 
-def the_line_is_those_who_are_queued(now: Snapshot) -> None:
+def the_queues_hold_exactly_the_queued_jobs(now: Snapshot) -> None:
     queued: dict[str, set[str]] = {}
     for id in now.with_status("queued"):
         queued.setdefault(now.jobs[id]["model"], set()).add(id)
     assert {model: set(ids) for model, ids in now.all("waiting").items()} == queued
-    lines: dict[str, set[str]] = {}
+    in_queues: dict[str, set[str]] = {}
     for name, ids in now.all("queue").items():
         model, priority, tenant = name.split(":")
-        lines.setdefault(model, set()).update(ids)
+        in_queues.setdefault(model, set()).update(ids)
         for id, score in ids.items():
             row = now.jobs[id]
             assert (row["model"], row["priority"], row["tenant"]) == (model, priority, tenant), id
             assert score == float(row["admitted_us"]) == now.all("waiting")[model][id], id
-    assert lines == queued
+    assert in_queues == queued
     assert sum(len(ids) for ids in now.all("queue").values()) == sum(map(len, queued.values()))
 
 
-def a_tenant_has_a_turn_where_it_has_a_line(now: Snapshot) -> None:
-    turns = {f"{name}:{tenant}" for name, tenants in now.all("fair_share").items() for tenant in tenants}
-    assert turns == set(now.all("queue"))
+def a_tenant_has_a_fair_share_where_it_has_a_queue(now: Snapshot) -> None:
+    shares = {f"{name}:{tenant}" for name, tenants in now.all("fair_share").items() for tenant in tenants}
+    assert shares == set(now.all("queue"))
 
 
-def only_priorities_that_wait_are_impatient(now: Snapshot) -> None:
+def only_priorities_with_waiting_jobs_count_skips(now: Snapshot) -> None:
     for model, counts in now.all("skipped").items():
         assert all(f"{model}:{priority}" in now.all("fair_share") for priority in counts), counts
 
 
-def what_holds_a_slot_has_a_lease(now: Snapshot) -> None:
+def every_job_with_a_slot_has_a_lease(now: Snapshot) -> None:
     assert set(now.one("leases")) == now.with_status(*HOLDING)
 
 
-def what_lives_has_a_deadline(now: Snapshot) -> None:
+def every_job_that_has_not_ended_has_a_deadline(now: Snapshot) -> None:
     assert set(now.one("deadlines")) == now.with_status("queued", *HOLDING)
 
 
-def no_run_goes_beyond_the_time_of_the_first(now: Snapshot) -> None:
+def no_attempt_extends_the_deadline_of_the_first(now: Snapshot) -> None:
     for id in now.with_status("running"):
         assert int(now.one("deadlines")[id]) == int(now.jobs[id]["run_by_us"]), id
-        assert now.memory.run_by.setdefault(id, now.jobs[id]["run_by_us"]) == now.jobs[id]["run_by_us"]
+        assert now.history.run_by.setdefault(id, now.jobs[id]["run_by_us"]) == now.jobs[id]["run_by_us"]
 
 
-def no_slot_is_free_while_somebody_waits(now: Snapshot) -> None:
+def no_slot_is_free_while_a_job_waits(now: Snapshot) -> None:
     for model, waiting in now.all("waiting").items():
         for replica in now.all("ready").get(model, ()):
             taken, slots = len(now.one(f"slots:{replica}")), int(now.all("replica")[replica]["slots"])
-            assert taken >= slots, f"{waiting} wait for {model}, and {replica} has room"
+            assert taken >= slots, f"{waiting} wait for {model}, and {replica} has a free slot"
 
 
-def nobody_is_claimed_a_third_time(now: Snapshot) -> None:
+def no_job_is_claimed_three_times(now: Snapshot) -> None:
     for id, row in now.jobs.items():
         assert int(row["attempts"]) <= 2, id
-        assert len(now.memory.attempts.get(id, ())) == int(row["attempts"]), id
+        assert len(now.history.attempts.get(id, ())) == int(row["attempts"]), id
 
 
-def what_was_spoken_is_never_tried_again(now: Snapshot) -> None:
+def a_job_with_events_is_never_retried(now: Snapshot) -> None:
     for id in now.with_status("queued", "dispatched"):
         assert now.jobs[id]["last"] == "0", id
 
 
-def ended_rows_go_away_and_living_ones_stay(now: Snapshot) -> None:
+def only_ended_jobs_expire(now: Snapshot) -> None:
     for id, row in now.jobs.items():
         if row["status"] in TERMINAL:
             assert 0 < now.ttls[f"job:{id}"] <= int(row["retention_s"]), id
@@ -145,23 +145,23 @@ def ended_rows_go_away_and_living_ones_stay(now: Snapshot) -> None:
             assert now.ttls.get(f"log:{id}", -1) == -1, id
 
 
-def what_is_not_stored_keeps_no_prompt(now: Snapshot) -> None:
+def an_ended_job_that_is_not_stored_has_no_prompt(now: Snapshot) -> None:
     for id, row in now.jobs.items():
         if row["status"] in TERMINAL and row["store"] != "1":
             assert "generation" not in row, id
             assert "echo" not in row, id
 
 
-def only_a_loaded_model_has_replicas_that_take_jobs(now: Snapshot) -> None:
+def only_a_loaded_model_has_ready_replicas(now: Snapshot) -> None:
     for model, ready in now.all("ready").items():
         assert now.all("model")[model]["state"] == "loaded", model
         for replica in ready:
             row = now.all("replica")[replica]
             assert row["state"] == "up", replica
-            assert row["worker"] not in now.memory.draining, replica
+            assert row["worker"] not in now.history.draining, replica
 
 
-def models_replicas_and_workers_agree(now: Snapshot) -> None:
+def replicas_are_listed_under_their_model_and_worker(now: Snapshot) -> None:
     rows = now.all("replica")
     by_model = {(model, replica) for model, names in now.all("replicas").items() for replica in names}
     by_worker = {
@@ -172,21 +172,21 @@ def models_replicas_and_workers_agree(now: Snapshot) -> None:
     assert set(now.all("slots")) <= set(rows)
 
 
-def what_a_worker_holds_goes_with_it(now: Snapshot) -> None:
+def a_removed_worker_has_no_replicas_or_jobs(now: Snapshot) -> None:
     alive = {name for name, row in now.all("worker").items() if "incarnation" in row}
     assert alive == set(now.one("workers"))
     assert {row["worker"] for row in now.all("replica").values()} <= alive
     assert {now.jobs[id]["worker"] for id in now.with_status(*HOLDING)} <= alive
 
 
-def a_model_under_way_has_somebody_who_brings_it_to_an_end(now: Snapshot) -> None:
+def a_model_in_transition_has_the_replicas_to_finish_it(now: Snapshot) -> None:
     for model, row in now.all("model").items():
         states = [now.all("replica")[name]["state"] for name in now.all("replicas").get(model, ())]
         state = row.get("state", "unloaded")
         waits = model in now.one("evicting")
         assert waits == (state == "loading" and not states), f"{model} is {state} with {states}"
         if state == "loading":
-            assert waits or any(one != "up" for one in states), f"{model} loads and nothing comes up"
+            assert waits or any(one != "up" for one in states), f"{model} loads and no replica starts"
             assert "stopping" not in states, model
         elif state == "loaded":
             assert states, model
@@ -198,14 +198,14 @@ def a_model_under_way_has_somebody_who_brings_it_to_an_end(now: Snapshot) -> Non
             assert not states, f"{model} is {state} with {states}"
 
 
-def an_operation_is_open_as_long_as_its_model_is_under_way(now: Snapshot) -> None:
-    open_ones = {id for id, row in now.all("operation").items() if "finished_us" not in row}
-    under_way = {
+def an_operation_is_open_while_its_model_is_in_transition(now: Snapshot) -> None:
+    open_operations = {id for id, row in now.all("operation").items() if "finished_us" not in row}
+    in_transition = {
         row["operation"] for row in now.all("model").values() if row.get("state") in {"loading", "unloading"}
     }
-    assert open_ones == under_way
+    assert open_operations == in_transition
     for id, row in now.all("operation").items():
-        assert (row["status"] in {"completed", "failed"}) == (id not in open_ones), id
+        assert (row["status"] in {"completed", "failed"}) == (id not in open_operations), id
         assert row["status"] != "failed" or row.get("error"), id
 
 
@@ -219,7 +219,7 @@ def a_model_has_no_more_replicas_than_wanted(now: Snapshot) -> None:
             assert int(row.get("lost", 0)) >= 0, model
 
 
-def a_replica_is_loaded_as_its_model_was_asked_for(now: Snapshot) -> None:
+def a_replica_has_the_override_of_its_model(now: Snapshot) -> None:
     for name, row in now.all("replica").items():
         if row["state"] != "stopping":
             assert row["override"] == now.all("model")[row["model"]]["override"], name
@@ -230,13 +230,13 @@ def no_memory_is_promised_twice(now: Snapshot) -> None:
     pending = {name for name, row in replicas.items() if row["state"] in {"assigned", "starting"}}
     for memory in {row["memory_id"] for row in workers.values() if row.get("memory_id")}:
         needs = now.promised(memory)
-        new = set(needs) - now.memory.pending
+        new = set(needs) - now.history.pending
         free = [int(workers[replicas[name]["worker"]]["free_mib"]) for name in new]
         assert not new or sum(needs.values()) <= max(free), f"{needs} of {max(free)} MiB on {memory}"
-    now.memory.pending = pending
+    now.history.pending = pending
 
 
-def every_change_of_a_state_is_told(now: Snapshot) -> None:
+def every_state_change_is_in_the_stream(now: Snapshot) -> None:
     states: dict[str, str] = {}
     for _, change in now.one("changes") or ():
         model = change["model"]
@@ -247,73 +247,74 @@ def every_change_of_a_state_is_told(now: Snapshot) -> None:
         assert row.get("state", "unloaded") == states.get(model, "unloaded"), model
 
 
-def nobody_waits_for_a_model_that_nobody_brings_back(now: Snapshot) -> None:
+def no_job_waits_for_a_model_that_will_not_be_served(now: Snapshot) -> None:
     for model in now.all("waiting"):
         row = now.all("model")[model]
         state = row["state"]
-        hopeful = (
+        will_be_served = (
             state in {"loaded", "loading"}
             or (state == "failed" and row.get("code") in RECOVERABLE)
             or (state == "unloaded" and row.get("wanted", "0") != "0")
         )
-        assert hopeful, f"{model} is {state} ({row.get('code')}), and somebody waits for it"
+        assert will_be_served, f"{model} is {state} ({row.get('code')}), and jobs wait for it"
 
 
-def who_is_dispatched_was_rung_for(now: Snapshot) -> None:
+def every_dispatched_job_has_a_wake_up_message(now: Snapshot) -> None:
     for id in now.with_status("dispatched"):
         assert f"wake {id}" in now.one(f"wake_ups:{now.jobs[id]['worker']}"), id
 
 
-def every_key_is_one_of_the_table(now: Snapshot) -> None:
+def every_key_is_in_the_table(now: Snapshot) -> None:
     for name, kind in now.kinds.items():
         if name.startswith("wake_ups:"):
-            continue  # where the broker's queues would be
+            continue  # stands for the broker's queues
         key = find(name)
         assert key, f"{name} is not declared in scheduler/keys.py"
         assert key.type == kind, name
 
 
-PROMISES = (
-    nobody_is_forgotten,
+INVARIANTS = (
+    every_admitted_job_exists,
     a_job_has_at_most_one_terminal_event_and_it_is_the_last_entry,
-    what_has_ended_never_changes,
+    an_ended_job_never_changes,
     log_entries_are_numbered_without_gaps,
-    everything_said_is_from_one_claim_and_all_that_was_accepted_is_there,
-    every_slot_is_held_by_one_that_needs_it,
-    no_replica_holds_more_than_its_slots,
-    the_line_is_those_who_are_queued,
-    a_tenant_has_a_turn_where_it_has_a_line,
-    only_priorities_that_wait_are_impatient,
-    what_holds_a_slot_has_a_lease,
-    what_lives_has_a_deadline,
-    no_run_goes_beyond_the_time_of_the_first,
-    no_slot_is_free_while_somebody_waits,
-    nobody_is_claimed_a_third_time,
-    what_was_spoken_is_never_tried_again,
-    ended_rows_go_away_and_living_ones_stay,
-    what_is_not_stored_keeps_no_prompt,
-    only_a_loaded_model_has_replicas_that_take_jobs,
-    models_replicas_and_workers_agree,
-    what_a_worker_holds_goes_with_it,
-    a_model_under_way_has_somebody_who_brings_it_to_an_end,
-    an_operation_is_open_as_long_as_its_model_is_under_way,
+    the_log_holds_all_accepted_events_of_exactly_one_claim,
+    every_slot_is_held_by_a_dispatched_or_running_job,
+    no_replica_has_more_jobs_than_slots,
+    the_queues_hold_exactly_the_queued_jobs,
+    a_tenant_has_a_fair_share_where_it_has_a_queue,
+    only_priorities_with_waiting_jobs_count_skips,
+    every_job_with_a_slot_has_a_lease,
+    every_job_that_has_not_ended_has_a_deadline,
+    no_attempt_extends_the_deadline_of_the_first,
+    no_slot_is_free_while_a_job_waits,
+    no_job_is_claimed_three_times,
+    a_job_with_events_is_never_retried,
+    only_ended_jobs_expire,
+    an_ended_job_that_is_not_stored_has_no_prompt,
+    only_a_loaded_model_has_ready_replicas,
+    replicas_are_listed_under_their_model_and_worker,
+    a_removed_worker_has_no_replicas_or_jobs,
+    a_model_in_transition_has_the_replicas_to_finish_it,
+    an_operation_is_open_while_its_model_is_in_transition,
     a_model_has_no_more_replicas_than_wanted,
-    a_replica_is_loaded_as_its_model_was_asked_for,
+    a_replica_has_the_override_of_its_model,
     no_memory_is_promised_twice,
-    every_change_of_a_state_is_told,
-    nobody_waits_for_a_model_that_nobody_brings_back,
-    who_is_dispatched_was_rung_for,
-    every_key_is_one_of_the_table,
+    every_state_change_is_in_the_stream,
+    no_job_waits_for_a_model_that_will_not_be_served,
+    every_dispatched_job_has_a_wake_up_message,
+    every_key_is_in_the_table,
 )
 
 
 def check(now: Snapshot) -> None:
-    for promise in PROMISES:
-        promise(now)
+    """Check all invariants."""
+    for invariant in INVARIANTS:
+        invariant(now)
 
 
-def check_that_nothing_is_left(now: Snapshot) -> None:
-    """After everybody died and time passed: all has ended, and what remains is meant to."""
+def check_all_has_ended(now: Snapshot) -> None:
+    """Check that no job, slot, lease or replica is left after all workers died and time passed."""
     assert now.with_status("queued", *HOLDING) == set()
     for word in (
         "slots",
