@@ -1,4 +1,4 @@
-"""A server elsewhere that speaks OpenAI's protocol (`openai_remote`). Loads change nothing of it."""
+"""Options of `openai_remote`, a model on an OpenAI-compatible server. A load request can change none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BACKEND = Backend(
             "openai_remote_url",
             "string",
             None,
-            "its address, up to and with /v1",
+            "the server's URL, up to and including /v1",
             nullable=True,
             format=URL,
         ),
@@ -27,20 +27,20 @@ BACKEND = Backend(
             "openai_remote_model",
             "string",
             None,
-            "the model's name there; null is its name here",
+            "the model's name on the server; null is its name in this configuration",
             nullable=True,
         ),
         Option(
             "openai_remote_unlisted",
             "boolean",
             False,
-            "the server takes names that its list of models lacks (variants, deployments)",
+            "the server accepts model names that are not in its list of models (variants, deployments)",
         ),
         Option(
             "openai_remote_key_variable",
             "string",
             None,
-            "the worker's environment variable that holds the key; null sends none",
+            "the worker's environment variable that holds the server's key; null sends no key",
             nullable=True,
             format=VARIABLE_NAME,
         ),
@@ -48,7 +48,7 @@ BACKEND = Backend(
             "openai_remote_headers",
             "object",
             None,
-            "further headers of each request, by name",
+            "additional headers of each request, by name",
             nullable=True,
             format=HEADER,
             secret=True,
@@ -57,14 +57,15 @@ BACKEND = Backend(
             "openai_remote_api",
             "enum",
             "chat_completions",
-            "which of OpenAI's two APIs it is asked through",
+            "the API that requests are sent to",
             choices=("chat_completions", "responses"),
         ),
         Option(
             "openai_remote_max_tokens_field",
             "enum",
             "max_tokens",
-            "what a chat completion calls the most tokens allowed; OpenAI's newer models take the second",
+            "the field of a chat completion for the maximum number of tokens; OpenAI's newer models require the"
+            " second",
             choices=("max_tokens", "max_completion_tokens"),
         ),
         Option("openai_remote_thinking", "boolean", False, "requests may say whether to think"),
@@ -73,7 +74,7 @@ BACKEND = Backend(
             "openai_remote_connect_timeout_s",
             "float",
             10.0,
-            "how long a connection may take to come about",
+            "time limit for opening a connection, in seconds",
             minimum=0.1,
             maximum=600.0,
         ),
@@ -81,8 +82,8 @@ BACKEND = Backend(
             "openai_remote_read_timeout_s",
             "float",
             120.0,
-            "how long the server may be silent; a request fails then, or before: limits.first_event_timeout_s"
-            " and limits.idle_timeout_s are for all backends",
+            "how long the server may be silent, in seconds, before a request fails;"
+            " limits.first_event_timeout_s and limits.idle_timeout_s apply as well",
             minimum=0.1,
             maximum=86_400.0,
         ),
@@ -90,7 +91,7 @@ BACKEND = Backend(
             "openai_remote_retries",
             "integer",
             2,
-            "how often a request is repeated that the server did not begin to answer",
+            "how often a request is retried if the server has not begun to answer it",
             minimum=0,
             maximum=10,
         ),

@@ -1,4 +1,4 @@
-"""From a `Generation` to the body of a streamed POST /v1/chat/completions. Nothing else is sent."""
+"""The body of a streamed POST /v1/chat/completions for a `Generation`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasks.generation import Generation, ImagePart, Message, NamedTool, Tool, To
 
 
 def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """The body that any OpenAI-compatible engine understands. Raises `GenerationError` (invalid_prompt)."""
+    """Return a body for any OpenAI-compatible engine. Raises `GenerationError` (invalid_prompt)."""
     body: dict[str, Any] = {
         "model": generation.model,
         "messages": _messages(generation, prompt_format),
@@ -25,26 +25,25 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         body["stop"] = list(sampling.stop)
     if generation.thinking != "default":
         body["chat_template_kwargs"] = {"enable_thinking": generation.thinking == "enabled"}
-    if (
-        generation.tools and generation.tool_choice != "none"
-    ):  # a model cannot call tools that it does not see
+    # with the choice "none" the tools are left out: a model cannot call tools that it does not see
+    if generation.tools and generation.tool_choice != "none":
         body |= _tools(generation.tools, generation.tool_choice)
     return body
 
 
 def llama_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """`chat_body`, and TranslateGemma's languages as arguments of the template.
+    """Return `chat_body` for llama.cpp's server, with TranslateGemma's languages as template arguments.
 
-    llama.cpp's server passes on only the text of a part, and some files hold a template that looks for the
-    languages beside it.
+    The server gives the template only the text of a part, and the template of some files reads the languages
+    from its arguments.
     """
     body = chat_body(generation, prompt_format)
     if generation.target_lang_code is not None and prompt_format == TRANSLATE_GEMMA:
-        body["chat_template_kwargs"] = {**body.get("chat_template_kwargs", {}), **_codes(body)}
+        body["chat_template_kwargs"] = {**body.get("chat_template_kwargs", {}), **_language_codes(body)}
     return body
 
 
-def _codes(body: dict[str, Any]) -> dict[str, str]:
+def _language_codes(body: dict[str, Any]) -> dict[str, str]:
     parts = (part for message in body["messages"] for part in message["content"] if isinstance(part, dict))
     return {key: value for part in parts for key, value in part.items() if key.endswith("_lang_code")}
 
@@ -54,33 +53,33 @@ def _messages(generation: Generation, prompt_format: str) -> list[dict[str, Any]
     if generation.target_lang_code is None:
         return messages
     if prompt_format == TRANSLATE_GEMMA:
-        asked = next((m for m in reversed(messages) if m["role"] == "user"), None)
-        if asked is not None:
-            asked["content"] = translation.structured(generation, asked["content"])
+        last = next((m for m in reversed(messages) if m["role"] == "user"), None)
+        if last is not None:
+            last["content"] = translation.structured_content(generation, last["content"])
         return messages
-    wish = translation.instruction(generation)
-    if messages and messages[0]["role"] == "system":  # many templates take one system message only
-        messages[0]["content"] = f"{wish}\n\n{messages[0]['content']}"
+    instruction = translation.instruction(generation)
+    if messages and messages[0]["role"] == "system":  # many templates accept one system message only
+        messages[0]["content"] = f"{instruction}\n\n{messages[0]['content']}"
         return messages
-    return [{"role": "system", "content": wish}, *messages]
+    return [{"role": "system", "content": instruction}, *messages]
 
 
 def _message(message: Message) -> dict[str, Any]:
-    raw: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    fields: dict[str, Any] = {"role": message.role, "content": _content(message)}
     if message.reasoning is not None:
-        raw["reasoning_content"] = message.reasoning
+        fields["reasoning_content"] = message.reasoning
     if message.tool_calls:
-        raw["tool_calls"] = [
+        fields["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
-        raw["tool_call_id"] = message.tool_call_id
-    return raw
+        fields["tool_call_id"] = message.tool_call_id
+    return fields
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    """A string where there is only text, else parts: engines that take no images often take no parts.
+    """Return a string for text alone, else parts: engines without image input often accept no parts.
 
     Adjacent texts are joined and empty ones left out.
     """
@@ -102,7 +101,7 @@ def _image(image: ImagePart) -> dict[str, str]:
 
 
 def _tools(tools: tuple[Tool, ...], choice: ToolChoice) -> dict[str, Any]:
-    """The fields `tools` and `tool_choice`.
+    """Return the fields `tools` and `tool_choice`.
 
     A named tool is sent as the only one, with the mode "required": every engine supports that, and not every
     engine supports a choice by name.

@@ -1,4 +1,4 @@
-"""How a wish for a translation (`target_lang_code`) is put to a chat model."""
+"""Translation requests (`target_lang_code`) as a system instruction, or in the form of TranslateGemma."""
 
 from __future__ import annotations
 
@@ -8,25 +8,18 @@ from typing import Any
 from backends.base import GenerationError
 from tasks.generation import LANGUAGE_CODE, Generation
 
-UNKNOWN_SOURCE = ("auto", "mixed")  # or none at all
+UNKNOWN_SOURCES = ("auto", "mixed")
 FALLBACK_SOURCES = ("en", "de")
-"""What is named where a source must be named and is not known: the first that is not the target, for nothing
-is translated from a language into itself.
-"""
+"""TranslateGemma needs a source language: for an unknown one, the first of these that is not the target."""
 DETECT = "Detect the source language of each segment by itself."
+TRANSLATION_ONLY = "Answer with the translation only."
 CODE = re.compile(LANGUAGE_CODE)
 
 LANGUAGES = {
     **{"ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German"},
     **{"el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian", "fi": "Finnish"},
-    **{
-        "fr": "French",
-        "he": "Hebrew",
-        "hi": "Hindi",
-        "hr": "Croatian",
-        "hu": "Hungarian",
-        "id": "Indonesian",
-    },
+    **{"fr": "French", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian"},
+    **{"id": "Indonesian"},
     **{"it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nl": "Dutch"},
     **{"no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian"},
     **{"sk": "Slovak", "sl": "Slovenian", "sr": "Serbian", "sv": "Swedish", "th": "Thai", "tr": "Turkish"},
@@ -35,19 +28,24 @@ LANGUAGES = {
 
 
 def instruction(generation: Generation) -> str | None:
-    """The system instruction for models without a structured form; None when no translation is wanted."""
+    """Return the system instruction for a chat model, None if the request is not a translation.
+
+    Raises `GenerationError` (invalid_prompt).
+    """
     if generation.target_lang_code is None:
         return None
-    target, source = _checked(generation.target_lang_code), _source(generation)
-    only = "Answer with the translation only."
+    target, source = _check_code(generation.target_lang_code), _source(generation)
     if source is None:
-        return f"Translate the user's text to {_name(target)}. {DETECT} {only}"
-    return f"Translate the user's text from {_name(source)} to {_name(target)}. {only}"
+        return f"Translate the user's text to {_name(target)}. {DETECT} {TRANSLATION_ONLY}"
+    return f"Translate the user's text from {_name(source)} to {_name(target)}. {TRANSLATION_ONLY}"
 
 
-def structured(generation: Generation, text: str) -> list[dict[str, Any]]:
-    """The content of a user's message in TranslateGemma's form; needs a `target_lang_code`."""
-    target, source = _checked(generation.target_lang_code or ""), _source(generation)
+def structured_content(generation: Generation, text: str) -> list[dict[str, Any]]:
+    """Return the content of a user message for TranslateGemma; the request must have a `target_lang_code`.
+
+    Raises `GenerationError` (invalid_prompt).
+    """
+    target, source = _check_code(generation.target_lang_code or ""), _source(generation)
     if source is None:
         source = next(code for code in FALLBACK_SOURCES if code != _language(target))
         text = f"{DETECT}\n\n{text}"
@@ -55,9 +53,9 @@ def structured(generation: Generation, text: str) -> list[dict[str, Any]]:
 
 
 def _source(generation: Generation) -> str | None:
-    """The language that the text is in; None when that is to be found out."""
+    """Return the code of the source language, None if the model has to detect it."""
     code = generation.source_lang_code
-    return None if code is None or code in UNKNOWN_SOURCE else _checked(code)
+    return None if code is None or code in UNKNOWN_SOURCES else _check_code(code)
 
 
 def _name(code: str) -> str:
@@ -68,12 +66,12 @@ def _name(code: str) -> str:
 
 
 def _language(code: str) -> str:
-    """The language alone: pt of pt-BR."""
+    """Return the language without the region: pt of pt-BR."""
     return re.split("[-_]", code.lower())[0]
 
 
-def _checked(code: str) -> str:
-    """A code ends up in a system instruction: it must be a code and no sentence."""
+def _check_code(code: str) -> str:
+    """Return a language code, which may become part of a system instruction, if it is well-formed."""
     if not CODE.fullmatch(code):
         raise GenerationError(
             "invalid_prompt", "source_lang_code and target_lang_code are codes such as de or pt-BR"
