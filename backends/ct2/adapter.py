@@ -13,7 +13,7 @@ from backends.shared.chat_request import chat_body
 from backends.shared.libraries import library_path, python_of
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import starting
-from backends.shared.translation import UNKNOWN_SOURCE
+from backends.shared.translation import UNKNOWN_SOURCES
 from config.settings import ROOT, ModelDefinition
 from tasks.generation import Generation
 from workers.nvml import device_type
@@ -75,7 +75,7 @@ def _text(generation: Generation) -> bytes:
     source = generation.source_lang_code
     request: dict[str, Any] = {
         "text": messages[0].text,
-        "source": None if source in UNKNOWN_SOURCE else source,
+        "source": None if source in UNKNOWN_SOURCES else source,
         "target": generation.target_lang_code,
         "stop": sampling.stop,
     }

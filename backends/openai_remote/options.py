@@ -64,8 +64,8 @@ BACKEND = Backend(
             "openai_remote_max_tokens_field",
             "enum",
             "max_tokens",
-            "the field of a chat completion for the maximum number of tokens; OpenAI's newer models require the"
-            " second",
+            "the field of a chat completion for the maximum number of tokens; OpenAI's newer models require"
+            " the second",
             choices=("max_tokens", "max_completion_tokens"),
         ),
         Option("openai_remote_thinking", "boolean", False, "requests may say whether to think"),
