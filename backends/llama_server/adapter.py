@@ -138,7 +138,7 @@ def _verify(start: Start, process: EngineProcess, client: LoopbackClient) -> tup
     except HTTPError as error:
         raise start.failed(process) from error
     except (LookupError, TypeError) as error:
-        raise LoadError("load_failed", "what answers on the engine's port is not this engine") from error
+        raise LoadError("load_failed", "another server answers on the engine's port") from error
     if unauthorized != 401:
         raise LoadError("load_failed", "the engine does not ask for its key")
     return slots, context

@@ -113,7 +113,7 @@ class LlamaServerOptions:
             flag = argument.partition("=")[0]
             # llama-server reads --api_key as --api-key
             if flag.replace("_", "-") in MANAGED + UNSAFE:
-                raise _refused(f"{PREFIX}extra_args may not hold {flag}")
+                raise _refused(f"{PREFIX}extra_args may not contain {flag}")
 
     @property
     def total_context(self) -> int:

@@ -1,4 +1,4 @@
-"""The stub's options: a runtime without a model, as quick or as broken as one likes."""
+"""The options of the stub, a backend without a model for tests and demonstrations."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ BACKEND = Backend(
     thinking_formats=PROMPT_FORMATS,
     options=(
         Option("stub_tokens", "integer", 16, "tokens of an answer", minimum=0, maximum=1_000_000),
-        Option("stub_tokens_per_s", "float", 0.0, "speed; 0 is as fast as it can", minimum=0),
-        Option("stub_first_token_s", "float", 0.0, "silence before the first token", minimum=0),
-        Option("stub_load_s", "float", 0.0, "how long a load takes", minimum=0),
+        Option("stub_tokens_per_s", "float", 0.0, "tokens per second of each generation; 0 is unlimited", minimum=0),
+        Option("stub_first_token_s", "float", 0.0, "delay of the first token", minimum=0),
+        Option("stub_load_s", "float", 0.0, "duration of a load", minimum=0),
         Option("stub_load_fail", "string", None, "fail each load with this text", nullable=True),
-        Option("stub_load_crash", "boolean", False, "die while loading"),
+        Option("stub_load_crash", "boolean", False, "crash while loading"),
         Option("stub_load_hang", "boolean", False, "never finish loading"),
         Option("stub_memory_mib", "integer", 0, "memory taken by a load, in MiB", minimum=0, maximum=1 << 20),
-        Option("stub_ignore_sigterm", "boolean", False, "do not end when asked to"),
-        Option("stub_directives", "boolean", True, "obey directives in the prompt"),
+        Option("stub_ignore_sigterm", "boolean", False, "ignore SIGTERM"),
+        Option("stub_directives", "boolean", True, "follow directives in the prompt"),
         Option("stub_image_input", "boolean", False, "the model takes images"),
         Option(
-            "stub_context", "integer", 4096, "words that a prompt may have", minimum=1, maximum=10_000_000
+            "stub_context", "integer", 4096, "maximum words of a prompt", minimum=1, maximum=10_000_000
         ),
         Option(
             "stub_artifact",
             "string",
             None,
-            "a file whose size stands for a model's",
+            "a file whose size is used as that of a model",
             nullable=True,
             format="path",
             artifact=True,

@@ -25,7 +25,7 @@ DIAGNOSES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Available memory on node \d+ \(([\d.]+)/[\d.]+ GiB\).{1,60}requested memory for kv \(([\d.]+) GiB",
-        "{1} GiB of cache are asked for, and {0} GiB are free: set vllm_kv_cache_memory_bytes lower",
+        "{1} GiB of cache are configured, and {0} GiB are free: set vllm_kv_cache_memory_bytes lower",
     ),
     (
         r"No available memory for the cache blocks",
@@ -67,7 +67,7 @@ DIAGNOSES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"trust_remote_code=True",
-        "the model brings code of its own: set vllm_trust_remote_code if you trust it",
+        "the model contains code of its own: set vllm_trust_remote_code if you trust it",
     ),
     (
         r"tool_parser:'([^']{1,60})' which has not been registered|invalid tool call parser: (\S{1,60})",
@@ -92,7 +92,7 @@ DIAGNOSES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"gated repo|Access to model .{1,80} is restricted|401 Client Error",
-        "the hub does not give this model to us: accept its licence, and set HF_TOKEN for the worker",
+        "the hub refuses access to this model: accept its licence, and set HF_TOKEN for the worker",
     ),
     (
         r"Repository Not Found|RepositoryNotFoundError|Invalid repository ID or local directory"

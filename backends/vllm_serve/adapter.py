@@ -35,7 +35,7 @@ COUNT_TIMEOUT_S = 0.5  # to count the tokens of a cancelled request's prompt
 PROMPT_TOO_LONG = re.compile(
     r"context length is (?P<fit>\d+) tokens"
     r".*?contains (?P<least>at least )?(?P<size>\d+) (?P<what>input tokens|characters)"
-    r"|prompt \(length (?P<length>\d+)\).*? model length of (?P<room>\d+)",
+    r"|prompt \(length (?P<length>\d+)\).*? model length of (?P<limit>\d+)",
     re.DOTALL,
 )
 
@@ -128,7 +128,7 @@ def _verify(start: Start, process: EngineProcess, client: LoopbackClient, served
     except HTTPError as error:
         raise start.failed(process) from error
     except (LookupError, TypeError, StopIteration) as error:
-        raise LoadError("load_failed", "what answers on the engine's port is not this engine") from error
+        raise LoadError("load_failed", "another server answers on the engine's port") from error
     if unauthorized != 401:
         raise LoadError("load_failed", "the engine does not ask for its key")
     return int(context)
@@ -163,7 +163,7 @@ def _error(status: int, message: str) -> GenerationError:
     if status < 500 and (found := PROMPT_TOO_LONG.search(message)):
         unit = "characters" if found["what"] == "characters" else "tokens"
         size = f"{found['least'] or ''}{found['size'] or found['length']} {unit}"
-        fit = int(found["fit"] or found["room"]) - 1  # one token is needed for the answer
+        fit = int(found["fit"] or found["limit"]) - 1  # one token is needed for the answer
         sentence = f"the prompt has {size}; {fit} tokens fit"
         return GenerationError("context_length_exceeded", sentence)
     if status < 500:

@@ -76,7 +76,7 @@ class VllmServeOptions:
         environment["PYTHONSAFEPATH"] = "1"  # never import from the working directory
         for name, value in variables.items():
             if name in MANAGED_VARIABLES:
-                raise refused(f"{PREFIX}environment may not hold {name}")
+                raise refused(f"{PREFIX}environment may not contain {name}")
             if not isinstance(value, str):
                 raise refused(f"{name} in {PREFIX}environment must be text")
             environment[name] = value
@@ -103,7 +103,7 @@ class VllmServeOptions:
 
 def _check(argument: str) -> None:
     if _is_one_of(MANAGED + UNSAFE, argument):
-        raise refused(f"{PREFIX}extra_args may not hold {argument.partition('=')[0]}")
+        raise refused(f"{PREFIX}extra_args may not contain {argument.partition('=')[0]}")
 
 
 def _is_one_of(flags: Sequence[str], argument: str) -> bool:
@@ -117,7 +117,7 @@ def _libraries(folder: str | None) -> dict[str, str]:
         return {}
     path = ROOT / Path(folder).expanduser()
     if not path.is_dir():
-        raise refused(f"{path} is no folder: correct {PREFIX}library_path")
+        raise refused(f"{path} is not a folder: correct {PREFIX}library_path")
     return library_path(path)
 
 
@@ -128,11 +128,11 @@ def _program(binary: str | None, python: str | None, environments: Path) -> tupl
         if found is None:
             raise refused(f"there is no program {binary}: correct {PREFIX}binary, or leave it out")
         return found, "serve"
-    interpreting = python_of(environments, "vllm_serve", python, otherwise=f", or set {PREFIX}binary")
-    program = interpreting.with_name("vllm")
-    if program.exists() and _is_called_vllm(interpreting):
+    interpreter = python_of(environments, "vllm_serve", python, otherwise=f", or set {PREFIX}binary")
+    program = interpreter.with_name("vllm")
+    if program.exists() and _is_called_vllm(interpreter):
         return str(program), "serve"
-    return str(interpreting), "-s", "-m", MODULE, "--model"
+    return str(interpreter), "-s", "-m", MODULE, "--model"
 
 
 def _is_called_vllm(python: Path) -> bool:

@@ -34,7 +34,7 @@ BACKEND = Backend(
             "vllm_serve_environment",
             "object",
             None,
-            "variables for the server alone",
+            "environment variables of the server",
             nullable=True,
             format=VARIABLE_VALUE,
             secret=True,

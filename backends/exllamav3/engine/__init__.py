@@ -1,1 +1,1 @@
-"""What runs in the engine process of exllamav3."""
+"""The code of the engine process of `exllamav3`."""

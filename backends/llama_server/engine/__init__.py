@@ -1,1 +1,1 @@
-"""What runs in the engine process of llama_server."""
+"""The code of the engine process of `llama_server`."""

@@ -1,1 +1,1 @@
-"""What runs in the engine process of stub."""
+"""The code of the engine process of `stub`."""

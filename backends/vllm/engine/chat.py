@@ -86,9 +86,9 @@ class ChatPreparer:
         if left < 1:
             sentence = f"the prompt has {len(tokens)} tokens; {self.context - 1} fit"
             raise VllmRequestError("context_length_exceeded", sentence)
-        wanted = body.get("max_tokens") or self._defaults.get("max_tokens") or left
+        max_tokens = body.get("max_tokens") or self._defaults.get("max_tokens") or left
         try:
-            sampling = request.to_sampling_params(min(wanted, left), self._defaults)
+            sampling = request.to_sampling_params(min(max_tokens, left), self._defaults)
         except Exception as error:
             print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
             raise VllmRequestError(

@@ -1,1 +1,1 @@
-"""What a managed server imports: this folder, and nothing else of ours, is on its path."""
+"""The folder on the import path of a managed `vllm serve`; it can import nothing else of this project."""

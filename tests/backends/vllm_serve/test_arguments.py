@@ -116,7 +116,7 @@ def test_the_servers_configured_variables_take_precedence(
     for name in ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE"):
         assert name in refusal(folder, serve_binary=str(program), serve_environment={name: "1"})
     assert "must be text" in refusal(folder, serve_binary=str(program), serve_environment={"A": 1})
-    assert "is no folder" in refusal(folder, serve_binary=str(program), serve_library_path="/none")
+    assert "is not a folder" in refusal(folder, serve_binary=str(program), serve_library_path="/none")
 
 
 def test_the_program_of_the_python_is_used_if_it_works(folder: Path, tmp_path: Path) -> None:
