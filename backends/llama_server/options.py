@@ -76,8 +76,8 @@ BACKEND = Backend(
             "llama_server_spec_type",
             "enum",
             None,
-            "speculative decoding: draft-simple uses a draft model, draft-mtp a draft model or the model's own"
-            " multi-token prediction; null disables it",
+            "speculative decoding: draft-simple uses a draft model, draft-mtp a draft model or the"
+            " model's own multi-token prediction; null disables it",
             nullable=True,
             choices=("draft-simple", "draft-mtp"),
             load_field=LoadField(

@@ -13,7 +13,7 @@ BACKEND = Backend(
     thinking_formats=PROMPT_FORMATS,
     options=(
         Option("stub_tokens", "integer", 16, "tokens of an answer", minimum=0, maximum=1_000_000),
-        Option("stub_tokens_per_s", "float", 0.0, "tokens per second of each generation; 0 is unlimited", minimum=0),
+        Option("stub_tokens_per_s", "float", 0.0, "speed of each generation; 0 is unlimited", minimum=0),
         Option("stub_first_token_s", "float", 0.0, "delay of the first token", minimum=0),
         Option("stub_load_s", "float", 0.0, "duration of a load", minimum=0),
         Option("stub_load_fail", "string", None, "fail each load with this text", nullable=True),
@@ -23,9 +23,7 @@ BACKEND = Backend(
         Option("stub_ignore_sigterm", "boolean", False, "ignore SIGTERM"),
         Option("stub_directives", "boolean", True, "follow directives in the prompt"),
         Option("stub_image_input", "boolean", False, "the model takes images"),
-        Option(
-            "stub_context", "integer", 4096, "maximum words of a prompt", minimum=1, maximum=10_000_000
-        ),
+        Option("stub_context", "integer", 4096, "maximum words of a prompt", minimum=1, maximum=10_000_000),
         Option(
             "stub_artifact",
             "string",
