@@ -127,7 +127,7 @@ class Ledger:
     def register(
         self, worker: str, wake_up_list: str, wake_up_message: str, device: str, description: str = "{}"
     ) -> str:
-        """Register a worker; returns its incarnation. Jobs and replicas of the former incarnation end."""
+        """Register a worker; returns its incarnation. Replicas of the former incarnation are lost."""
         incarnation = self.scripts.run(
             "register", worker, self._lease_us, wake_up_list, wake_up_message, device, description
         )

@@ -49,12 +49,12 @@ for _, model in ipairs(due('evicting')) do
 end
 
 for _, worker in ipairs(due('workers')) do
-  worker_gone(worker, 'worker ' .. worker .. ' fell silent and was given up')
+  worker_gone(worker, 'worker ' .. worker .. ' sent no heartbeat and was removed')
   ended = ended + 1
 end
 
 for _, id in ipairs(due('leases')) do
-  local model = requeue_or_fail(id, 'worker_lost', 'the worker that ran this request fell silent')
+  local model = requeue_or_fail(id, 'worker_lost', 'the worker that ran this request sent no heartbeat')
   if model then changed[model] = true; ended = ended + 1 end
   redis.call('ZREM', P .. 'leases', id)
 end

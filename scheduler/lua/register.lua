@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Register a worker with a new incarnation. Jobs and replicas of its former incarnation end now, not with
--- their leases.
+-- Register a worker with a new incarnation. The replicas of its former incarnation are removed at once, and
+-- their jobs requeued or failed, without waiting for their leases.
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 lease (us)  4 key of the list for its wake-up messages
 --         5 the wake-up message, with @ID@ for the job's id  6 device  7 description (JSON, for operators)

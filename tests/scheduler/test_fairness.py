@@ -235,7 +235,7 @@ def test_an_idle_tenant_saves_no_credit(one_slot: SimulatedPlatform) -> None:
 
 
 def test_a_second_job_does_not_move_the_first_one_back(one_slot: SimulatedPlatform) -> None:
-    """While high priority jobs run, the tenants of the low priority keep their order."""
+    """While high priority jobs run, the low-priority tenants stay in order."""
     one_slot.admit("x", "high")
     first = one_slot.admit("a", "low")
     second = one_slot.admit("b", "low")

@@ -55,8 +55,8 @@ def test_a_request_survives_the_loss_of_every_first_reply(unlucky: SimulatedPlat
 
 
 def test_a_load_survives_the_loss_of_every_first_reply(unlucky: SimulatedPlatform) -> None:
-    change = unlucky.fleet.load("beta")
-    assert change.operation
+    outcome = unlucky.fleet.load("beta")
+    assert outcome.operation
     (replica,) = [name.decode() for name in unlucky.client.smembers(f"{unlucky.prefix}replicas:beta")]
     assert unlucky.starting(replica) == "beta"
     assert unlucky.up(replica)

@@ -69,8 +69,7 @@ local function replica_down(replica, job_code, job_message, code, message, grace
       mark_model_unloaded(model, message)
     elseif state == 'loaded' then
       redis.call('HSET', model_key(model), 'last_error', message)
-      -- a replica that was lost with its worker is replaced where memory is free; a crash is left to an
-      -- operator
+      -- `replace_lost` replaces a replica that was lost with its worker; a crash is left to an operator
       if RECOVERABLE[code] then redis.call('HINCRBY', model_key(model), 'lost', 1) end
     end
   end

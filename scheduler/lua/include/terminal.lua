@@ -1,7 +1,8 @@
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
--- lease and deadline, settle the usage, append and publish the terminal event. outcome: { code, message,
--- finish_reason, usage, tokens }, all optional; usage is JSON text, tokens its sum. Returns the model to
--- dispatch for, or nil when the job had ended already.
+-- lease and deadline, settle the usage, append and publish the terminal event.
+--
+-- outcome: { code, message, finish_reason, usage, tokens }, all optional; usage is JSON text, tokens its sum.
+-- Returns the model to dispatch for, or nil when the job had ended already.
 local function finish(id, status, outcome)
   local key = job_key(id)
   local row = redis.call('HMGET', key, 'status', 'model', 'tenant', 'priority', 'replica', 'last',
