@@ -118,7 +118,7 @@ class Ledger:
         )
 
     def subscribe(self, id: str, subscriber: str) -> Status | None:
-        """Publish the later events of a job to `subscriber`; returns the status, None when it is unknown."""
+        """Publish later events of a job to `subscriber`, too; returns its status, None for an unknown job."""
         status = self.scripts.run("subscribe", id, subscriber)
         return Status(status.decode()) if status else None
 
