@@ -35,7 +35,7 @@ REASONING_PARSERS = {QWEN3: "qwen3", GEMMA4: "gemma4", MISTRAL: "mistral"}
 TOOL_PARSERS = {QWEN3: "hermes", GEMMA4: "gemma4", MISTRAL: "mistral"}
 NO_PARSER = "none"
 
-PLAIN = (
+UNCHANGED = (
     "max_model_len",
     "kv_cache_memory_bytes",
     "gpu_memory_utilization",
@@ -58,16 +58,16 @@ HUB_VARIABLES = (
 )
 """Variables that only models from a hub inherit: local models make no network requests."""
 
-NO_TELEMETRY = {
+FORCED_VARIABLES = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_DO_NOT_TRACK": "1",
     "DO_NOT_TRACK": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "VLLM_SERVER_DEV_MODE": "0",  # its endpoints do not check the API key
 }
-DEFAULTS = {
+DEFAULT_VARIABLES = {
     "VLLM_HOST_IP": "127.0.0.1",  # its processes communicate on this machine only
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would hold our pipes open, and breaks threads
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork inherits the pipes, and breaks threads
     "NO_COLOR": "1",
 }
 
@@ -105,7 +105,7 @@ class VllmOptions:
             "trust_remote_code": given["vllm_trust_remote_code"],
             "reasoning_parser": _parser(given, "reasoning", REASONING_PARSERS.get(model.prompt_format)),
             "speculative_config": draft,
-            **{name: given[PREFIX + name] for name in PLAIN if PREFIX + name in given},
+            **{name: given[PREFIX + name] for name in UNCHANGED if PREFIX + name in given},
             **_images(given),
         }
         if given["vllm_kv_cache_dtype"] != "auto":
@@ -170,14 +170,14 @@ def _speculative(given: Mapping[str, Any]) -> dict[str, Any] | None:
     method = given.get("vllm_speculative_method")
     if method is None:
         return None
-    drafting = {"method": method, "num_speculative_tokens": given["vllm_num_speculative_tokens"]}
+    config = {"method": method, "num_speculative_tokens": given["vllm_num_speculative_tokens"]}
     if (model := given.get("vllm_speculative_model")) is not None:
         path = ROOT / Path(model).expanduser()
-        written_as_path = model.startswith(("/", "./", "../", "~"))
-        if written_as_path and not path.exists():
+        is_path = model.startswith(("/", "./", "../", "~"))
+        if is_path and not path.exists():
             raise refused(f"{path} does not exist: put the model there, or correct vllm_speculative_model")
-        drafting["model"] = str(path) if path.exists() else model
-    return drafting
+        config["model"] = str(path) if path.exists() else model
+    return config
 
 
 def _images(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,8 +190,8 @@ def _images(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"limit_mm_per_prompt": {"video": 0, "audio": 0}, "mm_processor_kwargs": processor or None}
 
 
-def _parser(given: Mapping[str, Any], kind: str, of_format: str | None) -> str | None:
-    name: str | None = given.get(f"vllm_{kind}_parser", of_format)
+def _parser(given: Mapping[str, Any], kind: str, default: str | None) -> str | None:
+    name: str | None = given.get(f"vllm_{kind}_parser", default)
     return None if name == NO_PARSER else name
 
 
@@ -236,10 +236,9 @@ def _environment(engine: Mapping[str, Any], *, on_cpu: bool, local: bool) -> dic
         if engine.get("enforce_eager"):
             passed["TORCH_COMPILE_DISABLE"] = "1"
         if engine.get("distributed_executor_backend") == "uni":
-            passed["VLLM_ENABLE_V1_MULTIPROCESSING"] = (
-                "0"  # otherwise vLLM starts a worker process in any case
-            )
-    return {**DEFAULTS, **passed, **NO_TELEMETRY}
+            # otherwise vLLM starts a worker process in any case
+            passed["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    return {**DEFAULT_VARIABLES, **passed, **FORCED_VARIABLES}
 
 
 def _flag(name: str, value: Any) -> list[str]:

@@ -25,7 +25,7 @@ LOAD_STEPS = 20
 MAX_PREFIXES = 1_000_000
 
 
-class Run:
+class RunningGeneration:
     """A running generation: its position in its script, and its token counts."""
 
     def __init__(self, number: int, script: Script, input_tokens: int, cached_tokens: int) -> None:
@@ -72,7 +72,7 @@ class StepTimer:
         self.period = 1 / tokens_per_s if tokens_per_s > 0 else 0.0
         self.count = 1 if tokens_per_s > 0 else BURST
         self.due = now
-        self.runs: list[Run] = []
+        self.runs: list[RunningGeneration] = []
 
     def next(self, now: float) -> None:
         """Set the time of the next step; missed steps are not caught up."""
@@ -87,9 +87,9 @@ class StubLoop:
         self.raw_out = raw_out  # the outgoing pipe, for malformed data
         self.options = options
         self.slots: int = options["slots"]
-        self.running: dict[int, Run] = {}
-        self.queued: deque[Run] = deque()  # waiting for a slot
-        self.starting: list[Run] = []  # have a slot, their first token is not due yet
+        self.running: dict[int, RunningGeneration] = {}
+        self.queued: deque[RunningGeneration] = deque()  # waiting for a slot
+        self.starting: list[RunningGeneration] = []  # have a slot, their first token is not due yet
         self.timers: dict[float, StepTimer] = {}  # by tokens per second
         self.prefixes: set[int] = set()  # hashes of all prefixes of all earlier prompts
         self.weights: list[bytes] = []  # the memory that it pretends to have loaded
@@ -141,7 +141,7 @@ class StubLoop:
         if script.error is not None:
             frame.setdefault("errors", []).append((number, *script.error))
             return
-        self.queued.append(Run(number, script, len(words), self.count_cached(words)))
+        self.queued.append(RunningGeneration(number, script, len(words), self.count_cached(words)))
         self.fill_slots()
 
     def count_cached(self, words: list[str]) -> int:
@@ -176,7 +176,7 @@ class StubLoop:
             run.end(frame, "cancelled")
             self.fill_slots()
 
-    def step(self, frame: dict[str, list[Any]]) -> tuple[Run, str] | None:
+    def step(self, frame: dict[str, list[Any]]) -> tuple[RunningGeneration, str] | None:
         """Add the next tokens of each generation that is due.
 
         Returns the run and the fault to inject once the frame is written, if there is one.
@@ -209,7 +209,7 @@ class StubLoop:
             speed = run.script.tokens_per_s
             self.timers.setdefault(speed, StepTimer(speed, now)).runs.append(run)
 
-    def inject(self, run: Run, fault: str) -> None:
+    def inject(self, run: RunningGeneration, fault: str) -> None:
         """Inject a fault."""
         if fault == "crash":
             os.kill(os.getpid(), run.script.signal)

@@ -93,9 +93,9 @@ def test_each_option_reaches_the_engine(folder: Path) -> None:
 
 
 def test_without_a_method_there_is_no_speculative_decoding(folder: Path) -> None:
-    drafting = {"speculative_model": "org/assistant", "num_speculative_tokens": 3}
-    assert "speculative_config" not in engine(folder, **drafting)
-    assert engine(folder, speculative_method="mtp", **drafting)["speculative_config"] == {
+    options = {"speculative_model": "org/assistant", "num_speculative_tokens": 3}
+    assert "speculative_config" not in engine(folder, **options)
+    assert engine(folder, speculative_method="mtp", **options)["speculative_config"] == {
         "method": "mtp",
         "model": "org/assistant",
         "num_speculative_tokens": 3,
@@ -112,9 +112,9 @@ def test_without_a_method_there_is_no_speculative_decoding(folder: Path) -> None
 def test_only_a_model_with_image_input_reserves_memory_for_images(folder: Path) -> None:
     pixels = {"mm_processor_kwargs": {"min_pixels": 784}, "max_pixels": 200704}
     assert "mm_processor_kwargs" not in engine(folder, **pixels)
-    seeing = engine(folder, image_input=True, **pixels)
-    assert seeing["mm_processor_kwargs"] == {"min_pixels": 784, "max_pixels": 200704}
-    assert seeing["limit_mm_per_prompt"] == {"video": 0, "audio": 0}
+    arguments = engine(folder, image_input=True, **pixels)
+    assert arguments["mm_processor_kwargs"] == {"min_pixels": 784, "max_pixels": 200704}
+    assert arguments["limit_mm_per_prompt"] == {"video": 0, "audio": 0}
     assert "mm_processor_kwargs" not in engine(folder, image_input=True)
 
 
