@@ -1,7 +1,7 @@
 # One image for the API, the workers and Flower: `docker build -t stoker .`
 #
-# GPU engines bring their own programs: mount a llama-server built for CUDA and name it in local.json
-# (llama_server_binary). The engine inside the image computes on the CPU.
+# The engine in the image computes on the CPU. For a GPU mount a llama-server built for CUDA and set its path in
+# local.json (llama_server_binary).
 
 FROM python:3.12-slim AS build
 COPY requirements-up.lock /
@@ -9,8 +9,8 @@ RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /requirements-up.lock
 
 FROM python:3.12-slim
-# HOME is the folder for what libraries compile and download: the user can write to no other folder.
-# uv and pip use no cache: it would hold a second copy of each installed package
+# HOME is on the data volume, because libraries write compiled kernels and downloaded models there and the user
+# can write to no other folder. uv and pip use no cache, which would hold a second copy of each installed package
 ENV PATH=/venv/bin:$PATH \
     PYTHONPATH=/app \
     PYTHONUNBUFFERED=1 \

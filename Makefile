@@ -1,4 +1,4 @@
-# Stoker's two commands are `make up` and `make test`; both install what is missing into .venv first.
+# Stoker's two main commands are `make up` and `make test`; both first install missing packages into .venv.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
@@ -8,11 +8,11 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# the first of these that is new enough and can make an environment; PYTHON=... names another
+# the first of these that is new enough and can make a virtual environment is used; PYTHON=... goes before them
 CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14
 FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 
-# vLLM's is large: 0.6 GB to download, 2.4 GB on the disk
+# vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
 .PHONY: help up test test-gpu test-runtimes runtimes lint bench bench-engines openapi demo-model lock clean
@@ -26,7 +26,7 @@ up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a d
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
 	@$(BIN)/python -m pytest $(ARGS)
 
-test-runtimes: $(VENV)/dev.stamp runtimes ## hold each runtime that needs no GPU to the contract, and measure it
+test-runtimes: $(VENV)/dev.stamp runtimes ## run the contract tests on each runtime that needs no GPU, and measure it
 	@$(BIN)/python -m pytest -m "(engines or contract) and not gpu" $(ARGS)
 
 test-gpu: $(VENV)/dev.stamp ## run the tests that need an NVIDIA GPU (docs/gpu.md)
@@ -35,7 +35,7 @@ test-gpu: $(VENV)/dev.stamp ## run the tests that need an NVIDIA GPU (docs/gpu.m
 runtimes: $(VENV)/up.stamp ## install the runtimes that need no GPU (stoker runtimes list shows all)
 	@$(BIN)/python -m stoker runtimes install $(CPU_RUNTIMES)
 
-lint: $(VENV)/dev.stamp ## check style, types and the direction of imports
+lint: $(VENV)/dev.stamp ## check style, types and import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
@@ -44,13 +44,13 @@ lint: $(VENV)/dev.stamp ## check style, types and the direction of imports
 bench: $(VENV)/dev.stamp ## measure latency, throughput and CPU against a bare proxy
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-bench-engines: $(VENV)/dev.stamp ## measure each engine through the platform against the same engine asked directly
+bench-engines: $(VENV)/dev.stamp ## measure each engine through the platform against the same engine called directly
 	@$(BIN)/python -m benchmarks.engines $(ARGS)
 
 openapi: $(VENV)/up.stamp ## write the OpenAPI document to docs/openapi.json
 	@$(BIN)/python -m stoker openapi > docs/openapi.json
 
-demo-model: | $(VENV)/made.stamp ## train the demo model anew, in an environment of its own (it needs torch)
+demo-model: | $(VENV)/made.stamp ## train the demo model, in an environment of its own (it needs torch)
 	@$(BIN)/python -m venv .cache/train
 	@.cache/train/bin/pip install --quiet -r models/demo/requirements.txt
 	@.cache/train/bin/python models/demo/train.py models/stoker-demo.gguf
@@ -63,7 +63,7 @@ lock: $(VENV)/dev.stamp ## pin the newest versions that fit pyproject.toml, with
 	  && $$compile -c requirements-dev.lock pyproject.toml -o requirements.lock
 	@$(BIN)/python -m tests.workers.environments
 
-clean: ## remove the environment and the caches, not the data in .stoker
+clean: ## remove .venv and the caches, but not the data in .stoker
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -72,7 +72,7 @@ $(VENV)/made.stamp:
 	  if $$python -c '$(FIT)' 2>/dev/null; then found=$$python; break; fi; \
 	done; \
 	if [ -z "$$found" ]; then \
-	  echo "Stoker needs Python 3.11 or newer with its venv module; install it, or name one: make up PYTHON=/path/to/python3" >&2; \
+	  echo "Stoker needs Python 3.11 or newer with its venv module; install it, or give its path: make up PYTHON=/path/to/python3" >&2; \
 	  exit 1; \
 	fi; \
 	echo "Making $(VENV) with $$($$found --version)"; \
@@ -83,14 +83,14 @@ $(VENV)/up.stamp: requirements-up.lock pyproject.toml | $(VENV)/made.stamp
 	@$(call install,$<,the platform)
 	@touch $@
 
-# a superset of what `make up` installs, in the same versions
+# installs a superset of the packages of `make up`, in the same versions
 $(VENV)/dev.stamp: requirements-dev.lock pyproject.toml | $(VENV)/made.stamp
 	@$(call install,$<,the platform and the tools to work on it)
 	@touch $(VENV)/up.stamp $@
 
 define install
-began=$$(date +%s); \
+start=$$(date +%s); \
 echo "Installing $(2) into $(VENV): $$(grep -c '^[a-z].*==' $(1)) packages, once"; \
 $(PIP) install -r $(1) && $(PIP) install --no-deps --editable . \
-  && echo "Installed in $$(($$(date +%s) - began)) s"
+  && echo "Installed in $$(($$(date +%s) - start)) s"
 endef
