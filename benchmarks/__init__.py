@@ -1,4 +1,4 @@
-"""What the platform adds to an instant engine, against a bare proxy in the same alternating run.
+"""The overhead of the platform over an instant engine, compared with a bare proxy in one alternating run.
 
-`python -m benchmarks` (or `make bench`); `docs/benchmarks.md` says how to read what it prints.
+`python -m benchmarks` (or `make bench`); `docs/benchmarks.md` explains the tables.
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, tell how it goes on stderr, print the table on stdout."""
+"""`python -m benchmarks`: measure, log the progress to stderr, print the tables to stdout."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import cli as command
+from benchmarks import cli
 from benchmarks.proxy import CLIENTS
 from benchmarks.report import Samples, bars, tables
 from benchmarks.rounds import run
-from benchmarks.variants import started
+from benchmarks.variants import start_variants
 
 QUICK = (2, 0.6)
 
 
-def measure(chosen: argparse.Namespace, say: command.Say) -> command.Report:
-    """Measure all variants. There are bars only for the usual proxy."""
+def measure(options: argparse.Namespace, log: cli.Log) -> cli.Report:
+    """Measure all variants. The bars are defined for the default client of the proxy only."""
     with (
         tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
-        started(Path(folder), chosen.proxy_client, say) as variants,
+        start_variants(Path(folder), options.proxy_client, log) as variants,
     ):
-        samples = list(run(variants, chosen.rounds, chosen.seconds, say))
-    told = [tables(Samples(samples))]
-    if chosen.proxy_client == CLIENTS[0]:
-        told.append(bars(Samples(samples)))
-    manner = f"{chosen.rounds} rounds of {chosen.seconds} s; the proxy asks with {chosen.proxy_client}"
-    return command.Report(samples, {}, manner, "\n\n".join(told))
+        samples = list(run(variants, options.rounds, options.seconds, log))
+    sections = [tables(Samples(samples))]
+    if options.proxy_client == CLIENTS[0]:
+        sections.append(bars(Samples(samples)))
+    method = f"{options.rounds} rounds of {options.seconds} s; the proxy's client is {options.proxy_client}"
+    return cli.Report(samples, {}, method, "\n\n".join(sections))
 
 
 def main() -> int:
-    """Run; the exit code."""
-    parser = command.parser("benchmarks", __doc__, seconds=1.5, quick="under a minute, and coarse")
+    """Run the benchmark. Returns the exit code."""
+    parser = cli.create_parser("benchmarks", __doc__, seconds=1.5, quick="under a minute, and coarse")
     parser.add_argument(
         "--proxy-client",
         choices=CLIENTS,
         default=CLIENTS[0],
-        help="what the reference asks with (%(default)s)",
+        help="the HTTP client of the reference proxy (%(default)s)",
     )
-    return command.run(parser, QUICK, measure)
+    return cli.run(parser, QUICK, measure)
 
 
 if __name__ == "__main__":

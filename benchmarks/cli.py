@@ -1,77 +1,102 @@
-"""The command line of a benchmark: its options, how it tells of itself, and how it ends."""
+"""The command line of both benchmarks: options, progress, the description of the machine, exit codes."""
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+import os
+import platform
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.generator_process import Broken
-from benchmarks.machine import about
+from benchmarks.cpu_time import TICKS_PER_S
+from benchmarks.generator_process import BenchmarkError
 from config.errors import ConfigError
+from stoker.valkey import find_server
 
-Say = Callable[[str], None]
+PACKAGES = ("celery", "flask", "flower", "gunicorn", "hiredis", "httpx", "kombu", "orjson", "redis")
+
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was measured: all samples (dataclasses), what else was there, how it was done, the tables."""
+    """The results: all samples (dataclasses), facts to add to the machine's, the method, the tables."""
 
     samples: Sequence[Any]
-    beside: Mapping[str, str]
-    manner: str
+    facts: Mapping[str, str]
+    method: str
     tables: str
 
 
-def parser(prog: str, doc: str | None, seconds: float, quick: str) -> argparse.ArgumentParser:
-    """The options that every benchmark has; `seconds` is the usual length of a measurement."""
-    made = argparse.ArgumentParser(prog=f"python -m {prog}", description=doc)
-    made.add_argument("--rounds", type=int, default=5, help="beside the one that warms up (5)")
-    made.add_argument("--seconds", type=float, default=seconds, help="of each measurement (%(default)s)")
-    made.add_argument("--quick", action="store_true", help=quick)
-    made.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
-    return made
+def create_parser(prog: str, doc: str | None, seconds: float, quick: str) -> argparse.ArgumentParser:
+    """A parser with the options of every benchmark; `seconds` is the default length of a measurement."""
+    parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=doc)
+    parser.add_argument("--rounds", type=int, default=5, help="in addition to one warm-up round (5)")
+    parser.add_argument(
+        "--seconds", type=float, default=seconds, help="length of each measurement (%(default)s)"
+    )
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples to this file")
+    return parser
 
 
 def run(
-    made: argparse.ArgumentParser,
+    parser: argparse.ArgumentParser,
     quick: tuple[int, float],
-    measure: Callable[[argparse.Namespace, Say], Report],
+    measure: Callable[[argparse.Namespace, Log], Report],
 ) -> int:
-    """Read the options, measure, print: the exit code. `quick` is rounds and seconds."""
+    """Parse the options, measure and print. `quick` is rounds and seconds. Returns the exit code."""
     if sys.platform != "linux":
         print("the benchmark uses epoll: it runs on Linux only", file=sys.stderr)
         return 2
-    chosen = made.parse_args()
-    if chosen.quick:
-        chosen.rounds, chosen.seconds = quick
-    if chosen.rounds < 1 or chosen.seconds <= 0:
-        made.error("--rounds and --seconds must be positive")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is stopped on the way out
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.seconds = quick
+    if options.rounds < 1 or options.seconds <= 0:
+        parser.error("--rounds and --seconds must be positive")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that all started processes are stopped
     began = time.monotonic()
 
-    def say(text: str) -> None:
+    def log(text: str) -> None:
         print(f"{time.monotonic() - began:6.1f} s  {text}", file=sys.stderr, flush=True)
 
-    here = about()  # before it begins: the load is a part of it
+    facts = describe_machine()  # before the measurement, which changes the load average
     try:
-        report = measure(chosen, say)
-    except (Broken, ConfigError, OSError) as error:
+        report = measure(options, log)
+    except (BenchmarkError, ConfigError, OSError) as error:
         print(f"the benchmark has failed: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    here = {**here, **report.beside}
-    if chosen.json:
-        document = {"about": here, "samples": [asdict(sample) for sample in report.samples]}
-        chosen.json.write_text(json.dumps(document, indent=1) + "\n")
-    for name, text in here.items():
+    facts = {**facts, **report.facts}
+    if options.json:
+        document = {"about": facts, "samples": [asdict(sample) for sample in report.samples]}
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
+    for name, text in facts.items():
         print(f"- {name}: {text}")
-    print(f"- {report.manner}\n\n{report.tables}")
+    print(f"- {report.method}\n\n{report.tables}")
     return 0
+
+
+def describe_machine() -> dict[str, str]:
+    """The machine and the versions of the software, as text to compare results by."""
+    server = find_server()
+    versions = [f"{name} {version(name)}" for name in PACKAGES]
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "machine": f"{os.cpu_count()} CPUs ({platform.machine()}), Linux {platform.release()}",
+        "load before": load,
+        "versions": ", ".join(
+            [f"Python {platform.python_version()}", server.label if server else "", *versions]
+        ),
+        "CPU clock": f"{1000 // TICKS_PER_S} ms a tick",
+    }

@@ -1,4 +1,4 @@
-"""The load generator, as the process that measures sees it."""
+"""Runs a load generator as a process, and takes the CPU time of the measured processes in the same window."""
 
 from __future__ import annotations
 
@@ -9,55 +9,61 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from benchmarks.processes import Cpu
+from benchmarks.cpu_time import Cpu
 from config.settings import ROOT
 
-Measured = TypeVar("Measured")
+Result = TypeVar("Result")
 
 
-class Broken(Exception):
-    """Raised when something that is measured does not do its part; the text says what."""
+class BenchmarkError(Exception):
+    """Raised when a process of the benchmark fails; the text names it and the reason."""
 
 
-class Generator(Generic[Measured]):
-    """The process that runs `module`; it ends when we do, since its stdin does. `read` takes its figures."""
+class LoadGenerator(Generic[Result]):
+    """The process that runs `module`. It ends with this process, since its stdin is closed then.
 
-    def __init__(self, module: str, read: Callable[..., Measured]) -> None:
-        self._read = read
+    `parse` makes a result from the fields of the generator's answer.
+    """
+
+    def __init__(self, module: str, parse: Callable[..., Result]) -> None:
+        self._parse = parse
         argv = [sys.executable, "-m", module]
         self._process = subprocess.Popen(
             argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
 
-    def measure(self, job: Mapping[str, Any], cpu: Cpu) -> tuple[Measured, dict[str, float]]:
-        """Do a job: the figures, and the CPU seconds of each part in the same window. Raises `Broken`."""
-        assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        self._process.stdin.write(json.dumps(job) + "\n")
-        self._process.stdin.flush()
-        self._line()
-        before = cpu.seconds()
-        measured = self._read(**self._line())
-        after = cpu.seconds()
-        self._line()
-        return measured, {part: after[part] - before[part] for part in after}
+    def measure(self, spec: Mapping[str, Any], cpu: Cpu) -> tuple[Result, dict[str, float]]:
+        """Generate the specified load.
 
-    def _line(self) -> dict[str, Any]:
-        assert self._process.stdout is not None  # noqa: S101 - it was asked for
+        Returns the result, and the CPU seconds of each part in the same window. Raises `BenchmarkError`.
+        """
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        self._process.stdin.write(json.dumps(spec) + "\n")
+        self._process.stdin.flush()
+        self._read_message()
+        before = cpu.seconds()
+        result = self._parse(**self._read_message())
+        after = cpu.seconds()
+        self._read_message()
+        return result, {part: after[part] - before[part] for part in after}
+
+    def _read_message(self) -> dict[str, Any]:
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         line = self._process.stdout.readline()
         if not line:
-            raise Broken("the load generator has ended")
+            raise BenchmarkError("the load generator has ended")
         message: dict[str, Any] = json.loads(line)
         if "error" in message:
-            raise Broken(message["error"])
+            raise BenchmarkError(message["error"])
         return message
 
-    def __enter__(self) -> Generator[Measured]:
-        """Kill it at the end of the block."""
+    def __enter__(self) -> LoadGenerator[Result]:
+        """The process is killed at the end of the block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Kill it."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()

@@ -1,8 +1,9 @@
-"""The load generator, a process of its own: `python -m benchmarks.load_generator`, jobs on stdin, one JSON a line.
+"""The load generator process: `python -m benchmarks.load_generator`. Specs come on stdin as JSON lines.
 
-Clients are keep-alive sockets in one epoll loop that write requests made beforehand and look for as little
-as possible in what comes back, so that two cores are left to what is measured. Two lines answer a job: an
-empty object when its window opens, a `Measured` when it closes, or `{"error": text}` instead.
+The clients are keep-alive sockets in one epoll loop. They send prepared requests and parse as little of the
+responses as possible, to leave the CPU to the measured processes. Each spec is answered with lines of JSON:
+an empty object when the window opens, a `LoadResult` when it closes, `{"done": true}` after the remaining
+responses; or `{"error": text}`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from benchmarks.load_messages import PROMPT, TOKENS, Job, Measured, percentile
+from benchmarks.load_messages import PROMPT, TOKENS, LoadResult, LoadSpec, percentile
 
 HOST = "127.0.0.1"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -26,55 +27,55 @@ LAST_CHUNK = b"\r\n0\r\n\r\n"
 CHUNK = re.compile(rb"\r\n[0-9a-fA-F]+\r\n")
 DELTA = re.compile(rb'"delta":"([^"]*)"')
 TOKEN = b"tok"
-PATIENCE_S = 5.0
-"""A window in which nobody is answered for so long, or that takes so long to drain, has failed."""
+TIMEOUT_S = 5.0
+"""The limit of the time without any response, and of the wait for the remaining responses."""
 
 
 class LoadError(Exception):
-    """Raised when an answer is not what it should be."""
+    """Raised when a response is wrong or missing."""
 
 
 class Client:
-    """One keep-alive connection that asks, reads the answer, and asks again."""
+    """One keep-alive connection that sends a request, reads the response, and sends the next request."""
 
     def __init__(self, request: bytes, port: int, stream: bool, paced: bool) -> None:
         self.request, self.stream, self.paced = request, stream, paced
         self.socket = socket.create_connection((HOST, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
-        self.busy = False
-        self.asked_at = 0.0
-        self.begun = False  # to be answered
-        self.heard = b""  # of a stream: the end only, which is no whole event yet
+        self.waiting = False
+        self.sent_at = 0.0
+        self.answering = False  # the first bytes of the response have arrived
+        self.received = b""  # of a stream: the last, incomplete event only
         self.tokens = 0
-        self.arrivals: list[float] = []  # of a paced stream's tokens
-        self._missing = -1  # bytes of an answer with a length; -1 before its head is read
+        self.arrivals: list[float] = []  # times of a paced stream's tokens
+        self._missing = -1  # remaining end of the response; -1 before its head is parsed
 
-    def ask(self) -> None:
+    def send_request(self) -> None:
         """Send the request."""
-        self.busy, self.begun, self.heard, self._missing = True, False, b"", -1
+        self.waiting, self.answering, self.received, self._missing = True, False, b"", -1
         self.tokens, self.arrivals = 0, []
-        self.asked_at = time.perf_counter()
+        self.sent_at = time.perf_counter()
         if self.socket.send(self.request) != len(self.request):
             raise LoadError("a request did not fit into the socket")
 
     def read(self) -> bool:
-        """Take what is there; true at the end of the answer."""
+        """Read the available bytes. Returns whether the response is complete."""
         data = self.socket.recv(1 << 18)
         if not data:
-            raise LoadError(f"the server hung up after {self.heard[:300]!r}")
-        if not self.begun and not data.startswith(b"HTTP/1.1 200"):
-            raise LoadError(f"the answer was {data[:600].decode('utf-8', 'replace')}")
-        self.begun = True
+            raise LoadError(f"the server closed the connection after {self.received[:300]!r}")
+        if not self.answering and not data.startswith(b"HTTP/1.1 200"):
+            raise LoadError(f"the response is {data[:600].decode('utf-8', 'replace')}")
+        self.answering = True
         ended = self._read_stream(data) if self.stream else self._read_whole(data)
-        self.busy = not ended
+        self.waiting = not ended
         return ended
 
     def _read_stream(self, data: bytes) -> bool:
-        heard = self.heard + data
-        ended = heard.endswith(LAST_CHUNK)
-        events, _, self.heard = (heard, b"", b"") if ended else heard.rpartition(b"\n\n")
-        # a chunk may end within an event, and an event may bring several tokens
+        received = self.received + data
+        ended = received.endswith(LAST_CHUNK)
+        events, _, self.received = (received, b"", b"") if ended else received.rpartition(b"\n\n")
+        # a chunk may end within an event, and an event may have several tokens
         found = sum(text.count(TOKEN) for text in DELTA.findall(CHUNK.sub(b"", events)))
         self.tokens += found
         if found and self.paced:
@@ -84,55 +85,55 @@ class Client:
         return ended
 
     def _read_whole(self, data: bytes) -> bool:
-        self.heard += data
+        self.received += data
         if self._missing < 0:
-            head = self.heard.find(b"\r\n\r\n")
+            head = self.received.find(b"\r\n\r\n")
             if head < 0:
                 return False
-            length = LENGTH.search(self.heard, 0, head)
+            length = LENGTH.search(self.received, 0, head)
             if length is None:
-                raise LoadError("an answer without a length")
+                raise LoadError("a response without a length")
             self._missing = head + 4 + int(length[1])
-        return len(self.heard) >= self._missing
+        return len(self.received) >= self._missing
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self.socket.close()
 
 
-class Tally:
-    """What is counted while the window is open."""
+class Window:
+    """The counters of one measurement."""
 
     def __init__(self) -> None:
         self.opened_at = time.perf_counter()
         self.cpu = time.process_time()
         self.latencies: list[float] = []
         self.tokens = 0
-        self.delays: list[float] = []
+        self.token_delays: list[float] = []
 
-    def take(self, client: Client, period_s: float) -> None:
-        """Count an answer that is whole."""
-        self.latencies.append(time.perf_counter() - client.asked_at)
+    def count(self, client: Client, period_s: float) -> None:
+        """Count a complete response."""
+        self.latencies.append(time.perf_counter() - client.sent_at)
         if period_s:
-            self.delays.extend(delays(client.arrivals, period_s))
+            self.token_delays.extend(token_delays(client.arrivals, period_s))
 
-    def close(self) -> Measured:
-        """The end of the window."""
+    def close(self) -> LoadResult:
+        """End the measurement."""
         seconds = time.perf_counter() - self.opened_at
-        return Measured(
+        return LoadResult(
             seconds=seconds,
             requests=len(self.latencies),
             tokens=self.tokens,
             latency_p50_ms=_ms(percentile(self.latencies, 0.5)),
             latency_p95_ms=_ms(percentile(self.latencies, 0.95)),
-            late_p50_ms=_ms(percentile(self.delays, 0.5)),
-            late_p95_ms=_ms(percentile(self.delays, 0.95)),
+            late_p50_ms=_ms(percentile(self.token_delays, 0.5)),
+            late_p95_ms=_ms(percentile(self.token_delays, 0.95)),
             generator_cpu_s=time.process_time() - self.cpu,
         )
 
 
-def delays(arrivals: list[float], period_s: float) -> list[float]:
-    """How late each token came: the best of its stream says where the beat is."""
+def token_delays(arrivals: list[float], period_s: float) -> list[float]:
+    """The delay of each token in seconds, relative to the most punctual token of the stream."""
     offsets = [at - index * period_s for index, at in enumerate(arrivals)]
     best = min(offsets)
     return [offset - best for offset in offsets]
@@ -142,113 +143,115 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1000
 
 
-def request_of(job: Job) -> bytes:
-    """The request, byte for byte."""
-    body = f'{{"model":"{job.model}","stream":{str(job.stream).lower()},"input":"{PROMPT}"}}'
+def encode_request(spec: LoadSpec) -> bytes:
+    """The bytes of the HTTP request."""
+    body = f'{{"model":"{spec.model}","stream":{str(spec.stream).lower()},"input":"{PROMPT}"}}'
     return (
-        f"POST /v1/responses HTTP/1.1\r\nHost: {HOST}:{job.port}\r\nAuthorization: Bearer {job.key}\r\n"
+        f"POST /v1/responses HTTP/1.1\r\nHost: {HOST}:{spec.port}\r\nAuthorization: Bearer {spec.key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
     ).encode()
 
 
 class Run:
-    """All clients of one job."""
+    """All clients of one measurement."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        request = request_of(job)
-        self.clients = [Client(request, job.port, job.stream, job.period_s > 0) for _ in range(job.clients)]
+    def __init__(self, spec: LoadSpec) -> None:
+        self.spec = spec
+        request = encode_request(spec)
+        self.clients = [
+            Client(request, spec.port, spec.stream, spec.period_s > 0) for _ in range(spec.clients)
+        ]
         self.by_fd = {client.socket.fileno(): client for client in self.clients}
         self.epoll = select.epoll()
         for fd in self.by_fd:
             self.epoll.register(fd, select.EPOLLIN)
-        self.tally = Tally()
-        self.answered_at = time.perf_counter()
+        self.window = Window()
+        self.last_answer_at = time.perf_counter()
 
-    def measure(self) -> Iterator[Measured | None]:
-        """Yields None when the window opens and the figures when it closes."""
+    def measure(self) -> Iterator[LoadResult | None]:
+        """Yields None when the window opens and the result when it closes."""
         self._ramp()
-        self.tally = Tally()
+        self.window = Window()
         yield None
-        self._until(self.tally.opened_at + self.job.seconds)
-        yield self.tally.close()
-        if not self.job.period_s:  # paced streams would take their time: those are cut
+        self._until(self.window.opened_at + self.spec.seconds)
+        yield self.window.close()
+        if not self.spec.period_s:  # paced streams would take too long: they are cut
             self._drain()
 
     def _ramp(self) -> None:
-        """Begin one after the other, so that paced streams do not all end at once."""
+        """Start the clients one after the other, so that paced streams do not all end at the same time."""
         began = time.perf_counter()
         for index, client in enumerate(self.clients):
-            self._until(began + self.job.ramp_s * index / len(self.clients))
-            client.ask()
-        self._until(began + self.job.ramp_s)
+            self._until(began + self.spec.ramp_s * index / len(self.clients))
+            client.send_request()
+        self._until(began + self.spec.ramp_s)
 
     def _until(self, end: float) -> None:
         while (left := end - time.perf_counter()) > 0:
-            self._turn(left, again=True)
+            self._poll(left, next_request=True)
 
     def _drain(self) -> None:
-        end = time.perf_counter() + PATIENCE_S
-        while any(client.busy for client in self.clients):
+        end = time.perf_counter() + TIMEOUT_S
+        while any(client.waiting for client in self.clients):
             if time.perf_counter() > end:
-                raise LoadError("answers are missing")
-            self._turn(0.1, again=False)
+                raise LoadError("responses are missing")
+            self._poll(0.1, next_request=False)
 
-    def _turn(self, timeout_s: float, again: bool) -> None:
+    def _poll(self, timeout_s: float, next_request: bool) -> None:
         ready = self.epoll.poll(min(timeout_s, 1.0))
         for fd, _ in ready:
             client = self.by_fd[fd]
             before = client.tokens
             ended = client.read()
-            self.tally.tokens += client.tokens - before
+            self.window.tokens += client.tokens - before
             if ended:
-                self.tally.take(client, self.job.period_s)
-                if again:
-                    client.ask()
+                self.window.count(client, self.spec.period_s)
+                if next_request:
+                    client.send_request()
         now = time.perf_counter()
         if ready:
-            self.answered_at = now
-        elif now - self.answered_at > PATIENCE_S and any(client.busy for client in self.clients):
-            raise LoadError(f"no answer for {PATIENCE_S:.0f} s")
+            self.last_answer_at = now
+        elif now - self.last_answer_at > TIMEOUT_S and any(client.waiting for client in self.clients):
+            raise LoadError(f"no response for {TIMEOUT_S:.0f} s")
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self.epoll.close()
         for client in self.clients:
             client.close()
 
 
-class Work(Protocol):
-    """A job under way."""
+class LoadRun(Protocol):
+    """A measurement under way."""
 
     def measure(self) -> Iterator[Any]:
-        """Yields None when the window opens and the figures, a dataclass, when it closes."""
+        """Yields None when the window opens and the result, a dataclass, when it closes."""
         ...
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         ...
 
 
-def serve(begin: Callable[[dict[str, Any]], Work]) -> None:
-    """Do jobs until stdin ends, or until whoever measures is gone."""
+def serve(begin: Callable[[dict[str, Any]], LoadRun]) -> None:
+    """Run the measurements that stdin asks for, until it ends or stdout is closed."""
     with suppress(KeyboardInterrupt, BrokenPipeError):
         for line in sys.stdin:
             try:
-                work = begin(json.loads(line))
+                run = begin(json.loads(line))
                 try:
-                    for measured in work.measure():
-                        _say({} if measured is None else asdict(measured))
+                    for result in run.measure():
+                        _write({} if result is None else asdict(result))
                 finally:
-                    work.close()
-                _say({"done": True})
+                    run.close()
+                _write({"done": True})
             except (LoadError, OSError) as error:
-                _say({"error": f"{type(error).__name__}: {error}"})
+                _write({"error": f"{type(error).__name__}: {error}"})
 
 
-def _say(message: object) -> None:
+def _write(message: object) -> None:
     print(json.dumps(message), flush=True)
 
 
 if __name__ == "__main__":
-    serve(lambda job: Run(Job(**job)))
+    serve(lambda spec: Run(LoadSpec(**spec)))

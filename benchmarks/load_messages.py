@@ -1,4 +1,4 @@
-"""What the load generator is asked, and what it answers. Standard library only: it starts in no time."""
+"""The messages to and from the load generator. Only the standard library is used, for a fast start."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 PROMPT = "a prompt of one kilobyte " * 40 + "that stays the same over the run"
 TOKENS = 64
-"""Of each answer."""
+"""The length of each response."""
 
 PACE = 50.0
-"""Tokens a second of each stream of the paced model."""
+"""The rate of each stream of the paced model, in tokens per second."""
 
 
 @dataclass(frozen=True)
-class Load:
-    """A kind of load: so many clients, each of which asks again as soon as it is answered."""
+class Workload:
+    """A kind of load: `clients` in a closed loop, each of which sends its next request after its response."""
 
     name: str
     title: str
@@ -24,16 +24,19 @@ class Load:
     paced: bool = False
 
 
-ONE = Load("one", "1 client", 1, "instant")
-MANY = Load("many", "32 clients", 32, "instant")
-BURST = Load("burst", "64 streams, instant", 64, "instant", stream=True)
-PACED = Load("paced", f"64 streams, {PACE:.0f} tokens/s each", 64, "paced", stream=True, paced=True)
-LOADS = (ONE, MANY, BURST, PACED)
+ONE = Workload("one", "1 client", 1, "instant")
+MANY = Workload("many", "32 clients", 32, "instant")
+BURST = Workload("burst", "64 streams, instant", 64, "instant", stream=True)
+PACED = Workload("paced", f"64 streams, {PACE:.0f} tokens/s each", 64, "paced", stream=True, paced=True)
+WORKLOADS = (ONE, MANY, BURST, PACED)
 
 
 @dataclass(frozen=True)
-class Job:
-    """One measurement: after `ramp_s` seconds, for `seconds`. `period_s` is a paced stream's, else 0."""
+class LoadSpec:
+    """One measurement of `seconds` after a ramp of `ramp_s` seconds.
+
+    `period_s` is the time between two tokens of a paced stream, else 0.
+    """
 
     port: int
     key: str
@@ -46,11 +49,11 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What came back while the window was open.
+class LoadResult:
+    """The responses within the window.
 
-    `late` are the 50th and 95th percentile of a paced token's delay in milliseconds, against the best token
-    of its own stream. `generator_cpu_s` is what the load generator itself used.
+    `late_p50_ms` and `late_p95_ms` are percentiles of the delay of a paced token, relative to the most
+    punctual token of its stream. `generator_cpu_s` is the CPU time of the load generator.
     """
 
     seconds: float
@@ -64,7 +67,7 @@ class Measured:
 
 
 def percentile(values: list[float], share: float) -> float | None:
-    """The value below which that share of the values lies; None of none."""
+    """The value below which this share of the values lies; None without values."""
     if not values:
         return None
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]

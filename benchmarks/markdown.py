@@ -1,4 +1,4 @@
-"""Tables in Markdown, as they go into `docs/benchmarks.md`."""
+"""Markdown tables for `docs/benchmarks.md`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NONE = ""
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first row is its head; all columns but the first are set to the right."""
+    """A table with the first row as its header; all columns except the first are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
@@ -22,5 +22,5 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def spread(ratios: Sequence[float]) -> str:
-    """The median and the range; nothing of none."""
+    """The median and the range; empty without values."""
     return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else NONE

@@ -1,65 +1,183 @@
-"""CPU time, command lines and listening ports of processes."""
+"""Starts the processes of a benchmark and the platform, waits for them, and stops them at the end."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import signal
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-import psutil
+from benchmarks.cpu_time import Cpu, tree_by_part
+from benchmarks.generator_process import BenchmarkError
+from config.keys import Keys, read_keys
+from config.settings import ROOT
+from stoker.managed_process import Part, Plan, last_lines
+from stoker.run_file import read_run
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-"""Linux counts a process's CPU time in these ticks (10 ms each on most systems)."""
+HOST = "127.0.0.1"
+START_S = 60.0
+STOP_S = 40.0
+
+COMMANDS = {
+    "stoker api": "api",
+    "stoker worker": "worker",
+    "workers/engine_process/guard.py": "engine",
+    "valkey-server": "redis",
+    "redis-server": "redis",
+    "celery": "flower",
+    "stoker up": "supervisor",
+}
+"""Parts of the platform by a text in the command line. Child processes belong to their parent's part."""
 
 
-class Cpu:
-    """The CPU time of named parts of a system, each of one or more processes.
+@contextmanager
+def running(log: Callable[[str], None]) -> Iterator[list[Part]]:
+    """Yields a list to which `start` adds processes; all of them are stopped at the end of the block."""
+    for name in [name for name in os.environ if name.startswith("STOKER_") or name == "REDIS_URL"]:
+        del os.environ[name]  # the settings of another platform must not apply
+    processes: list[Part] = []
+    try:
+        yield processes
+    finally:
+        log("stopping everything")
+        for part in processes:
+            part.signal(signal.SIGTERM)
+        for part in processes:
+            _until(lambda part=part: part.end() is not None, STOP_S)  # type: ignore[misc]
+            part.kill()
 
-    A window has a resolution of one tick for each process, so medians over rounds are taken.
+
+def start(processes: list[Part], plan: Plan) -> Part:
+    """Start a process without waiting for it."""
+    part = Part(plan)
+    processes.append(part)
+    part.start()
+    return part
+
+
+def pid(part: Part) -> int:
+    """The id of a started process."""
+    assert part.pid is not None  # noqa: S101 - it was started
+    return part.pid
+
+
+def wait(part: Part, condition: Callable[[], object], failure: str, seconds: float = START_S) -> None:
+    """Wait until `condition` is true. Raises `BenchmarkError` with `failure` and the end of the log."""
+    ended: list[str] = []
+
+    def done() -> object:
+        end = part.end()
+        if end is not None:
+            ended.append(f" ({end})")
+        return end is not None or condition()
+
+    if not _until(done, seconds) or ended:
+        raise BenchmarkError("\n".join([f"{failure}{''.join(ended)}", *last_lines(part.plan.log)]))
+
+
+def _until(condition: Callable[[], object], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def fetch(url: str, key: str = "") -> bytes | None:
+    """GET: the body, empty if the request is refused, None if the server fails or does not answer."""
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"})  # noqa: S310 - an address on loopback
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - an address on loopback
+            return bytes(answer.read())
+    except urllib.error.HTTPError as error:
+        return None if error.code >= 500 else b""
+    except OSError:
+        return None
+
+
+def is_listening(port: int) -> bool:
+    """Whether a process listens on this port of the loopback interface."""
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A running `stoker up` whose models are loaded."""
+
+    pid: int
+    url: str
+    keys: Keys = field(repr=False)
+
+    @property
+    def port(self) -> int:
+        """The port of its API."""
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def cpu(self) -> Cpu:
+        """The CPU time of its parts."""
+        return Cpu(tree_by_part(self.pid, COMMANDS))
+
+
+def start_platform(
+    processes: list[Part],
+    home: Path,
+    settings: Mapping[str, Any],
+    *,
+    flower: bool = False,
+    load_s: float = START_S,
+) -> Platform:
+    """Run `stoker up` in a new folder `home` with these settings alone. Task events are on only with Flower.
+
+    Raises `BenchmarkError` if it does not start, or its enabled models are not loaded within `load_s`
+    seconds.
     """
-
-    def __init__(self, parts: Mapping[str, list[int]]) -> None:
-        self.parts = parts
-
-    def seconds(self) -> dict[str, float]:
-        """User and system time of each part since its start.
-
-        Raises `psutil.NoSuchProcess` when one of the processes has ended.
-        """
-        return {part: sum(map(_used_s, pids)) for part, pids in self.parts.items()}
-
-
-def _used_s(pid: int) -> float:
-    """Of all threads of the process, ended ones included, and of its children that have ended."""
-    times = psutil.Process(pid).cpu_times()
-    return float(times.user + times.system + times.children_user + times.children_system)
-
-
-def tree(root: int) -> list[int]:
-    """The process and all its descendants."""
-    return [root, *(child.pid for child in psutil.Process(root).children(recursive=True))]
-
-
-def tree_by_part(root: int, marks: Mapping[str, str]) -> dict[str, list[int]]:
-    """The process and all its descendants, grouped by part.
-
-    `marks` maps texts to parts. A process belongs to the part of the first text in its command line, else to
-    the part of its parent.
-    """
-    found: dict[str, list[int]] = {}
-    parts: dict[int, str | None] = {}
-    for process in [psutil.Process(root), *psutil.Process(root).children(recursive=True)]:
-        try:
-            command, parent = " ".join(process.cmdline()), process.ppid()
-        except psutil.NoSuchProcess:
-            continue  # it has just ended
-        part = next((part for mark, part in marks.items() if mark in command), parts.get(parent))
-        parts[process.pid] = part
-        if part is not None:
-            found.setdefault(part, []).append(process.pid)
-    return found
+    home.mkdir()
+    settings_file, local_file = home / "settings.json", home / "local.json"
+    settings_file.write_text(json.dumps({**settings, "worker": {"task_events": flower}}))
+    local_file.write_text("{}")
+    argv = [sys.executable, "-m", "stoker", "up", "--no-ask", "--port", "0"]
+    environment = {
+        "STOKER_DATA_DIR": str(home / "data"),
+        "STOKER_SETTINGS": str(settings_file),
+        "STOKER_LOCAL": str(local_file),
+        "CUDA_VISIBLE_DEVICES": "",  # one worker on any machine
+    }
+    plan = Plan(
+        name="stoker up",
+        argv=argv if flower else [*argv, "--no-flower"],
+        environment=environment,
+        cwd=ROOT,
+        log=home / "up.log",
+        last_signal=signal.SIGTERM,
+    )
+    part = start(processes, plan)
+    data = home / "data"
+    wait(part, lambda: read_run(data), "the platform does not start")
+    run, keys = read_run(data), read_keys(data)
+    assert keys is not None  # noqa: S101 - written before run.json
+    wait(part, lambda: _loaded(run["url"], keys.admin_key), "the models do not load", load_s)
+    if flower:
+        wait(part, lambda: fetch(f"{run['flower']}/healthcheck") is not None, "Flower does not start")
+    return Platform(pid(part), run["url"], keys)
 
 
-def listening_ports(pid: int) -> list[int]:
-    """The TCP ports (IPv4) on which the process listens."""
-    connections = psutil.Process(pid).net_connections("tcp4")
-    return [connection.laddr.port for connection in connections if connection.status == psutil.CONN_LISTEN]
+def _loaded(url: str, admin_key: str) -> bool:
+    """Whether all models are loaded. Raises `BenchmarkError` if one has failed."""
+    answer = fetch(f"{url}/v1/admin/models", admin_key)
+    rows = json.loads(answer)["models"] if answer else []
+    for row in rows:
+        if row["runtime_state"] == "failed":
+            raise BenchmarkError(f"the model {row['name']} does not load: {row['last_error']}")
+    return bool(rows) and all(row["runtime_state"] == "loaded" for row in rows)

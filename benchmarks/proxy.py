@@ -1,8 +1,8 @@
 """The reference: a bare Flask -> HTTP proxy. `python -m benchmarks.proxy PORT UPSTREAM_PORT THREADS CLIENT`.
 
-As little as a proxy can do under the same server as the platform's API (gunicorn, gthread, one process, as
-many threads): no key, no check, no queue, no log. `http.client` with one kept connection for each thread is
-the least an HTTP client in Python costs; `httpx` is what people use.
+It runs under the same server as the platform's API (gunicorn, gthread, one process, the same number of
+threads) and does the minimum: no API key, no validation, no queue, no log. `http.client` with one keep-alive
+connection per thread is the cheapest HTTP client in Python; `httpx` is a common one.
 """
 
 from __future__ import annotations
@@ -25,36 +25,38 @@ READ_BYTES = 1 << 16
 Forward = Callable[[bytes], Response]
 
 
-class Plain:
+class HttpClientForwarder:
     """Forwards through `http.client`."""
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._kept = threading.local()
+        self._local = threading.local()
 
     def __call__(self, body: bytes) -> Response:
-        """Ask the upstream and hand on what it says, as it says it."""
-        if not hasattr(self._kept, "connection"):
-            self._kept.connection = http.client.HTTPConnection("127.0.0.1", self._port)
-        connection: http.client.HTTPConnection = self._kept.connection
+        """Forward the request, and stream the response as it arrives."""
+        if not hasattr(self._local, "connection"):
+            self._local.connection = http.client.HTTPConnection("127.0.0.1", self._port)
+        connection: http.client.HTTPConnection = self._local.connection
         connection.request("POST", PATH, body, HEADERS)
-        answer = connection.getresponse()
-        kind = answer.headers["Content-Type"]
+        response = connection.getresponse()
+        kind = response.headers["Content-Type"]
         if kind == "text/event-stream":
-            return Response(_relay(connection, answer), content_type=kind)
-        return Response(answer.read(), content_type=kind)
+            return Response(_stream_body(connection, response), content_type=kind)
+        return Response(response.read(), content_type=kind)
 
 
-def _relay(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> Iterator[bytes]:
+def _stream_body(
+    connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+) -> Iterator[bytes]:
     try:
-        while data := answer.read1(READ_BYTES):
+        while data := response.read1(READ_BYTES):
             yield data
     finally:
-        if not answer.isclosed():
-            connection.close()  # cut in the middle, it is good for nothing more
+        if not response.isclosed():
+            connection.close()  # after an incomplete response it cannot be reused
 
 
-class Usual:
+class HttpxForwarder:
     """Forwards through `httpx`."""
 
     def __init__(self, port: int) -> None:
@@ -62,21 +64,21 @@ class Usual:
         self._client = httpx.Client(base_url=f"http://127.0.0.1:{port}", limits=limits)
 
     def __call__(self, body: bytes) -> Response:
-        """Ask the upstream and hand on what it says, as it says it."""
-        asked = self._client.build_request("POST", PATH, content=body, headers=HEADERS)
-        answer = self._client.send(asked, stream=True)
-        kind = answer.headers["Content-Type"]
+        """Forward the request, and stream the response as it arrives."""
+        forwarded = self._client.build_request("POST", PATH, content=body, headers=HEADERS)
+        response = self._client.send(forwarded, stream=True)
+        kind = response.headers["Content-Type"]
         if kind == "text/event-stream":
-            made = Response(answer.iter_raw(), content_type=kind)
-            made.call_on_close(answer.close)
-            return made
-        return Response(answer.read(), content_type=kind)
+            streamed = Response(response.iter_raw(), content_type=kind)
+            streamed.call_on_close(response.close)
+            return streamed
+        return Response(response.read(), content_type=kind)
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn with the settings of the platform's API."""
 
-    def __init__(self, port: int, threads: int, make: Callable[[], Flask]) -> None:
+    def __init__(self, port: int, threads: int, create: Callable[[], Flask]) -> None:
         self._settings: dict[str, Any] = {
             "bind": f"127.0.0.1:{port}",
             "worker_class": "gthread",
@@ -86,27 +88,27 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             "keepalive": 75,
             "control_socket_disable": True,
         }
-        self._make = make
+        self._create = create
         super().__init__()
 
     def load_config(self) -> None:
-        """Give gunicorn its settings."""
+        """Set gunicorn's configuration."""
         for name, value in self._settings.items():
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        """The app of this process."""
-        return self._make()
+        """Create the Flask app."""
+        return self._create()
 
 
 def create_app(port: int, client: str) -> Flask:
-    """The proxy to the upstream on that port."""
+    """A proxy to the upstream on this port."""
     app = Flask("proxy")
-    forward: Forward = Usual(port) if client == "httpx" else Plain(port)
+    forward: Forward = HttpxForwarder(port) if client == "httpx" else HttpClientForwarder(port)
     app.add_url_rule(PATH, view_func=lambda: forward(request.get_data()), endpoint="proxy", methods=["POST"])
     return app
 
 
 if __name__ == "__main__":
-    here, there, threads = map(int, sys.argv[1:4])
-    Server(here, threads, partial(create_app, there, sys.argv[4])).run()
+    port, upstream_port, threads = map(int, sys.argv[1:4])
+    Server(port, threads, partial(create_app, upstream_port, sys.argv[4])).run()

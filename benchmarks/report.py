@@ -1,4 +1,4 @@
-"""From samples to the table: medians over rounds, ratios of the same round's pair."""
+"""The tables of the samples: medians over the rounds, and ratios within a round."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.load_messages import BURST, MANY, ONE, PACE, PACED, Load
+from benchmarks.load_messages import BURST, MANY, ONE, PACE, PACED, Workload
 from benchmarks.markdown import NONE, spread, table
 from benchmarks.rounds import Sample
 from benchmarks.variants import FLOWER, PARTS, PROXY, STOKER, UPSTREAM
@@ -19,15 +19,15 @@ Value = Callable[[Sample], float | None]
 
 
 class Samples:
-    """All samples, by round."""
+    """All samples, by round, workload and variant."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
-        self._by_place = {(sample.round, sample.load, sample.variant): sample for sample in samples}
-        self.rounds = sorted({place[0] for place in self._by_place})
+        self._by_key = {(sample.round, sample.load, sample.variant): sample for sample in samples}
+        self.rounds = sorted({key[0] for key in self._by_key})
 
-    def values(self, load: Load, variant: str, value: Value) -> list[float]:
-        """The value in each round; [] where it was not measured in all of them."""
-        found = [self._by_place.get((number, load.name, variant)) for number in self.rounds]
+    def values(self, load: Workload, variant: str, value: Value) -> list[float]:
+        """The value in each round; [] if it was not measured in every round."""
+        found = [self._by_key.get((number, load.name, variant)) for number in self.rounds]
         values = [None if sample is None else value(sample) for sample in found]
         known = [one for one in values if one is not None]
         return known if len(known) == len(values) else []
@@ -35,57 +35,57 @@ class Samples:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. Its ratios are to the proxy; `less` is taken off first, in the same round."""
+    """One row of the table. Ratios are to the proxy. The value of the variant `minus` is subtracted first."""
 
     title: str
-    load: Load
+    load: Workload
     value: Value
     form: str = "{:.2f}"
-    less: str | None = None
+    minus: str | None = None
     ratio: bool = True
 
-    def of(self, samples: Samples, variant: str) -> list[float]:
-        """Its value in each round."""
+    def values(self, samples: Samples, variant: str) -> list[float]:
+        """The value in each round."""
         values = samples.values(self.load, variant, self.value)
-        if self.less is None or not values:
+        if self.minus is None or not values:
             return values
-        base = samples.values(self.load, self.less, self.value)
+        base = samples.values(self.load, self.minus, self.value)
         return [value - other for value, other in zip(values, base, strict=True)]
 
     def cells(self, samples: Samples, variants: Sequence[str]) -> list[str]:
         """Title, medians and ratios."""
-        values = {variant: self.of(samples, variant) for variant in variants}
-        if self.less is not None:
-            values[self.less] = []
+        values = {variant: self.values(samples, variant) for variant in variants}
+        if self.minus is not None:
+            values[self.minus] = []
         shown = [self.form.format(median(found)) if found else NONE for found in values.values()]
         ratios = [self.ratios(samples, variant) if self.ratio else [] for variant in COMPARED]
         return [self.title, *shown, *map(spread, ratios)]
 
     def ratios(self, samples: Samples, variant: str) -> list[float]:
-        """What it is to the proxy's in the same round."""
-        values, reference = self.of(samples, variant), self.of(samples, PROXY)
+        """The ratio to the proxy's value in each round."""
+        values, reference = self.values(samples, variant), self.values(samples, PROXY)
         if not values or not reference or min(reference) <= 0:
             return []
         return [value / base for value, base in zip(values, reference, strict=True)]
 
 
 def per_second(count: Callable[[Sample], int]) -> Value:
-    """A count over the time it took."""
-    return lambda sample: count(sample) / sample.measured.seconds
+    """The count per second."""
+    return lambda sample: count(sample) / sample.result.seconds
 
 
 def requests(sample: Sample) -> int:
-    """How many were answered."""
-    return sample.measured.requests
+    """The number of responses."""
+    return sample.result.requests
 
 
 def tokens(sample: Sample) -> int:
-    """How many came."""
-    return sample.measured.tokens
+    """The number of tokens."""
+    return sample.result.tokens
 
 
 def cpu_us(count: Callable[[Sample], int], part: str | None = None) -> Value:
-    """CPU microseconds for each of what is counted, of one part or of all."""
+    """CPU microseconds per counted item, of one part or of all parts."""
 
     def value(sample: Sample) -> float | None:
         used = sum(sample.cpu_s.values()) if part is None else sample.cpu_s.get(part)
@@ -95,62 +95,62 @@ def cpu_us(count: Callable[[Sample], int], part: str | None = None) -> Value:
 
 
 def _offered(sample: Sample) -> float:
-    return sample.measured.tokens / (PACED.clients * PACE * sample.measured.seconds)
+    return sample.result.tokens / (PACED.clients * PACE * sample.result.seconds)
 
 
-ADDED = Row("1 client: **added p50 ms**", ONE, lambda s: s.measured.latency_p50_ms, less=UPSTREAM)
+ADDED = Row("1 client: **added p50 ms**", ONE, lambda s: s.result.latency_p50_ms, minus=UPSTREAM)
 RATE = Row("32 clients: **requests/s**", MANY, per_second(requests), "{:.0f}")
 CPU = Row("32 clients: **CPU us/request**", MANY, cpu_us(requests), "{:.0f}")
 DELIVERED = Row("64 streams, paced: **delivered/offered**", PACED, _offered, "{:.3f}")
 PACED_CPU = Row("64 streams, paced: **CPU us/token**", PACED, cpu_us(tokens), "{:.0f}")
 MAIN = (
-    Row("1 client: p50 ms", ONE, lambda s: s.measured.latency_p50_ms),
-    Row("1 client: p95 ms", ONE, lambda s: s.measured.latency_p95_ms),
+    Row("1 client: p50 ms", ONE, lambda s: s.result.latency_p50_ms),
+    Row("1 client: p95 ms", ONE, lambda s: s.result.latency_p95_ms),
     ADDED,
-    Row("1 client: added p95 ms", ONE, lambda s: s.measured.latency_p95_ms, less=UPSTREAM),
+    Row("1 client: added p95 ms", ONE, lambda s: s.result.latency_p95_ms, minus=UPSTREAM),
     RATE,
-    Row("32 clients: p50 ms", MANY, lambda s: s.measured.latency_p50_ms, "{:.1f}"),
-    Row("32 clients: p95 ms", MANY, lambda s: s.measured.latency_p95_ms, "{:.1f}"),
+    Row("32 clients: p50 ms", MANY, lambda s: s.result.latency_p50_ms, "{:.1f}"),
+    Row("32 clients: p95 ms", MANY, lambda s: s.result.latency_p95_ms, "{:.1f}"),
     CPU,
     Row("64 streams, instant: **tokens/s**", BURST, per_second(tokens), "{:.0f}"),
     Row("64 streams, instant: CPU us/token", BURST, cpu_us(tokens), "{:.1f}"),
     DELIVERED,
-    Row("64 streams, paced: token delay p50 ms", PACED, lambda s: s.measured.late_p50_ms),
-    Row("64 streams, paced: token delay p95 ms", PACED, lambda s: s.measured.late_p95_ms),
+    Row("64 streams, paced: token delay p50 ms", PACED, lambda s: s.result.late_p50_ms),
+    Row("64 streams, paced: token delay p95 ms", PACED, lambda s: s.result.late_p95_ms),
     PACED_CPU,
 )
 
 
 @dataclass(frozen=True)
 class Bar:
-    """What a change must not break, with or without Flower: `least` or `most`, of the ratio or the value."""
+    """A regression limit with and without Flower: `minimum` or `maximum` of the ratio (or of the value)."""
 
     title: str
     row: Row
-    least: float = 0.0
-    most: float = float("inf")
+    minimum: float = 0.0
+    maximum: float = float("inf")
     ratio: bool = True
 
     def cells(self, samples: Samples) -> list[str]:
-        """Title, bound, medians and whether it holds."""
-        bound = f"at least {self.least}" if self.least else f"at most {self.most}"
+        """Title, bound, medians, and whether the bar is met."""
+        bound = f"at least {self.minimum}" if self.minimum else f"at most {self.maximum}"
         medians = [self._median(samples, variant) for variant in COMPARED]
-        holds = all(self.least <= value <= self.most for value in medians)
+        holds = all(self.minimum <= value <= self.maximum for value in medians)
         return [self.title, bound, *(f"{value:.2f}" for value in medians), "yes" if holds else "**no**"]
 
     def _median(self, samples: Samples, variant: str) -> float:
-        values = self.row.ratios(samples, variant) if self.ratio else self.row.of(samples, variant)
+        values = self.row.ratios(samples, variant) if self.ratio else self.row.values(samples, variant)
         return median(values) if values else float("nan")
 
 
 BARS = (
-    Bar("added p50 at 1 client / proxy's", ADDED, most=8.0),
-    Bar("requests/s at 32 clients / proxy's", RATE, least=0.15),
-    Bar("CPU per request / proxy's", CPU, most=9.0),
-    Bar("CPU per paced token / proxy's", PACED_CPU, most=3.0),
-    Bar("delivered / offered, paced", DELIVERED, least=0.95, ratio=False),
+    Bar("added p50 at 1 client / proxy's", ADDED, maximum=8.0),
+    Bar("requests/s at 32 clients / proxy's", RATE, minimum=0.15),
+    Bar("CPU per request / proxy's", CPU, maximum=9.0),
+    Bar("CPU per paced token / proxy's", PACED_CPU, maximum=3.0),
+    Bar("delivered / offered, paced", DELIVERED, minimum=0.95, ratio=False),
 )
-"""Set for the proxy that asks with `http.client`."""
+"""Valid for the proxy with `http.client`."""
 
 
 def _part_rows() -> list[Row]:
@@ -168,7 +168,7 @@ def _part_rows() -> list[Row]:
 
 
 def tables(samples: Samples) -> str:
-    """The two tables in Markdown: the figures, and whose CPU it was."""
+    """Two Markdown tables: the results, and the CPU time by process."""
     ratios = [f"{name} / proxy" for name in COMPARED]
     main = [["", *VARIANTS, *ratios], *(row.cells(samples, VARIANTS) for row in MAIN)]
     shown = VARIANTS[1:]
@@ -180,5 +180,5 @@ def tables(samples: Samples) -> str:
 
 
 def bars(samples: Samples) -> str:
-    """The bars and how far off they are, in Markdown."""
+    """A Markdown table of the bars and the measured values."""
     return table([["bar", "bound", *COMPARED, "holds"], *(bar.cells(samples) for bar in BARS)])

@@ -1,4 +1,4 @@
-"""The alternating run: each round puts each load on each variant in turn, beginning with another one."""
+"""The alternating run: each round measures each workload at each variant, in a rotated order."""
 
 from __future__ import annotations
 
@@ -6,56 +6,56 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from benchmarks.generator_process import Generator
-from benchmarks.load_messages import LOADS, ONE, PACE, TOKENS, Job, Load, Measured
+from benchmarks.generator_process import LoadGenerator
+from benchmarks.load_messages import ONE, PACE, TOKENS, WORKLOADS, LoadResult, LoadSpec, Workload
 from benchmarks.variants import UPSTREAM, Variant
 
 RAMP_S = 0.3
 SETTLE_S = 0.5
-"""After streams were cut: their generations are cancelled meanwhile."""
+"""The pause after streams were cut, in which their generations are cancelled."""
 
 PACED_S = TOKENS / PACE
-"""A paced stream. A window of one more is enough: by its beginning all streams are under way."""
+"""The duration of a paced stream. A ramp and a window of this length suffice: all streams then run."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One measurement: of this load at this variant in this round; `cpu_s` by part."""
+    """One measurement of one workload at one variant; `cpu_s` is the CPU time by part."""
 
     round: int
     load: str
     variant: str
-    measured: Measured
+    result: LoadResult
     cpu_s: dict[str, float]
 
 
 def run(
-    variants: Sequence[Variant], rounds: int, seconds: float, say: Callable[[str], None]
+    variants: Sequence[Variant], rounds: int, seconds: float, log: Callable[[str], None]
 ) -> Iterator[Sample]:
-    """Measure. Round 0 warms up, at half the time, and is not told. Raises `Broken`."""
-    with Generator("benchmarks.load_generator", Measured) as generator:
+    """Measure. Round 0 warms up for half the time and yields no sample. Raises `BenchmarkError`."""
+    with LoadGenerator("benchmarks.load_generator", LoadResult) as generator:
         for number in range(rounds + 1):
-            # paced streams take long and are warm from the instant ones
-            for load in LOADS if number else LOADS[:-1]:
-                for variant in _turn(variants, load, number):
-                    job = _job(load, variant, seconds if number else seconds / 2)
-                    measured, cpu_s = generator.measure(asdict(job), variant.cpu)
-                    say(_line(number, rounds, load, variant, measured))
+            # paced streams take long, and the instant ones have warmed up the same code
+            for load in WORKLOADS if number else WORKLOADS[:-1]:
+                for variant in _order(variants, load, number):
+                    spec = _spec(load, variant, seconds if number else seconds / 2)
+                    result, cpu_s = generator.measure(asdict(spec), variant.cpu)
+                    log(_progress(number, rounds, load, variant, result))
                     if load.paced:
                         time.sleep(SETTLE_S)
                     if number:
-                        yield Sample(number, load.name, variant.name, measured, cpu_s)
+                        yield Sample(number, load.name, variant.name, result, cpu_s)
 
 
-def _turn(variants: Sequence[Variant], load: Load, number: int) -> list[Variant]:
-    """Who is asked with this load, in this round's order. The upstream is asked directly by one client."""
-    asked = [variant for variant in variants if load is ONE or variant.name != UPSTREAM]
-    first = number % len(asked)
-    return [*asked[first:], *asked[:first]]
+def _order(variants: Sequence[Variant], load: Workload, number: int) -> list[Variant]:
+    """The variants in this round's order. The upstream is measured with one client only."""
+    chosen = [variant for variant in variants if load is ONE or variant.name != UPSTREAM]
+    first = number % len(chosen)
+    return [*chosen[first:], *chosen[:first]]
 
 
-def _job(load: Load, variant: Variant, seconds: float) -> Job:
-    return Job(
+def _spec(load: Workload, variant: Variant, seconds: float) -> LoadSpec:
+    return LoadSpec(
         port=variant.port,
         key=variant.key,
         model=load.model,
@@ -67,10 +67,10 @@ def _job(load: Load, variant: Variant, seconds: float) -> Job:
     )
 
 
-def _line(number: int, rounds: int, load: Load, variant: Variant, measured: Measured) -> str:
-    where = f"round {number}/{rounds}" if number else "warming up"
+def _progress(number: int, rounds: int, load: Workload, variant: Variant, result: LoadResult) -> str:
+    when = f"round {number}/{rounds}" if number else "warming up"
     if load.stream:
-        what = f"{measured.tokens / measured.seconds:,.0f} tokens/s"
+        rate = f"{result.tokens / result.seconds:,.0f} tokens/s"
     else:
-        what = f"{measured.requests / measured.seconds:,.0f} requests/s"
-    return f"{where}  {load.title:<30}  {variant.name:<16}  {what}"
+        rate = f"{result.requests / result.seconds:,.0f} requests/s"
+    return f"{when}  {load.title:<30}  {variant.name:<16}  {rate}"

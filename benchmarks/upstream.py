@@ -1,8 +1,8 @@
-"""The engine of the reference: an HTTP server that has every answer ready. `python -m benchmarks.upstream`.
+"""The engine of the reference: an HTTP server with prepared responses. `python -m benchmarks.upstream PORT`.
 
-It reads requests of known length over keep-alive connections and knows three answers, in the dialect of
-/v1/responses: a whole one, a stream at once, and a stream at the pace of the paced model, whose clients
-share a beat as they do in the platform's stub engine.
+It reads requests of known length over keep-alive connections. It has three responses in the format of
+/v1/responses: a complete one, a stream that is sent at once, and a stream at the rate of the paced model.
+Paced streams share one timer, as in the platform's stub engine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-E
 
 @cache
 def whole_answer() -> bytes:
-    """A response in one piece."""
+    """A response without streaming."""
     content = {"type": "output_text", "text": "".join(PIECES), "annotations": [], "logprobs": []}
     message = {"type": "message", "id": f"msg_{0:032x}", "role": "assistant", "status": "completed"}
     usage = {"input_tokens": 200, "output_tokens": TOKENS, "total_tokens": 200 + TOKENS}
@@ -43,7 +43,7 @@ def whole_answer() -> bytes:
 
 @cache
 def chunk(index: int) -> bytes:
-    """A token as a chunk of a stream; the last one brings the end."""
+    """A token as an HTTP chunk of a stream; the last one has the end of the body, too."""
     event = {
         "type": "response.output_text.delta",
         "item_id": f"msg_{0:032x}",
@@ -53,31 +53,31 @@ def chunk(index: int) -> bytes:
         "logprobs": [],
         "sequence_number": index + 4,
     }
-    told = json.dumps(event, separators=(",", ":"))
-    data = f"event: {event['type']}\ndata: {told}\n\n".encode()
+    data_text = json.dumps(event, separators=(",", ":"))
+    data = f"event: {event['type']}\ndata: {data_text}\n\n".encode()
     encoded = b"%x\r\n%b\r\n" % (len(data), data)
     return encoded + LAST_CHUNK if index == TOKENS - 1 else encoded
 
 
 @cache
 def whole_stream() -> bytes:
-    """A stream that is said at once."""
+    """A stream that is sent at once."""
     return STREAM_HEAD + b"".join(map(chunk, range(TOKENS)))
 
 
-class Beat:
-    """Says the next token of all paced streams, `PACE` times a second while there are any."""
+class Pacer:
+    """Sends the next token to all paced streams, `PACE` times a second while there are any."""
 
     def __init__(self) -> None:
         self._streams: list[tuple[asyncio.Transport, int]] = []
-        self._beating = False
+        self._running = False
 
     def join(self, transport: asyncio.Transport) -> None:
-        """Begin a stream."""
+        """Start a stream."""
         transport.write(STREAM_HEAD)
         self._streams.append((transport, 0))
-        if not self._beating:
-            self._beating = True
+        if not self._running:
+            self._running = True
             self._step(asyncio.get_running_loop().time())
 
     def _step(self, due: float) -> None:
@@ -90,45 +90,45 @@ class Beat:
         ]
         loop = asyncio.get_running_loop()
         due = max(due + 1 / PACE, loop.time())
-        self._beating = bool(self._streams)
-        if self._beating:
+        self._running = bool(self._streams)
+        if self._running:
             loop.call_at(due, self._step, due)
 
 
 class Connection(asyncio.Protocol):
-    """One client."""
+    """The connection of one client."""
 
-    def __init__(self, beat: Beat) -> None:
-        self._beat = beat
-        self._heard = b""
+    def __init__(self, pacer: Pacer) -> None:
+        self._pacer = pacer
+        self._received = b""
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the way back."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a TCP server has no other
+        """Store the transport."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - as in every TCP server
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer once a request is whole."""
-        self._heard += data
-        head = self._heard.find(b"\r\n\r\n")
-        length = LENGTH.search(self._heard, 0, head) if head >= 0 else None
-        if length is None or len(self._heard) < head + 4 + int(length[1]):
+        """Respond when a request is complete."""
+        self._received += data
+        head = self._received.find(b"\r\n\r\n")
+        length = LENGTH.search(self._received, 0, head) if head >= 0 else None
+        if length is None or len(self._received) < head + 4 + int(length[1]):
             return
-        request, self._heard = self._heard, b""
-        assert self._transport is not None  # noqa: S101 - it is made by now
+        request, self._received = self._received, b""
+        assert self._transport is not None  # noqa: S101 - set in connection_made
         if b'"stream":true' not in request:
             self._transport.write(whole_answer())
         elif b'"model":"paced"' in request:
-            self._beat.join(self._transport)
+            self._pacer.join(self._transport)
         else:
             self._transport.write(whole_stream())
 
 
 async def serve(port: int) -> None:
-    """Answer until somebody kills us."""
-    beat = Beat()
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(beat), "127.0.0.1", port)
+    """Serve until the process is killed."""
+    pacer = Pacer()
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(pacer), "127.0.0.1", port)
     await server.serve_forever()
 
 

@@ -22,7 +22,7 @@ GENESIS = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One change. `actor` is a tenant, `action` a verb (load, unload), `subject` a model, `at` unix seconds."""
+    """One change: `actor` is a tenant, `action` a verb (load, unload), `subject` a model, `at` unix time."""
 
     actor: str
     action: str

@@ -1,4 +1,4 @@
-"""What the platform leaves of an engine's speed, against the same engine asked directly in the same run.
+"""The share of an engine's speed that is left behind the platform, measured in one alternating run.
 
-`python -m benchmarks.engines` (or `make bench-engines`); `docs/benchmarks.md` says how to read its tables.
+`python -m benchmarks.engines` (or `make bench-engines`); `docs/benchmarks.md` explains the tables.
 """

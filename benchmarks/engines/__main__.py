@@ -1,35 +1,41 @@
-"""`python -m benchmarks.engines`: measure, tell how it goes on stderr, print the tables on stdout."""
+"""`python -m benchmarks.engines`: measure, log the progress to stderr, print the tables to stdout."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks import cli as command
-from benchmarks.engines import managed, vllm
-from benchmarks.engines.library import library
-from benchmarks.engines.pair import Model, Pair, Place
-from benchmarks.engines.report import bars, shares, speeds
+from benchmarks import cli
+from benchmarks.engines.pairs import LLAMA_SERVER, PAIRS, VLLM, Model, Setup
+from benchmarks.engines.report import bars, cpu_table, speed_table
 from benchmarks.engines.rounds import Sample, run
 from benchmarks.engines.weights import DEMO, write_demo, write_large
-from benchmarks.generator_process import Broken
-from benchmarks.platform import running
+from benchmarks.generator_process import BenchmarkError
+from benchmarks.processes import running
 from config.load import load_settings
-from workers.environments import EnvironmentMissing
+from workers.environments import EnvironmentMissing, interpreter
+from workers.environments.table import OF_BACKEND
 
-PAIRS: Mapping[str, Callable[[Place, Model], Pair]] = {
-    managed.LLAMA_SERVER: managed.llama_server,
-    vllm.NAME: vllm.pair,
-    managed.VLLM_SERVE: managed.vllm_serve,
-}
-BARRED = (managed.LLAMA_SERVER, vllm.NAME)
-"""The engines that are measured unless one is named."""
+DEFAULT_ENGINES = (LLAMA_SERVER, VLLM)
+"""The engines that are measured without `--only`, and that have bars."""
 
 QUICK = (2, 1.0)
+
+PRINT_VERSION = """
+import sys
+from importlib.metadata import PackageNotFoundError, version
+for name in sys.argv[1:]:
+    try:
+        print(name, version(name))
+        break
+    except PackageNotFoundError:
+        pass
+"""
 
 
 def models(folder: Path) -> list[Model]:
@@ -38,61 +44,68 @@ def models(folder: Path) -> list[Model]:
     parameters = write_large(large, folder / "large")
     write_demo(folder / "demo")
     return [
-        Model("demo", "the demo model", DEMO, folder / "demo", barred=False),
-        Model("large", f"{parameters / 1e6:.0f}M parameters", large, folder / "large", barred=True),
+        Model("demo", "the demo model", DEMO, folder / "demo", has_bar=False),
+        Model("large", f"{parameters / 1e6:.0f}M parameters", large, folder / "large", has_bar=True),
     ]
 
 
-def present(environments: Path, only: str | None) -> dict[str, str]:
-    """The engines that can be run here, with the version of each; the others are told of on stderr."""
+def library_version(environments: Path, backend: str) -> str:
+    """Name and version of a backend's library. Raises `EnvironmentMissing` with the way to install it."""
+    python = interpreter(environments, backend)
+    argv = [str(python), "-c", PRINT_VERSION, *OF_BACKEND[backend].dists]
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def installed_engines(environments: Path, only: str | None) -> dict[str, str]:
+    """The installed engines and the versions of their libraries; missing ones are named on stderr."""
     found = {}
-    for engine in [only] if only else BARRED:
+    for engine in [only] if only else DEFAULT_ENGINES:
         try:
-            found[engine] = library(environments, engine)
+            found[engine] = library_version(environments, engine)
         except EnvironmentMissing as error:
             print(f"{engine} is left out: {error}", file=sys.stderr)
     return found
 
 
-def measured(
-    engines: Mapping[str, str], environments: Path, chosen: argparse.Namespace, say: command.Say
+def measure_engines(
+    engines: Mapping[str, str], environments: Path, options: argparse.Namespace, log: cli.Log
 ) -> tuple[list[Model], list[Sample]]:
-    """Start each pair in turn and measure it."""
+    """Start each engine with each model in turn, and measure it."""
     samples: list[Sample] = []
-    with tempfile.TemporaryDirectory(prefix="stoker-bench-") as named:
-        say("writing the models")
-        asked = models(Path(named))
+    with tempfile.TemporaryDirectory(prefix="stoker-bench-") as root:
+        log("writing the models")
+        written = models(Path(root))
         for engine in engines:
-            for model in asked:
-                folder = Path(named, f"{engine}-{model.name}")
+            for model in written:
+                folder = Path(root, f"{engine}-{model.name}")
                 folder.mkdir()
-                with running(say) as parts:
-                    pair = PAIRS[engine](Place(parts, folder, environments, say), model)
-                    samples += run(pair, chosen.rounds, chosen.seconds, say)
-    return asked, samples
+                with running(log) as processes:
+                    pair = PAIRS[engine](Setup(processes, folder, environments, log), model)
+                    samples += run(pair, options.rounds, options.seconds, log)
+    return written, samples
 
 
-def measure(chosen: argparse.Namespace, say: command.Say) -> command.Report:
-    """Measure the engines that are here. Raises `Broken` where there is none."""
+def measure(options: argparse.Namespace, log: cli.Log) -> cli.Report:
+    """Measure the installed engines. Raises `BenchmarkError` if there is none."""
     environments = load_settings().runtimes_dir
-    engines = present(environments, chosen.only)
+    engines = installed_engines(environments, options.only)
     if not engines:
-        raise Broken("there is no engine to be measured")
-    asked, samples = measured(engines, environments, chosen, say)
-    told = [speeds(samples, list(engines), asked), shares(samples, list(engines), asked)]
-    if barred := [engine for engine in engines if engine in BARRED]:
-        told.append(bars(samples, barred, asked))
-    beside = {"engines": ", ".join(engines.values())}
-    manner = f"{chosen.rounds} rounds of about {chosen.seconds} s"
-    return command.Report(samples, beside, manner, "\n\n".join(told))
+        raise BenchmarkError("there is no engine to be measured")
+    written, samples = measure_engines(engines, environments, options, log)
+    sections = [speed_table(samples, list(engines), written), cpu_table(samples, list(engines), written)]
+    if with_bars := [engine for engine in engines if engine in DEFAULT_ENGINES]:
+        sections.append(bars(samples, with_bars, written))
+    facts = {"engines": ", ".join(engines.values())}
+    method = f"{options.rounds} rounds of about {options.seconds} s"
+    return cli.Report(samples, facts, method, "\n\n".join(sections))
 
 
 def main() -> int:
-    """Run; the exit code."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # beside a GPU, too, an engine leaves the platform processors
-    parser = command.parser("benchmarks.engines", __doc__, seconds=3.0, quick="coarse")
-    parser.add_argument("--only", choices=PAIRS, help="this engine alone")
-    return command.run(parser, QUICK, measure)
+    """Run the benchmark. Returns the exit code."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # as an engine on a GPU, which leaves CPU time for the platform
+    parser = cli.create_parser("benchmarks.engines", __doc__, seconds=3.0, quick="coarse")
+    parser.add_argument("--only", choices=PAIRS, help="measure this engine only")
+    return cli.run(parser, QUICK, measure)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The load generator, a process of its own: `python -m benchmarks.engines.load_generator`. Jobs come on stdin.
+"""The load generator process: `python -m benchmarks.engines.load_generator`. Specs come on stdin as JSON.
 
-The work is fixed and its time is measured: no answer is cut by the end of a window, of which each holds a
-few only. Every question has a connection of its own, for llama-server closes it after each stream.
+It measures the time of a fixed amount of work: a window of fixed length would cut responses, and has only few
+of them. Every request has its own connection, since llama-server closes it after each stream.
 """
 
 from __future__ import annotations
@@ -14,76 +14,76 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-from benchmarks.engines.load_messages import BEGINNING, QUESTION, TOKENS, Job, Measured
+from benchmarks.engines.load_messages import EXPECTED_START, PROMPT, TOKENS, LoadResult, LoadSpec
 from benchmarks.load_generator import HOST, LoadError, serve
 
 READ_BYTES = 1 << 18
-PATIENCE_S = 60.0
-"""A measurement in which nobody is told anything for so long has failed."""
+TIMEOUT_S = 60.0
+"""The limit of the time without any data."""
 
-SPOKEN = ("content", "reasoning", "reasoning_content")
-WORDS = re.compile(rf'"(?:{"|".join(SPOKEN)})": ?"[^"]'.encode())
+TEXT_FIELDS = ("content", "reasoning", "reasoning_content")
+FIRST_TEXT = re.compile(rf'"(?:{"|".join(TEXT_FIELDS)})": ?"[^"]'.encode())
 
 
 class Client:
-    """One that asks, reads the answer to its end, and asks again."""
+    """Sends a request, reads the response to its end, and sends the next request."""
 
     def __init__(self, request: bytes, port: int, answers: int) -> None:
         self.left = answers
-        self.waits: list[float] = []
+        self.first_token_s: list[float] = []
         self.answers: list[bytes] = []
         self._request, self._port = request, port
-        self._heard = bytearray()
-        self._asked_at = 0.0
-        self._waits = False
+        self._received = bytearray()
+        self._sent_at = 0.0
+        self._awaits_first = False
         self.socket = socket.socket()
 
-    def ask(self) -> None:
-        """Connect and send the question."""
+    def send_request(self) -> None:
+        """Connect and send the request."""
         self.left -= 1
-        self._heard.clear()
-        self._waits = True
-        self._asked_at = time.perf_counter()
+        self._received.clear()
+        self._awaits_first = True
+        self._sent_at = time.perf_counter()
         self.socket = socket.create_connection((HOST, self._port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.sendall(self._request)
         self.socket.setblocking(False)
 
     def read(self) -> bool:
-        """Take what is there; true at the end of the answer."""
+        """Read the available bytes. Returns whether the response is complete."""
         data = self.socket.recv(READ_BYTES)
         if not data:
             self.socket.close()
-            self.answers.append(bytes(self._heard))
+            self.answers.append(bytes(self._received))
             return True
-        self._heard += data
-        if self._waits and WORDS.search(self._heard):
-            self._waits = False
-            self.waits.append(time.perf_counter() - self._asked_at)
+        self._received += data
+        if self._awaits_first and FIRST_TEXT.search(self._received):
+            self._awaits_first = False
+            self.first_token_s.append(time.perf_counter() - self._sent_at)
         return False
 
 
 def check(answer: bytes) -> None:
-    """Raise `LoadError` unless it is the answer that was asked for, in its full length."""
+    """Raise `LoadError` unless the response has the expected text and number of tokens."""
     head, _, body = answer.partition(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
-        raise LoadError(f"the answer was {answer[:600].decode('utf-8', 'replace')}")
+        raise LoadError(f"the response is {answer[:600].decode('utf-8', 'replace')}")
     if b"transfer-encoding: chunked" in head.lower():
         body = b"".join(chunks(body))
     events = [line[5:].strip() for line in body.splitlines() if line.startswith(b"data:")]
     if not events or events.pop() != b"[DONE]":
-        raise LoadError(f"an answer that ends with {answer[-600:]!r}")
-    said, tokens = "", 0
+        raise LoadError(f"a response that ends with {answer[-600:]!r}")
+    text, tokens = "", 0
     for event in map(json.loads, events):
-        for choice in event.get("choices", ()):  # a parser may take what a model says for its thoughts
-            said += "".join(choice["delta"].get(name) or "" for name in SPOKEN)
+        for choice in event.get("choices", ()):  # a parser may take the text for reasoning
+            text += "".join(choice["delta"].get(name) or "" for name in TEXT_FIELDS)
         tokens = (event.get("usage") or {}).get("completion_tokens", tokens)
-    if tokens != TOKENS or not said.startswith(BEGINNING):
-        raise LoadError(f"an answer of {tokens} tokens, {said[:60]!r}")
+    if tokens != TOKENS or not text.startswith(EXPECTED_START):
+        raise LoadError(f"a response of {tokens} tokens, {text[:60]!r}")
 
 
 def chunks(body: bytes) -> Iterator[bytes]:
-    """The data of a chunked body."""
+    """The data of a body with chunked transfer encoding."""
     while body:
         size, _, rest = body.partition(b"\r\n")
         length = int(size.partition(b";")[0], 16)
@@ -91,12 +91,12 @@ def chunks(body: bytes) -> Iterator[bytes]:
         body = rest[length + 2 :] if length else b""
 
 
-def request_of(job: Job) -> bytes:
-    """The request, byte for byte."""
+def encode_request(spec: LoadSpec) -> bytes:
+    """The bytes of the HTTP request."""
     body = json.dumps(
         {
-            "model": job.model,
-            "messages": [{"role": "user", "content": QUESTION}],
+            "model": spec.model,
+            "messages": [{"role": "user", "content": PROMPT}],
             "max_tokens": TOKENS,
             "temperature": 0,
             "stream": True,
@@ -104,55 +104,55 @@ def request_of(job: Job) -> bytes:
         }
     )
     return (
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {HOST}\r\nAuthorization: Bearer {job.key}\r\n"
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {HOST}\r\nAuthorization: Bearer {spec.key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
     ).encode()
 
 
 class Run:
-    """All clients of one job."""
+    """All clients of one measurement."""
 
-    def __init__(self, job: Job) -> None:
-        request = request_of(job)
-        self.tokens = job.clients * job.answers * TOKENS
-        self.clients = [Client(request, job.port, job.answers) for _ in range(job.clients)]
+    def __init__(self, spec: LoadSpec) -> None:
+        request = encode_request(spec)
+        self.tokens = spec.clients * spec.answers * TOKENS
+        self.clients = [Client(request, spec.port, spec.answers) for _ in range(spec.clients)]
         self.by_fd: dict[int, Client] = {}
         self.epoll = select.epoll()
 
-    def measure(self) -> Iterator[Measured | None]:
-        """Yields None at the beginning and the figures at the end."""
+    def measure(self) -> Iterator[LoadResult | None]:
+        """Yields None at the beginning and the result at the end."""
         yield None
         cpu, began = time.process_time(), time.perf_counter()
         for client in self.clients:
-            self._ask(client)
+            self._send_request(client)
         while self.by_fd:
-            ready = self.epoll.poll(PATIENCE_S)
+            ready = self.epoll.poll(TIMEOUT_S)
             if not ready:
-                raise LoadError("answers are missing")
+                raise LoadError("responses are missing")
             for fd, _ in ready:
                 client = self.by_fd[fd]
                 if client.read():
-                    del self.by_fd[fd]  # its socket is closed, so epoll knows it no more
+                    del self.by_fd[fd]  # epoll has dropped the closed socket
                     if client.left:
-                        self._ask(client)
-        seconds, used = time.perf_counter() - began, time.process_time() - cpu
-        for client in self.clients:  # not before: looking into an answer costs more than hearing it
+                        self._send_request(client)
+        seconds, used_s = time.perf_counter() - began, time.process_time() - cpu
+        for client in self.clients:  # after the measurement, since a check takes more time than reading
             for answer in client.answers:
                 check(answer)
-        firsts = [wait for client in self.clients for wait in client.waits]
-        yield Measured(seconds, self.tokens, median(firsts) * 1000, used)
+        firsts = [wait for client in self.clients for wait in client.first_token_s]
+        yield LoadResult(seconds, self.tokens, median(firsts) * 1000, used_s)
 
-    def _ask(self, client: Client) -> None:
-        client.ask()
+    def _send_request(self, client: Client) -> None:
+        client.send_request()
         self.by_fd[client.socket.fileno()] = client
         self.epoll.register(client.socket.fileno(), select.EPOLLIN)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self.epoll.close()
         for client in self.clients:
             client.socket.close()
 
 
 if __name__ == "__main__":
-    serve(lambda job: Run(Job(**job)))
+    serve(lambda spec: Run(LoadSpec(**spec)))

@@ -1,22 +1,22 @@
-"""What the load generator is asked, and what it answers. Standard library only: it starts in no time."""
+"""The messages to and from the load generator. Only the standard library is used, for a fast start."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-QUESTION = "Count to one hundred."
-"""Both models count, for 392 tokens if they are let."""
+PROMPT = "Count to one hundred."
+"""Both models count; without a limit the response has 392 tokens."""
 
-BEGINNING = "1, 2, 3, 4, 5, "
+EXPECTED_START = "1, 2, 3, 4, 5, "
 TOKENS = 128
-"""Of each answer."""
+"""The length of each response."""
 
 CLIENTS = (1, 8, 32)
 
 
 @dataclass(frozen=True)
-class Job:
-    """One measurement: so many clients, of which each asks so many times, as soon as it is answered."""
+class LoadSpec:
+    """One measurement: each of `clients` sends `answers` requests in a closed loop."""
 
     port: int
     key: str
@@ -26,11 +26,11 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What came back, from the first question to the end of the last answer.
+class LoadResult:
+    """The responses, from the first request to the end of the last response.
 
-    `first_p50_ms` is the median time from a question to the first words of its answer. `generator_cpu_s` is
-    what the load generator itself used.
+    `first_p50_ms` is the median time to the first token. `generator_cpu_s` is the CPU time of the load
+    generator.
     """
 
     seconds: float

@@ -1,4 +1,4 @@
-"""From samples to the tables: medians over rounds, ratios of the same round's pair."""
+"""The tables of the samples: medians over the rounds, and ratios within a round."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 from benchmarks.engines.load_messages import CLIENTS
-from benchmarks.engines.pair import DIRECT, PLATFORM, Model
+from benchmarks.engines.pairs import DIRECT, PLATFORM, Model
 from benchmarks.engines.rounds import Sample
 from benchmarks.markdown import NONE, spread, table
 
-LEAST = 0.95
-"""Of the tokens/s that an engine has when it is asked directly, at each number of clients."""
+MIN_RATIO = 0.95
+"""The bar: the platform's tokens/s as a share of the engine's own, at each number of clients."""
 
 PARTS = {"api": "API", "worker": "worker", "redis": "Redis", "engine": "engine"}
 Value = Callable[[Sample], float]
@@ -28,28 +28,28 @@ class Samples:
         return [value(one) for one in self._samples if (one.clients, one.side) == (clients, side)]
 
     def ratios(self, clients: int) -> list[float]:
-        """The platform's tokens/s of those asked directly, in each round."""
+        """The platform's tokens/s divided by the engine's own, in each round."""
         through, direct = (self.values(clients, side, tokens_per_s) for side in (PLATFORM, DIRECT))
         return [one / other for one, other in zip(through, direct, strict=True)]
 
 
 def tokens_per_s(sample: Sample) -> float:
-    """How many came, by the time it took."""
-    return sample.measured.tokens / sample.measured.seconds
+    """Tokens per second."""
+    return sample.result.tokens / sample.result.seconds
 
 
 def first_ms(sample: Sample) -> float:
-    """How long the first words took."""
-    return sample.measured.first_p50_ms
+    """The median time to the first token, in milliseconds."""
+    return sample.result.first_p50_ms
 
 
 def cpu_us(part: str) -> Value:
-    """CPU microseconds of a part for each token."""
-    return lambda sample: sample.cpu_s.get(part, 0.0) * 1e6 / sample.measured.tokens
+    """CPU microseconds of a part per token."""
+    return lambda sample: sample.cpu_s.get(part, 0.0) * 1e6 / sample.result.tokens
 
 
-def speeds(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[Model]) -> str:
-    """How much of an engine's speed is left, in Markdown."""
+def speed_table(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[Model]) -> str:
+    """A Markdown table of the speed of each engine, directly and behind the platform."""
     head = ["", "clients", "direct: tokens/s", "platform: tokens/s", "**platform / direct**"]
     rows = [[*head, "direct: first token ms", "platform: first token ms"]]
     for engine in engines:
@@ -68,8 +68,8 @@ def speeds(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[M
     return table(rows)
 
 
-def shares(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[Model]) -> str:
-    """Whose CPU a token took, in Markdown."""
+def cpu_table(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[Model]) -> str:
+    """A Markdown table of the CPU time per token, by part."""
     rows = [["CPU us/token", "clients", *PARTS.values(), "asked directly"]]
     for engine in engines:
         for model in models:
@@ -82,15 +82,17 @@ def shares(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[M
 
 
 def bars(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[Model]) -> str:
-    """The bars and how far off they are, in Markdown."""
+    """A Markdown table of the bars and the measured ratios."""
     rows = [["bar: platform / direct", "bound", *(f"{clients} clients" for clients in CLIENTS), "holds"]]
     for engine in engines:
         for model in models:
-            if model.barred:
+            if model.has_bar:
                 found = Samples(samples, engine, model.name)
                 medians = [median(found.ratios(clients)) for clients in CLIENTS]
-                holds = "yes" if min(medians) >= LEAST else "**no**"
-                rows.append([f"{engine}, {model.title}", f"at least {LEAST}", *map(_ratio, medians), holds])
+                holds = "yes" if min(medians) >= MIN_RATIO else "**no**"
+                rows.append(
+                    [f"{engine}, {model.title}", f"at least {MIN_RATIO}", *map(_ratio, medians), holds]
+                )
     return table(rows)
 
 

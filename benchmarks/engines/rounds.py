@@ -1,56 +1,55 @@
-"""The alternating run: each round asks both sides in turn, beginning with the other one."""
+"""The alternating run: each round measures both sides, beginning with the other one each time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
-from benchmarks.engines.load_messages import CLIENTS, Job, Measured
-from benchmarks.engines.pair import DIRECT, Pair, Side
-from benchmarks.generator_process import Generator
+from benchmarks.engines.load_messages import CLIENTS, LoadResult, LoadSpec
+from benchmarks.engines.pairs import DIRECT, Pair, Side
+from benchmarks.generator_process import LoadGenerator
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One measurement: of so many clients at this side in this round; `cpu_s` by part."""
+    """One measurement at one side with `clients` clients; `cpu_s` is the CPU time by part."""
 
     engine: str
     model: str
     clients: int
     round: int
     side: str
-    measured: Measured
+    result: LoadResult
     cpu_s: dict[str, float]
 
 
-def run(pair: Pair, rounds: int, seconds: float, say: Callable[[str], None]) -> Iterator[Sample]:
-    """Measure. Round 0 warms up with one answer for each client, and tells how many fit into `seconds`.
+def run(pair: Pair, rounds: int, seconds: float, log: Callable[[str], None]) -> Iterator[Sample]:
+    """Measure.
 
-    Raises `Broken`.
+    Round 0 warms up with one response for each client, and determines how many fit into `seconds`. Raises
+    `BenchmarkError`.
     """
     answers = dict.fromkeys(CLIENTS, 1)
-    with Generator("benchmarks.engines.load_generator", Measured) as generator:
+    with LoadGenerator("benchmarks.engines.load_generator", LoadResult) as generator:
         for number in range(rounds + 1):
-            for place, clients in enumerate(CLIENTS):
-                for side in _turn(pair.sides, number + place):
-                    job = Job(
+            for index, clients in enumerate(CLIENTS):
+                for side in _order(pair.sides, number + index):
+                    spec = LoadSpec(
                         side.port, side.key, pair.model.name, clients, answers[clients] if number else 1
                     )
-                    measured, cpu_s = generator.measure(asdict(job), side.cpu)
-                    say(_line(number, pair, side, clients, measured))
+                    result, cpu_s = generator.measure(asdict(spec), side.cpu)
+                    log(_progress(number, pair, side, clients, result))
                     if number:
-                        yield Sample(
-                            pair.engine, pair.model.name, clients, number, side.name, measured, cpu_s
-                        )
+                        yield Sample(pair.engine, pair.model.name, clients, number, side.name, result, cpu_s)
                     elif side.name == DIRECT:
-                        answers[clients] = max(1, round(seconds / measured.seconds))
+                        answers[clients] = max(1, round(seconds / result.seconds))
 
 
-def _turn(sides: tuple[Side, Side], number: int) -> tuple[Side, ...]:
+def _order(sides: tuple[Side, Side], number: int) -> tuple[Side, ...]:
     return sides[::-1] if number % 2 else sides
 
 
-def _line(number: int, pair: Pair, side: Side, clients: int, measured: Measured) -> str:
+def _progress(number: int, pair: Pair, side: Side, clients: int, result: LoadResult) -> str:
     when = f"round {number}" if number else "warming up"
     what = f"{pair.engine}, {pair.model.title}, {clients} clients"
-    return f"{when:<12} {what:<42}  {side.name:<8}  {measured.tokens / measured.seconds:6,.0f} tokens/s"
+    return f"{when:<12} {what:<42}  {side.name:<8}  {result.tokens / result.seconds:6,.0f} tokens/s"

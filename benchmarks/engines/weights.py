@@ -1,9 +1,9 @@
-"""The two models: the demo model as it is, and the same in a size that keeps an engine busy.
+"""Writes the two models: the demo model, and a larger one with the same output that keeps an engine busy.
 
-The large one says the same words, since all that is new in it is zero: more layers that add nothing, wider
-matrices that the new columns leave as they were. A root mean square over four times the numbers is half of
-what it was, which the weights of the norms (and their epsilon) make up for. Engines multiply zeros as slowly
-as anything else, so it costs what its size costs, and what it answers can still be checked.
+All new weights of the large model are zero: additional layers that add nothing, and matrices with additional
+rows and columns. The root mean square over four times as many numbers is half of the original, for which the
+weights of the norms (and their epsilon) compensate. Engines multiply zeros as slowly as other numbers, so the
+large model has the speed of its size, and its output can still be checked.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ EPSILON = "qwen3.attention.layer_norm_rms_epsilon"
 
 
 def write_demo(folder: Path) -> None:
-    """Write the demo model as a checkpoint folder of Hugging Face."""
+    """Write the demo model as a Hugging Face checkpoint folder."""
     hugging_face.write(folder, read(DEMO))
 
 
 def write_large(gguf: Path, folder: Path) -> int:
-    """Write the large model in both forms: the number of its parameters."""
+    """Write the large model in both formats. Returns the number of its parameters."""
     model = large(read(DEMO))
     gguf.write_bytes(written(model))
     hugging_face.write(folder, model)
@@ -43,23 +43,23 @@ def write_large(gguf: Path, folder: Path) -> int:
 
 def large(model: GgufFile) -> GgufFile:
     """The model, padded with zeros."""
-    said = dict(model.settings)
+    settings = dict(model.settings)
     for name in WIDENED:
-        said[name] *= WIDER
-    said[EPSILON] /= WIDER
-    said["qwen3.block_count"] = LAYERS
+        settings[name] *= WIDER
+    settings[EPSILON] /= WIDER
+    settings["qwen3.block_count"] = LAYERS
     tensors = {name: tensor for name, tensor in model.tensors.items() if not name.startswith("blk.")}
     for layer in range(LAYERS):
         for name, tensor in model.tensors.items():
             if name.startswith("blk.0."):
-                place = name.replace("blk.0.", f"blk.{layer}.")
-                tensors[place] = model.tensors.get(place) or Tensor(tensor.shape, _zeros(len(tensor.numbers)))
+                copy = name.replace("blk.0.", f"blk.{layer}.")
+                tensors[copy] = model.tensors.get(copy) or Tensor(tensor.shape, _zeros(len(tensor.numbers)))
     tensors = {name: _wider(name, tensor) for name, tensor in tensors.items()}
-    return GgufFile(said, tensors)
+    return GgufFile(settings, tensors)
 
 
 def _wider(name: str, tensor: Tensor) -> Tensor:
-    """The tensor in the large model; a head's norm keeps its size, for heads do."""
+    """The tensor in the large model. The norm of a head is unchanged, since heads have the same size."""
     if name.endswith(("attn_q_norm.weight", "attn_k_norm.weight")):
         return tensor
     if len(tensor.shape) == 1:

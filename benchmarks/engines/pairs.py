@@ -1,0 +1,162 @@
+"""Starts each engine behind the platform, and a way to request the same engine directly."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from backends.prompt_formats import QWEN3
+from backends.vllm.arguments import VllmOptions
+from benchmarks.cpu_time import Cpu, listening_ports, tree
+from benchmarks.engines.load_messages import TOKENS
+from benchmarks.generator_process import BenchmarkError
+from benchmarks.processes import HOST, Platform, fetch, pid, start, start_platform, wait
+from config.settings import ModelDefinition
+from stoker.managed_process import Part, Plan
+from stoker.ports import free_port
+from workers.engine_process.process import clean_environment
+from workers.environments import interpreter
+
+LLAMA_SERVER, VLLM, VLLM_SERVE = "llama_server", "vllm", "vllm_serve"
+PLATFORM, DIRECT = "platform", "direct"
+SLOTS = 32
+LOAD_S = 300.0
+VLLM_OPTIONS: dict[str, Any] = {"vllm_max_model_len": 2 * TOKENS, "vllm_kv_cache_memory_bytes": 1 << 28}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model in both file formats. `has_bar` is whether the bars apply to it."""
+
+    name: str
+    title: str
+    gguf: Path
+    folder: Path
+    has_bar: bool
+
+
+@dataclass(frozen=True)
+class Side:
+    """One server to send requests to: its port, the API key, and the processes whose CPU time counts."""
+
+    name: str
+    port: int
+    key: str
+    cpu: Cpu
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One engine with one model, directly and behind the platform."""
+
+    engine: str
+    model: Model
+    sides: tuple[Side, Side]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The processes to stop at the end, a folder for files, and the folder of the backends' environments."""
+
+    processes: list[Part]
+    folder: Path
+    environments: Path
+    log: Callable[[str], None]
+
+
+def llama_server_pair(setup: Setup, model: Model) -> Pair:
+    """Start the platform, and request its llama-server (one thread) directly. Raises `BenchmarkError`."""
+    options = {"llama_server_n_ctx": 2 * TOKENS, "llama_server_threads": 1}
+    definition = {"backend": LLAMA_SERVER, "model_path": str(model.gguf), **options}
+    return _managed_server_pair(setup, model, definition, "LLAMA_API_KEY")
+
+
+def vllm_serve_pair(setup: Setup, model: Model) -> Pair:
+    """Start the platform, and request its `vllm serve` process directly. Raises `BenchmarkError`."""
+    definition = {"backend": VLLM_SERVE, "model_path": str(model.folder), **VLLM_OPTIONS}
+    return _managed_server_pair(setup, model, definition, "VLLM_API_KEY")
+
+
+def vllm_pair(setup: Setup, model: Model) -> Pair:
+    """Start the platform with AsyncLLM in an engine process, and a separate `vllm serve`.
+
+    Both have the same options; the one without requests uses no CPU. Raises `BenchmarkError`.
+    """
+    definition = {"backend": VLLM, "model_path": str(model.folder), **VLLM_OPTIONS}
+    server, port, key = _start_vllm_serve(setup, model)
+    _, platform_side = _start_platform(setup, model, definition)
+    health = f"http://{HOST}:{port}/health"
+    wait(server, lambda: fetch(health) is not None, "vllm serve does not start", LOAD_S)
+    direct = Side(DIRECT, port, key, Cpu({"engine": tree(pid(server))}))
+    return Pair(VLLM, model, (direct, platform_side))
+
+
+PAIRS: Mapping[str, Callable[[Setup, Model], Pair]] = {
+    LLAMA_SERVER: llama_server_pair,
+    VLLM: vllm_pair,
+    VLLM_SERVE: vllm_serve_pair,
+}
+"""The function that starts each engine."""
+
+
+def _start_platform(setup: Setup, model: Model, definition: dict[str, Any]) -> tuple[Platform, Side]:
+    """Run the platform with this one model and default settings otherwise."""
+    common = {"enabled": True, "device": "cpu", "prompt_format": QWEN3, "target_inflight": SLOTS}
+    settings = {
+        "runtimes_dir": str(setup.environments),
+        "responses": {"retention_s": 60},  # or Redis would fill in a long run
+        "models": {model.name: {**common, **definition}},
+    }
+    setup.log("starting the platform")
+    platform = start_platform(setup.processes, setup.folder / "platform", settings, load_s=LOAD_S)
+    return platform, Side(PLATFORM, platform.port, platform.keys.api_key, platform.cpu)
+
+
+def _managed_server_pair(setup: Setup, model: Model, definition: dict[str, Any], key_variable: str) -> Pair:
+    """`key_variable` is the environment variable by which the adapter passes the API key to its server."""
+    platform, platform_side = _start_platform(setup, model, definition)
+    engine = platform.cpu.parts["engine"]
+    for id in engine:  # the server comes before its child processes
+        for port in listening_ports(id):
+            direct = Side(DIRECT, port, _environment_variable(id, key_variable), Cpu({"engine": engine}))
+            return Pair(definition["backend"], model, (direct, platform_side))
+    raise BenchmarkError("no process of the engine listens")
+
+
+def _environment_variable(pid: int, name: str) -> str:
+    value = psutil.Process(pid).environ().get(name)
+    if value is None:
+        raise BenchmarkError("the engine has no key")
+    return value
+
+
+def _start_vllm_serve(setup: Setup, model: Model) -> tuple[Part, int, str]:
+    """Start `vllm serve`. Returns the process, its port and its API key."""
+    definition = ModelDefinition(
+        name=model.name,
+        backend=VLLM,
+        model_path=str(model.folder),
+        device="cpu",
+        prompt_format=QWEN3,
+        options=VLLM_OPTIONS,
+    )
+    options = VllmOptions.of(definition, SLOTS)
+    python = interpreter(setup.environments, VLLM, options.python)
+    port, key = free_port(HOST, 0), secrets.token_urlsafe(24)
+    setup.log("starting vllm serve")
+    plan = Plan(
+        name="vllm serve",
+        argv=[
+            *(str(python.with_name("vllm")), "serve", str(model.folder)),
+            *("--host", HOST, "--port", str(port), *options.flags()),
+        ],
+        environment=clean_environment({**options.environment, "VLLM_API_KEY": key}),
+        cwd=setup.folder,
+        log=setup.folder / "vllm-serve.log",
+    )
+    return start(setup.processes, plan), port, key
