@@ -16,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchmarks.cpu_time import TICKS_PER_S
 from benchmarks.generator_process import BenchmarkError
 from config.errors import ConfigError
@@ -71,7 +73,7 @@ def run(
     facts = describe_machine()  # before the measurement, which changes the load average
     try:
         report = measure(options, log)
-    except (BenchmarkError, ConfigError, OSError) as error:
+    except (BenchmarkError, ConfigError, OSError, psutil.Error) as error:
         print(f"the benchmark has failed: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

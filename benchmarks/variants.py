@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.cpu_time import Cpu, tree
 from benchmarks.load_messages import PACE, TOKENS
-from benchmarks.processes import HOST, is_listening, pid, running, start, start_platform, wait
+from benchmarks.processes import HOST, fetch, is_listening, pid, running, start, start_platform, wait
 from config.settings import ROOT, Settings
 from stoker.managed_process import Part, Plan
 from stoker.ports import free_port
@@ -50,6 +50,8 @@ def _reference(processes: list[Part], folder: Path, client: str) -> list[Variant
     upstream, upstream_port = _python(processes, folder, "upstream")
     threads = str(Settings().api.threads)
     proxy, proxy_port = _python(processes, folder, "proxy", str(upstream_port), threads, client)
+    # the process that answers is a child that the listening one starts later
+    wait(proxy, lambda: fetch(f"http://{HOST}:{proxy_port}/") is not None, "the proxy does not answer")
     engine = [pid(upstream)]
     return [
         Variant(UPSTREAM, upstream_port, "none", Cpu({"engine": engine})),

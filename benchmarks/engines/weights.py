@@ -13,7 +13,7 @@ from pathlib import Path
 
 from config.settings import ROOT
 from tests.checkpoints import hugging_face
-from tests.checkpoints.gguf_file import GgufFile, Tensor, read, written
+from tests.checkpoints.gguf_file import GgufFile, Tensor, encode, read
 
 DEMO = ROOT / "models" / "stoker-demo.gguf"
 WIDER = 4
@@ -36,7 +36,7 @@ def write_demo(folder: Path) -> None:
 def write_large(gguf: Path, folder: Path) -> int:
     """Write the large model in both formats. Returns the number of its parameters."""
     model = large(read(DEMO))
-    gguf.write_bytes(written(model))
+    gguf.write_bytes(encode(model))
     hugging_face.write(folder, model)
     return sum(len(tensor.numbers) for tensor in model.tensors.values())
 

@@ -1,4 +1,4 @@
-"""Fixtures: the demo model in the form that each runtime wants, and the translators."""
+"""Fixtures: the demo model in the file format of each backend, and the translators."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ CONVERTER = Path(__file__).with_name("to_ctranslate2.py")
 
 
 def python_of(backend: str) -> Path:
-    """The Python that runs a backend's engines here; `make test-runtimes` installs what is missing."""
+    """The Python of a backend's environment; `make test-runtimes` installs missing ones."""
     return interpreter(load_settings().runtimes_dir, backend, None)
 
 
 @pytest.fixture(scope="session")
 def demo_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo model in the form of Hugging Face: for vLLM and ExLlamaV3."""
+    """The demo model as a Hugging Face checkpoint, for vLLM and ExLlamaV3."""
     folder = tmp_path_factory.mktemp("checkpoints") / "stoker-demo"
     hugging_face.write(folder, gguf_file.read(DEMO_MODEL))
     return folder
@@ -31,7 +31,7 @@ def demo_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def demo_ct2(demo_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo model as a generator of CTranslate2. Needs the environment ct2."""
+    """The demo model as a CTranslate2 generator. Needs the environment ct2."""
     folder = tmp_path_factory.mktemp("checkpoints") / "stoker-demo-ct2"
     subprocess.run([python_of("ct2"), "-I", CONVERTER, demo_checkpoint, folder], check=True)
     return folder
@@ -39,11 +39,11 @@ def demo_ct2(demo_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def demo_translator() -> Path:
-    """A translator of CTranslate2 in the manner of NLLB: eng_Latn, deu_Latn and fra_Latn."""
+    """A CTranslate2 translator with the conventions of NLLB: eng_Latn, deu_Latn and fra_Latn."""
     return ROOT / "models" / "stoker-translator"
 
 
 @pytest.fixture(scope="session")
 def opus_translator() -> Path:
-    """A translator of CTranslate2 in the manner of Marian (opus-mt): >>eng<<, >>deu<< and >>fra<<."""
+    """A CTranslate2 translator with the conventions of Marian (opus-mt): >>eng<<, >>deu<< and >>fra<<."""
     return Path(__file__).with_name("opus")

@@ -1,7 +1,7 @@
-"""GGUF files: settings, and tensors as 32-bit floats. Needs the standard library only.
+"""Reads and writes GGUF files: settings, and tensors as 32-bit floats. Needs the standard library only.
 
-The format is ggml's docs/gguf.md, version 3. Of the ways to store weights, the two that the demo model uses
-can be read: f32, and q8_0 (blocks of 32 signed bytes that share one half-precision scale). Written is f32.
+The format is ggml's docs/gguf.md, version 3. The two tensor types of the demo model can be read: f32, and
+q8_0 (blocks of 32 signed bytes with one half-precision scale). Tensors are written as f32.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 F32, Q8_0 = 0, 8
 BLOCK = struct.Struct("<e32b")
-ALIGNMENT = 32  # where a file says nothing else
+ALIGNMENT = 32  # unless the file sets another one
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """Weights in rows: `shape` has the longest stride first, as torch and numpy say it; GGUF reverses it."""
+    """Weights in row-major order. `shape` is in the order of torch and numpy, the reverse of GGUF's."""
 
     shape: tuple[int, ...]
     numbers: array[float]
@@ -31,7 +31,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class GgufFile:
-    """What a model file holds."""
+    """The content of a model file."""
 
     settings: dict[str, Any]
     tensors: dict[str, Tensor]
@@ -40,7 +40,7 @@ class GgufFile:
 def read(path: Path) -> GgufFile:
     """Read a whole file.
 
-    Raises ValueError for a file that is no GGUF of version 3, or that stores weights in a way not known here.
+    Raises ValueError for a file that is no GGUF of version 3, or for another tensor type.
     """
     if sys.byteorder != "little":
         raise ValueError("GGUF files are read on little-endian machines only")
@@ -49,22 +49,22 @@ def read(path: Path) -> GgufFile:
         raise ValueError(f"{path} is no GGUF file of version 3")
     tensor_count, setting_count = reader.take("Q"), reader.take("Q")
     settings = {reader.text(): reader.value(reader.take("I")) for _ in range(setting_count)}
-    places = [reader.place() for _ in range(tensor_count)]
+    tensor_infos = [reader.tensor_info() for _ in range(tensor_count)]
     alignment = settings.get("general.alignment", ALIGNMENT)
     start = _aligned(reader.position, alignment)
     return GgufFile(
         settings,
         {
             name: Tensor(shape, _numbers(reader.data, start + offset, prod(shape), kind))
-            for name, shape, kind, offset in places
+            for name, shape, kind, offset in tensor_infos
         },
     )
 
 
-def written(file: GgufFile) -> bytes:
-    """The bytes of a file. Settings are bools, ints, floats, texts, and lists of ints, floats or texts."""
+def encode(file: GgufFile) -> bytes:
+    """Encode a file. Settings are bools, ints, floats, strings, and lists of ints, floats or strings."""
     head = [b"GGUF", struct.pack("<IQQ", 3, len(file.tensors), len(file.settings))]
-    head += [_text(name) + _typed(value) for name, value in file.settings.items()]
+    head += [_text(name) + _typed_value(value) for name, value in file.settings.items()]
     offset = 0
     for name, tensor in file.tensors.items():
         sizes = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *reversed(tensor.shape))
@@ -83,8 +83,8 @@ def _text(text: str) -> bytes:
     return struct.pack("<Q", len(data)) + data
 
 
-def _typed(value: Any) -> bytes:
-    """A value with its type before it. True is an int, so the order matters."""
+def _typed_value(value: Any) -> bytes:
+    """A value after its type. A bool is an int in Python, so the order matters."""
     if isinstance(value, bool):
         return struct.pack("<I?", BOOL, value)
     if isinstance(value, int):
@@ -95,8 +95,8 @@ def _typed(value: Any) -> bytes:
         return struct.pack("<I", STRING) + _text(value)
     if isinstance(value[0], str):
         return struct.pack("<IIQ", ARRAY, STRING, len(value)) + b"".join(map(_text, value))
-    of, letter = (INT32, "i") if isinstance(value[0], int) else (FLOAT32, "f")
-    return struct.pack(f"<IIQ{len(value)}{letter}", ARRAY, of, len(value), *value)
+    element_type, letter = (INT32, "i") if isinstance(value[0], int) else (FLOAT32, "f")
+    return struct.pack(f"<IIQ{len(value)}{letter}", ARRAY, element_type, len(value), *value)
 
 
 def _numbers(data: bytes, start: int, count: int, kind: int) -> array[float]:
@@ -108,12 +108,12 @@ def _numbers(data: bytes, start: int, count: int, kind: int) -> array[float]:
         for scale, *steps in BLOCK.iter_unpack(blocks):
             numbers.extend([scale * step for step in steps])  # exact: 11 bits times 7 fit into 24
     else:
-        raise ValueError(f"weights of GGML type {kind} are not known here")
+        raise ValueError(f"weights of GGML type {kind} are not supported")
     return numbers
 
 
 class _Reader:
-    """Goes through a file's head."""
+    """Reads a file's header."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -132,11 +132,11 @@ class _Reader:
         if kind == STRING:
             return self.text()
         if kind == ARRAY:
-            of, count = self.take("I"), self.take("Q")
-            return [self.value(of) for _ in range(count)]
+            element_type, count = self.take("I"), self.take("Q")
+            return [self.value(element_type) for _ in range(count)]
         return self.take(SCALARS[kind])
 
-    def place(self) -> tuple[str, tuple[int, ...], int, int]:
+    def tensor_info(self) -> tuple[str, tuple[int, ...], int, int]:
         """Name, shape, kind and offset of a tensor."""
         name = self.text()
         sizes = [self.take("Q") for _ in range(self.take("I"))]

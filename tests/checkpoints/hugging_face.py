@@ -1,7 +1,7 @@
-"""Write a Qwen3 model out of a GGUF file as a checkpoint folder, which vLLM and ExLlamaV3 read.
+"""Converts a Qwen3 model from GGUF to a Hugging Face checkpoint folder, which vLLM and ExLlamaV3 read.
 
-The files are those of a published Qwen3 checkpoint on Hugging Face. Weights stay as they are: GGUF keeps the
-half-split rotary embedding of Qwen, and what q8_0 stores fits exactly into 32-bit floats.
+The files are those of a published Qwen3 checkpoint on Hugging Face. Weights are unchanged: GGUF has the
+half-split rotary embedding of Qwen, too, and the values of q8_0 are exact in 32-bit floats.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from tests.checkpoints.gguf_file import GgufFile, Tensor
 from tests.checkpoints.tokenizer_file import tokenizer_config, tokenizer_json
 
-OUTSIDE = {
+MODEL_TENSORS = {
     "token_embd.weight": "model.embed_tokens.weight",
     "output_norm.weight": "model.norm.weight",
     "output.weight": "lm_head.weight",
 }
-IN_A_LAYER = {
+LAYER_TENSORS = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
@@ -53,27 +53,27 @@ def write(folder: Path, model: GgufFile) -> None:
 
 
 def tensor_name(name: str) -> str:
-    """What a tensor is called in a checkpoint, from its name in GGUF."""
+    """The name of a tensor in a checkpoint, by its name in GGUF."""
     inner = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
-    return f"model.layers.{inner[1]}.{IN_A_LAYER[inner[2]]}.weight" if inner else OUTSIDE[name]
+    return f"model.layers.{inner[1]}.{LAYER_TENSORS[inner[2]]}.weight" if inner else MODEL_TENSORS[name]
 
 
 def config(model: GgufFile) -> dict[str, Any]:
-    """The shape of the model: transformers' `Qwen3Config`, with the fields of a published one."""
-    said = model.settings
+    """The file `config.json`: transformers' `Qwen3Config`, with the fields of a published checkpoint."""
+    settings = model.settings
     return {
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
-        "vocab_size": len(said["tokenizer.ggml.tokens"]),
-        "hidden_size": said["qwen3.embedding_length"],
-        "intermediate_size": said["qwen3.feed_forward_length"],
-        "num_hidden_layers": said["qwen3.block_count"],
-        "num_attention_heads": said["qwen3.attention.head_count"],
-        "num_key_value_heads": said["qwen3.attention.head_count_kv"],
-        "head_dim": said["qwen3.attention.key_length"],
-        "max_position_embeddings": said["qwen3.context_length"],
-        "rms_norm_eps": float(f"{said['qwen3.attention.layer_norm_rms_epsilon']:.6g}"),
-        "rope_theta": said["qwen3.rope.freq_base"],
+        "vocab_size": len(settings["tokenizer.ggml.tokens"]),
+        "hidden_size": settings["qwen3.embedding_length"],
+        "intermediate_size": settings["qwen3.feed_forward_length"],
+        "num_hidden_layers": settings["qwen3.block_count"],
+        "num_attention_heads": settings["qwen3.attention.head_count"],
+        "num_key_value_heads": settings["qwen3.attention.head_count_kv"],
+        "head_dim": settings["qwen3.attention.key_length"],
+        "max_position_embeddings": settings["qwen3.context_length"],
+        "rms_norm_eps": float(f"{settings['qwen3.attention.layer_norm_rms_epsilon']:.6g}"),
+        "rope_theta": settings["qwen3.rope.freq_base"],
         "rope_scaling": None,
         "hidden_act": "silu",
         "attention_bias": False,
@@ -81,27 +81,30 @@ def config(model: GgufFile) -> dict[str, Any]:
         "initializer_range": 0.02,
         "sliding_window": None,
         "use_sliding_window": False,
-        "max_window_layers": said["qwen3.block_count"],
+        "max_window_layers": settings["qwen3.block_count"],
         "tie_word_embeddings": "output.weight" not in model.tensors,
         "use_cache": True,
         "torch_dtype": "float32",
-        "bos_token_id": said["tokenizer.ggml.bos_token_id"],
-        "eos_token_id": said["tokenizer.ggml.eos_token_id"],
+        "bos_token_id": settings["tokenizer.ggml.bos_token_id"],
+        "eos_token_id": settings["tokenizer.ggml.eos_token_id"],
     }
 
 
 def generation_config(model: GgufFile) -> dict[str, Any]:
-    """Where a reply ends. How to sample is left to who asks."""
-    said = model.settings
+    """The end tokens. Sampling parameters are left to the requests."""
+    settings = model.settings
     return {
-        "bos_token_id": said["tokenizer.ggml.bos_token_id"],
-        "eos_token_id": [said["tokenizer.ggml.eos_token_id"], said["tokenizer.ggml.padding_token_id"]],
-        "pad_token_id": said["tokenizer.ggml.padding_token_id"],
+        "bos_token_id": settings["tokenizer.ggml.bos_token_id"],
+        "eos_token_id": [
+            settings["tokenizer.ggml.eos_token_id"],
+            settings["tokenizer.ggml.padding_token_id"],
+        ],
+        "pad_token_id": settings["tokenizer.ggml.padding_token_id"],
     }
 
 
 def safetensors(tensors: Mapping[str, Tensor]) -> bytes:
-    """A safetensors file: the length of its head (8 bytes), the head as JSON, then all numbers."""
+    """A safetensors file: the length of its header (8 bytes), the header as JSON, then all numbers."""
     head: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     parts: list[bytes] = []
     end = 0

@@ -1,8 +1,8 @@
-"""What other libraries make of a model: runs under the Python that has them.
+"""Runs a model with another library, under the Python that has it.
 
     python -I peer.py ROLE PATH < questions.json > answers.json
 
-A role is one function here, which gets the path of the model and the questions.
+ROLE is a function of this module, which gets the path of the model and the questions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def llama_cpp(path: str, questions: dict[str, list[str]]) -> dict[str, list[Any]]:
-    """The tokens of `texts`, and what the model says after `prompts`, by llama.cpp's own tokenizer."""
+    """The tokens of `texts` and the completions of `prompts`, by llama.cpp with its own tokenizer."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -24,7 +24,7 @@ def llama_cpp(path: str, questions: dict[str, list[str]]) -> dict[str, list[Any]
     params.n_ctx = 1024
     params.n_parallel = 1
     params.cpuparams.n_threads = 1
-    server = xllamacpp.Server(params)  # it serves for as long as it is held
+    server = xllamacpp.Server(params)  # it serves as long as this object exists
 
     def ask(endpoint: str, **body: Any) -> Any:
         request = urllib.request.Request(server.listening_address + endpoint, json.dumps(body).encode())
@@ -43,7 +43,7 @@ def llama_cpp(path: str, questions: dict[str, list[str]]) -> dict[str, list[Any]
 
 
 def tokenizers(path: str, questions: list[str]) -> list[list[int]]:
-    """The tokens of texts by tokenizer.json."""
+    """The token ids of texts by tokenizer.json."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(path + "/tokenizer.json")
@@ -51,7 +51,7 @@ def tokenizers(path: str, questions: list[str]) -> list[list[int]]:
 
 
 def transformers(path: str, questions: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """The prompt that each conversation makes, and what the model says after it."""
+    """The prompt of each conversation, and its completion."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(path)
@@ -60,13 +60,13 @@ def transformers(path: str, questions: list[dict[str, Any]]) -> dict[str, list[s
     for question in questions:
         prompts.append(tokenizer.apply_chat_template(**question, add_generation_prompt=True, tokenize=False))
         read = tokenizer(prompts[-1], return_tensors="pt", add_special_tokens=False)
-        said = model.generate(**read, max_new_tokens=200, do_sample=False)[0][read.input_ids.shape[1] :]
-        answers.append(tokenizer.decode(said, skip_special_tokens=True))
+        generated = model.generate(**read, max_new_tokens=200, do_sample=False)[0][read.input_ids.shape[1] :]
+        answers.append(tokenizer.decode(generated, skip_special_tokens=True))
     return {"prompts": prompts, "answers": answers}
 
 
 def ctranslate2(path: str, questions: list[str]) -> dict[str, list[str]]:
-    """What a generator says after prompts, for each way to compute."""
+    """A generator's completions of prompts, by compute type."""
     import ctranslate2
     from tokenizers import Tokenizer
 
@@ -81,7 +81,7 @@ def ctranslate2(path: str, questions: list[str]) -> dict[str, list[str]]:
 
 
 def tokens(path: str, questions: list[str]) -> list[list[str]]:
-    """Texts as tokens by tokenizer.json, in words."""
+    """The tokens of texts by tokenizer.json, as strings."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(path + "/tokenizer.json")
@@ -89,14 +89,14 @@ def tokens(path: str, questions: list[str]) -> list[list[str]]:
 
 
 def pieces(path: str, questions: list[str]) -> list[list[str]]:
-    """Texts as tokens by a SentencePiece model, in words."""
+    """The tokens of texts by a SentencePiece model, as strings."""
     from sentencepiece import SentencePieceProcessor
 
     return list(SentencePieceProcessor(model_file=path).encode(questions, out_type=str))
 
 
 def translator(path: str, questions: list[dict[str, list[str]]]) -> list[list[str]]:
-    """The tokens that a translator writes after a `prefix`, for the tokens of a `source`."""
+    """The translations of the tokens `source`, which begin with the tokens `prefix`."""
     import ctranslate2
 
     model = ctranslate2.Translator(path, intra_threads=1)
@@ -108,6 +108,6 @@ def translator(path: str, questions: list[dict[str, list[str]]]) -> list[list[st
 
 
 if __name__ == "__main__":
-    role, place = sys.argv[1:]
-    answers = globals()[role](place, json.load(sys.stdin))
+    role, path = sys.argv[1:]
+    answers = globals()[role](path, json.load(sys.stdin))
     json.dump(answers, sys.stdout)

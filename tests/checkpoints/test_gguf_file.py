@@ -1,4 +1,4 @@
-"""Reading a model file: the demo model, and files made here byte by byte."""
+"""Reading GGUF files: the demo model, and files that the tests write byte by byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def text(of: str) -> bytes:
 
 
 def a_file(path: Path, kind: int, shape: tuple[int, ...], data: bytes, *, version: int = 3) -> Path:
-    """A file with one setting and one tensor, whose shape is given as numpy says it."""
+    """A file with one setting and one tensor. `shape` is in the order of numpy."""
     head = (
         b"GGUF" + struct.pack("<IQQ", version, 1, 1) + text("a.name") + struct.pack("<I", 8) + text("naïve")
     )
@@ -30,7 +30,7 @@ def a_file(path: Path, kind: int, shape: tuple[int, ...], data: bytes, *, versio
     return path
 
 
-def test_numbers_are_read_as_they_are(tmp_path: Path) -> None:
+def test_f32_weights_are_read(tmp_path: Path) -> None:
     numbers = [0.5, -1.25, 3.0, 1e-3, 0.0, 2.0]
     read = gguf_file.read(a_file(tmp_path / "f32", gguf_file.F32, (2, 3), struct.pack("<6f", *numbers)))
     assert read.settings == {"a.name": "naïve"}
@@ -38,7 +38,7 @@ def test_numbers_are_read_as_they_are(tmp_path: Path) -> None:
     assert list(read.tensors["weight"].numbers) == pytest.approx(numbers)
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_an_encoded_file_is_read_back(tmp_path: Path) -> None:
     settings = {
         **{"flag": True, "count": 70_000, "share": 0.5, "name": "naïve"},
         **{"tokens": ["a", "ß"], "types": [1, -3], "means": [0.5, -0.25]},
@@ -48,11 +48,11 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         "two": gguf_file.Tensor((2, 5), array("f", range(10))),
     }
     path = tmp_path / "again.gguf"
-    path.write_bytes(gguf_file.written(gguf_file.GgufFile(settings, tensors)))
+    path.write_bytes(gguf_file.encode(gguf_file.GgufFile(settings, tensors)))
     assert gguf_file.read(path) == gguf_file.GgufFile(settings, tensors)
 
 
-def test_each_block_of_q8_0_has_a_scale_of_its_own(tmp_path: Path) -> None:
+def test_each_block_of_q8_0_has_its_own_scale(tmp_path: Path) -> None:
     blocks = struct.pack("<e32b", 0.25, *range(-16, 16)) + struct.pack("<e32b", -2.0, *[127, *[-128] * 31])
     read = gguf_file.read(a_file(tmp_path / "q8_0", gguf_file.Q8_0, (2, 32), blocks)).tensors["weight"]
     assert list(read.numbers[:32]) == [step / 4 for step in range(-16, 16)]
@@ -60,15 +60,15 @@ def test_each_block_of_q8_0_has_a_scale_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "version", "complaint"),
+    ("kind", "version", "message"),
     [(F16, 3, "GGML type 1"), (gguf_file.F32, 2, "no GGUF file of version 3")],
 )
-def test_what_is_not_known_is_refused(tmp_path: Path, kind: int, version: int, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+def test_an_unsupported_file_is_refused(tmp_path: Path, kind: int, version: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         gguf_file.read(a_file(tmp_path / "odd", kind, (2,), bytes(8), version=version))
 
 
-def test_the_demo_model_is_read_whole() -> None:
+def test_the_demo_model_is_read() -> None:
     model = gguf_file.read(DEMO_MODEL)
     assert model.settings["general.architecture"] == "qwen3"
     assert len(model.settings["tokenizer.ggml.tokens"]) == 1024

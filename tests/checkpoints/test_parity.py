@@ -1,4 +1,4 @@
-"""The demo model says the same in every form: llama.cpp with its own file is the measure."""
+"""The demo model gives the same output in every file format; llama.cpp with GGUF is the reference."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ WEATHER = {
 }
 
 
-def asked(text: str, **wishes: Any) -> dict[str, Any]:
-    return {"conversation": [{"role": "user", "content": text}], **wishes}
+def question(text: str, **options: Any) -> dict[str, Any]:
+    return {"conversation": [{"role": "user", "content": text}], **options}
 
 
 CONVERSATIONS = [
-    asked("What is the capital of Norway?"),
-    asked("What is 7 + 8?"),
-    asked("What is 3+4?", enable_thinking=True),
-    asked("Count to one hundred."),
-    asked("What is the weather in Oslo?", tools=[WEATHER]),
+    question("What is the capital of Norway?"),
+    question("What is 7 + 8?"),
+    question("What is 3+4?", enable_thinking=True),
+    question("Count to one hundred."),
+    question("What is the weather in Oslo?", tools=[WEATHER]),
 ]
 ANSWERS = [
     "The capital of Norway is Oslo.",
@@ -57,10 +57,10 @@ ANSWERS = [
 ]
 
 
-def ask(python: Path | str, role: str, place: Path, questions: Any) -> Any:
-    """What a library makes of a model, in a process of its own."""
+def run_peer(python: Path | str, role: str, path: Path, questions: Any) -> Any:
+    """Run `peer.py` under the Python of a library. Returns its answers."""
     ran = subprocess.run(
-        [python, "-I", PEER, role, place],
+        [python, "-I", PEER, role, path],
         input=json.dumps(questions),
         stdout=subprocess.PIPE,
         text=True,
@@ -85,25 +85,25 @@ def prompts(demo_checkpoint: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def measure(prompts: list[str]) -> dict[str, list[Any]]:
-    return ask(sys.executable, "llama_cpp", DEMO_MODEL, {"texts": TEXTS, "prompts": prompts})
+def reference(prompts: list[str]) -> dict[str, list[Any]]:
+    return run_peer(sys.executable, "llama_cpp", DEMO_MODEL, {"texts": TEXTS, "prompts": prompts})
 
 
 @pytest.fixture(scope="module")
 def transformers(demo_checkpoint: Path) -> dict[str, list[str]]:
-    return ask(python_of("vllm"), "transformers", demo_checkpoint, CONVERSATIONS)
+    return run_peer(python_of("vllm"), "transformers", demo_checkpoint, CONVERSATIONS)
 
 
 @pytest.mark.parametrize("form", ["demo_checkpoint", "demo_ct2"])
-def test_text_becomes_the_same_tokens(
-    form: str, measure: dict[str, list[Any]], request: pytest.FixtureRequest
+def test_the_tokens_of_texts_are_the_same(
+    form: str, reference: dict[str, list[Any]], request: pytest.FixtureRequest
 ) -> None:
     folder = request.getfixturevalue(form)
-    assert ask(python_of("ct2"), "tokenizers", folder, TEXTS) == measure["texts"]
+    assert run_peer(python_of("ct2"), "tokenizers", folder, TEXTS) == reference["texts"]
 
 
-def test_llama_cpp_answers_what_was_taught(measure: dict[str, list[Any]]) -> None:
-    assert measure["prompts"][: len(ANSWERS)] == ANSWERS
+def test_llama_cpp_gives_the_taught_answers(reference: dict[str, list[Any]]) -> None:
+    assert reference["prompts"][: len(ANSWERS)] == ANSWERS
 
 
 def test_transformers_makes_the_same_prompts(transformers: dict[str, list[str]], prompts: list[str]) -> None:
@@ -111,16 +111,16 @@ def test_transformers_makes_the_same_prompts(transformers: dict[str, list[str]],
 
 
 def test_transformers_gives_the_same_answers(
-    transformers: dict[str, list[str]], measure: dict[str, list[Any]]
+    transformers: dict[str, list[str]], reference: dict[str, list[Any]]
 ) -> None:
-    assert transformers["answers"] == measure["prompts"]
+    assert transformers["answers"] == reference["prompts"]
 
 
 def test_ctranslate2_gives_the_same_answers(
-    demo_ct2: Path, prompts: list[str], measure: dict[str, list[Any]]
+    demo_ct2: Path, prompts: list[str], reference: dict[str, list[Any]]
 ) -> None:
-    said = ask(python_of("ct2"), "ctranslate2", demo_ct2, prompts)
-    assert said == {"float32": measure["prompts"], "int8": measure["prompts"]}
+    generated = run_peer(python_of("ct2"), "ctranslate2", demo_ct2, prompts)
+    assert generated == {"float32": reference["prompts"], "int8": reference["prompts"]}
 
 
 def test_conversion_makes_the_same_bytes_again(demo_checkpoint: Path, demo_ct2: Path, tmp_path: Path) -> None:

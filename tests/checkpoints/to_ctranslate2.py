@@ -2,8 +2,8 @@
 
     python -I to_ctranslate2.py CHECKPOINT FOLDER
 
-It does what `ct2-transformers-converter` does, to the byte (`Qwen3Loader` in CTranslate2's
-converters/transformers.py), and copies the files of the tokenizer, as its `--copy_files` does.
+The result is identical to that of `ct2-transformers-converter` (`Qwen3Loader` in CTranslate2's
+converters/transformers.py) with the files of the tokenizer in `--copy_files`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ctranslate2.converters.utils import fuse_linear
 from ctranslate2.specs import common_spec, transformer_spec
 from numpy.typing import NDArray
 
-BESIDE = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json")
+COPIED_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json")
 Weights = dict[str, NDArray[np.float32]]
 
 
@@ -27,7 +27,7 @@ def convert(checkpoint: Path, folder: Path) -> None:
     """Write the folder, which may exist."""
     config = json.loads((checkpoint / "config.json").read_text())
     tokenizer = json.loads((checkpoint / "tokenizer.json").read_text())
-    named = json.loads((checkpoint / "tokenizer_config.json").read_text())
+    special_tokens = json.loads((checkpoint / "tokenizer_config.json").read_text())
     weights = read_safetensors(checkpoint / "model.safetensors")
     spec = transformer_spec.TransformerDecoderModelSpec.from_config(
         config["num_hidden_layers"],
@@ -46,20 +46,20 @@ def convert(checkpoint: Path, folder: Path) -> None:
     set_decoder(spec.decoder, weights)
     ids = tokenizer["model"]["vocab"] | {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
     spec.register_vocabulary(sorted(ids, key=ids.__getitem__))
-    spec.config.bos_token = named["bos_token"] or named["pad_token"]
-    spec.config.eos_token = named["eos_token"]
-    spec.config.unk_token = named["unk_token"] or ""
+    spec.config.bos_token = special_tokens["bos_token"] or special_tokens["pad_token"]
+    spec.config.eos_token = special_tokens["eos_token"]
+    spec.config.unk_token = special_tokens["unk_token"] or ""
     spec.config.layer_norm_epsilon = config["rms_norm_eps"]
     spec.validate()
     spec.optimize()
     folder.mkdir(parents=True, exist_ok=True)
     spec.save(str(folder))
-    for name in BESIDE:
+    for name in COPIED_FILES:
         shutil.copyfile(checkpoint / name, folder / name)
 
 
 def set_decoder(decoder: Any, weights: Weights) -> None:
-    """Give each weight its place; queries, keys and values become one matrix."""
+    """Set all weights; those of queries, keys and values are fused into one matrix."""
     decoder.scale_embeddings = False
     decoder.embeddings.weight = weights["model.embed_tokens.weight"]
     decoder.layer_norm.gamma = weights["model.norm.weight"]
@@ -93,8 +93,8 @@ def read_safetensors(path: Path) -> Weights:
     head.pop("__metadata__", None)
     numbers = np.frombuffer(data, np.float32, offset=8 + length)
     return {
-        name: numbers[told["data_offsets"][0] // 4 : told["data_offsets"][1] // 4].reshape(told["shape"])
-        for name, told in head.items()
+        name: numbers[info["data_offsets"][0] // 4 : info["data_offsets"][1] // 4].reshape(info["shape"])
+        for name, info in head.items()
     }
 
 

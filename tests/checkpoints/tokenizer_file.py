@@ -1,7 +1,7 @@
-"""The tokenizer within a GGUF file, as files that `tokenizers` and transformers read: byte-level BPE.
+"""Converts the tokenizer of a GGUF file (byte-level BPE) to the files of `tokenizers` and transformers.
 
-GGUF stores tokens, their types and the merges, and of the cutting only the name of its rule
-(`tokenizer.ggml.pre`). llama.cpp normalizes nothing, so neither does what is written here.
+GGUF stores the tokens, their types and the merges; of the pre-tokenizer it stores only the name
+(`tokenizer.ggml.pre`). llama.cpp does not normalize text, so these files have no normalizer.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 from tests.checkpoints.gguf_file import GgufFile
 
 NORMAL, CONTROL = 1, 3
-# The rule named "qwen2": what transformers' Qwen2 tokenizer and llama.cpp's llama-vocab.cpp cut by.
-CUTS = {
+# The pre-tokenizer "qwen2": the pattern of transformers' Qwen2 tokenizer and of llama.cpp's llama-vocab.cpp.
+SPLIT_PATTERNS = {
     "qwen2": (
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
         r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -21,13 +21,13 @@ CUTS = {
 
 
 def tokenizer_json(model: GgufFile) -> dict[str, Any]:
-    """The file `tokenizer.json`, which holds all that turns text into tokens."""
+    """The content of `tokenizer.json`: the whole conversion from text to tokens."""
     tokens, types = _vocabulary(model)
     ids = {token: id for id, token in enumerate(tokens) if types[id] == NORMAL}
-    in_bytes = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-    cut = {
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    split = {
         "type": "Split",
-        "pattern": {"Regex": CUTS[model.settings["tokenizer.ggml.pre"]]},
+        "pattern": {"Regex": SPLIT_PATTERNS[model.settings["tokenizer.ggml.pre"]]},
         "behavior": "Isolated",
         "invert": False,
     }
@@ -35,11 +35,11 @@ def tokenizer_json(model: GgufFile) -> dict[str, Any]:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [{"id": id, **added} for id, added in _added(model).items()],
+        "added_tokens": [{"id": id, **added} for id, added in _added_tokens(model).items()],
         "normalizer": None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [cut, in_bytes]},
-        "post_processor": in_bytes,
-        "decoder": in_bytes,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, byte_level]},
+        "post_processor": byte_level,
+        "decoder": byte_level,
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -56,28 +56,28 @@ def tokenizer_json(model: GgufFile) -> dict[str, Any]:
 
 
 def tokenizer_config(model: GgufFile) -> dict[str, Any]:
-    """The file `tokenizer_config.json`: the tokens with a part in a conversation, and the chat template.
+    """The content of `tokenizer_config.json`: the special tokens and the chat template.
 
-    The class is the plain one: `Qwen2Tokenizer` would normalize text, whatever `tokenizer.json` says.
+    The class is the generic one: `Qwen2Tokenizer` would normalize text in spite of `tokenizer.json`.
     """
-    said = model.settings
+    settings = model.settings
     tokens, types = _vocabulary(model)
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "added_tokens_decoder": {str(id): added for id, added in _added(model).items()},
-        "eos_token": tokens[said["tokenizer.ggml.eos_token_id"]],
-        "pad_token": tokens[said["tokenizer.ggml.padding_token_id"]],
+        "added_tokens_decoder": {str(id): added for id, added in _added_tokens(model).items()},
+        "eos_token": tokens[settings["tokenizer.ggml.eos_token_id"]],
+        "pad_token": tokens[settings["tokenizer.ggml.padding_token_id"]],
         "bos_token": None,
         "unk_token": None,
         "additional_special_tokens": [
             token for token, type in zip(tokens, types, strict=True) if type == CONTROL
         ],
-        "add_bos_token": said["tokenizer.ggml.add_bos_token"],
+        "add_bos_token": settings["tokenizer.ggml.add_bos_token"],
         "add_prefix_space": False,
         "clean_up_tokenization_spaces": False,
         "split_special_tokens": False,
-        "model_max_length": said["qwen3.context_length"],
-        "chat_template": said["tokenizer.chat_template"],
+        "model_max_length": settings["qwen3.context_length"],
+        "chat_template": settings["tokenizer.chat_template"],
     }
 
 
@@ -85,8 +85,8 @@ def _vocabulary(model: GgufFile) -> tuple[list[str], list[int]]:
     return model.settings["tokenizer.ggml.tokens"], model.settings["tokenizer.ggml.token_type"]
 
 
-def _added(model: GgufFile) -> dict[int, dict[str, Any]]:
-    """Tokens that are found whole, before anything is cut. Engines hide the special ones, not the others."""
+def _added_tokens(model: GgufFile) -> dict[int, dict[str, Any]]:
+    """Tokens that are matched before the text is split. Engines hide special ones in their output."""
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     return {
         id: {"content": token, **flags, "special": type == CONTROL}

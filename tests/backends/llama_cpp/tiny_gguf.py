@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
-from tests.checkpoints.gguf_file import GgufFile, Tensor, written
+from tests.checkpoints.gguf_file import GgufFile, Tensor, encode
 
 NORMAL, CONTROL = 1, 3
 DIM, HEADS, KEYS, HEAD, HIDDEN = 64, 4, 2, 16, 128
@@ -50,7 +50,7 @@ def write(path: Path, architecture: str, **more: Value) -> Path:
     shapes = {"token_embd.weight": (len(tokens), DIM), "output_norm.weight": (DIM,), **shapes}
     dice = random.Random(0)
     tensors = {name: Tensor(shape, _weights(name, shape, dice)) for name, shape in shapes.items()}
-    path.write_bytes(written(GgufFile(settings, tensors)))
+    path.write_bytes(encode(GgufFile(settings, tensors)))
     return path
 
 

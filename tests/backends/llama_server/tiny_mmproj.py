@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 
-from tests.checkpoints.gguf_file import GgufFile, Tensor, written
+from tests.checkpoints.gguf_file import GgufFile, Tensor, encode
 
 WIDTH, HIDDEN, HEADS, PATCH, LARGEST = 32, 64, 2, 16, 512
 
@@ -26,7 +26,7 @@ def write(path: Path, dim: int) -> None:
     tensors = {
         name: Tensor(shape, array("f", _numbers(name, shape, dice))) for name, shape in _shapes(dim).items()
     }
-    path.write_bytes(written(GgufFile(_settings(dim), tensors)))
+    path.write_bytes(encode(GgufFile(_settings(dim), tensors)))
 
 
 def _settings(dim: int) -> dict[str, Value]:
