@@ -1,1 +1,1 @@
-"""Models on another server that speaks OpenAI's protocol."""
+"""Backend for models on a remote OpenAI-compatible server."""

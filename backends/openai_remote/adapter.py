@@ -104,7 +104,7 @@ def _request_models(client: HttpClient, options: RemoteOptions, call: HttpCall) 
     if status in (401, 403):
         raise _load_failed(key_rejected(options))
     if status in RETRYABLE:
-        busy = f"{place} is there and does not answer (status {status}): load the model again later"
+        busy = f"{place} is busy (status {status}): load the model again later"
         raise RemoteError(_load_failed(busy), retryable=True, retry_after_s=retry_after_s(headers))
     if status in NO_LIST:
         log.info(
@@ -114,8 +114,7 @@ def _request_models(client: HttpClient, options: RemoteOptions, call: HttpCall) 
     models = _json(body)
     if status != 200 or models is None:
         raise _load_failed(
-            f"what answers at {place} is no OpenAI-compatible server (status {status}):"
-            " correct openai_remote_url"
+            f"{place} is not an OpenAI-compatible server (status {status}): correct openai_remote_url"
         )
     return models
 
@@ -143,7 +142,7 @@ def _is_stokers(listed: Any, options: RemoteOptions) -> bool:
         more = f" and {len(models) - NAMED_MODELS} more" if len(models) > NAMED_MODELS else ""
         raise _load_failed(
             f"{options.place} has no model {options.model}, only {names}{more}:"
-            " name one in openai_remote_model, or set openai_remote_unlisted where others are known too"
+            " name one in openai_remote_model, or set openai_remote_unlisted if the server knows others"
         )
     return bool(models[options.model].get("owned_by") == OWNER)
 

@@ -109,7 +109,7 @@ def _key(variable: str | None) -> str | None:
             " server's key there and restart the worker, or correct openai_remote_key_variable"
         )
     if not HEADER_VALUE.fullmatch(key):
-        raise _error(f"what the environment variable {variable} holds is no key: a header cannot carry it")
+        raise _error(f"the value of the environment variable {variable} is not a valid key for a header")
     return key
 
 
@@ -117,7 +117,7 @@ def _headers(given: Mapping[str, object]) -> Mapping[str, str]:
     for name, value in given.items():
         valid = isinstance(value, str) and HEADER_VALUE.fullmatch(value)
         if not HEADER_NAME.fullmatch(name) or not valid:
-            raise _error(f"openai_remote_headers: {name!r} is not a header with a text that one can carry")
+            raise _error(f"openai_remote_headers: {name!r} is not a valid header with a text as its value")
     return {name: str(value) for name, value in given.items()}
 
 

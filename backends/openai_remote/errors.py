@@ -1,7 +1,7 @@
 """Errors of a remote server: their code for the client, their log line for the operator, and retries.
 
-The server's own words go to the log only, without the key and cut to what tells an operator what to correct:
-they may contain pieces of a prompt.
+The server's own words go to the log only, without the key and cut to what an operator needs for a
+correction: they may contain pieces of a prompt.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def from_response(
     if status in (401, 403):
         # the server's words may repeat the key
         log.error("%s (it answered %d)", key_rejected(options), status)
-        return RemoteError(GenerationError("engine_error", "the remote server does not let this platform in"))
+        return RemoteError(GenerationError("engine_error", "the remote server denies this platform access"))
     bad_request = status in BAD_REQUEST
     level = logging.INFO if bad_request else logging.WARNING
     log.log(level, "%s answered %d: %s", options.place, status, _for_log(options, error))
@@ -178,15 +178,15 @@ def _bad_request(error: Mapping[str, Any]) -> GenerationError:
         size, limit = error.get("n_prompt_tokens"), error.get("n_ctx")
         known = type(size) is int and type(limit) is int
         numbers = (
-            f"has {size} tokens; {limit} fit" if known else "has more tokens than the remote model takes"
+            f"has {size} tokens; {limit} fit" if known else "has more tokens than the remote model accepts"
         )
         return GenerationError("context_length_exceeded", f"the prompt {numbers}")
-    return GenerationError("invalid_prompt", "the remote server does not take this request")
+    return GenerationError("invalid_prompt", "the remote server does not accept this request")
 
 
 def _busy(status: int) -> GenerationError:
     if status == 429:
-        return GenerationError("remote_rate_limited", "the remote server takes no more requests for now")
+        return GenerationError("remote_rate_limited", "the remote server accepts no more requests at present")
     return GenerationError("remote_unavailable", "the remote server cannot answer now")
 
 

@@ -42,7 +42,10 @@ class RemoteEngine:
     def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
         """See `Engine.generate`."""
         if not generation.allow_remote:  # the API checks this first, but may have another configuration
-            raise GenerationError("remote_not_allowed", "the model has moved to somebody else's machine")
+            raise GenerationError(
+                "remote_not_allowed",
+                "the model now runs on a remote server, which this request does not allow",
+            )
         body = self._api.body(generation)
         call = self._calls[id] = HttpCall(self._options.read_timeout_s)
         request = _Request(self._options, self._client, self._api, call, emit)
@@ -143,11 +146,11 @@ class _Request:
         if self._call.cancelled:
             return CallCancelled()
         if isinstance(root_cause(error), TimeoutError):
-            log.warning("%s said nothing for %g s", self._options.place, self._options.read_timeout_s)
-            return GenerationError("engine_stalled", "the remote server said nothing for too long")
+            log.warning("%s sent nothing for %g s", self._options.place, self._options.read_timeout_s)
+            return GenerationError("engine_stalled", "the remote server sent nothing for too long")
         if not self._has_emitted:
             return from_connection(self._options, error)
-        log.warning("%s broke off: %s", self._options.place, reason(error))
+        log.warning("%s broke off its answer: %s", self._options.place, reason(error))
         return GenerationError("engine_error", "the remote server broke off in the middle of its answer")
 
 

@@ -1,10 +1,10 @@
 """HTTP client for one server, whose requests any thread may cancel at any moment.
 
 The connection pool, the proxies and TLS are urllib3's. urllib3 itself can only cancel the reading of a body
-(`HTTPResponse.shutdown`, which over TLS also takes the TLS layer from under the reader). Here a request must
-also end while it connects, while its body is sent and while the server has not answered yet. So each
-connection knows the `HttpCall` that uses it: a cancelled call shuts down the connection's socket, and does
-not wait any longer for the thread that connects (looks up the host name, does the TLS handshake).
+(`HTTPResponse.shutdown`, which over TLS also removes the TLS layer that the reading thread uses). Here a
+request must also end while it connects, while its body is sent and while the server has not answered yet. So
+each connection knows the `HttpCall` that uses it: a cancelled call shuts down the connection's socket, and
+does not wait any longer for the thread that connects (looks up the host name, does the TLS handshake).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class HttpCall:
 
 
 _current_call: ContextVar[HttpCall] = ContextVar("current_call")
-"""The call that the current thread runs. Connections find it here, since urllib3 makes and picks them."""
+"""The call that the current thread runs. Connections read it, since urllib3 makes and picks them."""
 
 
 class HttpClient:
@@ -158,7 +158,7 @@ class HttpClient:
         )
         pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
         self._pool = pools.connection_from_url(url)
-        # a proxy wants the whole URL, but for https it only passes on what it cannot read
+        # a proxy needs the whole URL; for https it only passes on encrypted bytes
         self._base = url if proxy_url is not None and tls is None else parse_url(url).path or ""
 
     def request(
@@ -275,7 +275,7 @@ class _Connection(HTTPConnection):
         return time.monotonic() - self._idle_since < IDLE_S and super().is_connected
 
     def become_idle(self) -> None:
-        """Leave the call, whose response has been read; the pool takes the connection back."""
+        """Leave the call, whose response has been read, and close unless another call may follow."""
         call, self._call = self._call, None
         if call is not None:
             call.detach()
@@ -284,7 +284,7 @@ class _Connection(HTTPConnection):
         self._idle_since = time.monotonic()
 
     def close_if_expired(self) -> None:
-        """Close a connection that has been idle for too long; urllib3 reopens it if it needs it again."""
+        """Close a connection that has been idle for too long."""
         if time.monotonic() - self._idle_since >= IDLE_S:
             self.close()
 
@@ -293,10 +293,11 @@ class _TlsConnection(_Connection, HTTPSConnection):
     """The same over TLS."""
 
 
-class _IdleConnections(LifoQueue["_Connection | None"]):
-    """The idle connections of a pool, the one used last on top; None stands for one that was closed.
+class _IdleConnections(LifoQueue["_Connection"]):
+    """The idle connections of a pool, the one used last on top.
 
-    Unbounded: there are as many as the engine has slots, at most.
+    Unbounded: the slots of the engine bound the number of connections. urllib3 also puts closed connections
+    and None (for one that failed); they are left out, since it opens a new one when the queue is empty.
     """
 
     def __init__(self, _maxsize: int) -> None:
@@ -304,11 +305,11 @@ class _IdleConnections(LifoQueue["_Connection | None"]):
 
     def _put(self, item: _Connection | None) -> None:
         for idle in self.queue:
-            if idle is not None:
-                idle.close_if_expired()
+            idle.close_if_expired()
         if item is not None:
             item.become_idle()
-        super()._put(item)
+            self.queue.append(item)
+        self.queue = [idle for idle in self.queue if not idle.is_closed]
 
 
 class _Pool(HTTPConnectionPool):
@@ -324,12 +325,11 @@ class _TlsPool(HTTPSConnectionPool):
 def _connect(done: Future[None], connect: Callable[[], None], close: Callable[[], None]) -> None:
     """Connect, and pass the outcome to the call, or close the connection if the call was cancelled."""
     try:
-        connect()
-    except BaseException as error:
-        with suppress(InvalidStateError):
-            done.set_exception(error)
-    else:
         try:
+            connect()
+        except BaseException as error:
+            done.set_exception(error)
+        else:
             done.set_result(None)
-        except InvalidStateError:
-            close()
+    except InvalidStateError:
+        close()

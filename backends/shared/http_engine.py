@@ -1,4 +1,4 @@
-"""An engine that is a managed server on the loopback interface, asked through OpenAI's chat completions.
+"""An engine that is a managed server on the loopback interface, used through OpenAI's chat completions API.
 
 Each generation is one streamed POST on a connection of its own (llama-server closes it after a stream).
 Closing the connection early cancels the generation. Requests are always streamed, since only then does a

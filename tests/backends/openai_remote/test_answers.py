@@ -103,7 +103,7 @@ def test_an_answer_ends_at_max_tokens(launched: Launched) -> None:
     answer = launched.answer(ask("Tell me a story.", max_tokens=3, temperature=0.0))
     assert answer.finish is not None
     assert answer.finish.usage.output_tokens == 3
-    if launched.engine._options.api == "chat_completions":  # llama-server does not say so in the other API
+    if launched.engine._options.api == "chat_completions":  # llama-server does not report it in the other API
         assert answer.finish.reason == "length"
 
 

@@ -525,8 +525,8 @@ def test_a_request_can_be_cancelled_over_tls(start: Start, monkeypatch: pytest.M
     from tests.backends.openai_remote.scripted_server import AUTHORITY
 
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    spoken = events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)
-    with scripted_server(spoken, secure=True) as server:
+    unfinished = events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)
+    with scripted_server(unfinished, secure=True) as server:
         cancelled(start(remote_model(server.url)), server.waiting)
 
 

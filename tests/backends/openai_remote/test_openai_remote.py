@@ -80,10 +80,10 @@ def test_a_missing_key_is_reported_by_its_variable(
     assert "restart the worker" in message
 
 
-def test_a_key_that_no_header_can_carry_is_not_shown(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_no_header_can_hold_is_not_shown(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, f"{KEY}\nX: y")
     message = load_error(start, remote_model("http://remote.example/v1", key_variable=KEY_VARIABLE))
-    assert "what the environment variable REMOTE_KEY holds is no key" in message
+    assert "the value of the environment variable REMOTE_KEY is not a valid key" in message
 
 
 @pytest.mark.parametrize("headers", [{"X-One": 1}, {"X One": "1"}, {"X-One": f"{KEY}\r\nX: y"}])
@@ -202,7 +202,7 @@ def test_a_rejected_key_is_reported_by_its_variable(start: Start, key: str, code
 def test_a_server_that_is_not_openai_compatible_is_rejected(start: Start, answer: object) -> None:
     with scripted_server(list_models=answer) as server:
         message = load_error(start, remote_model(server.url))
-    assert "is no OpenAI-compatible server" in message
+    assert "is not an OpenAI-compatible server" in message
     assert "correct openai_remote_url" in message
     assert server.connections == 1
 
@@ -234,7 +234,7 @@ def test_a_busy_server_is_retried_during_a_load(start: Start) -> None:
     assert sum("trying again" in stage for _, stage in launched.progress) == 2
     with scripted_server(list_models=status(503)) as server:
         message = load_error(start, remote_model(server.url, retries=1))
-        assert "is there and does not answer (status 503)" in message
+        assert "is busy (status 503)" in message
         assert server.connections == 2
 
 

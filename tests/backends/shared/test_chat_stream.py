@@ -95,13 +95,13 @@ def test_a_chunk_with_null_choices_is_ignored() -> None:
 def test_reasoning_and_text_may_be_content_parts() -> None:
     """Mistral's content has parts while its model thinks, then text."""
 
-    def thought(text: str) -> dict[str, object]:
+    def thinking(text: str) -> dict[str, object]:
         return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
 
     deltas, parser = parse(
         chunk({"role": "assistant", "content": ""}),
-        chunk({"content": [thought("I "), thought("")]}),
-        chunk({"content": [thought("think"), {"type": "text", "text": "4"}]}),
+        chunk({"content": [thinking("I "), thinking("")]}),
+        chunk({"content": [thinking("think"), {"type": "text", "text": "4"}]}),
         chunk({"content": [{"type": "reference", "reference_ids": [0]}]}),
         chunk({"content": "2"}),
         chunk({"content": ""}, finish="stop"),

@@ -13,7 +13,7 @@ from urllib3.exceptions import HTTPError
 
 from backends.shared import http_client
 from backends.shared.http_client import CallCancelled, HttpCall, HttpClient, chunks, root_cause
-from tests.backends.openai_remote.scripted_server import chat, scripted_server
+from tests.backends.openai_remote.scripted_server import Handler, chat, scripted_server
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BIG = b"x" * (32 << 20)  # bytes, more than socket buffers hold
@@ -121,3 +121,35 @@ def test_connections_idle_for_too_long_are_closed_when_another_becomes_idle(
     assert [connection.fileno() == -1 for connection in attached] == [True, False, False]
     pooled.close()
     assert all(connection.fileno() == -1 for connection in attached)
+
+
+def test_an_idle_connection_is_reused_after_another_request_has_failed() -> None:
+    received, proceed = threading.Event(), threading.Event()
+
+    def cut(handler: Handler) -> None:
+        received.set()
+        proceed.wait(5)
+        handler.cut_connection()
+
+    with scripted_server(cut, chat("a"), chat("b")) as server:
+        pooled = HttpClient(server.url, connect_timeout_s=5.0)
+
+        def post() -> None:
+            call = HttpCall(5.0)
+            response = pooled.request(call, "POST", "/chat/completions", b"{}")
+            call.reuse_connection = True
+            list(chunks(response))
+
+        def fail() -> None:
+            with pytest.raises(HTTPError):
+                post()
+
+        failing = threading.Thread(target=fail)
+        failing.start()
+        assert received.wait(5)
+        post()
+        proceed.set()
+        failing.join(5)
+        post()
+    failed, first, second = (request.connection for request in server.posts)
+    assert failed != first == second
