@@ -1,9 +1,9 @@
-"""The command line: a front door that wires the rooms and does nothing itself."""
+"""The command line, and the supervision of a platform on one machine (`stoker up`)."""
 
 import sys
 from pathlib import Path
 
-# Our rooms have plain names (api, config, tasks), and an editable install looks for them behind everything in
-# site-packages, `python -m` behind the current folder: put the project's root first, before any is imported.
+# The packages have common names (api, config, tasks). An editable install searches them after all of
+# site-packages, and `python -m` after the current folder: so the project's root comes first in `sys.path`.
 _ROOT = str(Path(__file__).resolve().parent.parent)
 sys.path[:] = [_ROOT, *(entry for entry in sys.path if entry != _ROOT)]

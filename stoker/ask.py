@@ -1,4 +1,4 @@
-"""Ask a model one question through the whole path, and say how long it took."""
+"""Asks a model a question through the API, and measures the time of the answer."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 from stoker.client import ApiError, Client
 
-SILENCE_S = 120.0
+SILENCE_TIMEOUT_S = 120.0
 DELTAS = ("response.output_text.delta", "response.reasoning_text.delta")
 ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds until the first token and until the end, and the tokens the engine counted."""
+    """Seconds until the first token and until the end, and the output tokens of the usage."""
 
     first_s: float
     total_s: float
     tokens: int
 
     def __str__(self) -> str:
-        """One line for a person."""
+        """Format it as one line."""
         speed = f", {self.tokens / self.total_s:.0f} tokens/s" if self.tokens and self.total_s > 0 else ""
         return (
             f"first token after {1000 * self.first_s:.0f} ms, "
@@ -33,20 +33,20 @@ class Timing:
 def ask(
     client: Client, model: str, question: str, show: Callable[[str], None], *, allow_remote: bool = False
 ) -> Timing:
-    """Stream the answer, giving each piece of its text to `show`. Raises `ApiError` when there is none."""
-    began = time.monotonic()
+    """Stream the answer; `show` is called with each piece of its text. Raises `ApiError`."""
+    start = time.monotonic()
     first: float | None = None
     body = {"model": model, "input": question, "stream": True}
     if allow_remote:
         body["allow_remote"] = True
-    for event in client.events("/v1/responses", body, SILENCE_S):
+    for event in client.events("/v1/responses", body, SILENCE_TIMEOUT_S):
         kind = event.get("type")
         if kind in DELTAS and first is None:
-            first = time.monotonic() - began
+            first = time.monotonic() - start
         if kind == "response.output_text.delta":
             show(str(event["delta"]))
         elif kind in ENDS:
-            total_s = time.monotonic() - began
+            total_s = time.monotonic() - start
             response = event.get("response", {})
             if kind == "response.failed":
                 error = response.get("error") or {}
@@ -58,11 +58,11 @@ def ask(
     raise ApiError(f"{model} gave no answer: the stream ended too soon")
 
 
-def some_model(client: Client, *, allow_remote: bool = False) -> str:
-    """A model that can be asked now. Raises `ApiError` when there is none."""
+def find_loaded_model(client: Client, *, allow_remote: bool = False) -> str:
+    """Return a loaded model. Raises `ApiError` if there is none."""
     models = client.get("/v1/models").get("data", [])
-    may = [model for model in models if allow_remote or not model.get("remote")]
-    ready = [str(model["id"]) for model in may if model.get("state") == "loaded"]
+    allowed = [model for model in models if allow_remote or not model.get("remote")]
+    ready = [str(model["id"]) for model in allowed if model.get("state") == "loaded"]
     if not ready:
         raise ApiError(
             "no model is loaded; `stoker status` shows those there are, `stoker load NAME` loads one"

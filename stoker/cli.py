@@ -1,4 +1,4 @@
-"""The program `stoker`: each command reads the settings, wires the rooms it needs and hands over."""
+"""The program `stoker`: each command loads the settings and calls the module that does the work."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from config.settings import Settings
 from config.version import version
 from stoker.client import ApiError, Client
 from stoker.run_file import read_run
-from stoker.terminal import Screen
+from stoker.terminal import TerminalOutput
 from telemetry.logging import configure_logging
 
-WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # it becomes the name of a queue
+WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # part of a queue's name
 
 
-class FrontDoor(click.Group):
-    """Turns what our rooms raise into one clean text and an exit code: 2 for the configuration, else 1."""
+class ErrorReportingGroup(click.Group):
+    """Prints errors as one message, with exit code 2 for an invalid configuration, else 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the chosen command."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except ConfigError as error:
@@ -43,7 +43,7 @@ class FrontDoor(click.Group):
             ctx.exit(130)
 
 
-@click.group(cls=FrontDoor, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=ErrorReportingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version())
 def cli() -> None:
     """Serve language models from your own GPUs."""
@@ -55,9 +55,9 @@ def cli() -> None:
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of the API (default: as configured).")
 def run_up(ask: bool, flower: bool, port: int | None) -> None:
     """Run the whole platform on this machine."""
-    from stoker.up import Wishes, up  # noqa: PLC0415 - each command pays for its own imports only
+    from stoker.up import UpOptions, up  # noqa: PLC0415 - each command imports only what it needs
 
-    sys.exit(up(load_settings(), Wishes(ask=ask, flower=flower, port=port), Screen()))
+    sys.exit(up(load_settings(), UpOptions(ask=ask, flower=flower, port=port), TerminalOutput()))
 
 
 @cli.command("api")
@@ -97,11 +97,11 @@ def run_flower(address: str | None, port: int | None) -> None:
     from stoker.process_plans import flower_argv  # noqa: PLC0415
 
     argv = flower_argv(address or settings.flower.host, settings.flower.port if port is None else port)
-    os.execv(argv[0], argv)  # noqa: S606 - Flower takes this process' place
+    os.execv(argv[0], argv)  # noqa: S606 - Flower replaces this process
 
 
-def _reach(function: Any) -> Any:
-    """The option that says which API is meant."""
+def _url_option(function: Any) -> Any:
+    """Add the option `--url`."""
     return click.option("--url", envvar="STOKER_URL", help="Address of the API (default: the running one).")(
         function
     )
@@ -113,7 +113,7 @@ def _reach(function: Any) -> Any:
 @click.option("--set", "fields", multiple=True, metavar="FIELD=VALUE", help="Change a field for this load.")
 @click.option("--evict", metavar="MODEL", help="Unload this model first, to make room.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
-@_reach
+@_url_option
 def run_load(  # noqa: PLR0913 - one parameter for each option
     name: str,
     *,
@@ -124,17 +124,17 @@ def run_load(  # noqa: PLR0913 - one parameter for each option
     url: str | None,
 ) -> None:
     """Load a configured model; `stoker status --json` lists the fields that a load may change."""
-    from stoker.models import change, show_change  # noqa: PLC0415
+    from stoker.models import request_operation, show_operation  # noqa: PLC0415
 
-    client = _admin(url)
-    asked = {"replicas": replicas, "evictModel": evict}
-    body = {key: value for key, value in asked.items() if value is not None}
-    row = change(client, "load", name, **body, **dict(map(_assignment, fields)))
-    show_change(client, "load", row, Screen(), wait=wait)
+    client = _admin_client(url)
+    options = {"replicas": replicas, "evictModel": evict}
+    body = {key: value for key, value in options.items() if value is not None}
+    row = request_operation(client, "load", name, **body, **dict(map(_assignment, fields)))
+    show_operation(client, "load", row, TerminalOutput(), wait=wait)
 
 
 def _assignment(text: str) -> tuple[str, Any]:
-    """FIELD=VALUE; the value is JSON (`null`, `8192`), or else a text."""
+    """Parse FIELD=VALUE; the value is JSON (`null`, `8192`), or else a string."""
     field, sign, value = text.partition("=")
     if not field or not sign:
         raise click.BadParameter(f"{text} is not FIELD=VALUE", param_hint="--set")
@@ -147,48 +147,48 @@ def _assignment(text: str) -> tuple[str, Any]:
 @cli.command("unload")
 @click.argument("name")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
-@_reach
+@_url_option
 def run_unload(name: str, wait: bool, url: str | None) -> None:
     """Unload a model: finish what runs, cancel what waits."""
-    from stoker.models import change, show_change  # noqa: PLC0415
+    from stoker.models import request_operation, show_operation  # noqa: PLC0415
 
-    client = _admin(url)
-    show_change(client, "unload", change(client, "unload", name), Screen(), wait=wait)
+    client = _admin_client(url)
+    show_operation(client, "unload", request_operation(client, "unload", name), TerminalOutput(), wait=wait)
 
 
 @cli.command("status")
 @click.option("--json", "as_json", is_flag=True, help="All that the API says, as JSON.")
-@_reach
+@_url_option
 def run_status(as_json: bool, url: str | None) -> None:
     """Show the models and what they do."""
     from stoker.models import table  # noqa: PLC0415
 
-    models = _admin(url).get("/v1/admin/models").get("models", [])
+    models = _admin_client(url).get("/v1/admin/models").get("models", [])
     click.echo(json.dumps(models, indent=2) if as_json else "\n".join(table(models)))
 
 
 @cli.command("gpus")
-@_reach
+@_url_option
 def run_gpus(url: str | None) -> None:
     """Show the memory of the GPUs, and what the models take."""
     from stoker.models import memory  # noqa: PLC0415
 
-    click.echo("\n".join(memory(_admin(url).get("/v1/admin/gpu-memory"))))
+    click.echo("\n".join(memory(_admin_client(url).get("/v1/admin/gpu-memory"))))
 
 
 @cli.command("ask")
 @click.argument("question")
 @click.option("--model", help="Which model (default: one that is loaded).")
-@click.option("--allow-remote", is_flag=True, help="It may be one on somebody else's machine.")
-@_reach
+@click.option("--allow-remote", is_flag=True, help="It may be one on another operator's server.")
+@_url_option
 def run_ask(question: str, model: str | None, allow_remote: bool, url: str | None) -> None:
     """Ask a model, show its answer and how long it took."""
-    from stoker.ask import ask, some_model  # noqa: PLC0415
+    from stoker.ask import ask, find_loaded_model  # noqa: PLC0415
 
     settings = load_settings()
     keys = read_keys(settings.data_dir)
     client = Client(_url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None))
-    chosen = model or some_model(client, allow_remote=allow_remote)
+    chosen = model or find_loaded_model(client, allow_remote=allow_remote)
     timing = ask(client, chosen, question, lambda text: click.echo(text, nl=False), allow_remote=allow_remote)
     click.echo(f"\n({timing})")
 
@@ -215,7 +215,7 @@ def run_runtimes_install(names: tuple[str, ...], variant: str | None, force: boo
     """Install the libraries of one or more backends, each into an environment of its own."""
     from stoker import runtimes  # noqa: PLC0415
 
-    runtimes.install(load_settings().runtimes_dir, names, Screen(), variant=variant, force=force)
+    runtimes.install(load_settings().runtimes_dir, names, TerminalOutput(), variant=variant, force=force)
 
 
 @runtimes.command("remove")
@@ -224,7 +224,7 @@ def run_runtimes_remove(name: str) -> None:
     """Remove the libraries of a backend."""
     from stoker import runtimes  # noqa: PLC0415
 
-    runtimes.remove(load_settings().runtimes_dir, name, Screen())
+    runtimes.remove(load_settings().runtimes_dir, name, TerminalOutput())
 
 
 @cli.command("config")
@@ -234,8 +234,8 @@ def run_config() -> None:
     shown = asdict(settings)
     parts = urlsplit(settings.redis.url)
     if parts.password is not None:
-        place = parts.netloc.rpartition("@")[2]
-        shown["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{place}"))
+        host = parts.netloc.rpartition("@")[2]
+        shown["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))
     for name, model in settings.models.items():
         shown["models"][name]["options"] = redacted_options(model)
     click.echo(json.dumps(shown, indent=2, default=str))
@@ -250,7 +250,7 @@ def run_openapi() -> None:
     click.echo(json.dumps(document, indent=2, sort_keys=True))
 
 
-def _admin(url: str | None) -> Client:
+def _admin_client(url: str | None) -> Client:
     settings = load_settings()
     keys = read_keys(settings.data_dir)
     key = os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
@@ -258,7 +258,7 @@ def _admin(url: str | None) -> Client:
 
 
 def _url(settings: Settings, url: str | None) -> str:
-    """The API that is meant: the one named, the one that `stoker up` runs, or the configured one."""
+    """Return the URL of the API: the given one, that of the running `stoker up`, or the configured one."""
     if url:
         return url
     running = read_run(settings.data_dir).get("url")

@@ -1,4 +1,4 @@
-"""Speak to a running API over HTTP, with the standard library only."""
+"""A client of the platform's HTTP API, with the standard library only."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ TIMEOUT_S = 10.0
 
 
 class ApiError(Exception):
-    """Raised when the API refuses or cannot be reached; the text is one sentence for a person."""
+    """Raised when the API refuses a request or cannot be reached; the text is one sentence for the user."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
-        """`status` is the HTTP status, None when there was no answer."""
+        """`status` is the HTTP status, None without a response."""
         super().__init__(message)
         self.status = status
 
 
 class Client:
-    """One API, addressed by its URL, with one key."""
+    """A client for one API, by its URL, with one key."""
 
     def __init__(self, url: str, key: str | None, timeout_s: float = TIMEOUT_S) -> None:
-        """Nothing is sent yet. Raises `ApiError` when the URL is not one."""
+        """Sends nothing. Raises `ApiError` for an invalid URL."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         try:
             self._port = parts.port
@@ -44,9 +44,9 @@ class Client:
         return self._json("POST", path, body or {})
 
     def events(self, path: str, body: dict[str, Any], timeout_s: float) -> Iterator[dict[str, Any]]:
-        """POST and read the server-sent events of the answer as they come, until `[DONE]` or the end.
+        """POST, and yield the server-sent events of the response until `[DONE]` or its end.
 
-        `timeout_s` bounds the silence between two events. Raises `ApiError`.
+        `timeout_s` is the longest time between two events. Raises `ApiError`.
         """
         connection = self._connect(timeout_s)
         try:
@@ -105,7 +105,7 @@ class Client:
 
 
 def in_path(name: str) -> str:
-    """A model's name as a part of a path; its slash, if it has one, stays."""
+    """Quote a model's name for a path; a slash in it stays."""
     return quote(name, safe="/")
 
 

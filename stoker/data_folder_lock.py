@@ -1,4 +1,4 @@
-"""One platform for each data folder."""
+"""A lock that allows one platform per data folder."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import time
 from pathlib import Path
 
 FILE = "lock"
-PATIENCE_S = 3.0  # what a predecessor left behind is given so long to go
+INHERITED_LOCK_WAIT_S = 3.0  # processes of a killed predecessor have this time to end
 
 
-class Busy(Exception):
+class DataFolderInUse(Exception):
     """Raised when another `stoker up` uses the data folder."""
 
 
-class Lock:
-    """Holds the folder from its making until this process and whoever inherits `fd` have ended."""
+class DataFolderLock:
+    """Holds the folder until this process and all processes that inherit `fd` have ended."""
 
     def __init__(self, data_dir: Path) -> None:
-        """Take the lock. Raises `Busy`, or `OSError` when the folder cannot be written."""
+        """Take the lock. Raises `DataFolderInUse`, or `OSError` if the folder cannot be written."""
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.fd = os.open(data_dir / FILE, os.O_RDWR | os.O_CREAT, 0o600)
-        until = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + INHERITED_LOCK_WAIT_S
         while not self._take():
             owner = os.pread(self.fd, 32, 0).decode("ascii", "replace").strip()
-            if _lives(owner) or time.monotonic() > until:
+            if _is_alive(owner) or time.monotonic() > deadline:
                 os.close(self.fd)
-                raise Busy(
+                raise DataFolderInUse(
                     f"another `stoker up` (process {owner or 'unknown'}) uses {data_dir}; "
                     "stop it first, or choose another folder with STOKER_DATA_DIR"
                 )
@@ -43,7 +43,7 @@ class Lock:
         return True
 
 
-def _lives(pid: str) -> bool:
+def _is_alive(pid: str) -> bool:
     try:
         os.kill(int(pid), 0)
     except (ValueError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Which GPUs there are, for one worker each."""
+"""The workers of this machine: one per GPU."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from workers.nvml import Driver, DriverError, gpu_uuids, visible_gpus
 
 
 @dataclass(frozen=True)
-class Seat:
-    """A place for a worker: its name and what it adds to the environment."""
+class WorkerSlot:
+    """A worker to run: its name, and its additional environment variables."""
 
     name: str
     environment: Mapping[str, str]
 
 
-def seats(environ: Mapping[str, str] | None = None) -> list[Seat]:
-    """One seat for each GPU that may be used, else one on the CPU.
+def worker_slots(environ: Mapping[str, str] | None = None) -> list[WorkerSlot]:
+    """Return one slot per usable GPU, or one on the CPU if there is none.
 
-    CUDA_VISIBLE_DEVICES is honoured: a list of indices or UUIDs, which as in CUDA ends at the first entry
-    that does not exist; an empty one means no GPU.
+    Respects CUDA_VISIBLE_DEVICES, a list of indices or UUIDs. As in CUDA, the list ends at the first entry
+    that does not exist, and an empty one means no GPU.
     """
     environ = os.environ if environ is None else environ
-    there = _uuids()
+    uuids = _uuids()
     visible = environ.get("CUDA_VISIBLE_DEVICES")
-    indices = list(range(len(there))) if visible is None else visible_gpus(visible, there)
+    indices = list(range(len(uuids))) if visible is None else visible_gpus(visible, uuids)
     if not indices:
-        return [Seat("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
-    # the driver counts in bus order; CUDA does so only when told to
+        return [WorkerSlot("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
+    # the driver numbers the GPUs in PCI bus order; CUDA only with this variable
     order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return [Seat(f"gpu{index}", {"CUDA_VISIBLE_DEVICES": str(index), **order}) for index in indices]
+    return [WorkerSlot(f"gpu{index}", {"CUDA_VISIBLE_DEVICES": str(index), **order}) for index in indices]
 
 
 def _uuids() -> list[str]:
-    """The UUIDs of all GPUs in bus order; none without a driver."""
+    """Return the UUIDs of all GPUs in PCI bus order; none without a driver."""
     driver = Driver()
     try:
         return driver.query(gpu_uuids)

@@ -1,4 +1,4 @@
-"""The models that should come up by themselves, while they do."""
+"""Follows the loads of the enabled models at the start of the platform."""
 
 from __future__ import annotations
 
@@ -10,31 +10,36 @@ from typing import Any
 from config.settings import ModelDefinition
 from stoker.client import ApiError, Client
 from stoker.models import progress
-from stoker.terminal import Screen
+from stoker.terminal import TerminalOutput
 
-PICKED_UP_S = 30.0  # a worker takes up an enabled model within this time
+PICKED_UP_S = 30.0  # a worker starts to load an enabled model within this time
 
 
-class Arrivals:
-    """Shows each enabled model's way to `loaded` or `failed`, as the API tells it."""
+class InitialLoads:
+    """Shows the progress of each enabled model until it is `loaded` or `failed`, by polling the API."""
 
     def __init__(
-        self, models: Mapping[str, ModelDefinition], client: Client, screen: Screen, *, settling_s: float
+        self,
+        models: Mapping[str, ModelDefinition],
+        client: Client,
+        screen: TerminalOutput,
+        *,
+        ignore_failures_s: float,
     ) -> None:
-        """A failure in the first `settling_s` may be an old one that a worker is about to mend."""
+        """Failures in the first `ignore_failures_s` are ignored: they may be old ones, and a retry is due."""
         self.loaded: list[str] = []
         self._waiting = {name: model for name, model in models.items() if model.enabled}
-        self._longest_s = max((model.load_timeout_s for model in self._waiting.values()), default=0.0)
-        self._client, self._screen, self._settling_s = client, screen, settling_s
+        self._max_load_s = max((model.load_timeout_s for model in self._waiting.values()), default=0.0)
+        self._client, self._screen, self._settling_s = client, screen, ignore_failures_s
         self._began = time.monotonic()
 
     @property
-    def patience_s(self) -> float:
-        """How long the whole may take."""
-        return self._longest_s + PICKED_UP_S
+    def timeout_s(self) -> float:
+        """The longest time that the loads may take together."""
+        return self._max_load_s + PICKED_UP_S
 
-    def look(self) -> bool:
-        """Ask the API once and show what is new; whether there is nothing left to wait for."""
+    def poll(self) -> bool:
+        """Poll the API once and show changes. Returns whether there is nothing left to wait for."""
         rows: dict[str, dict[str, Any]] = {}
         with suppress(ApiError):
             rows = {row["name"]: row for row in self._client.get("/v1/admin/models")["models"]}
@@ -43,8 +48,8 @@ class Arrivals:
         loading = any(rows.get(name, {}).get("runtime_state") == "loading" for name in self._waiting)
         return not self._waiting or (bool(rows) and not loading and self._seconds > PICKED_UP_S)
 
-    def give_up(self) -> None:
-        """Name those that have not come."""
+    def report_unfinished(self) -> None:
+        """Name the models that are not loaded yet."""
         self._screen.done()
         for name in self._waiting:
             self._screen.line(f"  model    {name} is not loaded yet; `stoker status` tells when it is")

@@ -1,4 +1,4 @@
-"""One part of a running platform: a process in a session of its own, which does not outlive this one."""
+"""One process of a running platform: it runs in its own session and does not outlive this process."""
 
 from __future__ import annotations
 
@@ -13,20 +13,36 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stoker.backoff import Backoff
-
 PR_SET_PDEATHSIG = 1
-HEADLINE = "==== "  # begins the line that each start writes into the log
-MAX_LOG_BYTES = 16 * 1024 * 1024  # a longer log is put aside as `.1` when its part starts
+FIRST_DELAY_S = 0.5
+MAX_DELAY_S = 10.0
+HEALTHY_S = 30.0
+HEADLINE = "==== "  # prefix of the line that each start writes into the log
+MAX_LOG_BYTES = 16 * 1024 * 1024  # a larger log is renamed to `.1` when its process starts
+
+
+class Backoff:
+    """The delay before a restart: doubles from 0.5 s to 10 s, and starts over after 30 s of uptime."""
+
+    def __init__(self) -> None:
+        self._next_s = FIRST_DELAY_S
+
+    def after(self, uptime_s: float) -> float:
+        """Return the seconds to wait after a process ended that had run for `uptime_s`."""
+        if uptime_s >= HEALTHY_S:
+            self._next_s = FIRST_DELAY_S
+        delay_s, self._next_s = self._next_s, min(2 * self._next_s, MAX_DELAY_S)
+        return delay_s
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How to run a part.
+class ProcessPlan:
+    """How to run a process.
 
-    `environment` is laid over ours. `stop_s` is how long it may take after SIGTERM. Parts are stopped by
-    `rank`, the lowest first. `last_signal` is what it gets when this process is gone. Its output goes to
-    `log` (appended), or where ours goes when that is None. It inherits `keep_fds`.
+    `environment` overrides variables of this process. `stop_s` is the time to end after SIGTERM. Processes
+    are stopped in the order of their `rank`. The kernel sends `parent_death_signal` when this process is
+    gone. The output is appended to `log`; without one it goes to this process' own. `inherited_fds` are file
+    descriptors that it inherits.
     """
 
     name: str
@@ -36,15 +52,15 @@ class Plan:
     log: Path | None = None
     stop_s: float = 5.0
     rank: int = 0
-    last_signal: signal.Signals = signal.SIGKILL
-    keep_fds: tuple[int, ...] = ()
+    parent_death_signal: signal.Signals = signal.SIGKILL
+    inherited_fds: tuple[int, ...] = ()
 
 
-class Part:
-    """A plan and the process that follows it, if one does. `restart_at` is set (monotonic) while it waits."""
+class ManagedProcess:
+    """A plan and its process, if one runs. `restart_at` (monotonic) is set while it waits for a restart."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Nothing is started yet."""
+    def __init__(self, plan: ProcessPlan) -> None:
+        """Does not start the process."""
         self.plan = plan
         self.backoff = Backoff()
         self.restart_at: float | None = None
@@ -53,21 +69,21 @@ class Part:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name in messages."""
         return self.plan.name
 
     @property
     def pid(self) -> int | None:
-        """The process, while it runs."""
+        """The process id, None unless the process runs."""
         return None if self._process is None else self._process.pid
 
     @property
-    def life_s(self) -> float:
+    def uptime_s(self) -> float:
         """Seconds since its last start."""
         return time.monotonic() - self._started
 
     def start(self) -> None:
-        """Start the process. Raises `OSError` when that cannot be done."""
+        """Start the process. Raises `OSError`."""
         plan = self.plan
         self._started = time.monotonic()
         self.restart_at = None
@@ -84,15 +100,15 @@ class Part:
                 stderr=None if output is None else subprocess.STDOUT,
                 cwd=plan.cwd,
                 env={**os.environ, **plan.environment},
-                pass_fds=plan.keep_fds,
-                start_new_session=True,  # a Ctrl-C in the terminal is for us, who stop the parts in order
-                preexec_fn=_bind(plan.last_signal),  # noqa: PLW1509 - we are one thread, so it is safe
+                pass_fds=plan.inherited_fds,
+                start_new_session=True,  # Ctrl-C reaches the supervisor only
+                preexec_fn=_set_parent_death_signal(plan.parent_death_signal),  # noqa: PLW1509 - safe in a single-threaded process
             )
 
-    def end(self) -> str | None:
-        """How the process ended ("killed by SIGKILL"), None while it runs or when there is none.
+    def poll(self) -> str | None:
+        """Return how the process ended ("killed by SIGKILL"); None while it runs or if there is none.
 
-        Says so once; what it left behind in its group is killed.
+        Reports each end once, and kills the processes that are left in its group.
         """
         process = self._process
         if process is None or process.poll() is None:
@@ -100,10 +116,10 @@ class Part:
         self._process = None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        return ending(process.returncode)
+        return describe_exit(process.returncode)
 
     def signal(self, number: signal.Signals) -> None:
-        """Ask the process (SIGTERM) or kill it with its group (SIGKILL)."""
+        """Send a signal to the process, or SIGKILL to its whole group."""
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -114,7 +130,7 @@ class Part:
                 os.kill(process.pid, number)
 
     def kill(self) -> None:
-        """Kill the process with its group and wait for its end."""
+        """Kill the process with its group and wait until it has ended."""
         process = self._process
         if process is not None:
             self.signal(signal.SIGKILL)
@@ -122,8 +138,8 @@ class Part:
             self._process = None
 
 
-def ending(code: int) -> str:
-    """A return code of `subprocess` in words."""
+def describe_exit(code: int) -> str:
+    """Describe a return code of `subprocess` in words."""
     if code >= 0:
         return f"exited with code {code}"
     try:
@@ -133,7 +149,7 @@ def ending(code: int) -> str:
 
 
 def last_lines(log: Path | None, count: int = 12) -> list[str]:
-    """The last lines since the last start, for whoever wants to know why the part ended."""
+    """Return the last lines of a log since the last start of its process."""
     try:
         text = b"" if log is None else log.read_bytes()[-16384:]
     except OSError:
@@ -143,7 +159,7 @@ def last_lines(log: Path | None, count: int = 12) -> list[str]:
 
 @contextlib.contextmanager
 def open_log(path: Path) -> Iterator[int]:
-    """Open a log to append to, for its owner only; a very long one is put aside first."""
+    """Open a log for appending, readable by its owner only; rename a large one first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_size > MAX_LOG_BYTES:
@@ -155,15 +171,15 @@ def open_log(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
-def _bind(number: signal.Signals) -> Callable[[], None] | None:
-    """What the child does first (Linux): ask for a signal at our death, and go if we are dead already."""
+def _set_parent_death_signal(number: signal.Signals) -> Callable[[], None] | None:
+    """Return a function for the child (Linux only) that requests a signal for the death of its parent."""
     if sys.platform != "linux":
         return None
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
 
-    def bind() -> None:
+    def set_signal() -> None:
         prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)
-        if os.getppid() != parent:
+        if os.getppid() != parent:  # it died before the request
             os._exit(1)
 
-    return bind
+    return set_signal

@@ -1,4 +1,4 @@
-"""Load and unload models of a running platform, and show what is loaded."""
+"""Loads and unloads models of a running platform, and formats their state."""
 
 from __future__ import annotations
 
@@ -7,36 +7,38 @@ from collections.abc import Mapping
 from typing import Any
 
 from stoker.client import ApiError, Client, in_path
-from stoker.terminal import Screen
+from stoker.terminal import TerminalOutput
 
 POLL_S = 0.2
-UNDER_WAY = ("pending", "running")
-DONE = {"load": "loaded", "unload": "unloaded"}
+RUNNING_STATUSES = ("pending", "running")
+FINAL_STATES = {"load": "loaded", "unload": "unloaded"}
 COLUMNS = ("name", "state", "replicas", "running", "waiting", "memory")
 
 
-def change(client: Client, kind: str, name: str, **body: object) -> dict[str, Any]:
-    """Ask for a load or an unload; the model's row with its `operation`. Raises `ApiError`."""
+def request_operation(client: Client, kind: str, name: str, **body: object) -> dict[str, Any]:
+    """Request a load or an unload. Returns the model with its `operation`. Raises `ApiError`."""
     return client.post(f"/v1/admin/models/{in_path(name)}/{kind}", body)
 
 
-def show_change(client: Client, kind: str, row: Mapping[str, Any], screen: Screen, *, wait: bool) -> None:
-    """Show what came of it, at its end if `wait`. Raises `ApiError` when it fails."""
+def show_operation(
+    client: Client, kind: str, row: Mapping[str, Any], screen: TerminalOutput, *, wait: bool
+) -> None:
+    """Show the operation of a model; with `wait`, follow it to its end. Raises `ApiError` if it fails."""
     operation = row.get("operation") or {}
-    if wait and operation.get("kind") == kind and operation.get("status") in UNDER_WAY:
+    if wait and operation.get("kind") == kind and operation.get("status") in RUNNING_STATUSES:
         follow(client, operation, screen)
     else:
         screen.line(f"{row.get('name')}: {row.get('runtime_state')}")
 
 
-def follow(client: Client, operation: Mapping[str, Any], screen: Screen) -> None:
-    """Show how an operation gets on until its end. Raises `ApiError` when it fails."""
-    began = time.monotonic()
+def follow(client: Client, operation: Mapping[str, Any], screen: TerminalOutput) -> None:
+    """Show the progress of an operation until its end. Raises `ApiError` if it fails."""
+    start = time.monotonic()
     while True:
         status = operation.get("status")
         name, kind = operation.get("model"), str(operation.get("kind"))
         if status == "completed":
-            screen.line(f"{name}: {DONE.get(kind, kind)} ({time.monotonic() - began:.1f} s)")
+            screen.line(f"{name}: {FINAL_STATES.get(kind, kind)} ({time.monotonic() - start:.1f} s)")
             return
         if status == "failed":
             screen.done()
@@ -47,7 +49,7 @@ def follow(client: Client, operation: Mapping[str, Any], screen: Screen) -> None
 
 
 def progress(operation: Mapping[str, Any]) -> str:
-    """One line about an operation that is under way."""
+    """Return one line about a running operation."""
     share = operation.get("progress")
     done = f" {100 * share:.0f} %" if isinstance(share, (int, float)) and share > 0 else ""
     stage = operation.get("stage")
@@ -63,9 +65,9 @@ def table(models: list[dict[str, Any]]) -> list[str]:
     return [line for pair in zip(lines, below, strict=True) for line in pair if line]
 
 
-def memory(shown: Mapping[str, Any]) -> list[str]:
-    """The GPUs and what is taken of them, what each model takes or would, and why GPUs are missing."""
-    gpus = [(str(gpu["index"]), str(gpu["name"]), str(gpu["used_over_total"])) for gpu in shown["gpus"]]
+def memory(usage: Mapping[str, Any]) -> list[str]:
+    """Return lines with the memory of the GPUs and of each model, and why GPUs are missing."""
+    gpus = [(str(gpu["index"]), str(gpu["name"]), str(gpu["used_over_total"])) for gpu in usage["gpus"]]
     models = [
         (
             str(model["name"]),
@@ -73,15 +75,15 @@ def memory(shown: Mapping[str, Any]) -> list[str]:
             _mib(model["vram_estimate_mib"]),
             str(model["vram_estimate_source"]),
         )
-        for model in shown["models"]
+        for model in usage["models"]
     ]
     lines = aligned([("gpu", "name", "memory"), *gpus]) if gpus else []
-    lines += [str(shown["error"])] if shown.get("error") else []
+    lines += [str(usage["error"])] if usage.get("error") else []
     return [*lines, "", *aligned([("model", "state", "memory", "by"), *models])]
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """The rows as lines, each column as wide as its widest cell."""
+    """Format rows as lines, each column as wide as its widest cell."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -1,4 +1,4 @@
-"""Find a TCP port that nobody listens on."""
+"""Finds a free TCP port."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import errno
 import socket
 from collections.abc import Collection
 
-TRIES = 200
+MAX_TRIES = 200
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server could listen there now. Raises `OSError` when that is not for others to decide."""
+    """Whether a server could listen there now. Raises `OSError` unless it is only a port in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # as servers do it: a connection of theirs that is still closing does not count as taken
+        # like a server: a port with closing connections only is free
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -25,14 +25,14 @@ def is_free(host: str, port: int) -> bool:
 
 
 def free_port(host: str, first: int, taken: Collection[int] = ()) -> int:
-    """The first free port from `first` on that is not among `taken`; 0 asks the system for any.
+    """Return the first free port from `first` on that is not in `taken`; for 0, any free port.
 
-    Raises `OSError` when we may not listen there at all, or when many ports in a row are taken.
+    Raises `OSError` if this process may not listen there, or if `MAX_TRIES` ports are in use.
     """
     if first == 0:
         with socket.create_server((host, 0)) as server:
             return int(server.getsockname()[1])
-    last = min(first + TRIES, 65536)
+    last = min(first + MAX_TRIES, 65536)
     for port in range(first, last):
         if port not in taken and is_free(host, port):
             return port

@@ -1,4 +1,4 @@
-"""How the parts that are ours are run: the API, the workers, Flower."""
+"""The plans of the platform's own processes: the API, the workers, Flower."""
 
 from __future__ import annotations
 
@@ -7,48 +7,52 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from config.settings import ROOT, Settings
-from stoker.gpus import Seat
-from stoker.managed_process import Plan
+from stoker.gpus import WorkerSlot
+from stoker.managed_process import ProcessPlan
 
 FLOWER_USER = "stoker"
-SPARE_S = 10.0  # beyond what a part gives its requests to finish
+STOP_MARGIN_S = 10.0  # beyond the time that a process gives its requests to finish
 
 
-def api_plan(settings: Settings, environment: Mapping[str, str], logs: Path) -> Plan:
-    """The API; it is stopped first, so that nothing new comes in while the rest finishes."""
-    return Plan(
+def api_plan(settings: Settings, environment: Mapping[str, str], logs: Path) -> ProcessPlan:
+    """The API; it is stopped first, so that no new requests come in while the workers finish."""
+    return ProcessPlan(
         name="api",
         argv=[sys.executable, "-m", "stoker", "api"],
         environment=environment,
         cwd=ROOT,
         log=logs / "api.log",
-        stop_s=settings.api.graceful_timeout_s + SPARE_S,
+        stop_s=settings.api.graceful_timeout_s + STOP_MARGIN_S,
         rank=1,
     )
 
 
-def worker_plan(settings: Settings, seat: Seat, environment: Mapping[str, str], logs: Path) -> Plan:
+def worker_plan(
+    settings: Settings, slot: WorkerSlot, environment: Mapping[str, str], logs: Path
+) -> ProcessPlan:
     """The worker of one GPU, or of the CPU."""
-    return Plan(
-        name=f"worker {seat.name}",
-        argv=[sys.executable, "-m", "stoker", "worker", "--name", seat.name],
-        environment={**environment, **seat.environment},
+    return ProcessPlan(
+        name=f"worker {slot.name}",
+        argv=[sys.executable, "-m", "stoker", "worker", "--name", slot.name],
+        environment={**environment, **slot.environment},
         cwd=ROOT,
-        log=logs / f"worker-{seat.name}.log",
-        stop_s=settings.worker.drain_timeout_s + SPARE_S,
+        log=logs / f"worker-{slot.name}.log",
+        stop_s=settings.worker.drain_timeout_s + STOP_MARGIN_S,
         rank=2,
     )
 
 
 def flower_argv(host: str, port: int) -> list[str]:
-    """The command that runs Flower."""
+    """The command of Flower."""
     command = [sys.executable, "-m", "celery", "-A", "tasks.app", "flower"]
     return [*command, f"--address={host}", f"--port={port}"]
 
 
-def flower_plan(host: str, port: int, password: str, environment: Mapping[str, str], logs: Path) -> Plan:
-    """The task monitor. Its password travels in the environment: arguments are for all to see."""
-    return Plan(
+def flower_plan(
+    host: str, port: int, password: str, environment: Mapping[str, str], logs: Path
+) -> ProcessPlan:
+    """The task monitor. Its password is passed in the environment, as all users can see arguments."""
+    return ProcessPlan(
         name="flower",
         argv=flower_argv(host, port),
         environment={**environment, "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},

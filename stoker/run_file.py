@@ -1,4 +1,4 @@
-"""What a running platform tells others about itself: `<data_dir>/run.json`."""
+"""The file `<data_dir>/run.json`, which describes the running platform to other processes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ FILE = "run.json"
 
 
 def write_run(data_dir: Path, content: Mapping[str, Any]) -> None:
-    """Say how the platform is reached (`url`, ...); replaces what was said before."""
-    draft = data_dir / f".{FILE}.{os.getpid()}"
-    draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    draft.replace(data_dir / FILE)
+    """Write the description (`pid`, `url`, `flower`); replaces an earlier file atomically."""
+    temporary = data_dir / f".{FILE}.{os.getpid()}"
+    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(data_dir / FILE)
 
 
 def read_run(data_dir: Path) -> dict[str, Any]:
-    """What was said last; empty when nothing was, or when it cannot be read."""
+    """Return the description; empty if there is no file or it cannot be read."""
     try:
         content = json.loads((data_dir / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -27,6 +27,6 @@ def read_run(data_dir: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def forget_run(data_dir: Path) -> None:
-    """The platform has ended."""
+def remove_run(data_dir: Path) -> None:
+    """Remove the file, as the platform has ended."""
     (data_dir / FILE).unlink(missing_ok=True)

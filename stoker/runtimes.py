@@ -14,7 +14,7 @@ import click
 from backends.catalogue import BACKENDS
 from backends.environment import Environment, Variant
 from stoker.models import aligned
-from stoker.terminal import Screen
+from stoker.terminal import TerminalOutput
 from workers.environments import install as installing
 from workers.environments import manifest
 from workers.environments.lock import InstallError
@@ -67,7 +67,7 @@ def _below(row: EnvironmentStatus) -> Iterable[str]:
 
 
 def install(
-    runtimes: Path, names: Sequence[str], screen: Screen, *, variant: str | None, force: bool
+    runtimes: Path, names: Sequence[str], screen: TerminalOutput, *, variant: str | None, force: bool
 ) -> None:
     """Install the named runtimes. Raises `click.ClickException` with the failures after all were tried."""
     status_every_s = TERMINAL_STATUS_S if sys.stdout.isatty() else LOG_STATUS_S
@@ -95,7 +95,7 @@ def install(
         raise click.ClickException("\n".join(failed))
 
 
-def _install(request: InstallRequest, screen: Screen) -> str | None:
+def _install(request: InstallRequest, screen: TerminalOutput) -> str | None:
     """Install one; the reason if it failed."""
     try:
         installing.install(request)
@@ -108,7 +108,7 @@ def _install(request: InstallRequest, screen: Screen) -> str | None:
     return None
 
 
-def _variant(runtimes: Path, environment: Environment, wanted: str | None, screen: Screen) -> Variant:
+def _variant(runtimes: Path, environment: Environment, wanted: str | None, screen: TerminalOutput) -> Variant:
     """The wanted variant, else the one for this machine; shows why that is not the preferred one."""
     if wanted is not None:
         try:
@@ -122,7 +122,7 @@ def _variant(runtimes: Path, environment: Environment, wanted: str | None, scree
     return chosen
 
 
-def remove(runtimes: Path, name: str, screen: Screen) -> None:
+def remove(runtimes: Path, name: str, screen: TerminalOutput) -> None:
     """Remove one runtime. Raises `click.ClickException`."""
     environment = _named(name)
     try:

@@ -1,7 +1,7 @@
-"""Keeps the parts of a platform running, and stops them in order.
+"""Keeps the processes of a platform running, and stops them in order.
 
-One thread, one place that waits (`turn`): a signal, the end of a part or the time to start one again wake it.
-Being one thread is also what lets the kernel tell the parts of our death (see `part.py`).
+It is single-threaded and waits in one place (`Supervisor.wait`), until a signal, the end of a process or the
+time of a restart. The parent-death signal of the processes also needs a single thread (`managed_process`).
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from stoker.managed_process import Part, Plan
+from stoker.managed_process import ManagedProcess, ProcessPlan
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-KILL_S = 5.0  # a process in the middle of a driver call can outlive its SIGKILL for a while
+KILL_S = 5.0  # a process in a driver call may take this long to end after SIGKILL
 
 
-class Asked(Exception):
-    """Raised when somebody asked us to stop (Ctrl-C, SIGTERM)."""
+class StopRequested(Exception):
+    """Raised when this process was asked to stop (Ctrl-C, SIGTERM)."""
 
 
-class PartDied(Exception):
-    """Raised when a part ends while the platform is still starting."""
+class ProcessDied(Exception):
+    """Raised when a process ends while the platform is still starting."""
 
-    def __init__(self, part: Part, how: str) -> None:
-        """Which part, and how it ended."""
-        super().__init__(f"{part.name} {how}")
-        self.part = part
+    def __init__(self, process: ManagedProcess, ending: str) -> None:
+        """`ending` describes how it ended ("killed by SIGKILL")."""
+        super().__init__(f"{process.name} {ending}")
+        self.process = process
 
 
 class Supervisor:
-    """All parts. While it is `starting`, the end of a part is an error; later it is started again."""
+    """All processes. While `starting`, the end of one is an error; later it is restarted."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        """`say` gets a line whenever something ends or begins by itself."""
-        self.parts: list[Part] = []
+    def __init__(self, report: Callable[[str], None]) -> None:
+        """`report` is called with a line whenever a process ended or was restarted."""
+        self.processes: list[ManagedProcess] = []
         self.starting = True
-        self._say = say
-        self._asked = 0
+        self._report = report
+        self._stop_signals = 0
         self._stopping = False
         self._wake, writing = os.pipe()
         os.set_blocking(self._wake, False)
@@ -49,74 +49,77 @@ class Supervisor:
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in STOP_SIGNALS:
-            # under nohup SIGHUP is ignored, and stays so; a script's `&` ignores SIGINT for us, and a
-            # kill -INT means us all the same
+            # SIGHUP stays ignored under nohup; SIGINT, which a script ignores for its `&` jobs, does not, so
+            # that `kill -INT` works
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._ask)
+                signal.signal(number, self._on_stop_signal)
 
-    def start(self, plan: Plan) -> Part:
-        """Start a part and look after it from now on. Raises `OSError`."""
-        part = Part(plan)
-        part.start()
-        self.parts.append(part)
-        return part
+    def start(self, plan: ProcessPlan) -> ManagedProcess:
+        """Start a process and supervise it from now on. Raises `OSError`."""
+        process = ManagedProcess(plan)
+        process.start()
+        self.processes.append(process)
+        return process
 
-    def turn(self, timeout_s: float | None = None) -> None:
-        """Wait for something to happen, at most `timeout_s`, and see to it. Raises `Asked` and `PartDied`."""
-        if self._asked:
-            raise Asked
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait up to `timeout_s` for an event and handle it. Raises `StopRequested` and `ProcessDied`."""
+        if self._stop_signals:
+            raise StopRequested
         self._sleep(timeout_s)
-        if self._asked:
-            raise Asked
-        for part in self.parts:
-            how = part.end()
-            if how is not None:
-                self._ended(part, how)
-            elif part.restart_at is not None and part.restart_at <= time.monotonic():
-                self._restart(part)
+        if self._stop_signals:
+            raise StopRequested
+        for process in self.processes:
+            ending = process.poll()
+            if ending is not None:
+                self._ended(process, ending)
+            elif process.restart_at is not None and process.restart_at <= time.monotonic():
+                self._restart(process)
 
-    def until(self, condition: Callable[[], bool], timeout_s: float, every_s: float = 0.1) -> bool:
-        """Take turns until the condition holds; False when it did not in time."""
+    def wait_until(self, condition: Callable[[], bool], timeout_s: float, every_s: float = 0.1) -> bool:
+        """Supervise until the condition holds; False if it did not in time."""
         deadline = time.monotonic() + timeout_s
         while not condition():
             if time.monotonic() >= deadline:
                 return False
-            self.turn(every_s)
+            self.wait(every_s)
         return True
 
     def run(self) -> None:
-        """Look after the parts until somebody asks us to stop."""
+        """Supervise the processes until this one is asked to stop."""
         self.starting = False
-        with contextlib.suppress(Asked):
+        with contextlib.suppress(StopRequested):
             while True:
-                self.turn()
+                self.wait()
 
     def stop(self) -> bool:
-        """End all parts, rank by rank; whether all ended when asked. A second signal kills at once."""
+        """Stop all processes, rank by rank; False if one had to be killed. A second signal kills all."""
         self._stopping = True
-        well = True
-        for rank in sorted({part.plan.rank for part in self.parts}):
-            well = self._stop_rank([part for part in self.parts if part.plan.rank == rank]) and well
-        return well
+        all_ended = True
+        for rank in sorted({process.plan.rank for process in self.processes}):
+            all_ended = (
+                self._stop_rank([process for process in self.processes if process.plan.rank == rank])
+                and all_ended
+            )
+        return all_ended
 
-    def _stop_rank(self, parts: list[Part]) -> bool:
-        for part in parts:
-            part.signal(signal.SIGTERM)
-        patience_s = max(part.plan.stop_s for part in parts)
-        well = self._gone(parts, patience_s)
-        if not well:
-            for part in parts:
-                part.signal(signal.SIGKILL)
-            self._gone(parts, KILL_S)
-        return well
+    def _stop_rank(self, processes: list[ManagedProcess]) -> bool:
+        for process in processes:
+            process.signal(signal.SIGTERM)
+        timeout_s = max(process.plan.stop_s for process in processes)
+        all_ended = self._wait_for_end(processes, timeout_s)
+        if not all_ended:
+            for process in processes:
+                process.signal(signal.SIGKILL)
+            self._wait_for_end(processes, KILL_S)
+        return all_ended
 
-    def _gone(self, parts: list[Part], timeout_s: float) -> bool:
-        """Wait until these parts have ended; False when one has not in time."""
+    def _wait_for_end(self, processes: list[ManagedProcess], timeout_s: float) -> bool:
+        """Wait until these processes have ended; False if one has not in time."""
         deadline = time.monotonic() + timeout_s
         while True:
-            for part in parts:
-                part.end()
-            if all(part.pid is None for part in parts):
+            for process in processes:
+                process.poll()
+            if all(process.pid is None for process in processes):
                 return True
             left = deadline - time.monotonic()
             if left <= 0:
@@ -124,32 +127,36 @@ class Supervisor:
             self._sleep(left)
 
     def _sleep(self, timeout_s: float | None) -> None:
-        due = [part.restart_at - time.monotonic() for part in self.parts if part.restart_at is not None]
+        due = [
+            process.restart_at - time.monotonic()
+            for process in self.processes
+            if process.restart_at is not None
+        ]
         if not self._stopping and due:
             timeout_s = max(0.0, min(due)) if timeout_s is None else max(0.0, min(timeout_s, *due))
-        # a child's end that comes between our look and this call is in the pipe already
+        # if a child ended between the last poll and this call, the wake-up byte is in the pipe already
         select.select([self._wake], [], [], timeout_s)
         with contextlib.suppress(BlockingIOError):
             os.read(self._wake, 512)
 
-    def _ended(self, part: Part, how: str) -> None:
+    def _ended(self, process: ManagedProcess, ending: str) -> None:
         if self.starting:
-            raise PartDied(part, how)
-        delay_s = part.backoff.after(part.life_s)
-        part.restart_at = time.monotonic() + delay_s
-        where = "" if part.plan.log is None else f" (log: {part.plan.log})"
-        self._say(f"{part.name} {how}; starting it again in {delay_s:g} s{where}")
+            raise ProcessDied(process, ending)
+        delay_s = process.backoff.after(process.uptime_s)
+        process.restart_at = time.monotonic() + delay_s
+        log_hint = "" if process.plan.log is None else f" (log: {process.plan.log})"
+        self._report(f"{process.name} {ending}; starting it again in {delay_s:g} s{log_hint}")
 
-    def _restart(self, part: Part) -> None:
+    def _restart(self, process: ManagedProcess) -> None:
         try:
-            part.start()
+            process.start()
         except OSError as error:
-            self._ended(part, f"could not be started: {error.strerror}")
+            self._ended(process, f"could not be started: {error.strerror}")
         else:
-            self._say(f"{part.name} started again")
+            self._report(f"{process.name} started again")
 
-    def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        self._asked += 1
-        if self._asked > 1:
-            for part in self.parts:
-                part.signal(signal.SIGKILL)
+    def _on_stop_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop_signals += 1
+        if self._stop_signals > 1:
+            for process in self.processes:
+                process.signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What a person sees while things happen: lines, and on a terminal one last line that changes."""
+"""Progress output: permanent lines and, on a terminal, one status line that is replaced."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import sys
 from typing import TextIO
 
 
-class Screen:
-    """Writes to `out`; when that is not a terminal there are only plain lines."""
+class TerminalOutput:
+    """Writes to `out`; if that is not a terminal, there are only permanent lines."""
 
     def __init__(self, out: TextIO | None = None) -> None:
-        """Write to stdout unless another file is given."""
+        """Write to stdout by default."""
         self._out = out or sys.stdout
         self._tty = self._out.isatty()
         self._status = ""
 
     def line(self, text: str = "") -> None:
-        """A line that stays."""
+        """Write a permanent line."""
         self._write(f"{self._erase()}{text}\n")
 
-    def step(self, what: str, where: str, seconds: float | None = None) -> None:
-        """Something has come up, after so many seconds."""
+    def step(self, name: str, detail: str, seconds: float | None = None) -> None:
+        """Report a component that is up, and the seconds that it took."""
         took = "" if seconds is None else f"{seconds:6.1f} s"
-        self.line(f"  {what:<8} {where:<32} {took}".rstrip())
+        self.line(f"  {name:<8} {detail:<32} {took}".rstrip())
 
     def status(self, text: str) -> None:
-        """What happens now: replaces the last status on a terminal, is a line of its own elsewhere."""
+        """Show the current activity: on a terminal it replaces the last status, else it is a line."""
         if text == self._status:
             return
         if self._tty:
@@ -38,7 +38,7 @@ class Screen:
         self._status = text
 
     def done(self) -> None:
-        """Remove the status, if one stands."""
+        """Remove the status line, if there is one."""
         self._write(self._erase())
 
     def _erase(self) -> str:
@@ -46,7 +46,7 @@ class Screen:
         return "\r\x1b[2K" if had and self._tty else ""
 
     def _write(self, text: str) -> None:
-        # nobody may be reading any more (`stoker up | head`): that is no reason to stop a platform
+        # the reader may be gone (`stoker up | head`), which must not stop the platform
         with contextlib.suppress(BrokenPipeError, ValueError):
             self._out.write(text)
             self._out.flush()

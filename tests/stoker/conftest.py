@@ -1,4 +1,4 @@
-"""Small real processes to look after."""
+"""Small real processes for the supervisor."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import Any
 
 import pytest
 
-from stoker.managed_process import Plan
+from stoker.managed_process import ProcessPlan
 from stoker.supervisor import STOP_SIGNALS, Supervisor
 
 SLEEPER = "import time; time.sleep(600)"
 STUBBORN = """
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-print("deaf", flush=True)
+print("ready", flush=True)
 time.sleep(600)
 """
 
 
-def plan(name: str, code: str, tmp_path: Path, **more: Any) -> Plan:
-    """A part that runs some Python."""
-    return Plan(name, [sys.executable, "-S", "-c", code], log=tmp_path / f"{name}.log", **more)
+def plan(name: str, code: str, tmp_path: Path, **more: Any) -> ProcessPlan:
+    """The plan of a process that runs Python code."""
+    return ProcessPlan(name, [sys.executable, "-S", "-c", code], log=tmp_path / f"{name}.log", **more)
 
 
-def lives(pid: int) -> bool:
-    """Whether the process is there and not a zombie."""
+def is_alive(pid: int) -> bool:
+    """Whether the process exists and is no zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
     except (FileNotFoundError, ProcessLookupError):
@@ -39,7 +39,7 @@ def lives(pid: int) -> bool:
 
 
 def eventually(condition: Callable[[], object], seconds: float = 10) -> bool:
-    """Wait for it."""
+    """Wait until the condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -49,19 +49,19 @@ def eventually(condition: Callable[[], object], seconds: float = 10) -> bool:
 
 
 @pytest.fixture
-def said() -> list[str]:
-    """What the supervisor said."""
+def reports() -> list[str]:
+    """The lines that the supervisor reported."""
     return []
 
 
 @pytest.fixture
-def supervisor(said: list[str]) -> Iterator[Supervisor]:
-    """One that leaves nothing behind, neither processes nor signal handlers."""
+def supervisor(reports: list[str]) -> Iterator[Supervisor]:
+    """A supervisor whose processes and signal handlers are removed after the test."""
     before = {number: signal.getsignal(number) for number in (*STOP_SIGNALS, signal.SIGCHLD)}
-    made = Supervisor(said.append)
+    made = Supervisor(reports.append)
     yield made
-    for part in made.parts:
-        part.kill()
+    for process in made.processes:
+        process.kill()
     os.close(signal.set_wakeup_fd(-1))
     os.close(made._wake)
     for number, handler in before.items():

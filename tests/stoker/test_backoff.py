@@ -1,17 +1,17 @@
-"""How long to wait after a death."""
+"""The delay before a restart."""
 
 from __future__ import annotations
 
-from stoker.backoff import Backoff
+from stoker.managed_process import Backoff
 
 
-def test_the_wait_doubles_up_to_ten_seconds():
+def test_the_delay_doubles_up_to_ten_seconds():
     backoff = Backoff()
 
     assert [backoff.after(1) for _ in range(7)] == [0.5, 1, 2, 4, 8, 10, 10]
 
 
-def test_after_half_a_minute_of_life_it_begins_anew():
+def test_the_delay_starts_over_after_30_seconds_of_uptime():
     backoff = Backoff()
     for _ in range(5):
         backoff.after(1)

@@ -1,4 +1,4 @@
-"""What the command line says to an API, and hears."""
+"""The commands that talk to an API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stoker.ports import free_port
 
 
 class Answers(BaseHTTPRequestHandler):
-    """Answers each path with what the test put there: (status, body)."""
+    """Answers each path with the (status, body) that the test has set."""
 
     def do_GET(self) -> None:
         self._answer()
@@ -98,7 +98,7 @@ def test_a_load_is_followed_to_its_end(api, run):
     assert set(api.keys) == {"Bearer sk-admin"}
 
 
-def test_a_load_that_fails_says_why_and_ends_with_1(api, run):
+def test_a_failed_load_prints_the_reason_and_exits_with_1(api, run):
     api.answers = {
         "/v1/admin/models/m/load": [(202, {"name": "m", "operation": operation()})],
         "/v1/admin/operations/load_1": [(200, operation(status="failed", error="no such file"))],
@@ -109,14 +109,14 @@ def test_a_load_that_fails_says_why_and_ends_with_1(api, run):
     assert output.endswith("m: the load failed: no such file\n")
 
 
-def test_what_is_loaded_already_is_simply_said(api, run):
+def test_the_state_of_a_loaded_model_is_printed_without_waiting(api, run):
     done = {"name": "m", "runtime_state": "loaded", "operation": operation(status="completed")}
     api.answers = {"/v1/admin/models/org/m/load": [(200, done)]}
 
     assert run("load", "org/m") == (0, "m: loaded\n")
 
 
-def test_nobody_waits_who_does_not_want_to(api, run):
+def test_no_wait_returns_at_once(api, run):
     begun = {"name": "m", "runtime_state": "unloading", "operation": operation(kind="unload")}
     api.answers = {"/v1/admin/models/m/unload": [(202, begun)]}
 
@@ -153,7 +153,7 @@ def test_status_is_a_table_with_the_reason_of_a_failure_below_its_model(api, run
     assert json.loads(run("status", "--json")[1]) == rows
 
 
-def test_a_load_may_change_fields_and_make_room(api, run):
+def test_a_load_can_change_fields_and_evict_a_model(api, run):
     done = {"name": "m", "runtime_state": "loaded", "operation": None}
     api.answers = {"/v1/admin/models/m/load": [(200, done)]}
 
@@ -165,7 +165,7 @@ def test_a_load_may_change_fields_and_make_room(api, run):
     assert run("load", "m", "--set", "gguf_n_ctx")[0] == 2
 
 
-def test_gpus_are_shown_with_what_the_models_take(api, run):
+def test_gpus_are_shown_with_the_memory_of_the_models(api, run):
     model = {
         "name": "m",
         "runtime_state": "loaded",
@@ -186,7 +186,7 @@ def test_gpus_are_shown_with_what_the_models_take(api, run):
     assert run("gpus")[1].splitlines()[0] == "no driver"
 
 
-def test_what_an_earlier_load_took_tells_how_long_this_one_will():
+def test_the_progress_shows_the_remaining_time_by_an_earlier_load():
     assert progress({"model": "m", "kind": "load", "progress": 0.5, "stage": "reading", "eta_s": 12.3}) == (
         "m: loading 50 % (reading), about 12 s left"
     )
@@ -218,7 +218,7 @@ def test_a_question_is_streamed_and_timed(api, run):
     assert api.bodies == [{"model": "on", "input": "What is Stoker?", "stream": True}]
 
 
-def test_a_question_leaves_the_house_only_if_it_may(api, run):
+def test_a_question_goes_to_a_remote_model_only_with_consent(api, run):
     end = {"type": "response.completed", "response": {}}
     api.answers = {
         "/v1/models": [
@@ -249,14 +249,14 @@ def test_a_question_leaves_the_house_only_if_it_may(api, run):
         ([{"type": "response.created"}], "the stream ended too soon"),
     ],
 )
-def test_a_question_without_an_answer_says_why(api, events, reason):
+def test_a_question_without_an_answer_prints_the_reason(api, events, reason):
     api.answers = {"/v1/responses": [(200, sse(*events))]}
 
     with pytest.raises(ApiError, match=f"m gave no answer: {reason}"):
         ask(Client(api.url, None), "m", "?", print)
 
 
-def test_without_an_api_it_is_said_how_to_start_one(run):
+def test_the_error_without_an_api_explains_how_to_start_one(run):
     url = f"http://127.0.0.1:{free_port('127.0.0.1', 0)}"
 
     assert run("status", url=url) == (
@@ -265,18 +265,18 @@ def test_without_an_api_it_is_said_how_to_start_one(run):
     )
 
 
-def test_something_else_on_that_port_is_noticed(api, run):
+def test_another_server_on_the_port_is_detected(api, run):
     api.answers = {"/v1/admin/models": [(200, b"<html>")]}
 
     assert run("status") == (1, f"what answers at {api.url} is not Stoker's API: it sent no JSON\n")
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "http://x:port"])
-def test_an_address_that_is_none_is_refused(run, url):
+def test_an_invalid_address_is_refused(run, url):
     assert run("status", url=url)[0] == 1
 
 
-def test_a_wrong_configuration_is_one_clean_text_and_exit_code_2(run, monkeypatch):
+def test_an_invalid_configuration_is_one_message_with_exit_code_2(run, monkeypatch):
     monkeypatch.setenv("STOKER_API__PORT", "x")
 
     assert run("config") == (

@@ -1,4 +1,4 @@
-"""One worker for each GPU that may be used."""
+"""One worker per usable GPU."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ def three_gpus(monkeypatch):
         ("0,7,1", ["gpu0"]),
         ("0,-1,1", ["gpu0"]),
         ("GPU-bb", ["gpu1"]),
-        ("GPU-a", ["cpu0"]),  # two begin so
+        ("GPU-a", ["cpu0"]),  # an ambiguous prefix
         ("", ["cpu0"]),
         ("-1", ["cpu0"]),
     ],
 )
-def test_cuda_visible_devices_is_read_as_cuda_does(visible, expected):
+def test_cuda_visible_devices_is_parsed_like_in_cuda(visible, expected):
     environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
 
-    assert [seat.name for seat in gpus.seats(environ)] == expected
+    assert [slot.name for slot in gpus.worker_slots(environ)] == expected
 
 
-def test_each_worker_sees_its_own_gpu_only():
-    seats = gpus.seats({})
+def test_each_worker_sees_only_its_own_gpu():
+    worker_slots = gpus.worker_slots({})
 
-    assert [seat.environment["CUDA_VISIBLE_DEVICES"] for seat in seats] == ["0", "1", "2"]
-    assert {seat.environment["CUDA_DEVICE_ORDER"] for seat in seats} == {"PCI_BUS_ID"}
+    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in worker_slots] == ["0", "1", "2"]
+    assert {slot.environment["CUDA_DEVICE_ORDER"] for slot in worker_slots} == {"PCI_BUS_ID"}
 
 
 def test_a_worker_on_the_cpu_sees_no_gpu(monkeypatch):
     monkeypatch.setattr(gpus, "_uuids", list)
 
-    assert gpus.seats({}) == [gpus.Seat("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
+    assert gpus.worker_slots({}) == [gpus.WorkerSlot("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
 
 
 def test_a_machine_without_a_driver_has_no_gpus(monkeypatch):
@@ -67,12 +67,12 @@ def test_a_machine_without_a_driver_has_no_gpus(monkeypatch):
 @pytest.mark.parametrize(
     ("visible", "expected"), [(None, ["gpu0", "gpu1"]), ("GPU-a1", ["gpu1"]), ("", ["cpu0"])]
 )
-def test_the_driver_is_asked_which_there_are(tmp_path, visible, expected):
+def test_the_gpus_are_read_from_the_driver(tmp_path, visible, expected):
     environ = {**os.environ, **nvml.environment(tmp_path, gpus=2), "PYTHONPATH": str(ROOT)}
     environ.pop("CUDA_VISIBLE_DEVICES", None)
     if visible is not None:
         environ["CUDA_VISIBLE_DEVICES"] = visible
-    code = "from stoker.gpus import seats; print(*(seat.name for seat in seats()))"
-    said = subprocess.check_output([sys.executable, "-c", code], env=environ, cwd=tmp_path, timeout=30)
+    code = "from stoker.gpus import worker_slots; print(*(slot.name for slot in worker_slots()))"
+    reports = subprocess.check_output([sys.executable, "-c", code], env=environ, cwd=tmp_path, timeout=30)
 
-    assert said.decode().split() == expected
+    assert reports.decode().split() == expected

@@ -1,4 +1,4 @@
-"""Lines that stay and lines that change."""
+"""Permanent lines and the status line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from stoker.terminal import Screen
+from stoker.terminal import TerminalOutput
 
 
 class Terminal(io.StringIO):
@@ -20,7 +20,7 @@ def out(request):
 
 
 def show(out):
-    screen = Screen(out)
+    screen = TerminalOutput(out)
     screen.status("loading 1 %")
     screen.status("loading 1 %")
     screen.status("loading 2 %")
@@ -28,16 +28,16 @@ def show(out):
     return out.getvalue()
 
 
-def test_in_a_file_there_are_only_plain_lines():
+def test_output_to_a_file_has_only_permanent_lines():
     assert show(io.StringIO()) == "loading 1 %\nloading 2 %\nloaded\n"
 
 
-def test_on_a_terminal_a_status_makes_room_for_the_next_and_for_lines():
+def test_a_status_on_a_terminal_is_replaced_by_the_next_status_or_line():
     assert show(Terminal()) == "loading 1 %\r\x1b[2Kloading 2 %\r\x1b[2Kloaded\n"
 
 
-def test_a_reader_that_has_gone_stops_nothing(out):
-    screen = Screen(out)
+def test_a_closed_output_is_ignored(out):
+    screen = TerminalOutput(out)
     out.close()
 
-    screen.line("nobody hears me")
+    screen.line("no reader")

@@ -1,4 +1,4 @@
-"""`stoker up` as a newcomer meets it, with the stub for a model so that it is quick."""
+"""`stoker up` as a new user runs it, with the stub as the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 from config.settings import ROOT
 
-from .conftest import eventually, lives
+from .conftest import eventually, is_alive
 
 MODELS = {
     "stoker-demo": {"enabled": False},
@@ -54,14 +54,14 @@ class Up:
     def text(self) -> str:
         return self.output.read_text()
 
-    def until(self, words: str, seconds: float = 60) -> str:
+    def wait_until(self, words: str, seconds: float = 60) -> str:
         """Wait until it has printed this."""
         assert eventually(lambda: words in self.text or self.process.poll() is not None, seconds), self.text
         assert words in self.text, self.text
         return self.text
 
-    def family(self) -> set[int]:
-        """Itself and all that came from it, however indirectly: engines and their guards too."""
+    def process_tree(self) -> set[int]:
+        """Its process id and those of all descendants, engines and guards included."""
         parents = {}
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -74,11 +74,11 @@ class Up:
             found |= more
         return found
 
-    def part(self, words: str) -> int:
-        """The process of a part."""
+    def child(self, words: str) -> int:
+        """The child process with these words in its command."""
         (pid,) = (
             pid
-            for pid in self.family() - {self.process.pid}
+            for pid in self.process_tree() - {self.process.pid}
             if words.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
             and int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1]) == self.process.pid
         )
@@ -87,7 +87,7 @@ class Up:
 
 @pytest.fixture
 def up(tmp_path):
-    """Start one; nothing of it is left after the test."""
+    """Start `stoker up`; it is removed after the test."""
     started = []
 
     def start(*options, **more):
@@ -102,36 +102,36 @@ def up(tmp_path):
         shutil.rmtree(each.data, ignore_errors=True)
 
 
-def test_it_answers_says_how_to_ask_restarts_what_dies_and_leaves_nothing(up):
+def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_completely(up):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         platform = up("--port", str(port))
-        text = platform.until("Stoker runs.")
+        text = platform.wait_until("Stoker runs.")
 
     assert f"port {port} is taken: the API uses " in text
     assert re.search(
         r"Asking stub: What is Stoker\?\ntok0 tok1 .*\n\(first token after \d+ ms, 16 tokens in", text
     )
 
-    # the printed command works as it stands
+    # the printed command works unchanged
     (command,) = (line for line in text.splitlines() if line.startswith("curl "))
     answer = subprocess.run(
         [shutil.which("bash") or "sh", "-c", command], capture_output=True, text=True, timeout=20, check=True
     )
     assert json.loads(answer.stdout)["status"] == "completed"
 
-    # Flower asks for its password, which its arguments do not tell
+    # Flower requires its password, which is not in its arguments
     url, password = re.search(r"Flower +(\S+) \(user stoker, password (\w+)\)", text).groups()
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(f"{url}/workers", timeout=5)
-    assert password.encode() not in Path(f"/proc/{platform.part('flower')}/cmdline").read_bytes()
+    assert password.encode() not in Path(f"/proc/{platform.child('flower')}/cmdline").read_bytes()
 
-    # what dies is started again
-    os.kill(platform.part("stoker worker"), signal.SIGKILL)
-    platform.until("worker cpu0 killed by SIGKILL; starting it again in 0.5 s")
-    platform.until("worker cpu0 started again")
+    # a dead process is restarted
+    os.kill(platform.child("stoker worker"), signal.SIGKILL)
+    platform.wait_until("worker cpu0 killed by SIGKILL; starting it again in 0.5 s")
+    platform.wait_until("worker cpu0 started again")
 
-    # a second one on the same folder is refused
+    # a second `stoker up` on the same folder is refused
     second = subprocess.run(
         [sys.executable, "-m", "stoker", "up"],
         cwd=ROOT,
@@ -145,38 +145,38 @@ def test_it_answers_says_how_to_ask_restarts_what_dies_and_leaves_nothing(up):
     assert second.stdout.startswith("stoker cannot start: another `stoker up` (process ")
     assert second.stdout.count("\n") == 1
 
-    # Ctrl-C ends it all
-    family = platform.family()
-    assert len(family) >= 6
+    # Ctrl-C ends all processes
+    tree = platform.process_tree()
+    assert len(tree) >= 6
     platform.process.send_signal(signal.SIGINT)
     assert platform.process.wait(30) == 0
     assert platform.text.endswith("Stopped\n")
-    assert eventually(lambda: not any(lives(pid) for pid in family), 2), family
+    assert eventually(lambda: not any(is_alive(pid) for pid in tree), 2), tree
     assert not (platform.data / "run.json").exists()
 
 
-def test_killed_with_9_it_takes_everything_along_and_comes_up_again_with_its_keys(up):
+def test_a_killed_stoker_up_takes_its_processes_along_and_restarts_with_the_same_keys(up):
     first = up("--no-flower", "--no-ask", "--port", "0")
-    key = re.search(r"Key +(\S+)", first.until("Stoker runs."))[1]
-    family = first.family()
+    key = re.search(r"Key +(\S+)", first.wait_until("Stoker runs."))[1]
+    tree = first.process_tree()
     first.process.kill()
     first.process.wait()
 
-    assert eventually(lambda: not any(lives(pid) for pid in family), 10), family
+    assert eventually(lambda: not any(is_alive(pid) for pid in tree), 10), tree
     again = up("--no-flower", "--no-ask", "--port", "0")
-    assert key in again.until("Stoker runs.")
+    assert key in again.wait_until("Stoker runs.")
     again.process.terminate()
     assert again.process.wait(30) == 0
 
 
-def test_a_part_that_cannot_start_ends_it_with_the_reason(up):
+def test_a_process_that_cannot_start_ends_stoker_up_with_the_reason(up):
     platform = up("--no-flower", local={"api": {"host": "192.0.2.1"}})
 
     assert platform.process.wait(60) == 1
     assert "stoker cannot start: cannot listen on 192.0.2.1:8080: " in platform.text
 
 
-def test_a_redis_that_does_not_answer_ends_it_with_the_reason(up, monkeypatch):
+def test_a_redis_that_does_not_answer_ends_stoker_up_with_the_reason(up, monkeypatch):
     monkeypatch.setenv("HOME", "/nonexistent")
     platform = up("--no-flower", local={"redis": {"url": "redis://127.0.0.1:1/0"}})
 
@@ -188,7 +188,7 @@ def test_a_redis_that_does_not_answer_ends_it_with_the_reason(up, monkeypatch):
     assert platform.text.endswith("Stopped\n")
 
 
-def test_a_wrong_configuration_ends_it_before_anything_starts(up):
+def test_an_invalid_configuration_ends_stoker_up_before_any_process_starts(up):
     platform = up(local={"apii": {}})
 
     assert platform.process.wait(20) == 2
@@ -196,12 +196,12 @@ def test_a_wrong_configuration_ends_it_before_anything_starts(up):
     assert not platform.data.exists()
 
 
-def test_asked_to_stop_while_it_starts_it_does(up):
+def test_stoker_up_stops_when_asked_while_it_starts(up):
     platform = up("--no-flower", "--no-ask", "--port", "0")
-    platform.until("redis")
-    family = platform.family()
+    platform.wait_until("redis")
+    tree = platform.process_tree()
     time.sleep(0.3)
     platform.process.terminate()
 
     assert platform.process.wait(40) == 0
-    assert not any(lives(pid) for pid in family)
+    assert not any(is_alive(pid) for pid in tree)

@@ -12,9 +12,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from stoker.data_folder_lock import Lock
+from stoker.data_folder_lock import DataFolderLock
 from stoker.ports import free_port
-from stoker.valkey import HOST, NoServer, find_server, server_plan
+from stoker.valkey import HOST, ServerNotFound, find_server, server_plan
 
 from .conftest import eventually
 
@@ -26,11 +26,11 @@ NEVER = Retry(NoBackoff(), 0)
 def server(supervisor, tmp_path):
     try:
         found = find_server()
-    except NoServer:
+    except ServerNotFound:
         if os.environ.get("CI"):
             raise
         pytest.skip("no Redis server here")
-    lock = Lock(tmp_path)
+    lock = DataFolderLock(tmp_path)
     port = free_port(HOST, 0)
     supervisor.starting = False
     yield supervisor.start(server_plan(found, tmp_path, port, PASSWORD, lock.fd)), port
@@ -50,42 +50,42 @@ def answers(client):
         return False
 
 
-def test_it_asks_for_the_password_and_nobody_can_read_it(server, tmp_path):
-    part, port = server
+def test_the_server_requires_the_password_which_is_not_readable(server, tmp_path):
+    process, port = server
     connect(port)
 
     with pytest.raises(redis.AuthenticationError):
         redis.Redis(HOST, port, retry=NEVER).ping()
-    assert PASSWORD not in Path(f"/proc/{part.pid}/cmdline").read_text()
+    assert PASSWORD not in Path(f"/proc/{process.pid}/cmdline").read_text()
     assert stat.S_IMODE((tmp_path / "redis" / "server.conf").stat().st_mode) == 0o600
 
 
-def test_it_never_forgets_to_make_room(server):
+def test_the_server_never_evicts_data(server):
     _, port = server
 
     assert connect(port).config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
 
 
-def test_it_keeps_its_data_through_kill_9(server, supervisor, said):
-    part, port = server
+def test_the_data_survives_sigkill(server, supervisor, reports):
+    process, port = server
     client = connect(port)
-    client.set("kept", "yes")
-    client.execute_command("WAITAOF", 1, 0, 2000)  # at most a second passes until it is on the disk
-    os.kill(part.pid, signal.SIGKILL)
+    client.set("key", "yes")
+    client.execute_command("WAITAOF", 1, 0, 2000)  # within a second it is on the disk
+    os.kill(process.pid, signal.SIGKILL)
 
-    assert supervisor.until(lambda: len(said) == 2, 5)
-    assert connect(port).get("kept") == b"yes"
+    assert supervisor.wait_until(lambda: len(reports) == 2, 5)
+    assert connect(port).get("key") == b"yes"
 
 
-def test_asked_to_stop_it_writes_all_and_ends_well(server, supervisor):
-    part, port = server
+def test_the_server_writes_its_data_and_exits_cleanly_when_stopped(server, supervisor):
+    process, port = server
     connect(port).set("a", 1)
 
     assert supervisor.stop() is True
-    assert "bye bye" in part.plan.log.read_text()
+    assert "bye bye" in process.plan.log.read_text()
 
 
-def test_a_server_that_is_too_old_is_not_taken(tmp_path, monkeypatch):
+def test_a_server_that_is_too_old_is_not_used(tmp_path, monkeypatch):
     old = tmp_path / "redis-server"
     old.write_text("#!/bin/sh\necho Redis server v=6.2.14 sha=0:0 malloc=x bits=64 build=0\n")
     old.chmod(0o700)
