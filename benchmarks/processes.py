@@ -20,7 +20,7 @@ from benchmarks.cpu_time import Cpu, tree_by_part
 from benchmarks.generator_process import BenchmarkError
 from config.keys import Keys, read_keys
 from config.settings import ROOT
-from stoker.managed_process import Part, Plan, last_lines
+from stoker.managed_process import ManagedProcess, ProcessPlan, last_lines
 from stoker.run_file import read_run
 
 HOST = "127.0.0.1"
@@ -40,48 +40,50 @@ COMMANDS = {
 
 
 @contextmanager
-def running(log: Callable[[str], None]) -> Iterator[list[Part]]:
+def running(log: Callable[[str], None]) -> Iterator[list[ManagedProcess]]:
     """Yields a list to which `start` adds processes; all of them are stopped at the end of the block."""
     for name in [name for name in os.environ if name.startswith("STOKER_") or name == "REDIS_URL"]:
         del os.environ[name]  # the settings of another platform must not apply
-    processes: list[Part] = []
+    processes: list[ManagedProcess] = []
     try:
         yield processes
     finally:
         log("stopping everything")
-        for part in processes:
-            part.signal(signal.SIGTERM)
-        for part in processes:
-            _until(lambda part=part: part.end() is not None, STOP_S)  # type: ignore[misc]
-            part.kill()
+        for process in processes:
+            process.signal(signal.SIGTERM)
+        for process in processes:
+            _until(lambda process=process: process.poll() is not None, STOP_S)  # type: ignore[misc]
+            process.kill()
 
 
-def start(processes: list[Part], plan: Plan) -> Part:
+def start(processes: list[ManagedProcess], plan: ProcessPlan) -> ManagedProcess:
     """Start a process without waiting for it."""
-    part = Part(plan)
-    processes.append(part)
-    part.start()
-    return part
+    process = ManagedProcess(plan)
+    processes.append(process)
+    process.start()
+    return process
 
 
-def pid(part: Part) -> int:
+def pid(process: ManagedProcess) -> int:
     """The id of a started process."""
-    assert part.pid is not None  # noqa: S101 - it was started
-    return part.pid
+    assert process.pid is not None  # noqa: S101 - it was started
+    return process.pid
 
 
-def wait(part: Part, condition: Callable[[], object], failure: str, seconds: float = START_S) -> None:
+def wait(
+    process: ManagedProcess, condition: Callable[[], object], failure: str, seconds: float = START_S
+) -> None:
     """Wait until `condition` is true. Raises `BenchmarkError` with `failure` and the end of the log."""
     ended: list[str] = []
 
     def done() -> object:
-        end = part.end()
+        end = process.poll()
         if end is not None:
             ended.append(f" ({end})")
         return end is not None or condition()
 
     if not _until(done, seconds) or ended:
-        raise BenchmarkError("\n".join([f"{failure}{''.join(ended)}", *last_lines(part.plan.log)]))
+        raise BenchmarkError("\n".join([f"{failure}{''.join(ended)}", *last_lines(process.plan.log)]))
 
 
 def _until(condition: Callable[[], object], seconds: float) -> bool:
@@ -131,7 +133,7 @@ class Platform:
 
 
 def start_platform(
-    processes: list[Part],
+    processes: list[ManagedProcess],
     home: Path,
     settings: Mapping[str, Any],
     *,
@@ -154,23 +156,23 @@ def start_platform(
         "STOKER_LOCAL": str(local_file),
         "CUDA_VISIBLE_DEVICES": "",  # one worker on any machine
     }
-    plan = Plan(
+    plan = ProcessPlan(
         name="stoker up",
         argv=argv if flower else [*argv, "--no-flower"],
         environment=environment,
         cwd=ROOT,
         log=home / "up.log",
-        last_signal=signal.SIGTERM,
+        parent_death_signal=signal.SIGTERM,
     )
-    part = start(processes, plan)
+    process = start(processes, plan)
     data = home / "data"
-    wait(part, lambda: read_run(data), "the platform does not start")
+    wait(process, lambda: read_run(data), "the platform does not start")
     run, keys = read_run(data), read_keys(data)
     assert keys is not None  # noqa: S101 - written before run.json
-    wait(part, lambda: _loaded(run["url"], keys.admin_key), "the models do not load", load_s)
+    wait(process, lambda: _loaded(run["url"], keys.admin_key), "the models do not load", load_s)
     if flower:
-        wait(part, lambda: fetch(f"{run['flower']}/healthcheck") is not None, "Flower does not start")
-    return Platform(pid(part), run["url"], keys)
+        wait(process, lambda: fetch(f"{run['flower']}/healthcheck") is not None, "Flower does not start")
+    return Platform(pid(process), run["url"], keys)
 
 
 def _loaded(url: str, admin_key: str) -> bool:

@@ -13,7 +13,7 @@ from benchmarks.cpu_time import Cpu, tree
 from benchmarks.load_messages import PACE, TOKENS
 from benchmarks.processes import HOST, fetch, is_listening, pid, running, start, start_platform, wait
 from config.settings import ROOT, Settings
-from stoker.managed_process import Part, Plan
+from stoker.managed_process import ManagedProcess, ProcessPlan
 from stoker.ports import free_port
 
 UPSTREAM, PROXY, STOKER, FLOWER = "upstream", "proxy", "stoker", "stoker + Flower"
@@ -46,7 +46,7 @@ def start_variants(folder: Path, proxy_client: str, log: Callable[[str], None]) 
         ]
 
 
-def _reference(processes: list[Part], folder: Path, client: str) -> list[Variant]:
+def _reference(processes: list[ManagedProcess], folder: Path, client: str) -> list[Variant]:
     upstream, upstream_port = _python(processes, folder, "upstream")
     threads = str(Settings().api.threads)
     proxy, proxy_port = _python(processes, folder, "proxy", str(upstream_port), threads, client)
@@ -59,13 +59,15 @@ def _reference(processes: list[Part], folder: Path, client: str) -> list[Variant
     ]
 
 
-def _python(processes: list[Part], folder: Path, module: str, *arguments: str) -> tuple[Part, int]:
+def _python(
+    processes: list[ManagedProcess], folder: Path, module: str, *arguments: str
+) -> tuple[ManagedProcess, int]:
     """Start a module of this package that listens on the port in its first argument."""
     port = free_port(HOST, 0)
     argv = [sys.executable, "-m", f"benchmarks.{module}", str(port), *arguments]
-    part = start(processes, Plan(name=module, argv=argv, cwd=ROOT, log=folder / f"{module}.log"))
-    wait(part, lambda: is_listening(port), f"the {module} does not listen")
-    return part, port
+    process = start(processes, ProcessPlan(name=module, argv=argv, cwd=ROOT, log=folder / f"{module}.log"))
+    wait(process, lambda: is_listening(port), f"the {module} does not listen")
+    return process, port
 
 
 def configuration() -> dict[str, Any]:
@@ -82,7 +84,7 @@ def configuration() -> dict[str, Any]:
     return {"responses": {"retention_s": 60}, "models": {"instant": model, "paced": paced}}
 
 
-def _platform(processes: list[Part], folder: Path, *, flower: bool) -> Variant:
+def _platform(processes: list[ManagedProcess], folder: Path, *, flower: bool) -> Variant:
     """Flower needs task events: both are on, or both are off."""
     home = folder / ("with-flower" if flower else "without-flower")
     started = start_platform(processes, home, configuration(), flower=flower)

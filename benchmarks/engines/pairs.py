@@ -17,7 +17,7 @@ from benchmarks.engines.load_messages import TOKENS
 from benchmarks.generator_process import BenchmarkError
 from benchmarks.processes import HOST, Platform, fetch, pid, start, start_platform, wait
 from config.settings import ModelDefinition
-from stoker.managed_process import Part, Plan
+from stoker.managed_process import ManagedProcess, ProcessPlan
 from stoker.ports import free_port
 from workers.engine_process.process import clean_environment
 from workers.environments import interpreter
@@ -63,7 +63,7 @@ class Pair:
 class Setup:
     """The processes to stop at the end, a folder for files, and the folder of the backends' environments."""
 
-    processes: list[Part]
+    processes: list[ManagedProcess]
     folder: Path
     environments: Path
     log: Callable[[str], None]
@@ -135,7 +135,7 @@ def _environment_variable(pid: int, name: str) -> str:
     return value
 
 
-def _start_vllm_serve(setup: Setup, model: Model) -> tuple[Part, int, str]:
+def _start_vllm_serve(setup: Setup, model: Model) -> tuple[ManagedProcess, int, str]:
     """Start `vllm serve`. Returns the process, its port and its API key."""
     definition = ModelDefinition(
         name=model.name,
@@ -149,7 +149,7 @@ def _start_vllm_serve(setup: Setup, model: Model) -> tuple[Part, int, str]:
     python = interpreter(setup.environments, VLLM, options.python)
     port, key = free_port(HOST, 0), secrets.token_urlsafe(24)
     setup.log("starting vllm serve")
-    plan = Plan(
+    plan = ProcessPlan(
         name="vllm serve",
         argv=[
             *(str(python.with_name("vllm")), "serve", str(model.folder)),
