@@ -95,7 +95,7 @@ class StubLoop:
         self.weights: list[bytes] = []  # the memory that it pretends to have loaded
 
     def load(self) -> None:
-        """Take the time and the memory of the options and report progress, or fail as they say."""
+        """Take the configured time and memory and report progress, or fail as configured."""
         memory_mib = self.options["stub_memory_mib"]
         for i in range(LOAD_STEPS):
             self.pipe.load(i / LOAD_STEPS, "pretending to load")
