@@ -7,7 +7,7 @@ from backends.prompt_formats import QWEN3
 
 
 def _language(name: str, what: str) -> Option:
-    about = f"translators: the language {what} of requests that name none"
+    about = f"translators: the {what} language of requests that name none"
     return Option(name, "string", None, about, nullable=True)
 
 
@@ -17,13 +17,19 @@ BACKEND = Backend(
     single_turn_when={"ct2_task": "translate"},
     thinking_formats=(QWEN3,),
     options=(
-        Option("ct2_task", "enum", "generate", "what the model does", choices=("generate", "translate")),
-        Option("ct2_compute_type", "string", "default", "type of the computation, such as int8_float16"),
+        Option(
+            "ct2_task",
+            "enum",
+            "generate",
+            "the task of the model: generate text, or translate it",
+            choices=("generate", "translate"),
+        ),
+        Option("ct2_compute_type", "string", "default", "data type of the computation, such as int8_float16"),
         Option(
             "ct2_python",
             "string",
             None,
-            "the Python that has ctranslate2; null is that of its environment",
+            "a Python with CTranslate2; null is that of `stoker runtimes install ct2`",
             nullable=True,
             format="program",
         ),
@@ -31,7 +37,7 @@ BACKEND = Backend(
             "ct2_n_ctx",
             "integer",
             None,
-            "most tokens of one request; null: what the tokenizer says, for translators any number",
+            "maximum tokens of one request; null is the tokenizer's limit, for translators no limit",
             nullable=True,
             minimum=2,
             maximum=100_000_000,
@@ -40,7 +46,7 @@ BACKEND = Backend(
             "ct2_threads",
             "integer",
             None,
-            "CPU threads of one batch; null leaves the choice to the library",
+            "CPU threads per batch; null leaves the choice to the library",
             nullable=True,
             minimum=1,
             maximum=1024,
@@ -49,11 +55,11 @@ BACKEND = Backend(
             "ct2_beam_size",
             "integer",
             1,
-            "translators: beams of the search; with more than one a sentence comes when it is whole",
+            "translators: number of beams; with more than one, output is streamed by whole sentences",
             minimum=1,
             maximum=32,
         ),
-        _language("ct2_source_lang_code", "of the text"),
-        _language("ct2_target_lang_code", "to translate into"),
+        _language("ct2_source_lang_code", "source"),
+        _language("ct2_target_lang_code", "target"),
     ),
 )

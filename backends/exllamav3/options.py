@@ -1,4 +1,4 @@
-"""ExLlamaV3: EXL3 models in an engine process of ours, on a GPU."""
+"""The options of `exllamav3` (ExLlamaV3): EXL3 models on a GPU."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BACKEND = Backend(
             "exllama_cache_size",
             "integer",
             8192,
-            "tokens that the cache holds, of all requests together",
+            "size of the cache in tokens, for all requests together",
             minimum=CACHE_STEP,
             maximum=100_000_000 // CACHE_STEP * CACHE_STEP,
             multiple=CACHE_STEP,
@@ -51,7 +51,7 @@ BACKEND = Backend(
             "exllama_max_rq_tokens",
             "integer",
             None,
-            "tokens that one request reserves in the cache at a time; null: as many as let all slots run",
+            "cache tokens that one request reserves at a time; null is a number that lets all slots run",
             nullable=True,
             minimum=1,
             maximum=100_000_000,
@@ -63,18 +63,18 @@ BACKEND = Backend(
             "exllama_cache_quant",
             "string",
             None,
-            "bits of the cache, for keys and values at once or apart; null is fp16",
+            "bits of the cached keys and values, one number or two; null is fp16",
             nullable=True,
             format=CACHE_BITS,
             load_field=LoadField({"kind": "string_or_null", "format": CACHE_BITS}),
         ),
         Option("exllama_image_input", "boolean", False, "the model takes images"),
-        Option("exllama_warm_up", "boolean", True, "compile and tune the kernels when it is loaded"),
+        Option("exllama_warm_up", "boolean", True, "compile and tune the kernels during the load"),
         Option(
             "exllama_python",
             "string",
             None,
-            "a Python that has ExLlamaV3; null is that of `stoker runtimes install exllamav3`",
+            "a Python with ExLlamaV3; null is that of `stoker runtimes install exllamav3`",
             nullable=True,
             format="program",
         ),

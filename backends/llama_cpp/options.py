@@ -1,4 +1,4 @@
-"""llama.cpp in a library (`llama_cpp`): GGUF models in an engine process of ours."""
+"""The options of `llama_cpp` (llama-cpp-python): GGUF models in an engine process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _cache_type(name: str, what: str) -> Option:
         name,
         "enum",
         None,
-        f"type of the cached {what}; null is {DEFAULT_CACHE_TYPE}",
+        f"data type of the cached {what}; null is {DEFAULT_CACHE_TYPE}",
         nullable=True,
         choices=CACHE_TYPES,
         load_field=_CACHE_TYPE,
@@ -38,7 +38,7 @@ BACKEND = Backend(
     "gguf_",
     thinking_formats=(GEMMA4,),
     options=(
-        Option("gguf_n_gpu_layers", "integer", -1, "layers on the GPU; -1: all", minimum=-1),
+        Option("gguf_n_gpu_layers", "integer", -1, "layers on the GPU; -1 is all", minimum=-1),
         Option(
             "gguf_n_ctx",
             "integer",
@@ -69,7 +69,7 @@ BACKEND = Backend(
             "gguf_threads",
             "integer",
             None,
-            "CPU threads; null is one for each core",
+            "CPU threads; null is one per core",
             nullable=True,
             minimum=1,
             maximum=1024,
@@ -78,7 +78,7 @@ BACKEND = Backend(
             "gguf_batch",
             "integer",
             512,
-            "tokens computed in one step, of all requests together",
+            "maximum tokens per step, of all requests together",
             minimum=64,
             maximum=8192,
         ),
@@ -87,7 +87,7 @@ BACKEND = Backend(
             "gguf_python",
             "string",
             None,
-            "a Python that has llama-cpp-python; null is that of `stoker runtimes install llama_cpp`",
+            "a Python with llama-cpp-python; null is that of `stoker runtimes install llama_cpp`",
             nullable=True,
             format="program",
         ),

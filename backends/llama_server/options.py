@@ -17,7 +17,7 @@ BACKEND = Backend(
             "llama_server_binary",
             "string",
             None,
-            "the llama-server program; null takes the engine inside xllamacpp",
+            "the llama-server program; null uses the engine of the xllamacpp wheel",
             nullable=True,
             format="program",
         ),
@@ -39,7 +39,7 @@ BACKEND = Backend(
             load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}),
         ),
         Option(
-            "llama_server_n_gpu_layers", "integer", -1, "layers on the GPU; -1: as many as fit", minimum=-1
+            "llama_server_n_gpu_layers", "integer", -1, "layers on the GPU; -1 is as many as fit", minimum=-1
         ),
         Option("llama_server_flash_attn", "enum", "auto", "flash attention", choices=("on", "off", "auto")),
         Option(
@@ -55,7 +55,7 @@ BACKEND = Backend(
             "llama_server_mmproj",
             "string",
             None,
-            "multimodal projector",
+            "the file of the multimodal projector, which enables images",
             nullable=True,
             format="path",
             artifact=True,
@@ -70,7 +70,7 @@ BACKEND = Backend(
             artifact=True,
         ),
         Option(
-            "llama_server_reasoning", "enum", "auto", "thinking of the model", choices=("auto", "on", "off")
+            "llama_server_reasoning", "enum", "auto", "reasoning of the model", choices=("auto", "on", "off")
         ),
         Option(
             "llama_server_spec_type",

@@ -68,7 +68,7 @@ BACKEND = Backend(
             " the second",
             choices=("max_tokens", "max_completion_tokens"),
         ),
-        Option("openai_remote_thinking", "boolean", False, "requests may say whether to think"),
+        Option("openai_remote_thinking", "boolean", False, "requests may enable or disable reasoning"),
         Option("openai_remote_image_input", "boolean", False, "the model takes images"),
         Option(
             "openai_remote_connect_timeout_s",

@@ -102,7 +102,7 @@ OPTIONS = (
         "vllm_speculative_model",
         "string",
         None,
-        "the assistant, draft or speculator: a hub id or a path",
+        "the assistant, draft or speculator model: a hub id or a path",
         nullable=True,
         format="hf_id_or_local_path",
         load_field=LoadField(

@@ -96,8 +96,8 @@ def model(**options):
         ),
         (
             {"models": {"demo": {"backend": "openai_remote"}}},
-            "models.demo.openai_remote_url is missing; the backend openai_remote needs its address, "
-            "up to and with /v1",
+            "models.demo.openai_remote_url is missing; the backend openai_remote needs the server's URL, "
+            "up to and including /v1",
         ),
         (
             {"models": {"demo": {"backend": "openai_remote", "openai_remote_url": None}}},
