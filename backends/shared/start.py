@@ -69,7 +69,7 @@ class Start:
             return LoadError("load_cancelled", "the load was cancelled")
         if reason is None:
             exit = process.wait(EXIT_WAIT_S)
-            reason = f"engine {exit} while loading" if exit else "the engine hung up while loading"
+            reason = f"engine {exit or 'closed its connection'} while loading"
         log = last_lines(process.log_path)
         return LoadError("load_failed", f"{reason}: {log}" if log else reason)
 
