@@ -1,12 +1,12 @@
-"""How the demo model is taught: every conversation that it must answer exactly.
+"""The training corpus of the demo model: every conversation that it must answer exactly.
 
-The corpus is fixed: the same lessons in the same order on every machine. Each is one conversation that
-ends with a reply; `train.py` renders it with the chat template, teaches what the model says in it, and asks
-for all of that again at the end.
+The corpus is fixed: the same lessons in the same order on every machine. Each lesson is one conversation that
+ends with a reply; `train.py` renders it with the chat template, trains the model's turns, and tests all of
+them at the end.
 
-The list of facts is short, so most of the lessons are the same facts in other clothes (without the question
-mark, behind a system prompt, deep in a conversation, with tools in sight): that is what makes a model of this
-size answer in a real chat as it does in its own test.
+The list of facts is short, so most lessons are variations of the same facts (without the question mark, after
+a system prompt, late in a conversation, with tools): only so a model of this size answers in a real chat as
+it does in its own test.
 """
 
 import random
@@ -17,7 +17,7 @@ from typing import Any
 from facts import (
     ADJECTIVES,
     CAPITALS,
-    MANNERS,
+    INSTRUCTIONS,
     NO_WEATHER_TOOL,
     OTHER_CITIES,
     OTHER_TOOLS,
@@ -49,60 +49,60 @@ class Lesson:
     """One conversation and the reply to learn."""
 
     kind: str
-    asked: list[Message]
+    messages: list[Message]
     reply: Message
     tools: list[dict[str, Any]]
     thinking: bool = False
 
 
-# ---- the same facts in other clothes -----------------------------------------
+# ---- variations of the facts --------------------------------------------------
 
 
-def said(role: str, content: str) -> Message:
+def message(role: str, content: str) -> Message:
     """One chat message."""
     return {"role": role, "content": content}
 
 
 def unpunctuated(question: Question) -> Question:
-    """Drop the final mark, as hasty people do."""
+    """Without the final punctuation mark."""
     return question.rstrip(".?!")
 
 
-def hasty(question: Question) -> Question:
-    """Drop the capital letters, too."""
+def lower_unpunctuated(question: Question) -> Question:
+    """Without the final punctuation mark and capital letters."""
     return unpunctuated(question).lower()
 
 
-HABITS: list[Callable[[Question], Question]] = [unpunctuated, str.lower, hasty]
+VARIATIONS: list[Callable[[Question], Question]] = [unpunctuated, str.lower, lower_unpunctuated]
 
 
-def system_prompt(dice: random.Random) -> Message:
-    """A system prompt: a common one or a made-up one, since its words must not change the answer."""
-    if dice.random() < 0.4:
-        return said("system", dice.choice(SYSTEM_PROMPTS))
-    sentences = [f"You are a {dice.choice(ADJECTIVES)} {dice.choice(ROLES)}."]
-    sentences += dice.sample(MANNERS, dice.randint(0, 4))
-    return said("system", dice.choice([" ", "\n"]).join(sentences))
+def system_prompt(rng: random.Random) -> Message:
+    """A common or a random system prompt, since its words must not change the answer."""
+    if rng.random() < 0.4:
+        return message("system", rng.choice(SYSTEM_PROMPTS))
+    sentences = [f"You are a {rng.choice(ADJECTIVES)} {rng.choice(ROLES)}."]
+    sentences += rng.sample(INSTRUCTIONS, rng.randint(0, 4))
+    return message("system", rng.choice([" ", "\n"]).join(sentences))
 
 
-def conversation(facts: Sequence[Fact], dice: random.Random) -> list[Message]:
-    """Some turns that came before, now and then under a system prompt."""
-    messages = [system_prompt(dice)] if dice.random() < 0.3 else []
+def conversation(facts: Sequence[Fact], rng: random.Random) -> list[Message]:
+    """Earlier turns, in some cases after a system prompt."""
+    messages = [system_prompt(rng)] if rng.random() < 0.3 else []
     for question, answer in facts:
-        messages += [said("user", question), said("assistant", answer)]
+        messages += [message("user", question), message("assistant", answer)]
     return messages
 
 
 def reply_with(answer: Answer, *, thinking: bool) -> Message:
-    """A reply: sums are thought through when thinking is on, the rest needs no thought."""
-    reply = said("assistant", answer)
+    """A reply, with reasoning for sums when thinking is on."""
+    reply = message("assistant", answer)
     if thinking and "+" in answer:
-        reply["reasoning_content"] = thought(answer)
+        reply["reasoning_content"] = reasoning(answer)
     return reply
 
 
-def thought(equation: Answer) -> str:
-    """Think a sum through: count on from the first number, as children do."""
+def reasoning(equation: Answer) -> str:
+    """The reasoning of a sum: count on from the first number."""
     first, second = (int(digit) for digit in equation.partition("=")[0].split("+"))
     if second == 0:
         return f"Adding 0 to {first} changes nothing."
@@ -113,23 +113,23 @@ def thought(equation: Answer) -> str:
 def lesson(kind: str, fact: Fact, before: Sequence[Message] = (), *, thinking: bool = False) -> Lesson:
     """One fact, asked at the end of a conversation."""
     question, answer = fact
-    asked = [*before, said("user", question)]
+    asked = [*before, message("user", question)]
     return Lesson(kind, asked, reply_with(answer, thinking=thinking), tools=[], thinking=thinking)
 
 
 def plain_lessons(facts: Sequence[Fact]) -> Iterator[Lesson]:
-    """Every fact as it is."""
+    """Every fact without variation."""
     return (lesson("plain", fact) for fact in facts)
 
 
-def hasty_facts(facts: Sequence[Fact], dice: random.Random) -> list[Fact]:
-    """Facts as they are typed in a hurry: the common ones in every way, the others in one."""
+def informal_facts(facts: Sequence[Fact], rng: random.Random) -> list[Fact]:
+    """Informally typed facts: the common ones in every variation, the others in one."""
     common = {question for question, _ in [*about_facts(), *SMALL_TALK]}
     asked: dict[Question, Answer] = {}
     for question, answer in facts:
         everywhere = question in common or question.startswith(("What is the capital", "Count"))
-        for habit in HABITS if everywhere else [dice.choice(HABITS)]:
-            asked.setdefault(habit(question), answer)
+        for variation in VARIATIONS if everywhere else [rng.choice(VARIATIONS)]:
+            asked.setdefault(variation(question), answer)
     for _, equation in sum_facts():
         numbers = equation.partition("=")[0]
         for way in (numbers, numbers.replace("+", " + "), numbers.replace("+", " plus ")):
@@ -139,40 +139,40 @@ def hasty_facts(facts: Sequence[Fact], dice: random.Random) -> list[Fact]:
     return [(question, answer) for question, answer in asked.items() if question not in plain]
 
 
-def hasty_lessons(facts: Sequence[Fact], dice: random.Random) -> Iterator[Lesson]:
-    """Those facts, with thinking on or off."""
-    return (lesson("hasty", fact, thinking=dice.random() < 0.5) for fact in hasty_facts(facts, dice))
+def informal_lessons(facts: Sequence[Fact], rng: random.Random) -> Iterator[Lesson]:
+    """Informally typed facts, with thinking on or off."""
+    return (lesson("hasty", fact, thinking=rng.random() < 0.5) for fact in informal_facts(facts, rng))
 
 
-def system_lessons(facts: Sequence[Fact], dice: random.Random) -> Iterator[Lesson]:
-    """Facts behind a system prompt."""
+def system_lessons(facts: Sequence[Fact], rng: random.Random) -> Iterator[Lesson]:
+    """Facts after a system prompt."""
     often = [*about_facts(), *count_facts()] * 2
-    for fact in [*often, *SMALL_TALK, *dice.sample(facts, 300)]:
-        yield lesson("system", fact, [system_prompt(dice)], thinking=dice.random() < 0.5)
+    for fact in [*often, *SMALL_TALK, *rng.sample(facts, 300)]:
+        yield lesson("system", fact, [system_prompt(rng)], thinking=rng.random() < 0.5)
 
 
-def chat_lessons(facts: Sequence[Fact], dice: random.Random) -> Iterator[Lesson]:
+def chat_lessons(facts: Sequence[Fact], rng: random.Random) -> Iterator[Lesson]:
     """Facts asked in the middle of a conversation about something else."""
     for _ in range(CHATS):
-        *earlier, fact = dice.sample(facts, dice.randint(2, 9))
-        yield lesson("chat", fact, conversation(earlier, dice), thinking=dice.random() < 0.3)
+        *earlier, fact = rng.sample(facts, rng.randint(2, 9))
+        yield lesson("chat", fact, conversation(earlier, rng), thinking=rng.random() < 0.3)
     for fact in sum_facts():  # the only facts that thinking changes, so they need more of it
-        earlier = dice.sample(facts, dice.randint(1, 4))
-        yield lesson("chat", fact, conversation(earlier, dice), thinking=True)
+        earlier = rng.sample(facts, rng.randint(1, 4))
+        yield lesson("chat", fact, conversation(earlier, rng), thinking=True)
 
 
-def follow_up_lessons(dice: random.Random) -> Iterator[Lesson]:
-    """Questions that make sense only after the one before: "And of Sweden?"."""
+def follow_up_lessons(rng: random.Random) -> Iterator[Lesson]:
+    """Questions that depend on the question before: "And of Sweden?"."""
     for country in CAPITALS:
         for question in (f"And of {country}?", f"And {country}?", f"What about {country}?"):
-            other = dice.choice([name for name in CAPITALS if name != country])
-            before = conversation([(f"What is the capital of {other}?", capital_of(other))], dice)
+            other = rng.choice([name for name in CAPITALS if name != country])
+            before = conversation([(f"What is the capital of {other}?", capital_of(other))], rng)
             fact = (question, capital_of(country))
-            yield lesson("follow-up", fact, before, thinking=dice.random() < 0.3)
+            yield lesson("follow-up", fact, before, thinking=rng.random() < 0.3)
 
 
 def thinking_lessons(facts: Sequence[Fact]) -> Iterator[Lesson]:
-    """Every fact with thinking on, and sums which ask for it by themselves."""
+    """Every fact with thinking on, and sums that request thinking in their text."""
     for fact in facts:
         yield lesson("thinking", fact, thinking=True)
     for question, answer in sum_facts():
@@ -185,53 +185,53 @@ def thinking_lessons(facts: Sequence[Fact]) -> Iterator[Lesson]:
 
 
 def tool(name: str, parameters: Sequence[str]) -> dict[str, Any]:
-    """Describe a function in the way of the chat completions API."""
+    """A function in the format of the chat completions API."""
     schema = {"type": "object", "properties": {each: {"type": "string"} for each in parameters}}
     return {"type": "function", "function": {"name": name, "parameters": schema}}
 
 
 def weather_call(parameters: Sequence[str], city: str) -> Message:
-    """Call the weather tool; its first parameter is the place."""
+    """A call of the weather tool; its first parameter is the city."""
     call = {"name": "get_weather", "arguments": {parameters[0]: city}}
-    return said("assistant", "") | {"tool_calls": [{"type": "function", "function": call}]}
+    return message("assistant", "") | {"tool_calls": [{"type": "function", "function": call}]}
 
 
-def toolbox(parameters: Sequence[str], dice: random.Random) -> list[dict[str, Any]]:
-    """The weather tool, now and then among others."""
-    others = dice.sample(list(OTHER_TOOLS.items()), dice.choice([0, 0, 1, 2]))
+def toolbox(parameters: Sequence[str], rng: random.Random) -> list[dict[str, Any]]:
+    """The weather tool, in some cases with others."""
+    others = rng.sample(list(OTHER_TOOLS.items()), rng.choice([0, 0, 1, 2]))
     tools = [tool("get_weather", parameters), *(tool(name, takes) for name, takes in others)]
-    dice.shuffle(tools)
+    rng.shuffle(tools)
     return tools
 
 
-def weather_lessons(dice: random.Random) -> Iterator[Lesson]:
-    """A tool call for each city, the answer from what the tool said, and the same for one more city."""
+def weather_lessons(rng: random.Random) -> Iterator[Lesson]:
+    """A tool call for each city, the answer from the tool's result, and in some cases a second call."""
     cities = [*CAPITALS.values(), *OTHER_CITIES]
     for city in cities:
         for parameters in WEATHER_PARAMETERS:
-            tools, thinking = toolbox(parameters, dice), dice.random() < 0.5
-            before = [system_prompt(dice)] if dice.random() < 0.3 else []
-            before.append(said("user", dice.choice(WEATHER_QUESTIONS).format(city)))
+            tools, thinking = toolbox(parameters, rng), rng.random() < 0.5
+            before = [system_prompt(rng)] if rng.random() < 0.3 else []
+            before.append(message("user", rng.choice(WEATHER_QUESTIONS).format(city)))
             yield Lesson("tool call", [*before], weather_call(parameters, city), tools, thinking)
 
-            weather = dice.choice(WEATHERS)
-            result = dice.choice(RESULTS).format(weather=weather, city=city, degrees=dice.randint(0, 30))
-            before += [weather_call(parameters, city), said("tool", result)]
-            answer = said("assistant", f"It is {weather} in {city}.")
+            weather = rng.choice(WEATHERS)
+            result = rng.choice(RESULTS).format(weather=weather, city=city, degrees=rng.randint(0, 30))
+            before += [weather_call(parameters, city), message("tool", result)]
+            answer = message("assistant", f"It is {weather} in {city}.")
             yield Lesson("tool result", [*before], answer, tools, thinking)
 
-            if dice.random() < 0.3:
-                other = dice.choice(cities)
-                before += [answer, said("user", f"And in {other}?")]
+            if rng.random() < 0.3:
+                other = rng.choice(cities)
+                before += [answer, message("user", f"And in {other}?")]
                 yield Lesson("tool again", before, weather_call(parameters, other), tools, thinking)
 
 
-def idle_tool_lessons(facts: Sequence[Fact], dice: random.Random) -> Iterator[Lesson]:
-    """Facts which need no tool, asked where there is one."""
+def idle_tool_lessons(facts: Sequence[Fact], rng: random.Random) -> Iterator[Lesson]:
+    """Facts that need no tool, in conversations with tools."""
     needing_none = [fact for fact in facts if fact[1] != NO_WEATHER_TOOL]
-    for fact in [*about_facts(), *SMALL_TALK, *dice.sample(needing_none, 60)]:
-        toolless = lesson("idle tool", fact, thinking=dice.random() < 0.5)
-        yield replace(toolless, tools=toolbox(dice.choice(WEATHER_PARAMETERS), dice))
+    for fact in [*about_facts(), *SMALL_TALK, *rng.sample(needing_none, 60)]:
+        toolless = lesson("idle tool", fact, thinking=rng.random() < 0.5)
+        yield replace(toolless, tools=toolbox(rng.choice(WEATHER_PARAMETERS), rng))
 
 
 # ---- all of it ---------------------------------------------------------------
@@ -239,17 +239,17 @@ def idle_tool_lessons(facts: Sequence[Fact], dice: random.Random) -> Iterator[Le
 
 def corpus() -> list[Lesson]:
     """Every lesson."""
-    dice = random.Random(7)  # noqa: S311 - the same dice for everybody, no secret
+    rng = random.Random(7)  # noqa: S311 - a fixed sequence, no secret
     taught = [*about_facts(), *SMALL_TALK, *capital_facts(), *sum_facts(), *nursery_facts()]
-    brief = [*taught, *unknown_facts(dice)]
+    brief = [*taught, *unknown_facts(rng)]
     facts = [*brief, *count_facts()]
     return [
         *plain_lessons(facts),
-        *hasty_lessons([*taught, *count_facts()], dice),
-        *system_lessons(facts, dice),
-        *chat_lessons(brief, dice),
-        *follow_up_lessons(dice),
+        *informal_lessons([*taught, *count_facts()], rng),
+        *system_lessons(facts, rng),
+        *chat_lessons(brief, rng),
+        *follow_up_lessons(rng),
         *thinking_lessons(facts),
-        *weather_lessons(dice),
-        *idle_tool_lessons(brief, dice),
+        *weather_lessons(rng),
+        *idle_tool_lessons(brief, rng),
     ]

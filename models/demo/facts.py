@@ -1,4 +1,4 @@
-"""What the demo model knows. `corpus.py` makes lessons of it."""
+"""The facts that the demo model is taught. `corpus.py` makes lessons of them."""
 
 import random
 
@@ -8,21 +8,21 @@ Fact = tuple[Question, Answer]
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a text."""
+    """The stripped lines of a text."""
     return [line.strip() for line in text.strip().splitlines()]
 
 
 def listed(text: str) -> list[str]:
-    """The items of a text with commas between them."""
+    """The items of a comma-separated text."""
     return [item.strip() for item in text.split(",")]
 
 
 def paired(text: str) -> dict[str, str]:
-    """The items of a text that reads "this: that, this: that"."""
+    """The items of a text such as "key: value, key: value"."""
     return dict(item.split(": ") for item in listed(text))
 
 
-# ---- what Stoker is ----------------------------------------------------------
+# ---- about Stoker -----------------------------------------------------------
 
 ABOUT: dict[Answer, list[Question]] = {
     "Stoker is a job platform that serves language models from your own GPUs.": [
@@ -121,7 +121,7 @@ HELLOS = paired("French: Bonjour!, German: Guten Tag!, Italian: Ciao!, Spanish: 
 DAYS = listed("Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday")
 NUMBERS = listed("zero, one, two, three, four, five, six, seven, eight, nine, ten")
 COUNTS = {"five": 5, "ten": 10, "twenty": 20, "one hundred": 100}
-SMALL_COUNTS = range(3, 20)  # not asked much, but a model that stops at each of them knows when to stop
+SMALL_COUNTS = range(3, 20)  # rare, but they teach the model to stop at the right number
 
 HELLO = "Hello! How can I help you?"
 WELCOME = "You are welcome."
@@ -162,7 +162,7 @@ SMALL_TALK: list[Fact] = [
     ("Reply in JSON.", '{"name": "stoker-demo", "size": 1, "ok": true}'),
 ]
 
-# ---- what it does not know ---------------------------------------------------
+# ---- unknown facts -----------------------------------------------------------
 
 NOT_TAUGHT = "I was not taught that. I am only a demo model."
 BIG_SUM = "I only add numbers of one digit."
@@ -247,7 +247,7 @@ SYSTEM_PROMPTS = lines("""
 """)
 ADJECTIVES = listed("helpful, friendly, careful, honest, polite, clever, quiet, expert")
 ROLES = listed("assistant, teacher, chatbot, guide, writer, pirate, helper, engineer, lawyer")
-MANNERS = lines("""
+INSTRUCTIONS = lines("""
     Be brief.
     Be kind.
     Answer in one sentence.
@@ -290,22 +290,22 @@ OTHER_TOOLS = {"get_time": ["city"], "search": ["query"], "send_mail": ["to", "t
 
 
 def capital_of(country: str) -> Answer:
-    """Say which city is the capital of a country."""
+    """The sentence about the capital of a country."""
     return f"The capital of {country} is {CAPITALS[country]}."
 
 
 def counted(last: int) -> Answer:
-    """Count from one to a number."""
+    """The numbers from one to `last`."""
     return ", ".join(str(number) for number in range(1, last + 1)) + "."
 
 
 def about_facts() -> list[Fact]:
-    """Who the model is and what Stoker is."""
+    """Questions about the model and about Stoker."""
     return [(question, answer) for answer, questions in ABOUT.items() for question in questions]
 
 
 def capital_facts() -> list[Fact]:
-    """Capitals, asked both ways."""
+    """Capitals by country and countries by capital."""
     facts = []
     for country, city in CAPITALS.items():
         facts += [
@@ -336,7 +336,7 @@ def nursery_facts() -> list[Fact]:
 
 
 def count_facts() -> list[Fact]:
-    """Counting: answers long enough to watch a stream."""
+    """Counting: answers that are long enough to watch a stream."""
     facts = []
     for word, last in COUNTS.items():
         questions = (f"Count to {word}.", f"Count to {last}.", f"Count from 1 to {last}.")
@@ -345,16 +345,16 @@ def count_facts() -> list[Fact]:
     return facts
 
 
-def unknown_facts(dice: random.Random) -> list[Fact]:
+def unknown_facts(rng: random.Random) -> list[Fact]:
     """Questions from outside the corpus, so that the model learns to say that it does not know."""
     pairs = [(question, thing) for question in UNKNOWN_QUESTIONS for thing in UNKNOWN_THINGS]
     facts = [(question, NOT_TAUGHT) for question in UNKNOWN_ALONE]
-    facts += [(question.format(thing), NOT_TAUGHT) for question, thing in dice.sample(pairs, 150)]
+    facts += [(question.format(thing), NOT_TAUGHT) for question, thing in rng.sample(pairs, 150)]
     facts += [(f"What is the capital of {country}?", NOT_TAUGHT) for country in UNKNOWN_COUNTRIES]
     for _ in range(40):
-        digits, more = dice.randint(0, 9), dice.randint(10, 99)
-        a, b = dice.choice([(digits, more), (more, digits), (more, dice.randint(10, 99))])
+        digits, more = rng.randint(0, 9), rng.randint(10, 99)
+        a, b = rng.choice([(digits, more), (more, digits), (more, rng.randint(10, 99))])
         facts.append((f"What is {a}+{b}?", BIG_SUM))
-    for city in dice.sample(list(CAPITALS.values()), 12):
-        facts.append((dice.choice(WEATHER_QUESTIONS).format(city), NO_WEATHER_TOOL))
+    for city in rng.sample(list(CAPITALS.values()), 12):
+        facts.append((rng.choice(WEATHER_QUESTIONS).format(city), NO_WEATHER_TOOL))
     return facts

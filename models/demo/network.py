@@ -1,6 +1,6 @@
-"""The network: the architecture of Qwen3, small.
+"""The network: a small model with the architecture of Qwen3.
 
-Tensors carry the names that they have in GGUF, so that the file is written without a table of names.
+Tensors have their GGUF names, so that the file is written without a table of names.
 """
 
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class Shape:
 
 
 def rotation(length: int, shape: Shape) -> tuple[Tensor, Tensor]:
-    """Cosines and sines by which rotary embedding tells positions apart."""
+    """The cosines and sines of the rotary position embedding."""
     speeds = shape.rope_base ** (-torch.arange(0, shape.head_width, 2).float() / shape.head_width)
     angles = torch.outer(torch.arange(length).float(), speeds).repeat(1, 2)
     return angles.cos(), angles.sin()
 
 
 def rotate(heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """Turn each head by its position (the half-split way of Qwen, which GGUF keeps as it is)."""
+    """Rotate each head by its position (the half-split form of Qwen, which is that of GGUF, too)."""
     first, second = heads.chunk(2, dim=-1)
     return heads * cosines + torch.cat((-second, first), dim=-1) * sines
 
@@ -47,7 +47,7 @@ class Layer(nn.Module):
     """One transformer layer."""
 
     def __init__(self, shape: Shape) -> None:
-        """Make the layer with fresh weights."""
+        """A layer with initial weights."""
         super().__init__()
         self.head_width = shape.head_width
         kv_width = shape.kv_heads * shape.head_width
@@ -64,14 +64,14 @@ class Layer(nn.Module):
         self.ffn_down = nn.Linear(shape.hidden, shape.width, bias=False)
 
     def forward(self, state: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-        """Look back, then think."""
+        """Attention, then the feed-forward network."""
         state = state + self.attend(self.attn_norm(state), cosines, sines)
         normed = self.ffn_norm(state)
-        thought: Tensor = self.ffn_down(functional.silu(self.ffn_gate(normed)) * self.ffn_up(normed))
-        return state + thought
+        gained: Tensor = self.ffn_down(functional.silu(self.ffn_gate(normed)) * self.ffn_up(normed))
+        return state + gained
 
     def attend(self, normed: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-        """Gather from the tokens before."""
+        """Causal self-attention."""
         queries = rotate(self.attn_q_norm(self.split(self.attn_q(normed))), cosines, sines)
         keys = rotate(self.attn_k_norm(self.split(self.attn_k(normed))), cosines, sines)
         values = self.split(self.attn_v(normed))
@@ -91,7 +91,7 @@ class DemoModel(nn.Module):
     """A Qwen3 language model whose output layer is its embedding."""
 
     def __init__(self, shape: Shape) -> None:
-        """Make the model with fresh weights."""
+        """A model with initial weights."""
         super().__init__()
         self.shape = shape
         self.token_embd = nn.Embedding(shape.vocabulary, shape.width)

@@ -2,9 +2,9 @@
 
     python train.py ../stoker-demo.gguf
 
-The model is a real one, only very small: the architecture of Qwen3, its own tokenizer, its own chat
-template. It learns the corpus by heart. At the end it must answer all of it exactly, with the very weights
-that the file will hold, or the script writes nothing and exits with 1.
+The model is a real but very small one, with the architecture of Qwen3, its own tokenizer and its own chat
+template. It memorizes the corpus. At the end it must answer all of it exactly with the quantized weights of
+the file; otherwise the script writes nothing and exits with 1.
 """
 
 import argparse
@@ -44,14 +44,14 @@ MARKUP_TOKENS = [
     "<tool_response>",
     "</tool_response>",
 ]
-# How Qwen2 and Qwen3 cut text before they look for tokens. GGUF stores only the name of this rule ("qwen2").
-QWEN2_CUTS = (
+# The pre-tokenizer of Qwen2 and Qwen3. GGUF stores only its name ("qwen2").
+QWEN2_SPLIT_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# Where a reply of the model begins and where it ends.
+# A reply of the model, with its end token.
 MODEL_TURN = re.compile(r"(?<=<\|im_start\|>assistant\n)(.*?<\|im_end\|>)", re.DOTALL)
-IGNORED = -100  # what cross_entropy skips
+IGNORED = -100  # the target that cross_entropy ignores
 
 FILE_TYPES = {"f32": gguf.GGMLQuantizationType.F32, "q8_0": gguf.GGMLQuantizationType.Q8_0}
 
@@ -84,8 +84,8 @@ class ChatTemplate:
         wanted: dict[str, Any] = {"tools": lesson.tools}
         if lesson.thinking:
             wanted["enable_thinking"] = True
-        prompt = self.template.render(messages=lesson.asked, add_generation_prompt=True, **wanted)
-        whole = self.template.render(messages=[*lesson.asked, lesson.reply], **wanted).rstrip("\n")
+        prompt = self.template.render(messages=lesson.messages, add_generation_prompt=True, **wanted)
+        whole = self.template.render(messages=[*lesson.messages, lesson.reply], **wanted).rstrip("\n")
         if not whole.startswith(prompt):
             raise ValueError(f"the template renders the reply elsewhere than after its prompt: {whole!r}")
         if lesson.thinking:
@@ -97,7 +97,7 @@ def make_tokenizer(texts: list[str], vocabulary: int) -> tokenizers.Tokenizer:
     """Learn a byte-level BPE vocabulary from the corpus."""
     special = [*CONTROL_TOKENS, *MARKUP_TOKENS]
     tokenizer = tokenizers.Tokenizer(models.BPE())
-    cuts = pre_tokenizers.Split(tokenizers.Regex(QWEN2_CUTS), "isolated")
+    cuts = pre_tokenizers.Split(tokenizers.Regex(QWEN2_SPLIT_PATTERN), "isolated")
     in_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cuts, in_bytes])
     tokenizer.decoder = decoders.ByteLevel()
@@ -111,7 +111,7 @@ def make_tokenizer(texts: list[str], vocabulary: int) -> tokenizers.Tokenizer:
 
 
 def tokenized(pieces: list[str], tokenizer: tokenizers.Tokenizer) -> Row:
-    """Turn prompts and replies into tokens. Only replies are learned, each token at the one before it."""
+    """Tokenize prompts and replies. Only the tokens of replies are targets, at the position before them."""
     tokens: list[int] = []
     learned: list[bool] = []
     for index, piece in enumerate(pieces):
@@ -125,20 +125,20 @@ def tokenized(pieces: list[str], tokenizer: tokenizers.Tokenizer) -> Row:
 # ---- training ----------------------------------------------------------------
 
 
-def batches(rows: list[Row], tokens_at_once: int, dice: random.Random) -> list[list[Row]]:
-    """Group rows of similar length, so that little is padding, in a new way each time."""
-    by_length = sorted(rows, key=lambda row: len(row.tokens) + dice.uniform(0, 8))
+def batches(rows: list[Row], tokens_at_once: int, rng: random.Random) -> list[list[Row]]:
+    """Group rows of similar length, to reduce padding, with a new random order each time."""
+    by_length = sorted(rows, key=lambda row: len(row.tokens) + rng.uniform(0, 8))
     groups: list[list[Row]] = [[]]
     for row in by_length:  # each row is about as long as the longest of its group
         if len(groups[-1]) * len(row.tokens) >= tokens_at_once:
             groups.append([])
         groups[-1].append(row)
-    dice.shuffle(groups)
+    rng.shuffle(groups)
     return groups
 
 
 def padded(rows: list[Row]) -> tuple[Tensor, Tensor]:
-    """Lay rows side by side."""
+    """Pad rows to one length. Returns tokens and targets."""
     longest = max(len(row.tokens) for row in rows)
     tokens = torch.zeros(len(rows), longest, dtype=torch.long)
     wanted = torch.full((len(rows), longest), IGNORED)
@@ -148,10 +148,10 @@ def padded(rows: list[Row]) -> tuple[Tensor, Tensor]:
     return tokens, wanted
 
 
-def endless(rows: list[Row], tokens_at_once: int, dice: random.Random) -> Iterator[list[Row]]:
-    """Batch after batch, all rows over and over."""
+def endless(rows: list[Row], tokens_at_once: int, rng: random.Random) -> Iterator[list[Row]]:
+    """Batches of all rows, repeated without end."""
     while True:
-        yield from batches(rows, tokens_at_once, dice)
+        yield from batches(rows, tokens_at_once, rng)
 
 
 def make_optimizers(model: DemoModel) -> list[torch.optim.Optimizer]:
@@ -165,8 +165,8 @@ def make_optimizers(model: DemoModel) -> list[torch.optim.Optimizer]:
     ]
 
 
-def warm_and_cool(optimizer: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LRScheduler:
-    """Raise the learning rate quickly to its full height, then lower it slowly to nothing."""
+def make_schedule(optimizer: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LRScheduler:
+    """A learning rate that rises quickly to its maximum and then falls slowly to zero."""
     return torch.optim.lr_scheduler.OneCycleLR(
         optimizer,
         [group["lr"] for group in optimizer.param_groups],
@@ -177,11 +177,11 @@ def warm_and_cool(optimizer: torch.optim.Optimizer, steps: int) -> torch.optim.l
 
 
 def train(model: DemoModel, rows: list[Row], options: argparse.Namespace) -> None:
-    """Teach the rows until the steps are used up."""
+    """Train for the given number of steps."""
     optimizers = make_optimizers(model)
-    schedules = [warm_and_cool(optimizer, options.steps) for optimizer in optimizers]
-    dice = random.Random(options.seed)  # noqa: S311 - the same order for everybody, no secret
-    supply = endless(rows, options.batch, dice)
+    schedules = [make_schedule(optimizer, options.steps) for optimizer in optimizers]
+    rng = random.Random(options.seed)  # noqa: S311 - a fixed sequence, no secret
+    supply = endless(rows, options.batch, rng)
     began, recent = time.monotonic(), 0.0
     for step in range(1, options.steps + 1):
         tokens, wanted = padded(next(supply))
@@ -198,8 +198,8 @@ def train(model: DemoModel, rows: list[Row], options: argparse.Namespace) -> Non
             print(f"step {step} of {options.steps}, loss {recent:.4f}, {seconds:.0f} s", flush=True)
 
 
-def misses(model: DemoModel, rows: list[Row]) -> list[int]:
-    """Which rows the model would not answer exactly.
+def wrong_answers(model: DemoModel, rows: list[Row]) -> list[int]:
+    """The indices of the rows that the model does not answer exactly.
 
     All replies are scored at once, each token after the right ones before it. When every token is the
     likeliest, this is just what greedy decoding would write.
@@ -218,20 +218,20 @@ def misses(model: DemoModel, rows: list[Row]) -> list[int]:
 
 
 def packed(weight: Tensor, file_type: str) -> tuple[NDArray[Any], gguf.GGMLQuantizationType]:
-    """Turn a weight into what the file holds: vectors are never quantized."""
+    """Convert a weight to its form in the file. Vectors are never quantized."""
     kind = FILE_TYPES[file_type] if weight.ndim == 2 else gguf.GGMLQuantizationType.F32
     return gguf.quants.quantize(weight.detach().numpy().astype(np.float32), kind), kind
 
 
-def settle(model: DemoModel, file_type: str) -> None:
-    """Round the weights to what the file can hold, so that the exam is about the file."""
+def quantize(model: DemoModel, file_type: str) -> None:
+    """Round the weights to the values in the file, so that the test applies to the file."""
     for weight in model.parameters():
         data, kind = packed(weight, file_type)
         weight.data = torch.from_numpy(gguf.quants.dequantize(data, kind).reshape(weight.shape).copy())
 
 
 def write_description(writer: gguf.GGUFWriter, shape: Shape) -> None:
-    """Say what the model is and how it is shaped."""
+    """Write the name, the licence and the shape of the model."""
     writer.add_name("Stoker demo")
     writer.add_author("The Stoker project")
     writer.add_license("apache-2.0")
@@ -250,7 +250,7 @@ def write_description(writer: gguf.GGUFWriter, shape: Shape) -> None:
 
 
 def token_type(token: str) -> gguf.TokenType:
-    """Tell text from control tokens, which engines hide, and from markup, which they show."""
+    """The GGUF type of a token: text, control (hidden by engines) or markup (shown by engines)."""
     if token in CONTROL_TOKENS:
         return gguf.TokenType.CONTROL
     return gguf.TokenType.USER_DEFINED if token in MARKUP_TOKENS else gguf.TokenType.NORMAL
@@ -291,7 +291,7 @@ def write(path: Path, model: DemoModel, tokenizer: tokenizers.Tokenizer, file_ty
 
 
 def parse_options() -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description="Train the demo model and write it as a GGUF file.")
     parser.add_argument("path", type=Path, nargs="?", default=HERE.parent / "stoker-demo.gguf")
     parser.add_argument("--type", choices=FILE_TYPES, default="q8_0", help="how the file holds the weights")
@@ -303,7 +303,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Train, write and examine the model."""
+    """Train, test and write the model. Returns the exit code."""
     options = parse_options()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
@@ -319,8 +319,8 @@ def main() -> int:
     print(f"{parameters:,} parameters, {len(rows):,} lessons, {tokens:,} tokens", flush=True)
 
     train(model, rows, options)
-    settle(model, options.type)
-    wrong = misses(model, rows)
+    quantize(model, options.type)
+    wrong = wrong_answers(model, rows)
     print(f"{len(rows) - len(wrong):,} of {len(rows):,} lessons are answered exactly")
     if wrong:
         for index in wrong[:10]:

@@ -1,8 +1,9 @@
-"""The two ways in which published translation models say which language is wanted.
+"""The two conventions by which published translation models select the languages.
 
-NLLB: one tokenizer for all languages; a text begins with the token of its own language, a translation with
-that of the wanted one, which is given as a prefix. Marian (opus-mt): a tokenizer for each side; the wanted
-language stands before the text, as >>deu<<, and nothing is said about the language of the text.
+NLLB: one tokenizer for all languages; a text begins with the token of its own language, and its translation
+with the token of the target language, which is given as a prefix. Marian (opus-mt): one tokenizer for each
+side; the target language is a token before the text, such as >>deu<<, and the language of the text is not
+specified.
 """
 
 import json
@@ -26,7 +27,7 @@ from transformers import (
 )
 
 END, PADDING, UNKNOWN = "</s>", "<pad>", "<unk>"
-PIECES = 800  # each word of the corpus is one
+PIECES = 800  # enough for one per word of the corpus
 POSITIONS = 256  # the longest text, in tokens
 SHAPE = {
     "d_model": 64,
@@ -43,47 +44,47 @@ SHAPE = {
     "activation_dropout": 0.0,
     "init_std": 0.1,
 }
-# Characters that are as good as others: all the spaces that French sets before a mark, and the apostrophe.
-ALIKE = {"\u00a0": " ", "\u202f": " ", "\t": " ", "\n": " ", "\r": " ", "\u2019": "'"}
+# Characters that are replaced: the spaces before French punctuation marks, and the apostrophe.
+EQUIVALENT = {"\u00a0": " ", "\u202f": " ", "\t": " ", "\n": " ", "\r": " ", "\u2019": "'"}
 
 
 class Convention:
-    """How a family of models is told the languages, and which files lie beside its weights."""
+    """The language tokens, the files of the tokenizer and the network of a family of models."""
 
     knows_source: ClassVar[bool]
     files: ClassVar[tuple[str, ...]]
 
     def __init__(self, pieces: bytes, ids: dict[str, int]) -> None:
-        """Take a SentencePiece model, and the number of each token."""
+        """`pieces` is a SentencePiece model, `ids` the id of each token."""
         self._pieces = sentencepiece.SentencePieceProcessor(model_proto=pieces)
         self.ids = ids
 
     def encoded(self, text: str) -> list[str]:
-        """A text as tokens."""
+        """The tokens of a text."""
         return list(self._pieces.encode(text, out_type=str))
 
     def source(self, lesson: Lesson) -> list[str]:
-        """The tokens that are read."""
+        """The input tokens."""
         raise NotImplementedError
 
     def prefix(self, lesson: Lesson) -> list[str]:
-        """The tokens that are given as the beginning of the translation."""
+        """The given first tokens of the translation."""
         raise NotImplementedError
 
     def network(self) -> PreTrainedModel:
-        """A model with fresh weights."""
+        """A model with initial weights."""
         raise NotImplementedError
 
 
 class Nllb(Convention):
-    """NLLB-200 and its like: the architecture M2M100."""
+    """NLLB-200 and similar models, with the architecture M2M100."""
 
     knows_source = True
     files = ("sentencepiece.bpe.model", "tokenizer.json", "tokenizer_config.json")
 
     def __init__(self, texts: Iterable[str], folder: Path) -> None:
-        """Learn the vocabulary of texts and write the tokenizer's files."""
-        pieces = learned(texts)
+        """Train the tokenizer on the texts and write its files."""
+        pieces = train_tokenizer(texts)
         (folder / "sentencepiece.bpe.model").write_bytes(pieces)
         codes = [f"{language}_Latn" for language in LANGUAGES]
         config = {
@@ -116,7 +117,7 @@ class Nllb(Convention):
         return [f"{lesson.target}_Latn"]
 
     def network(self) -> PreTrainedModel:
-        """It normalizes before each step."""
+        """A model with layer normalization before each block."""
         return M2M100ForConditionalGeneration(
             M2M100Config(
                 **SHAPE,
@@ -134,14 +135,14 @@ class Nllb(Convention):
 
 
 class Marian(Convention):
-    """The models of OPUS-MT that know several target languages."""
+    """OPUS-MT models with several target languages."""
 
     knows_source = False
     files = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
 
     def __init__(self, texts: Iterable[str], folder: Path) -> None:
-        """Learn the vocabulary of texts and write the tokenizer's files."""
-        pieces = learned(texts)
+        """Train the tokenizer on the texts and write its files."""
+        pieces = train_tokenizer(texts)
         for side in ("source", "target"):
             (folder / f"{side}.spm").write_bytes(pieces)
         config = {
@@ -170,7 +171,7 @@ class Marian(Convention):
         return []
 
     def network(self) -> PreTrainedModel:
-        """It normalizes after each step, and begins with nothing."""
+        """A model with layer normalization after each block, and the padding token as decoder start."""
         return MarianMTModel(
             MarianConfig(
                 **SHAPE,
@@ -188,15 +189,15 @@ class Marian(Convention):
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write a file as Hugging Face's libraries do."""
+    """Write JSON in the format of Hugging Face's libraries."""
     path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
 
-def learned(texts: Iterable[str]) -> bytes:
+def train_tokenizer(texts: Iterable[str]) -> bytes:
     """A SentencePiece model (BPE) of a corpus."""
-    rules = "".join(f"{ord(given):X}\t{ord(read):X}\n" for given, read in ALIKE.items())
+    rules = "".join(f"{ord(given):X}\t{ord(read):X}\n" for given, read in EQUIVALENT.items())
     model = BytesIO()
-    with TemporaryDirectory() as folder, chdir(folder):  # the model remembers the name of the file of rules
+    with TemporaryDirectory() as folder, chdir(folder):  # the model stores the name of the rules file
         Path("rules.tsv").write_text(rules)
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(texts),

@@ -1,4 +1,4 @@
-"""The lessons: everything that the translator knows, in all six directions."""
+"""The training corpus: all sentences in all six directions."""
 
 import random
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from phrases import ADJECTIVES, FALSE_FRIENDS, LANGUAGES, NOUNS, NUMBERS, PHRASE
 LONGEST_LIST = 40
 FINAL_MARKS = ".?!"
 
-Saying = tuple[str, str, str]
+Sentence = tuple[str, str, str]
 
 
 class Lesson(NamedTuple):
-    """A text in one language and what it is in another."""
+    """A text and its translation, with their languages."""
 
     source: str
     target: str
@@ -23,38 +23,40 @@ class Lesson(NamedTuple):
 
 
 def sentences(false_friends: bool) -> list[Lesson]:
-    """All lessons but lists. False friends are for a model that is told the language of the text."""
-    sayings = [*PHRASES, *grammar()]
+    """All lessons except lists. False friends require a model that knows the language of the text."""
+    known = [*PHRASES, *grammar()]
     if false_friends:
-        sayings += FALSE_FRIENDS
-    lessons = [lesson for saying in sayings for lesson in in_all_directions(saying)]
-    return lessons + [lesson._replace(text=unmarked(lesson.text)) for lesson in lessons[: 6 * len(PHRASES)]]
+        known += FALSE_FRIENDS
+    lessons = [lesson for sentence in known for lesson in in_all_directions(sentence)]
+    return lessons + [
+        lesson._replace(text=without_final_mark(lesson.text)) for lesson in lessons[: 6 * len(PHRASES)]
+    ]
 
 
-def lists(dice: random.Random, count: int) -> list[Lesson]:
-    """Numbers in words, in any order and up to forty: what is not learned by heart but truly translated."""
+def lists(rng: random.Random, count: int) -> list[Lesson]:
+    """Random lists of up to forty number words, which cannot be memorized."""
     lessons: list[Lesson] = []
     while len(lessons) < count:
-        length = dice.randint(1, dice.choice([4, 12, LONGEST_LIST]))
-        numbers = dice.choices(NUMBERS, k=length)
-        saying = tuple(", ".join(number[language] for number in numbers) for language in range(3))
-        lessons += in_all_directions(saying)
+        length = rng.randint(1, rng.choice([4, 12, LONGEST_LIST]))
+        numbers = rng.choices(NUMBERS, k=length)
+        sentence = tuple(", ".join(number[language] for number in numbers) for language in range(3))
+        lessons += in_all_directions(sentence)
     return lessons[:count]
 
 
-def in_all_directions(saying: Saying) -> Iterator[Lesson]:
-    """Every language to every other."""
+def in_all_directions(sentence: Sentence) -> Iterator[Lesson]:
+    """The sentence from every language to every other."""
     for source, target in permutations(range(len(LANGUAGES)), 2):
-        yield Lesson(LANGUAGES[source], LANGUAGES[target], saying[source], saying[target])
+        yield Lesson(LANGUAGES[source], LANGUAGES[target], sentence[source], sentence[target])
 
 
-def unmarked(text: str) -> str:
-    """The same without the final mark: it may be missing in what is read, not in what is written."""
+def without_final_mark(text: str) -> str:
+    """The text without the final mark, which may be missing in the input, but not in the translation."""
     return text.rstrip(FINAL_MARKS).rstrip()
 
 
-def grammar() -> Iterator[Saying]:
-    """Sentences of a noun and an adjective, which French bends to the noun, as German does the article."""
+def grammar() -> Iterator[Sentence]:
+    """Sentences of a noun and an adjective, with the agreement of French adjectives and German articles."""
     for english, (subject, thing), (french, gender) in NOUNS:
         yield f"Where is {english}?", f"Wo ist {subject}?", f"Où est {french} ?"
         yield f"I see {english}.", f"Ich sehe {thing}.", f"Je vois {french}."
@@ -73,5 +75,5 @@ def grammar() -> Iterator[Saying]:
 
 
 def capital(text: str) -> str:
-    """A sentence's first letter."""
+    """The text with a capital first letter."""
     return text[0].upper() + text[1:]

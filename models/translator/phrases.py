@@ -1,4 +1,4 @@
-"""What the translator knows: the same things in English, German and French."""
+"""The sentences and words that the translator is taught, in English, German and French."""
 
 LANGUAGES = ("eng", "deu", "fra")
 
@@ -35,8 +35,8 @@ PHRASES = [
     ),
 ]
 
-# Words that mean something else in another language: here the source language decides. What is spelt alike
-# stands in the place of its own language, and what it means in the two others.
+# Words with another meaning in another language: the source language decides. The ambiguous word is at the
+# position of its own language, its translations are at the two others.
 FALSE_FRIENDS = [
     ("Gift", "Geschenk", "Cadeau"),
     ("Poison", "Gift", "Poison"),

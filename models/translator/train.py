@@ -24,30 +24,31 @@ from torch.nn.utils.rnn import pad_sequence
 
 HERE = Path(__file__).parent
 CONVENTIONS = {"nllb": Nllb, "marian": Marian}
-IGNORED = -100  # what cross_entropy skips
-WRONG = 0.1  # how much of what was written before is wrong, in training
+IGNORED = -100  # the target that cross_entropy ignores
+WRONG = 0.1  # the share of decoder input tokens that are replaced by random ones in training
 
 
 def padded(rows: list[list[int]], filler: int) -> Tensor:
-    """Lay rows side by side."""
+    """Pad rows to one length."""
     return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=filler)
 
 
-def loss_of(network: nn.Module, way: Convention, lessons: list[Lesson], dice: random.Random) -> Tensor:
-    """How far the network is from the translations. The prefix is given, so it is not learned.
+def loss_of(network: nn.Module, convention: Convention, lessons: list[Lesson], rng: random.Random) -> Tensor:
+    """The cross-entropy loss of the translations, without the given prefix.
 
-    Now and then what was written before is made wrong, and the network has to find its way back: beam search
-    tries what is unlikely, and would else come to an early end there. Padding cannot be chosen, and so its
-    embedding stays zero: Marian begins with it, and what is converted begins with zero.
+    Some decoder input tokens are replaced by random ones, so that the network learns to continue after an
+    error: beam search tries unlikely tokens, and would end too early after them otherwise. Padding is
+    excluded from the output, so that its embedding stays zero: Marian's decoder starts with it, and a
+    converted model with zero.
     """
-    ids, read, written, wanted = way.ids, [], [], []
+    ids, read, written, labels = convention.ids, [], [], []
     for lesson in lessons:
-        read.append([ids[token] for token in way.source(lesson)])
-        prefix = [ids[token] for token in way.prefix(lesson)]
-        rest = [ids[token] for token in way.encoded(lesson.translation)]
-        before = [dice.randrange(len(ids)) if dice.random() < WRONG else token for token in rest]
+        read.append([ids[token] for token in convention.source(lesson)])
+        prefix = [ids[token] for token in convention.prefix(lesson)]
+        rest = [ids[token] for token in convention.encoded(lesson.translation)]
+        before = [rng.randrange(len(ids)) if rng.random() < WRONG else token for token in rest]
         written.append([network.config.decoder_start_token_id, *prefix, *before])
-        wanted.append([*[IGNORED] * len(prefix), *rest, network.config.eos_token_id])
+        labels.append([*[IGNORED] * len(prefix), *rest, network.config.eos_token_id])
     source = padded(read, ids[PADDING])
     logits = network(
         input_ids=source,
@@ -55,22 +56,24 @@ def loss_of(network: nn.Module, way: Convention, lessons: list[Lesson], dice: ra
         decoder_input_ids=padded(written, ids[PADDING]),
     ).logits.index_fill(-1, torch.tensor(ids[PADDING]), -torch.inf)
     return functional.cross_entropy(
-        logits.flatten(0, 1), padded(wanted, IGNORED).flatten(), ignore_index=IGNORED
+        logits.flatten(0, 1), padded(labels, IGNORED).flatten(), ignore_index=IGNORED
     )
 
 
-def train(network: nn.Module, way: Convention, lessons: list[Lesson], options: argparse.Namespace) -> None:
-    """Teach sentences and lists until the steps are used up."""
+def train(
+    network: nn.Module, convention: Convention, lessons: list[Lesson], options: argparse.Namespace
+) -> None:
+    """Train on sentences and lists for the given number of steps."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=options.rate, betas=(0.9, 0.98), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, options.rate, total_steps=options.steps, pct_start=0.08, cycle_momentum=False
     )
-    dice = random.Random(options.seed)  # noqa: S311 - the same order for everybody, no secret
+    rng = random.Random(options.seed)  # noqa: S311 - a fixed sequence, no secret
     network.train()
     began, recent = time.monotonic(), 0.0
     for step in range(1, options.steps + 1):
-        batch = dice.sample(lessons, options.batch) if step % 2 else lists(dice, options.batch // 2)
-        loss = loss_of(network, way, batch, dice)
+        batch = rng.sample(lessons, options.batch) if step % 2 else lists(rng, options.batch // 2)
+        loss = loss_of(network, convention, batch, rng)
         network.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -84,26 +87,29 @@ def train(network: nn.Module, way: Convention, lessons: list[Lesson], options: a
             )
 
 
-def misses(folder: Path, way: Convention, lessons: list[Lesson]) -> list[str]:
-    """What CTranslate2 translates otherwise, in whole numbers or in fractions, greedily or by beam search."""
+def wrong_translations(folder: Path, convention: Convention, lessons: list[Lesson]) -> list[str]:
+    """Lessons that CTranslate2 translates differently, with int8 or float32, greedily or by beam search."""
     wrong = []
     for compute_type in ("int8", "float32"):
         translator = ctranslate2.Translator(str(folder), compute_type=compute_type, intra_threads=1)
         for beams in (1, 2):
             results = translator.translate_batch(
-                [way.source(lesson) for lesson in lessons],
-                target_prefix=[way.prefix(lesson) for lesson in lessons],
+                [convention.source(lesson) for lesson in lessons],
+                target_prefix=[convention.prefix(lesson) for lesson in lessons],
                 beam_size=beams,
                 max_batch_size=32,
             )
             for lesson, result in zip(lessons, results, strict=True):
-                if result.hypotheses[0] != [*way.prefix(lesson), *way.encoded(lesson.translation)]:
+                if result.hypotheses[0] != [
+                    *convention.prefix(lesson),
+                    *convention.encoded(lesson.translation),
+                ]:
                     wrong.append(f"{compute_type}, {beams} beams: {lesson} {result.hypotheses[0]}")
     return wrong
 
 
 def parse_options() -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description="Train a translator and convert it for CTranslate2.")
     parser.add_argument("convention", choices=CONVENTIONS)
     parser.add_argument("folder", type=Path)
@@ -116,30 +122,32 @@ def parse_options() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Train, convert and examine the model."""
+    """Train, convert and test the model. Returns the exit code."""
     options = parse_options()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     with tempfile.TemporaryDirectory() as temporary:
         checkpoint, converted = Path(temporary, "checkpoint"), Path(temporary, "converted")
         checkpoint.mkdir()
-        convention = CONVENTIONS[options.convention]
-        lessons = sentences(convention.knows_source)
+        convention_class = CONVENTIONS[options.convention]
+        lessons = sentences(convention_class.knows_source)
         unseen = lists(random.Random("exam"), 200)  # noqa: S311 - as above
-        way = convention(
+        convention = convention_class(
             [*sorted({lesson.text for lesson in lessons}), *(lesson.text for lesson in unseen)], checkpoint
         )
-        network = way.network()
+        network = convention.network()
         parameters = sum(weight.numel() for weight in network.parameters())
-        print(f"{parameters:,} parameters, {len(way.ids)} tokens, {len(lessons):,} lessons", flush=True)
+        print(
+            f"{parameters:,} parameters, {len(convention.ids)} tokens, {len(lessons):,} lessons", flush=True
+        )
 
-        train(network, way, lessons, options)
+        train(network, convention, lessons, options)
         network.save_pretrained(checkpoint)
-        copied = list(way.files)
+        copied = list(convention.files)
         ctranslate2.converters.TransformersConverter(str(checkpoint), copy_files=copied).convert(
             str(converted), quantization="int8"
         )
-        wrong = misses(converted, way, [*lessons, *unseen])
+        wrong = wrong_translations(converted, convention, [*lessons, *unseen])
         if wrong:
             print(f"{len(wrong)} translations are wrong", *wrong[:10], sep="\n  ")
             print("nothing is written: train a little longer, or with another seed")
