@@ -45,12 +45,12 @@ _HTTP_MESSAGES = {
 DESCRIPTION = """\
 Language models on your own GPUs, as OpenAI's Responses API and Chat Completions.
 
-Every error is `{"error": {"message", "type", "param", "code"}}`; `code` is stable. Every answer carries its
-id in `x-request-id`. `x-should-retry: false` says that the same request will not fare better; `Retry-After`
-(seconds) says when it may.
+Every error is `{"error": {"message", "type", "param", "code"}}`; `code` is stable. Every response has its id
+in `x-request-id`. `x-should-retry: false` means that the same request will fail again; `Retry-After` is the
+time in seconds after which it may succeed.
 
-Streams are server-sent events that end with `data: [DONE]`; lines that begin with `:` keep the connection
-alive.
+Streams are server-sent events that end with `data: [DONE]`. Lines that begin with `:` only keep the
+connection alive.
 """
 
 

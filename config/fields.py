@@ -20,7 +20,7 @@ MAX_SHOWN = 60  # characters of an invalid value in an error message
 class StrictField(fields.Field[Any]):
     """A field that accepts the values for which `accepts` is true.
 
-    The error for any other value says what was expected, and repeats the value unless it is `secret`.
+    The error for any other value names the expected values, and repeats the value unless it is `secret`.
     """
 
     def __init__(

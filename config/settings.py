@@ -103,7 +103,7 @@ class ResponseSettings:
 class Tenant:
     """An owner of API keys, which are stored as SHA-256 hex digests only.
 
-    `weight` is its fair share while several tenants have waiting jobs; `max_priority` the most urgent
+    `weight` determines its fair share while several tenants have waiting jobs; `max_priority` the most urgent
     priority that it may request.
     """
 

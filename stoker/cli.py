@@ -109,10 +109,12 @@ def _url_option(function: Any) -> Any:
 
 @cli.command("load")
 @click.argument("name")
-@click.option("--replicas", type=click.IntRange(1), help="How many (default: as configured).")
-@click.option("--set", "fields", multiple=True, metavar="FIELD=VALUE", help="Change a field for this load.")
-@click.option("--evict", metavar="MODEL", help="Unload this model first, to make room.")
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
+@click.option("--replicas", type=click.IntRange(1), help="Number of replicas (default: as configured).")
+@click.option(
+    "--set", "fields", multiple=True, metavar="FIELD=VALUE", help="Override an option for this load."
+)
+@click.option("--evict", metavar="MODEL", help="Unload this model first, to free memory.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it has ended.")
 @_url_option
 def run_load(  # noqa: PLR0913 - one parameter for each option
     name: str,
@@ -146,10 +148,10 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 @cli.command("unload")
 @click.argument("name")
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it to its end.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it has ended.")
 @_url_option
 def run_unload(name: str, wait: bool, url: str | None) -> None:
-    """Unload a model: finish what runs, cancel what waits."""
+    """Unload a model: running requests finish, waiting ones are cancelled."""
     from stoker.models import request_operation, show_operation  # noqa: PLC0415
 
     client = _admin_client(url)
@@ -157,10 +159,10 @@ def run_unload(name: str, wait: bool, url: str | None) -> None:
 
 
 @cli.command("status")
-@click.option("--json", "as_json", is_flag=True, help="All that the API says, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole response of the API as JSON.")
 @_url_option
 def run_status(as_json: bool, url: str | None) -> None:
-    """Show the models and what they do."""
+    """Show the models and their state."""
     from stoker.models import table  # noqa: PLC0415
 
     models = _admin_client(url).get("/v1/admin/models").get("models", [])
@@ -170,7 +172,7 @@ def run_status(as_json: bool, url: str | None) -> None:
 @cli.command("gpus")
 @_url_option
 def run_gpus(url: str | None) -> None:
-    """Show the memory of the GPUs, and what the models take."""
+    """Show the memory of the GPUs and of the models."""
     from stoker.models import memory  # noqa: PLC0415
 
     click.echo("\n".join(memory(_admin_client(url).get("/v1/admin/gpu-memory"))))
@@ -178,11 +180,11 @@ def run_gpus(url: str | None) -> None:
 
 @cli.command("ask")
 @click.argument("question")
-@click.option("--model", help="Which model (default: one that is loaded).")
+@click.option("--model", help="The model (default: any loaded one).")
 @click.option("--allow-remote", is_flag=True, help="It may be one on another operator's server.")
 @_url_option
 def run_ask(question: str, model: str | None, allow_remote: bool, url: str | None) -> None:
-    """Ask a model, show its answer and how long it took."""
+    """Ask a model; show its answer and the time that it took."""
     from stoker.ask import ask, find_loaded_model  # noqa: PLC0415
 
     settings = load_settings()
@@ -195,13 +197,13 @@ def run_ask(question: str, model: str | None, allow_remote: bool, url: str | Non
 
 @cli.group("runtimes")
 def runtimes() -> None:
-    """Show, install and remove the libraries that the backends run on."""
+    """Show, install and remove the libraries of the backends."""
 
 
 @runtimes.command("list")
-@click.option("--json", "as_json", is_flag=True, help="All that is known, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print all details as JSON.")
 def run_runtimes_list(as_json: bool) -> None:
-    """Show what each backend has, and why one cannot run here."""
+    """Show the environment of each backend, and why a backend cannot run on this machine."""
     from stoker import runtimes  # noqa: PLC0415
 
     click.echo(runtimes.listing(load_settings().runtimes_dir, as_json=as_json))
@@ -209,8 +211,12 @@ def run_runtimes_list(as_json: bool) -> None:
 
 @runtimes.command("install")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--variant", type=click.Choice(["cpu", "cuda"]), help="Which build (default: what runs here).")
-@click.option("--force", is_flag=True, help="Even if it is there already, or cannot run here.")
+@click.option(
+    "--variant", type=click.Choice(["cpu", "cuda"]), help="The build (default: the one for this machine)."
+)
+@click.option(
+    "--force", is_flag=True, help="Install even if it is installed already, or cannot run on this machine."
+)
 def run_runtimes_install(names: tuple[str, ...], variant: str | None, force: bool) -> None:
     """Install the libraries of one or more backends, each into an environment of its own."""
     from stoker import runtimes  # noqa: PLC0415
@@ -229,16 +235,16 @@ def run_runtimes_remove(name: str) -> None:
 
 @cli.command("config")
 def run_config() -> None:
-    """Check the configuration and show what is in force."""
+    """Check the configuration and show the settings in effect."""
     settings = load_settings()
-    shown = asdict(settings)
+    output = asdict(settings)
     parts = urlsplit(settings.redis.url)
     if parts.password is not None:
         host = parts.netloc.rpartition("@")[2]
-        shown["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))
+        output["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))
     for name, model in settings.models.items():
-        shown["models"][name]["options"] = redacted_options(model)
-    click.echo(json.dumps(shown, indent=2, default=str))
+        output["models"][name]["options"] = redacted_options(model)
+    click.echo(json.dumps(output, indent=2, default=str))
 
 
 @cli.command("openapi")

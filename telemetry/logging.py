@@ -29,7 +29,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: time (Unix seconds), level, room, logger, message, and trace if there is one.
+    """One JSON object per line: time (Unix seconds), level, room, logger, message and, if any, trace.
 
     `room` is the package: the first part of the logger's name.
     """

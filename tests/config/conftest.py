@@ -1,4 +1,4 @@
-"""A project folder that a test fills, and the settings that come out of it."""
+"""A project folder with the files of a test, and the settings loaded from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Load = Callable[..., Settings]
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """Write `settings.json` and `local.json` where given, then load them with a bare environment."""
+    """Write `settings.json` and `local.json` if given, then load them without environment variables."""
 
     def run(settings: Any = None, local: Any = None, environ: Mapping[str, str] | None = None) -> Settings:
         for name, content in (("settings.json", settings), ("local.json", local)):
@@ -32,7 +32,7 @@ def load(tmp_path: Path) -> Load:
 
 @pytest.fixture
 def problems(load: Load) -> Callable[..., list[str]]:
-    """The lines of the error that a configuration is refused with."""
+    """The lines of the error for an invalid configuration."""
 
     def run(settings: Any = None, local: Any = None, environ: Mapping[str, str] | None = None) -> list[str]:
         with pytest.raises(ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""From files and environment to settings."""
+"""Loading settings from files and the environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from config.settings import ROOT, ModelDefinition, Settings, Tenant
 LLAMA = {"backend": "llama_server", "model_path": "models/x.gguf"}
 
 
-def test_with_no_files_and_no_environment_the_defaults_hold(load, tmp_path):
+def test_the_defaults_apply_without_files_and_environment(load, tmp_path):
     settings = load()
 
     assert settings.api == Settings().api
@@ -25,7 +25,7 @@ def test_with_no_files_and_no_environment_the_defaults_hold(load, tmp_path):
     assert settings.models == {}
 
 
-def test_local_json_is_laid_over_settings_json(load):
+def test_local_json_overrides_settings_json(load):
     settings = load(
         {"models": {"demo": LLAMA | {"enabled": True}}, "api": {"port": 1234, "threads": 8}},
         {"models": {"demo": {"enabled": False, "llama_server_n_ctx": 512}}, "api": {"port": 4321}},
@@ -36,7 +36,7 @@ def test_local_json_is_laid_over_settings_json(load):
     assert settings.models["demo"].options["llama_server_n_ctx"] == 512
 
 
-def test_the_options_of_a_backend_are_filled_with_their_defaults(load):
+def test_options_that_are_not_set_have_their_defaults(load):
     options = load({"models": {"demo": LLAMA}}).models["demo"].options
 
     assert options["llama_server_n_ctx"] == 4096
@@ -65,18 +65,18 @@ def test_relative_paths_start_at_the_root_of_the_project(load, tmp_path):
     assert Path(path.options["llama_server_binary"]).is_file(), "a bare name is looked up on PATH"
 
 
-def test_the_runtimes_lie_in_the_data_folder_unless_a_folder_is_named(load, tmp_path):
+def test_the_environments_are_in_the_data_folder_unless_a_folder_is_set(load, tmp_path):
     assert load({"data_dir": "data"}).runtimes_dir == tmp_path / "data" / "runtimes"
     assert load({"data_dir": "data", "runtimes_dir": "envs"}).runtimes_dir == tmp_path / "envs"
 
 
-def test_as_many_replicas_as_asked_for_may_be_loaded_when_nothing_else_is_said(load):
+def test_replica_max_defaults_to_replicas(load):
     model = load({"models": {"s": {"backend": "stub", "replicas": 3}}}).models["s"]
 
     assert (model.replicas, model.replica_max) == (3, 3)
 
 
-def test_the_environment_wins_over_both_files(load):
+def test_the_environment_overrides_both_files(load):
     settings = load(
         {"api": {"port": 1}, "redis": {"url": "redis://file:1/0"}, "queue": {"max_depth": 1}},
         {"api": {"port": 2}},
@@ -102,19 +102,19 @@ def test_the_environment_wins_over_both_files(load):
     assert settings.runtimes_dir == Path("/srv/runtimes")
 
 
-def test_variables_that_only_look_like_ours_are_left_alone(load):
+def test_other_variables_with_the_prefix_are_ignored(load):
     # an orchestrator adds such names for a service called "stoker"
     assert load(environ={"STOKER_PORT": "tcp://10.0.0.1:80", "STOKER_SERVICE_HOST": "10.0.0.1"})
 
 
-def test_other_files_may_be_named_and_must_then_exist(load, problems, tmp_path):
+def test_other_files_can_be_set_and_must_then_exist(load, problems, tmp_path):
     (tmp_path / "other.json").write_text('{"api": {"port": 77}}')
 
     assert load({"api": {"port": 1}}, None, {"STOKER_SETTINGS": "other.json"}).api.port == 77
     assert problems(None, None, {"STOKER_LOCAL": "absent.json"}) == ["absent.json: there is no such file"]
 
 
-def test_keys_of_the_environment_are_kept_as_digests_only(load):
+def test_keys_of_the_environment_are_stored_as_digests_only(load):
     settings = load(environ={"STOKER_API_KEY": "one", "STOKER_ADMIN_KEY": "two"})
 
     assert settings.tenants["admin"].admin
@@ -122,7 +122,7 @@ def test_keys_of_the_environment_are_kept_as_digests_only(load):
     assert "two" not in repr(settings.tenants["admin"].api_keys_sha256)
 
 
-def test_the_shipped_settings_are_right():
+def test_the_shipped_settings_are_valid():
     settings = load_settings(ROOT, {"STOKER_LOCAL": "settings.json"})
     demo = settings.models["stoker-demo"]
 
@@ -132,7 +132,7 @@ def test_the_shipped_settings_are_right():
     assert not settings.models["stub"].enabled
 
 
-def test_schema_and_dataclasses_know_the_same_fields():
+def test_schemas_and_dataclasses_have_the_same_fields():
     hints = get_type_hints(Settings)
     schema = SettingsSchema()
     assert set(schema.fields) == {field.name for field in fields(Settings)}
@@ -147,7 +147,7 @@ def test_schema_and_dataclasses_know_the_same_fields():
 @pytest.mark.parametrize(
     "name", [field.name for field in fields(Settings) if is_dataclass(field.default_factory)]
 )
-def test_the_default_of_every_setting_is_itself_allowed(load, name):
+def test_the_default_of_every_setting_is_valid(load, name):
     default = getattr(Settings(), name)
     values = {field.name: getattr(default, field.name) for field in fields(default)}
 

@@ -1,4 +1,4 @@
-"""How two layers become one."""
+"""Merging layers of the configuration."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from config.merge import deep_merge
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
 )
-# a busy machine is slow at anything, which says nothing about merging
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# a busy machine is slow, which is no property of merging
+unlimited = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 OBJECTS = st.recursive(
     st.dictionaries(st.sampled_from("abc"), SCALARS, max_size=3),
     lambda inner: st.dictionaries(st.sampled_from("abc"), SCALARS | inner, max_size=3),
@@ -21,7 +21,7 @@ OBJECTS = st.recursive(
 )
 
 
-def test_objects_are_merged_deeply_and_the_later_one_wins():
+def test_objects_are_merged_recursively_and_the_later_value_wins():
     base = {"models": {"a": {"enabled": True, "replicas": 2}, "b": {"enabled": True}}}
     over = {"models": {"a": {"replicas": 3}}}
 
@@ -38,9 +38,9 @@ def test_an_explicit_null_wins_over_a_value_and_over_an_object():
     assert deep_merge({"a": 1, "b": {"c": 1}}, {"a": None, "b": None}) == {"a": None, "b": None}
 
 
-@patient
+@unlimited
 @given(OBJECTS, OBJECTS)
-def test_every_leaf_comes_from_the_later_layer_if_it_has_one(base, over):
+def test_every_value_comes_from_the_last_layer_that_has_it(base, over):
     before = copy.deepcopy((base, over))
     merged = deep_merge(base, over)
 
@@ -56,16 +56,16 @@ def test_every_leaf_comes_from_the_later_layer_if_it_has_one(base, over):
     assert (base, over) == before
 
 
-@patient
+@unlimited
 @given(OBJECTS)
-def test_merging_with_nothing_or_with_itself_changes_nothing(layer):
+def test_merging_with_an_empty_layer_or_with_itself_changes_nothing(layer):
     assert deep_merge(layer, {}) == deep_merge({}, layer) == deep_merge(layer, layer) == layer
 
 
-@patient
+@unlimited
 @given(OBJECTS, OBJECTS, OBJECTS)
-def test_three_layers_may_be_merged_in_either_grouping_when_shapes_agree(first, second, third):
-    # where one layer holds an object and another a value the grouping decides; elsewhere it must not
+def test_merging_three_layers_of_the_same_structure_is_associative(first, second, third):
+    # if a key is an object in one layer and a value in another, the order of merges matters
     def shape(layer, path=()):
         return {(*path, key): isinstance(value, dict) for key, value in layer.items()} | {
             k: v
@@ -75,6 +75,8 @@ def test_three_layers_may_be_merged_in_either_grouping_when_shapes_agree(first, 
         }
 
     shapes = [shape(layer) for layer in (first, second, third)]
-    agree = all(a.get(path, kind) == kind for b in shapes for path, kind in b.items() for a in shapes)
-    if agree:
+    same_structure = all(
+        a.get(path, kind) == kind for b in shapes for path, kind in b.items() for a in shapes
+    )
+    if same_structure:
         assert deep_merge(deep_merge(first, second), third) == deep_merge(first, deep_merge(second, third))

@@ -1,4 +1,4 @@
-"""What is refused, and that the refusal names the place."""
+"""Invalid configurations, and their error messages."""
 
 from __future__ import annotations
 
@@ -140,14 +140,14 @@ def model(**options):
         ),
     ],
 )
-def test_a_wrong_setting_is_named_by_its_path(problems, settings, expected):
+def test_the_error_of_an_invalid_setting_has_its_path(problems, settings, expected):
     (line,) = problems(settings)
 
     assert expected in line
     assert " and is missing" not in line
 
 
-def test_several_problems_are_all_listed_one_a_line(problems):
+def test_all_problems_are_listed_one_per_line(problems):
     lines = problems(
         {"api": {"port": "x", "hots": 1}, "models": {"a": {}, "b": {"backend": "stub", "replicas": "2"}}}
     )
@@ -160,21 +160,21 @@ def test_several_problems_are_all_listed_one_a_line(problems):
     ]
 
 
-def test_the_file_that_set_the_value_is_the_one_blamed(problems):
+def test_the_error_names_the_file_that_set_the_value(problems):
     settings = {"models": {"demo": STUB | {"replicas": 1}}, "api": {"port": "x"}}
     local = {"models": {"demo": {"replicas": "2"}}}
 
     assert [line.split(":")[0] for line in problems(settings, local)] == ["settings.json", "local.json"]
 
 
-def test_a_variable_is_blamed_by_its_name(problems):
+def test_the_error_names_the_variable_that_set_the_value(problems):
     lines = problems({"api": {"port": 1}}, None, {"STOKER_API__PORT": "x", "MAX_QUEUE_DEPTH": "-1"})
 
     assert lines[0].startswith("environment variable STOKER_API__PORT: api.port must be an integer")
     assert lines[1].startswith("environment variable MAX_QUEUE_DEPTH: queue.max_depth must be an integer")
 
 
-def test_a_variable_for_a_setting_that_does_not_exist_is_refused(problems):
+def test_a_variable_without_a_setting_is_refused(problems):
     assert problems(environ={"STOKER_API__PROT": "1", "STOKER_QUEU__X": "1"}) == [
         "environment variable STOKER_API__PROT: api.prot is not known; did you mean port?",
         "environment variable STOKER_QUEU__X: there is no section queu; did you mean queue?",
@@ -193,13 +193,13 @@ def test_a_variable_for_a_setting_that_does_not_exist_is_refused(problems):
         ("[" * 100_000, "settings.json: "),
     ],
 )
-def test_what_is_not_json_is_refused_with_the_place(problems, text, expected):
+def test_invalid_json_is_refused_with_the_position(problems, text, expected):
     (line,) = problems(text)
 
     assert line.startswith(expected)
 
 
-def test_no_secret_is_repeated_in_an_error(problems):
+def test_an_error_does_not_repeat_secrets(problems):
     lines = problems(
         {"redis": {"url": "http://:hunter2@host"}, "tenants": {"a": {"api_keys_sha256": ["hunter2"]}}}
     )

@@ -1,4 +1,4 @@
-"""Who a key belongs to, and the file of generated keys."""
+"""Tenants by key, and the file of generated keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def settings(tmp_path):
     )
 
 
-def test_a_key_finds_its_tenant_and_any_other_finds_none(settings):
+def test_only_its_own_keys_identify_a_tenant(settings):
     tenants = Tenants(settings)
 
     assert tenants.by_key("sk-acme") == tenants.by_key("sk-acme-2") == settings.tenants["acme"]
@@ -34,11 +34,11 @@ def test_there_is_always_a_default_tenant(settings):
     tenants = Tenants(settings)
 
     assert tenants.by_name("default") == Tenant("default")
-    assert tenants.by_name("nobody") is None
+    assert tenants.by_name("unknown") is None
     assert tenants.names() == ["acme", "default"]
 
 
-def test_without_any_key_the_platform_is_open(settings):
+def test_the_platform_needs_no_key_if_no_tenant_has_one(settings):
     assert Tenants(settings).any_keys
     assert not Tenants(replace(settings, tenants={})).any_keys
 
@@ -54,7 +54,7 @@ def test_generated_keys_belong_to_default_and_admin(settings):
     assert (admin.name, admin.admin) == ("admin", True)
 
 
-def test_generated_keys_are_made_once_and_readable_by_their_owner_only(tmp_path):
+def test_keys_are_generated_once_and_readable_by_their_owner_only(tmp_path):
     first = ensure_keys(tmp_path / "data")
 
     assert ensure_keys(tmp_path / "data") == first == read_keys(tmp_path / "data")
@@ -63,14 +63,14 @@ def test_generated_keys_are_made_once_and_readable_by_their_owner_only(tmp_path)
     assert len({first.api_key, first.admin_key, first.redis_password, first.flower_password}) == 4
 
 
-def test_keys_do_not_show_when_they_are_printed():
+def test_keys_are_not_part_of_their_repr():
     keys = Keys()
 
     assert keys.api_key not in repr(keys)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"api_key": "sekrit"}', '{"api_key": 1}'])
-def test_a_damaged_file_of_keys_is_one_sentence_without_its_content(tmp_path, content):
+def test_the_error_of_a_damaged_key_file_is_one_sentence_without_its_content(tmp_path, content):
     (tmp_path / FILE).write_text(content)
 
     with pytest.raises(ConfigError, match="is damaged; remove it and new keys are made") as caught:
@@ -78,7 +78,7 @@ def test_a_damaged_file_of_keys_is_one_sentence_without_its_content(tmp_path, co
     assert "sekrit" not in str(caught.value)
 
 
-def test_a_key_that_is_not_a_text_is_damage(tmp_path):
+def test_a_key_that_is_no_string_counts_as_damage(tmp_path):
     (tmp_path / FILE).write_text(json.dumps(dict.fromkeys(Keys.__dataclass_fields__, 1)))
 
     with pytest.raises(ConfigError, match="damaged"):

@@ -209,7 +209,7 @@ def test_the_image_contains_all_packages_and_no_other_project_files():
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"][
         "include"
     ]
-    rooms = {package.rstrip("*") for package in packages}
+    folders = {package.rstrip("*") for package in packages}
 
     assert "*" in ignored
-    assert rooms <= {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    assert folders <= {line.removeprefix("!") for line in ignored if line.startswith("!")}

@@ -26,7 +26,7 @@ def make(tmp_path):
     for name in ("Makefile", "pyproject.toml", "requirements-up.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, tmp_path)
 
-    # the tests themselves may run under make, which would tell its child so
+    # the tests may run under make, which sets variables for its children
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
 
     def run(*arguments):
