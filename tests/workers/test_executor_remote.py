@@ -106,7 +106,7 @@ def test_a_cancelled_job_closes_its_connection_to_the_server(
     worker.until(lambda: worker.events(id))
     worker.ledger.cancel(id, "acme")
     assert worker.end(id).status == "cancelled"
-    assert server.client_left.wait(5)
+    assert server.client_disconnected.wait(5)
 
 
 def test_an_unload_ends_running_jobs_without_reporting_a_lost_engine(
@@ -130,7 +130,7 @@ def test_a_shut_down_ends_jobs_with_its_own_code(worker: WorkerHarness, server: 
     worker.until(lambda: worker.events(id))
     worker.executor.shut_down(0)
     assert worker.events(id)[-1].code == "worker_shutdown"
-    assert server.client_left.wait(5)
+    assert server.client_disconnected.wait(5)
 
 
 def test_a_cancelled_load_closes_its_connection_to_the_server(
@@ -142,4 +142,4 @@ def test_a_cancelled_load_closes_its_connection_to_the_server(
     assert server.waiting.wait(5)
     assert worker.executor.unload(name) == "cancelled"
     worker.until(lambda: worker.fleet.row("model").state == "failed")
-    assert server.client_left.wait(5)
+    assert server.client_disconnected.wait(5)

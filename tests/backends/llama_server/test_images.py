@@ -30,8 +30,10 @@ def projector(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def model_with_images(projector: Path, **options: object) -> ModelDefinition:
-    shown = {"llama_server_mmproj": str(projector), "llama_server_n_ctx": 1024, "llama_server_threads": 1}
-    return ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), options={**shown, **options})
+    defaults = {"llama_server_mmproj": str(projector), "llama_server_n_ctx": 1024, "llama_server_threads": 1}
+    return ModelDefinition(
+        "model", "llama_server", model_path=str(DEMO_MODEL), options={**defaults, **options}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
 
     # ---- steps
 
-    def reply(self, status: int, body: object = None, **headers: str) -> None:
+    def respond(self, status: int, body: object = None, **headers: str) -> None:
         """Send a complete response. Header names are given with underscores."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
@@ -118,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
         with suppress(OSError):
             select.select([self.connection], [], [], 20)
             if self.connection.recv(1) == b"":
-                self.server.script.client_left.set()
+                self.server.script.client_disconnected.set()
         self.close_connection = True
 
     def log_message(self, *_: object) -> None:
@@ -137,7 +137,7 @@ Step = Callable[[Handler], None]
 
 
 def list_models(handler: Handler) -> None:
-    handler.reply(200, {"object": "list", "data": [{"id": "remote-0"}, {"id": MODEL, "owned_by": "other"}]})
+    handler.respond(200, {"object": "list", "data": [{"id": "remote-0"}, {"id": MODEL, "owned_by": "other"}]})
 
 
 @dataclass
@@ -151,7 +151,7 @@ class ScriptedServer:
     connections: int = 0
     port: int = 0
     waiting: threading.Event = field(default_factory=threading.Event)
-    client_left: threading.Event = field(default_factory=threading.Event)
+    client_disconnected: threading.Event = field(default_factory=threading.Event)
     _server: _Server | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -161,7 +161,7 @@ class ScriptedServer:
 
     @property
     def posts(self) -> list[ReceivedRequest]:
-        return [requests for requests in self.requests if requests.body is not None]
+        return [request for request in self.requests if request.body is not None]
 
     def count_connection(self) -> int:
         with self._lock:
@@ -204,7 +204,7 @@ def tls() -> ssl.SSLContext:
 
 
 def status(code: int, body: object = None, **headers: str) -> Step:
-    return lambda handler: handler.reply(code, body, **headers)
+    return lambda handler: handler.respond(code, body, **headers)
 
 
 def chat(*texts: str, finish: str = "stop", usage: object = None) -> Step:

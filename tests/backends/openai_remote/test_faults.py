@@ -8,17 +8,20 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
 
 from backends.base import GenerationError
 from backends.openai_remote import remote_engine
+from backends.openai_remote.client import http_client
 from backends.shared.chat_stream import LONGEST_LINE
 from backends.shared.http_client import CallCancelled, HttpCall
 from streams.events import Usage
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.openai_remote.scripted_server import (
+    AUTHORITY,
     KEY,
     KEY_VARIABLE,
     Handler,
@@ -302,25 +305,21 @@ def test_a_read_timeout_closes_the_connection_without_a_retry(
     with scripted_server(step) as server:
         launched = start(remote_model(server.url, read_timeout_s=0.2))
         assert failure(launched).code == "engine_stalled"
-        assert server.client_left.wait(5)
+        assert server.client_disconnected.wait(5)
     assert pauses == []
 
 
 def test_a_connect_timeout_is_retried(start: Start, pauses: list[float]) -> None:
     """The listener never answers, so the TLS handshake waits."""
-    with socket.create_server(("127.0.0.1", 0)) as mute, scripted_server() as server:
+    with socket.create_server(("127.0.0.1", 0)) as unresponsive, scripted_server() as server:
         launched = start(remote_model(server.url, connect_timeout_s=0.1))
-        _redirect(launched, mute.getsockname()[1])
+        _redirect(launched, unresponsive.getsockname()[1])
         assert failure(launched).code == "remote_unavailable"
     assert len(pauses) == 2
 
 
 def _redirect(launched: Launched, port: int) -> None:
     """Make the engine use another server, over TLS."""
-    from dataclasses import replace
-
-    from backends.openai_remote.client import http_client
-
     options = replace(launched.engine._options, scheme="https", port=port)
     launched.engine._client = http_client(options)
 
@@ -358,7 +357,7 @@ def test_an_answer_ends_when_its_finish_reason_is_followed_by_silence(
         events(chunk({"content": "a"}, "length"), then=Handler.wait_for_disconnect)
     ) as server:
         answer = start(remote_model(server.url)).answer(ask("Hi"))
-        assert server.client_left.wait(5)
+        assert server.client_disconnected.wait(5)
     assert answer.text == "a"
     assert answer.finish is not None
     assert answer.finish.reason == "length"
@@ -405,7 +404,7 @@ def test_a_body_without_end_after_its_last_event_does_not_block(start: Start) ->
         answer, thread = launched.begin(ask("Hi"))
         thread.join(5)
         assert answer.text == "a"
-        assert server.client_left.wait(5)
+        assert server.client_disconnected.wait(5)
         assert launched.answer(ask("Hi")).text == "b"
 
 
@@ -426,12 +425,12 @@ def test_an_idle_connection_closed_by_the_server_is_not_reused(start: Start, pau
     def answer_and_close(handler: Handler) -> None:
         chat("a")(handler)
         handler.cut_connection()
-        handler.server.script.client_left.set()
+        handler.server.script.client_disconnected.set()
 
     with scripted_server(answer_and_close, chat("b")) as server:
         launched = start(remote_model(server.url))
         launched.answer(ask("Hi"))
-        assert server.client_left.wait(5)
+        assert server.client_disconnected.wait(5)
         assert launched.answer(ask("Hi")).text == "b"
     assert pauses == [], "no request failed"
 
@@ -458,7 +457,7 @@ def test_a_connection_idle_for_too_long_is_not_reused(start: Start, monkeypatch:
 
 
 @pytest.fixture
-def mute() -> Iterator[int]:
+def unresponsive_port() -> Iterator[int]:
     """The port of a listener that never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield int(listener.getsockname()[1])
@@ -478,7 +477,7 @@ def cancelled(launched: Launched, ready: threading.Event) -> Answer:
 
 
 def test_a_request_can_be_cancelled_while_it_connects(
-    start: Start, mute: int, monkeypatch: pytest.MonkeyPatch
+    start: Start, unresponsive_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connecting = threading.Event()
     connect = HttpCall.connect
@@ -489,7 +488,7 @@ def test_a_request_can_be_cancelled_while_it_connects(
 
     with scripted_server() as server:
         launched = start(remote_model(server.url))
-        _redirect(launched, mute)
+        _redirect(launched, unresponsive_port)
         monkeypatch.setattr(HttpCall, "connect", report)
         cancelled(launched, connecting)
 
@@ -509,7 +508,7 @@ def test_a_request_can_be_cancelled_during_a_retry_pause(start: Start) -> None:
 def test_a_request_can_be_cancelled_before_the_first_byte(start: Start) -> None:
     with scripted_server(no_answer) as server:
         cancelled(start(remote_model(server.url)), server.waiting)
-        assert server.client_left.wait(CANCEL_S)
+        assert server.client_disconnected.wait(CANCEL_S)
 
 
 def test_a_request_can_be_cancelled_while_it_is_answered(start: Start) -> None:
@@ -518,12 +517,10 @@ def test_a_request_can_be_cancelled_while_it_is_answered(start: Start) -> None:
         assert answer.text == "a"
         assert answer.finish is not None
         assert answer.finish.usage.output_tokens == 1
-        assert server.client_left.wait(CANCEL_S)
+        assert server.client_disconnected.wait(CANCEL_S)
 
 
 def test_a_request_can_be_cancelled_over_tls(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.backends.openai_remote.scripted_server import AUTHORITY
-
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
     unfinished = events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)
     with scripted_server(unfinished, secure=True) as server:

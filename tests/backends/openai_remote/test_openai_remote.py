@@ -243,7 +243,7 @@ def test_a_load_times_out_while_the_server_is_silent(start: Start) -> None:
         with pytest.raises(LoadError) as caught:
             start(remote_model(server.url, load_timeout_s=0.2))
         assert caught.value.code == "load_timeout"
-        assert server.client_left.wait(5)
+        assert server.client_disconnected.wait(5)
 
 
 @pytest.mark.parametrize("moment", ["while it is silent", "in a pause"])
@@ -266,7 +266,7 @@ def test_a_load_can_be_cancelled(start: Start, moment: str) -> None:
             start(remote_model(server.url), cancellation=cancellation)
         thread.join()
         assert caught.value.code == "load_cancelled"
-        assert not waiting or server.client_left.wait(5)
+        assert not waiting or server.client_disconnected.wait(5)
 
 
 # ---- TLS and proxies
@@ -353,7 +353,7 @@ def test_a_stop_fails_running_and_later_requests(start: Start) -> None:
         launched.engine.stop(1.0)
         thread.join(1.0)
         assert isinstance(answer.error, EngineLost)
-        assert server.client_left.wait(5)
+        assert server.client_disconnected.wait(5)
         with pytest.raises(EngineLost):
             launched.answer(ask("Hi"))
         launched.engine.stop(1.0)
