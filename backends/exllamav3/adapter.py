@@ -1,8 +1,8 @@
-"""ExLlamaV3: EXL3 models on NVIDIA GPUs, in an engine host of ours (`backends/exllamav3/engine/main.py`).
+"""ExLlamaV3: EXL3 models on NVIDIA GPUs, in the engine process of `backends/exllamav3/engine/`.
 
-It is published as source and compiles its kernels when it is first imported. The installation of its
-environment does that; with a Python of the operator's own the engine may, so what a compiler wants to know
-goes along.
+ExLlamaV3 is published as source and compiles its kernels when it is first imported. The installation of its
+environment does that. With a Python of the operator's own the engine may compile them, so it gets the
+variables that a compiler needs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ BACKEND = BACKENDS["exllamav3"]
 EXTENSION = "exllamav3_ext"
 INHERITED = ("CC", "CXX", "CUDAHOSTCXX", "MAX_JOBS", "XDG_CACHE_HOME")
 INHERITED_PREFIXES = ("TORCH_", "TRITON_", "PYTORCH_", "EXL3_", "EXLLAMA_")
-FOREIGN = ("awq", "gptq", "bitsandbytes", "hqq", "aqlm")
-"""Ways to quantise (`quant_method` in config.json) that it does not read."""
+UNSUPPORTED_QUANTIZATIONS = ("awq", "gptq", "bitsandbytes", "hqq", "aqlm")
+"""Quantisations (`quant_method` in config.json) that ExLlamaV3 does not read."""
 
 
 class Exllamav3Adapter:
@@ -38,7 +38,7 @@ class Exllamav3Adapter:
         """See `Adapter.start`."""
         with starting(launch) as start:
             model = launch.model
-            options = host_options(model, launch.slots)
+            options = engine_options(model, launch.slots)
             python = python_of(launch.environments, self.name, BACKEND.values(model.options)["python"])
             options["compiled"] = _compiled(python)
             encode = chat_encoder(chat_body, model.prompt_format)
@@ -47,10 +47,10 @@ class Exllamav3Adapter:
             )
 
 
-def host_options(model: ModelDefinition, slots: int) -> dict[str, Any]:
-    """What the host is told, as JSON values. Raises `LoadError` (load_failed)."""
+def engine_options(model: ModelDefinition, slots: int) -> dict[str, Any]:
+    """The options of the engine process, as JSON values. Raises `LoadError` (load_failed)."""
     if model.device == "cpu":
-        raise _refused("ExLlamaV3 runs on NVIDIA GPUs only: set device to cuda, or use another backend")
+        raise _load_error("ExLlamaV3 runs on NVIDIA GPUs only: set device to cuda, or use another backend")
     given = BACKEND.values(model.options)
     k_bits, v_bits = _bits(given)
     return {
@@ -67,7 +67,7 @@ def host_options(model: ModelDefinition, slots: int) -> dict[str, Any]:
 
 
 def _bits(given: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Bits of the cached keys and values, in whichever of its two forms; None is fp16."""
+    """The bits of the cached keys and values, from either form of the option; None is fp16."""
     if given["cache_quant"] is None:
         return given["cache_k_bits"], given["cache_v_bits"]
     k_bits, _, v_bits = given["cache_quant"].partition(",")
@@ -75,32 +75,36 @@ def _bits(given: dict[str, Any]) -> tuple[int | None, int | None]:
 
 
 def _folder(model: ModelDefinition) -> Path:
-    """The model's folder, of which its config.json says that it can be tried. Raises `LoadError`."""
+    """The model's folder, after a check of its config.json. Raises `LoadError`."""
     if model.model_path is None:
-        raise _refused("set model_path to the folder of an EXL3 model")
+        raise _load_error("set model_path to the folder of an EXL3 model")
     folder = ROOT / Path(model.model_path).expanduser()
     if not folder.exists():
-        raise _refused(f"{folder} does not exist: put the folder there, or correct model_path")
+        raise _load_error(f"{folder} does not exist: put the folder there, or correct model_path")
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         method = (config.get("quantization_config") or {}).get("quant_method")
     except (OSError, ValueError, AttributeError) as error:
-        raise _refused(
+        raise _load_error(
             f"{folder} is not the folder of a model with its config.json: correct model_path"
         ) from error
-    if method in FOREIGN:
-        raise _refused(f"{folder} is quantised as {method}, which ExLlamaV3 does not read: use its EXL3 form")
+    if method in UNSUPPORTED_QUANTIZATIONS:
+        raise _load_error(
+            f"{folder} is quantised as {method}, which ExLlamaV3 does not read: use its EXL3 form"
+        )
     return folder
 
 
 def _compiled(python: Path) -> str | None:
-    """The folder with what was compiled when the interpreter's environment was made, if it was."""
+    """The folder of the extension that the installation of the environment compiled; None if there is
+    none."""
     folder = python.parent.parent / "extensions" / EXTENSION
     return str(folder) if (folder / f"{EXTENSION}.so").is_file() else None
 
 
 def _environment(python: Path) -> dict[str, str]:
-    """For the compiler: its settings, where CUDA is, and the ninja that lies beside the interpreter."""
+    """Variables for the compiler: its settings, the CUDA toolkit, and the path of ninja beside the
+    interpreter."""
     names = (name for name in os.environ if name in INHERITED or name.startswith(INHERITED_PREFIXES))
     environment = {name: os.environ[name] for name in names}
     environment["PATH"] = os.pathsep.join([str(python.parent), *os.get_exec_path()])
@@ -109,7 +113,7 @@ def _environment(python: Path) -> dict[str, str]:
     return environment
 
 
-def _refused(sentence: str) -> LoadError:
+def _load_error(sentence: str) -> LoadError:
     return LoadError("load_failed", sentence)
 
 

@@ -104,7 +104,7 @@ def _nvcc_obstacles(needed: Version) -> Iterator[str]:
         return
     version = nvcc_version(home / "bin" / "nvcc")
     if version is None:
-        yield f"{home / 'bin' / 'nvcc'} does not tell its version: install the CUDA toolkit anew"
+        yield f"{home / 'bin' / 'nvcc'} does not print its version: install the CUDA toolkit anew"
     elif version < needed:
         yield (
             f"it needs nvcc {_dotted(needed)} or newer, and {home} has {_dotted(version)}: "

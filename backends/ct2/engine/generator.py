@@ -81,7 +81,7 @@ class GenerationService:
         self._defaults = read_json(folder / "generation_config.json")
         self._end_tokens = frozenset(_end_tokens(folder, self._defaults, self._tokenizer)) & vocabulary
         if not self._end_tokens:
-            raise LoadFailure(f"no file tells which token ends an answer: {COPY} copies those that do")
+            raise LoadFailure(f"no file states which token ends an answer: {COPY} copies those that do")
         self.context: int = options["n_ctx"] or position_limit(folder) or DEFAULT_CONTEXT
         self.batches = BatchScheduler(self._run, _can_share)
         self._sequences: dict[int, GeneratedSequence] = {}

@@ -1,7 +1,7 @@
-"""The grammar of an answer that has to be a tool call, in the Lark dialect of llguidance.
+"""The grammar of an answer that must be a tool call, in the Lark dialect of llguidance.
 
-A model marks its calls with tokens of their own. llguidance takes such a token by its number, never by its
-letters (github.com/guidance-ai/llguidance, docs/syntax.md); a marker that is no token is matched as text.
+A model marks its calls with special tokens. llguidance matches such a token by its number only, never by its
+text (github.com/guidance-ai/llguidance, docs/syntax.md); a marker that is no token is matched as text.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 from ...shared.engine.syntax import Syntax
 
 TokenOf = Callable[[str], int | None]
-"""The number of a token by its text, None when there is none."""
+"""Returns the number of the token with this text; None when there is none."""
 
 
 def call_grammar(
     tools: Sequence[Mapping[str, Any]], syntax: Syntax, token_of: TokenOf, *, thinking: bool
 ) -> str | None:
-    """One call of one of these functions, after reasoning if the model reasons.
+    """The grammar of one call to one of these functions, after reasoning if the model reasons.
 
-    `thinking` says that the prompt has opened the reasoning. None when calls of this syntax cannot be forced.
+    `thinking`: the prompt has opened the reasoning. None when calls of this syntax cannot be forced.
     """
     if syntax.forced_call is None:
         return None
     before, between, behind = (_literal(part, syntax, token_of) for part in syntax.forced_call)
-    rules = [f"start: {_thought(syntax, token_of, thinking)} call"]
+    rules = [f"start: {_reasoning_rule(syntax, token_of, thinking)} call"]
     rules.append(f"call: {before} ({' | '.join(f'f{i}' for i in range(len(tools)))}) {behind}")
     for i, tool in enumerate(tools):
         function = tool["function"]
@@ -37,8 +37,8 @@ def call_grammar(
     return "\n".join(rules)
 
 
-def _thought(syntax: Syntax, token_of: TokenOf, thinking: bool) -> str:
-    """What may stand before the call, or must where reasoning has begun."""
+def _reasoning_rule(syntax: Syntax, token_of: TokenOf, thinking: bool) -> str:
+    """The reasoning before the call: optional, or required if the prompt has opened it."""
     if syntax.reasoning_start is None or syntax.reasoning_end is None:
         return ""
     opened, closed = (
@@ -49,10 +49,10 @@ def _thought(syntax: Syntax, token_of: TokenOf, thinking: bool) -> str:
 
 
 def _literal(text: str, syntax: Syntax, token_of: TokenOf) -> str:
-    """A text as the grammar says it."""
+    """The expression of the grammar that matches a text."""
     markers = "|".join(re.escape(marker) for marker in syntax.markers)
-    said = []
+    expressions = []
     for part in filter(None, re.split(f"({markers})", text)):
         quoted, token = json.dumps(part, ensure_ascii=False), token_of(part)
-        said.append(quoted if token is None else f"(<[{token}]> | {quoted})")
-    return " ".join(said)
+        expressions.append(quoted if token is None else f"(<[{token}]> | {quoted})")
+    return " ".join(expressions)

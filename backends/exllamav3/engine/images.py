@@ -1,4 +1,4 @@
-"""Images as a model sees them: embeddings in place of tokens, made by its vision part."""
+"""Image input: the embeddings of images, computed by the vision part of a model."""
 
 from __future__ import annotations
 
@@ -9,54 +9,55 @@ from collections import OrderedDict
 from importlib import import_module
 from typing import Any
 
-KEPT = 32
-"""Embeddings that are kept, the last used. The same image has the same tokens then, so that a conversation
-that goes on finds what it began with in the cache."""
+CACHED = 32
+"""Embeddings in the cache, the most recently used ones. With the same embedding an image has the same tokens,
+so that the next turn of a conversation finds the prompt of the previous one in the cache of the engine."""
 
 
 class ImageError(ValueError):
     """Raised when an image cannot be read."""
 
 
-class Images:
-    """One model's; `vision` is its component of that name."""
+class ImageEmbeddings:
+    """Computes and caches the embeddings of images; `vision` is the vision component of the model."""
 
     def __init__(self, vision: Any, tokenizer: Any) -> None:
         self._vision = vision
         self._tokenizer = tokenizer
-        self._kept: OrderedDict[bytes, Any] = OrderedDict()
+        self._cached: OrderedDict[bytes, Any] = OrderedDict()
 
     def embedding(self, url: str) -> Any:
-        """The embedding of a data URL; where its `text_alias` stands in a prompt, there is the image.
+        """The embedding of the image in a data URL; its `text_alias` marks the place of the image in a
+        prompt.
 
         Raises `ImageError`.
         """
         key = hashlib.sha256(url.encode()).digest()
-        if key not in self._kept:
-            self._kept[key] = self._made(_decoded(url))
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        if key not in self._cached:
+            self._cached[key] = self._embed(_decoded(url))
+            if len(self._cached) > CACHED:
+                self._cached.popitem(last=False)
+        self._cached.move_to_end(key)
+        return self._cached[key]
 
-    def _made(self, image: Any) -> Any:
+    def _embed(self, image: Any) -> Any:
         try:
             return self._vision.get_image_embeddings(tokenizer=self._tokenizer, image=image)
-        except ValueError as error:  # each model has bounds of its own
+        except ValueError as error:  # each model has its own limits
             width, height = image.size
             sentence = f"an image of {width} x {height} pixels is too small or too narrow for this model"
             raise ImageError(sentence) from error
 
-    def placed(self, messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
-        """The messages with text in place of images, and what that text stands for. Raises `ImageError`."""
+    def replace_images(self, messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
+        """The messages with an alias in place of each image, and the embeddings. Raises `ImageError`."""
         found: dict[str, Any] = {}
-        told = []
+        replaced = []
         for message in messages:
             content = message.get("content")
             if isinstance(content, list) and any(part["type"] == "image_url" for part in content):
-                message = {**message, "content": "".join(self._text(part, found) for part in content)}  # noqa: PLW2901 - what it has become
-            told.append(message)
-        return told, list(found.values())
+                message = {**message, "content": "".join(self._text(part, found) for part in content)}  # noqa: PLW2901 - the replaced one
+            replaced.append(message)
+        return replaced, list(found.values())
 
     def _text(self, part: dict[str, Any], found: dict[str, Any]) -> str:
         if part["type"] != "image_url":
@@ -67,7 +68,7 @@ class Images:
 
 
 def _decoded(url: str) -> Any:
-    """A picture of Pillow's from a data URL. Raises `ImageError`."""
+    """The image in a data URL, decoded with Pillow. Raises `ImageError`."""
     pillow: Any = import_module("PIL.Image")
     try:
         with pillow.open(io.BytesIO(b64decode(url.partition(",")[2]))) as image:

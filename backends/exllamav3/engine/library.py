@@ -1,8 +1,9 @@
-"""The library itself: importing it, and why that fails where it does.
+"""Imports ExLlamaV3, and explains why the import fails.
 
-ExLlamaV3 is published as source: it compiles its kernels with nvcc when it is first imported, and from then
-on looks at each import whether they are current. That takes the compiler, and a lock that whoever is killed
-meanwhile leaves behind for ever; so what an environment's installation compiled is taken as it is.
+ExLlamaV3 is published as source: it compiles its kernels with nvcc when it is first imported, and checks at
+each later import that they are current. The check needs the compiler and takes a lock file, which stays
+behind for ever if the process is killed meanwhile; so the extension that the installation of an environment
+compiled is used unchecked.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ class LoadFailed(Exception):
 
 
 def library(compiled: str | None) -> Any:
-    """The package `exllamav3`, with at least one GPU for it. Raises `LoadFailed`.
+    """The package `exllamav3`, on a machine with at least one GPU. Raises `LoadFailed`.
 
-    `compiled` is the folder with its compiled part; None leaves it to the package to compile it.
+    `compiled` is the folder of its compiled extension; with None the package compiles it.
     """
     if compiled is not None:
         sys.path.append(compiled)

@@ -1,4 +1,5 @@
-"""The loop of ExLlamaV3's host: what runs, what came in, and what each step of the generator says."""
+"""The event loop of ExLlamaV3's engine process: passes requests to the generator, and its results to the
+worker."""
 
 from __future__ import annotations
 
@@ -11,24 +12,24 @@ from typing import Any
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Pipe, Step
 from .model import PAGE, Model
-from .request import RefusedError, Request, Requests
+from .request import ExllamaRequestError, Request, RequestBuilder
 
 REASONS = {"max_new_tokens": "length"}
-"""Of those of the generator's; whatever else ends a job is a stop."""
+"""The end reason for the generator's reason; all other reasons are "stop"."""
 
 
 @dataclass
-class Run:
-    """A generation under way; `said` is how many tokens of its answer were told."""
+class RunningGeneration:
+    """The state of a running generation; `output_tokens` were passed to its parser."""
 
     number: int
     request: Request
-    reply: OutputParser
-    said: int = 0
+    parser: OutputParser
+    output_tokens: int = 0
 
 
-class Loop:
-    """Runs one loaded model. `slots` is how many requests it takes at once."""
+class ExllamaLoop:
+    """Runs one loaded model; `slots` is the number of requests that run at once."""
 
     def __init__(self, pipe: Pipe, model: Model) -> None:
         self.slots = model.slots
@@ -36,27 +37,27 @@ class Loop:
         self._pipe = pipe
         self._model = model
         self._generator = model.generator
-        self._requests = Requests(model)
-        self._runs: dict[int, Run] = {}
+        self._request_builder = RequestBuilder(model)
+        self._running: dict[int, RunningGeneration] = {}
 
     def run(self) -> None:
-        """Step until the worker hangs up. Raises what escapes the generator."""
+        """Run the generator until the worker closes its pipe. Raises what the generator raises."""
         while True:
             step = Step()
-            coming = self._pipe.wait(0 if self._runs else None)
-            if coming and not self._pipe.receive(self._begin, self._cancel, step):
+            readable = self._pipe.wait(0 if self._running else None)
+            if readable and not self._pipe.receive(self._begin, self._cancel, step):
                 return
-            if self._runs:
+            if self._running:
                 for result in self._generator.iterate():
-                    self._take(result, step)
+                    self._on_result(result, step)
             if step.frame:
                 self._pipe.write(step.frame)
 
     def _begin(self, number: int, body: dict[str, Any], step: Step) -> None:
         try:
-            request = self._requests.request(body, number)
+            request = self._request_builder.build(body, number)
             self._generator.enqueue(request.job)
-        except RefusedError as error:
+        except ExllamaRequestError as error:
             if error.__cause__ is not None:
                 print(f"refused: {error.__cause__}", file=sys.stderr)
             step.add_error(number, error.code, str(error))
@@ -65,61 +66,67 @@ class Loop:
         else:
             calls = bool(body.get("tools"))
             stop = body.get("stop", ())
-            reply = OutputParser(number, self._model.syntax, stop, tools=calls, in_reasoning=request.thinking)
-            self._runs[number] = Run(number, request, reply)
+            parser = OutputParser(number, self._model.syntax, stop, tools=calls, in_reasoning=request.thinking)
+            self._running[number] = RunningGeneration(number, request, parser)
 
     def _cancel(self, number: int, step: Step) -> None:
-        run = self._runs.get(number)
+        run = self._running.get(number)
         if run is not None:
             self._generator.cancel(run.request.job)
             self._end(run, "cancelled", step)
 
-    def _take(self, result: dict[str, Any], step: Step) -> None:
-        """Say what one result of the generator's brought."""
-        run = self._runs.get(result["job"].identifier)
+    def _on_result(self, result: dict[str, Any], step: Step) -> None:
+        """Process one result of the generator."""
+        run = self._running.get(result["job"].identifier)
         if run is None:
             return
         if result["stage"] == "error":
-            del self._runs[run.number]
+            del self._running[run.number]
             self._fail(run.number, result["error"], step)
         elif result["stage"] == "streaming":
-            self._say(run, result, step)
+            self._stream(run, result, step)
 
-    def _say(self, run: Run, result: dict[str, Any], step: Step) -> None:
+    def _stream(self, run: RunningGeneration, result: dict[str, Any], step: Step) -> None:
         tokens = result["token_ids"].shape[-1] if "token_ids" in result else 0
-        run.said += tokens
-        stopped = run.reply.feed(result.get("text", ""), step, tokens)
+        run.output_tokens += tokens
+        stopped = run.parser.feed(result.get("text", ""), step, tokens)
         if result["eos"]:
-            run.said = result["new_tokens"]
+            run.output_tokens = result["new_tokens"]
         elif stopped:
             self._generator.cancel(run.request.job)
         if not stopped and not result["eos"]:
             return
-        if any(one.broken for one in result["job"].filters):
-            del self._runs[run.number]
+        if any(each.failure for each in result["job"].filters):
+            del self._running[run.number]
             step.add_error(run.number, "invalid_prompt", "the parameters of a tool are too complex a schema")
             return
         if not stopped:
-            run.reply.finish(step)
+            run.parser.finish(step)
         reason = "stop" if stopped else REASONS.get(result["eos_reason"], "stop")
-        self._end(run, "tool_calls" if reason == "stop" and run.reply.has_tool_calls else reason, step)
+        self._end(run, "tool_calls" if reason == "stop" and run.parser.has_tool_calls else reason, step)
 
-    def _end(self, run: Run, reason: str, step: Step) -> None:
-        del self._runs[run.number]
-        tokens = (run.request.input_tokens, run.said, _cached(run.request.job), run.reply.reasoning_tokens)
+    def _end(self, run: RunningGeneration, reason: str, step: Step) -> None:
+        del self._running[run.number]
+        tokens = (
+            run.request.input_tokens,
+            run.output_tokens,
+            _cached(run.request.job),
+            run.parser.reasoning_tokens,
+        )
         step.add_end(run.number, reason, tokens)
 
     def _fail(self, number: int, error: Exception, step: Step) -> None:
-        """End one generation that failed, or raise what must be the end of all."""
+        """End one generation that failed; raises an error after which no generation can continue."""
         traceback.print_exception(error)
         torch: Any = import_module("torch")
         if isinstance(error, getattr(torch, "AcceleratorError", ())):
-            raise error  # the CUDA context is gone, and whatever is asked of it will fail
+            raise error  # the CUDA context is lost: every later call fails
         step.add_error(number, "engine_error", "the engine failed while it answered")
 
 
 def _cached(job: Any) -> int:
-    """How many tokens of its prompt a job found in the cache; one that gave way remembers its first."""
+    """The tokens of its prompt that a job found in the cache when it started; a preempted job has recorded
+    them."""
     if job.rq_cached is not None:
         return int(job.rq_cached[1])
     return int(job.cached_pages * PAGE + job.cached_tokens)

@@ -1,8 +1,8 @@
-"""ExLlamaV3's engine host: one loop that reads the pipe and lets the generator take a step, in turns.
+"""The main module of ExLlamaV3's engine process: one loop reads the pipe and runs the generator, alternately.
 
-The generator batches what is there (continuous batching) and is spoken to from this loop alone. A job that
-fails fails by itself; what escapes the generator leaves it in no known state, so the host ends, with the
-reason in its log.
+The generator batches its jobs continuously, and only this loop calls it. A job that fails ends alone. An
+exception of the generator itself leaves it in an undefined state, so the process ends, with the exception in
+its log.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 
 from ...shared.engine.pipe import Pipe
 from .library import LoadFailed, library
-from .loop import Loop
+from .loop import ExllamaLoop
 from .model import Model
 
 
 def main(arguments: list[str]) -> None:
-    """Run an engine: the fd to read from, the fd to write to, the options of the adapter as JSON."""
+    """Run an engine. Arguments: the descriptor to read from, the descriptor to write to, the options as
+    JSON."""
     pipe, options = Pipe(int(arguments[0]), int(arguments[1])), loads(arguments[2])
     code = 1
     try:
@@ -29,17 +30,17 @@ def main(arguments: list[str]) -> None:
         loop.run()
         code = 0
     except LoadFailed as error:
-        if error.__cause__ is not None:  # in its own words
+        if error.__cause__ is not None:  # the error of the library goes to the log
             traceback.print_exception(error.__cause__)
         pipe.failed(str(error))
     except Exception:
         traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # a broken CUDA context may hang whoever tidies up
+    os._exit(code)  # with a broken CUDA context a regular exit may hang
 
 
-def _load(pipe: Pipe, options: dict[str, Any]) -> Loop:
-    """Raises `LoadFailed`."""
+def _load(pipe: Pipe, options: dict[str, Any]) -> ExllamaLoop:
+    """Load the model. Raises `LoadFailed`."""
     pipe.load(0.0, "importing ExLlamaV3")
-    return Loop(pipe, Model(library(options["compiled"]), options, pipe.load))
+    return ExllamaLoop(pipe, Model(library(options["compiled"]), options, pipe.load))

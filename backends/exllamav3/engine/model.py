@@ -1,4 +1,4 @@
-"""A model as ExLlamaV3 loads it: weights, cache, tokenizer, and the generator that runs it."""
+"""Loads a model with ExLlamaV3: its weights, cache and tokenizer, and the generator that runs it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from ...shared.engine.chat_template import load_template
 from ...shared.engine.syntax import syntax_of
-from .images import Images
+from .images import ImageEmbeddings
 from .library import LoadFailed
 
-PAGE = 256  # tokens; the cache is given out in these
-CHUNK = 2048  # tokens of a prompt that are read in one pass
-MOST_ROUND = 2048
-IMPORTED, LOADED = 0.1, 0.9  # of the progress
-NO_ROOM = (
+PAGE = 256  # tokens of a page, the unit in which the cache is reserved
+CHUNK = 2048  # tokens of a prompt that are processed in one pass
+MAX_RESERVED_TOKENS = 2048
+IMPORTED, LOADED = 0.1, 0.9  # the progress after the import and after the weights
+OUT_OF_MEMORY = (
     "the GPU has not enough memory for the model and its cache: free some of it, make exllama_cache_size "
     "smaller, or quantise the cache"
 )
@@ -25,10 +25,11 @@ Progress = Callable[[float, str], None]
 
 
 class Model:
-    """Loaded and tried. `context` is what one request may have, prompt and answer; `round_tokens` what one
-    reserves of the cache at a time: when that is used up it gives way to who waits, and goes on.
+    """A loaded model. Raises `LoadFailed`.
 
-    Raises `LoadFailed`.
+    `context` is the most tokens of one request, prompt and answer together. `reserved_tokens` is what a
+    request reserves of the cache at a time: when it has used them, it is preempted for waiting requests and
+    continues later.
     """
 
     def __init__(self, library: Any, options: dict[str, Any], progress: Progress) -> None:
@@ -38,14 +39,14 @@ class Model:
             self._load(folder, options, progress)
         except LoadFailed:
             raise
-        except Exception as error:  # whatever it is, the worker has to hear of it
+        except Exception as error:  # the worker reports every failure
             raise LoadFailed(_sentence(error)) from error
         self.template = load_template(folder)
         self.syntax = syntax_of(options["prompt_format"], self.template.source)
         self.context: int = min(options["cache_size"], self.config.max_position_embeddings or sys.maxsize)
         self.slots: int = self.generator.max_batch_size
         share = options["cache_size"] // (2 * self.slots) // PAGE * PAGE
-        self.round_tokens: int = options["max_rq_tokens"] or max(PAGE, min(share, MOST_ROUND))
+        self.reserved_tokens: int = options["max_rq_tokens"] or max(PAGE, min(share, MAX_RESERVED_TOKENS))
 
     def _load(self, folder: Path, options: dict[str, Any], progress: Progress) -> None:
         lib, slots = self.library, options["slots"]
@@ -57,23 +58,24 @@ class Model:
                 raise LoadFailed("this model has no part for images: set exllama_image_input to false")
             parts.insert(0, lib.Model.from_config(self.config, component="vision"))
         cache = lib.Cache(
-            model, max_num_tokens=options["cache_size"], max_batch_size=slots, **_kind_of_cache(lib, options)
+            model, max_num_tokens=options["cache_size"], max_batch_size=slots, **_cache_layer(lib, options)
         )
-        tell = _Steps(progress, sum(len(part.modules) for part in parts), IMPORTED, LOADED, "loading weights")
-        for part in parts:  # over all visible GPUs, if one is too small
-            part.load(max_chunk_size=CHUNK, callback=tell)
-            tell.next_part()
+        modules = sum(len(part.modules) for part in parts)
+        callback = _LoadProgress(progress, modules, IMPORTED, LOADED, "loading weights")
+        for part in parts:  # on all visible GPUs, if one is too small
+            part.load(max_chunk_size=CHUNK, callback=callback)
+            callback.next_part()
         self.tokenizer = lib.Tokenizer.from_config(self.config)
         if options["warm_up"]:
             _warm_up(model, cache, slots, progress)
         self.generator = lib.Generator(
             model, cache, self.tokenizer, max_batch_size=slots, max_chunk_size=CHUNK
         )
-        self.images = Images(parts[0], self.tokenizer) if options["image_input"] else None
+        self.images = ImageEmbeddings(parts[0], self.tokenizer) if options["image_input"] else None
 
 
-class _Steps:
-    """Turns steps done into progress between two bounds; takes the library's callbacks."""
+class _LoadProgress:
+    """A callback for the library that converts completed steps to progress between `begin` and `end`."""
 
     def __init__(self, progress: Progress, total: int, begin: float, end: float, stage: str) -> None:
         self._progress = progress
@@ -88,11 +90,11 @@ class _Steps:
         self._last = done
 
     def next_part(self) -> None:
-        """What follows counts from here."""
+        """Count the steps of the next part on top of those so far."""
         self._before, self._last = self._before + self._last, 0
 
 
-def _kind_of_cache(lib: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _cache_layer(lib: Any, options: dict[str, Any]) -> dict[str, Any]:
     k_bits, v_bits = options["k_bits"], options["v_bits"]
     if k_bits is None:
         return {"layer_type": lib.CacheLayer_fp16}
@@ -100,9 +102,9 @@ def _kind_of_cache(lib: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warm_up(model: Any, cache: Any, slots: int, progress: Progress) -> None:
-    """Let its kernels be compiled and tuned now, not while clients wait. Raises `LoadFailed`."""
-    tell = _Steps(progress, 1, LOADED, 1.0, "warming up")
-    failed = model.warmup(cache, max_chunk_size=CHUNK, max_batch_size=min(slots, 8), callback=tell)
+    """Compile and tune the kernels now, not while clients wait. Raises `LoadFailed`."""
+    callback = _LoadProgress(progress, 1, LOADED, 1.0, "warming up")
+    failed = model.warmup(cache, max_chunk_size=CHUNK, max_batch_size=min(slots, 8), callback=callback)
     if failed:
         raise LoadFailed(
             f"the model is loaded, and fails when it is tried ({failed[0]}): make exllama_cache_size smaller "
@@ -111,12 +113,16 @@ def _warm_up(model: Any, cache: Any, slots: int, progress: Progress) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    said = str(error)
-    if type(error).__name__ == "OutOfMemoryError" or "Insufficient VRAM" in said or "out of memory" in said:
-        return NO_ROOM
-    if "Unknown architecture" in said:
-        architecture = said.removeprefix("Unknown architecture ").partition(" ")[0]
+    message = str(error)
+    if (
+        type(error).__name__ == "OutOfMemoryError"
+        or "Insufficient VRAM" in message
+        or "out of memory" in message
+    ):
+        return OUT_OF_MEMORY
+    if "Unknown architecture" in message:
+        architecture = message.removeprefix("Unknown architecture ").partition(" ")[0]
         return f"ExLlamaV3 does not know the architecture {architecture}: use another backend for this model"
-    if "No tensors found" in said:
+    if "No tensors found" in message:
         return "the weights are in no form that ExLlamaV3 reads: use the model's EXL3 form"
     return "ExLlamaV3 cannot load this model; its own words are in the engine's log"

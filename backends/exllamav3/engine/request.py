@@ -1,4 +1,5 @@
-"""From the body of a chat completion to a job of ExLlamaV3's: tokens, sampling, and where it has to end."""
+"""Builds a job of ExLlamaV3 from the body of a chat completion: tokens, sampling, stop conditions,
+filters."""
 
 from __future__ import annotations
 
@@ -12,16 +13,17 @@ from .images import ImageError
 from .model import Model
 
 SAMPLED = ("temperature", "top_p", "top_k", "min_p")
-USUAL = {"temperature": 0.8, "min_p": 0.08}
-"""Where neither the request nor the model's generation_config.json says how: as `DefaultSampler` has it."""
+DEFAULT_SAMPLING = {"temperature": 0.8, "min_p": 0.08}
+"""The sampling when neither the request nor the model's generation_config.json sets it: that of
+`DefaultSampler`."""
 
-LEAST = 1e-6
-"""Of temperature and top_p: what is less takes the best token, and is nothing that single precision can be
-divided by."""
+MIN_VALUE = 1e-6
+"""The least temperature and top_p. Below it the best token is taken: single precision cannot divide by such a
+value."""
 
 
-class RefusedError(Exception):
-    """Raised when a body cannot be answered; with the code and the sentence that its client gets."""
+class ExllamaRequestError(Exception):
+    """Raised when a request cannot be answered; with the code and the sentence for its client."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -30,15 +32,15 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """One request, ready to be enqueued. `thinking` says that its prompt has opened the reasoning."""
+    """One request with its job. `thinking`: the prompt has opened the reasoning."""
 
     job: Any
     input_tokens: int
     thinking: bool
 
 
-class Requests:
-    """Makes the jobs for one loaded model."""
+class RequestBuilder:
+    """Builds the jobs for one loaded model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -47,22 +49,22 @@ class Requests:
         self._longest = max(1, *(len(piece.encode("utf-8", "replace")) for piece in pieces))  # in bytes
         self._numbers: dict[str, int] = tokenizer.extended_piece_to_id
         config = tokenizer.generation_config_dict
-        said = {name: config[name] for name in SAMPLED if config.get(name) is not None}
-        self._defaults: dict[str, Any] = said or USUAL
+        configured = {name: config[name] for name in SAMPLED if config.get(name) is not None}
+        self._defaults: dict[str, Any] = configured or DEFAULT_SAMPLING
         added = tokenizer.tokenizer.get_added_tokens_decoder().values()
         hidden = {token.content for token in added if token.special}
         self._shows_special = not hidden.isdisjoint(model.syntax.markers)
 
-    def request(self, body: dict[str, Any], number: int) -> Request:
-        """Raises `RefusedError`."""
+    def build(self, body: dict[str, Any], number: int) -> Request:
+        """The job for a request. Raises `ExllamaRequestError`."""
         prompt, embeddings = self._prompt(body)
         model, thinking = self._model, self._opens_reasoning(prompt)
         least = len(prompt.encode("utf-8", "replace")) // self._longest
-        if least > model.context - 2:  # to tell it apart into tokens would hold everybody up
+        if least > model.context - 2:  # tokenizing it would block all other requests
             raise self._too_long(f"at least {least}")
         ids = model.tokenizer.encode(prompt, encode_special_tokens=True, embeddings=embeddings)
         count = int(ids.shape[-1])
-        left = model.context - count - 1  # the generator keeps one token for itself
+        left = model.context - count - 1  # the generator reserves one token
         if left < 1:
             raise self._too_long(count)
         job = model.library.Job(
@@ -74,27 +76,27 @@ class Requests:
             decode_special_tokens=self._shows_special,
             filters=self._filters(body, thinking),
             embeddings=embeddings,
-            max_rq_tokens=model.round_tokens,
+            max_rq_tokens=model.reserved_tokens,
             identifier=number,
         )
         return Request(job, count, thinking)
 
-    def _too_long(self, count: int | str) -> RefusedError:
+    def _too_long(self, count: int | str) -> ExllamaRequestError:
         sentence = f"the prompt has {count} tokens; {self._model.context - 2} fit"
-        return RefusedError("context_length_exceeded", sentence)
+        return ExllamaRequestError("context_length_exceeded", sentence)
 
     def _prompt(self, body: dict[str, Any]) -> tuple[str, list[Any]]:
         embeddings: list[Any] = []
         try:
             if self._model.images is not None:
-                messages, embeddings = self._model.images.placed(body["messages"])
+                messages, embeddings = self._model.images.replace_images(body["messages"])
                 body = {**body, "messages": messages}
             return self._model.template.render(body), embeddings
         except ImageError as error:
-            raise RefusedError("invalid_prompt", str(error)) from error
+            raise ExllamaRequestError("invalid_prompt", str(error)) from error
         except PromptError as error:
             sentence = "the engine cannot make a prompt of these messages"
-            raise RefusedError("invalid_prompt", sentence) from error
+            raise ExllamaRequestError("invalid_prompt", sentence) from error
 
     def _opens_reasoning(self, prompt: str) -> bool:
         syntax = self._model.syntax
@@ -102,10 +104,10 @@ class Requests:
         return syntax.reasoning_start is not None and end.endswith(syntax.reasoning_start)
 
     def _sampler(self, body: dict[str, Any]) -> Any:
-        wishes = {**self._defaults, **{name: body[name] for name in SAMPLED if name in body}}
-        if min(wishes.get("temperature", 1), wishes.get("top_p", 1)) < LEAST:
+        sampling = {**self._defaults, **{name: body[name] for name in SAMPLED if name in body}}
+        if min(sampling.get("temperature", 1), sampling.get("top_p", 1)) < MIN_VALUE:
             return self._model.library.GreedySampler()
-        return self._model.library.ComboSampler(**wishes)
+        return self._model.library.ComboSampler(**sampling)
 
     def _filters(self, body: dict[str, Any], thinking: bool) -> list[Any]:
         if not body.get("tools") or body.get("tool_choice") != "required":
@@ -113,9 +115,9 @@ class Requests:
         model = self._model
         grammar = call_grammar(body["tools"], model.syntax, self._numbers.get, thinking=thinking)
         if grammar is None:
-            raise RefusedError("invalid_prompt", "this model cannot be made to call a tool")
+            raise ExllamaRequestError("invalid_prompt", "this model cannot be made to call a tool")
         try:
             return [grammar_filter(model.library, model.tokenizer, grammar)]
         except ValueError as error:
             sentence = "the parameters of a tool are no schema that the engine can follow"
-            raise RefusedError("invalid_prompt", sentence) from error
+            raise ExllamaRequestError("invalid_prompt", sentence) from error

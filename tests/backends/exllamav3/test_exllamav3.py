@@ -1,6 +1,6 @@
-"""ExLlamaV3's adapter and host, on the true package with a double for its compiled part.
+"""ExLlamaV3's adapter and engine, with the real package and a double for its compiled extension.
 
-What is read in the answers is the demo model's; `exllamav3_double` says what is real here and what is not.
+The answers are those of the demo model; `exllamav3_double` documents what is real and what is not.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
 CAPITAL = "What is the capital of Norway?"
 TO_HUNDRED = ", ".join(map(str, range(1, 101))) + "."
 ENDLESS = "^(?:(?:[a-z]{1,90}[b-y]{0,90}){1,90}[c-x]{0,90}){1,90}$"
-"""A pattern that llguidance takes, and finds too complex after some letters."""
+"""A pattern that llguidance accepts, and finds too complex after some characters."""
 
 Make = Callable[..., ModelDefinition]
 
 
 @pytest.fixture(scope="module")
 def double() -> Path:
-    """The Python that has it."""
-    return environment.made(load_settings().runtimes_dir)
+    """The Python of the double's environment."""
+    return environment.install(load_settings().runtimes_dir)
 
 
 @pytest.fixture(scope="module")
 def exl(double: Path, demo_checkpoint: Path) -> Make:
-    """Makes a model; `options` are without their prefix."""
+    """Creates a model definition; `options` are without their prefix."""
 
     def make(path: Path = demo_checkpoint, **options: Any) -> ModelDefinition:
-        usual = {"python": str(double), "cache_size": 2048, "warm_up": False}
-        named = {f"exllama_{name}": value for name, value in {**usual, **options}.items()}
+        defaults = {"python": str(double), "cache_size": 2048, "warm_up": False}
+        named = {f"exllama_{name}": value for name, value in {**defaults, **options}.items()}
         return ModelDefinition("model", "exllamav3", model_path=str(path), options=named)
 
     return make
@@ -58,7 +58,8 @@ def exl(double: Path, demo_checkpoint: Path) -> Make:
 
 @pytest.fixture(scope="module")
 def engine(exl: Make, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    """One that gives way after each 256 tokens, with a cache for less than its slots could ask for."""
+    """An engine that preempts requests after each 256 tokens, with a cache smaller than its slots could
+    need."""
     launcher = Launcher(tmp_path_factory.mktemp("exl"))
     yield launcher(exl(cache_size=1024, max_rq_tokens=256), slots=4)
     launcher.stop_all()
@@ -70,7 +71,7 @@ def usage(answer: Answer) -> Usage:
 
 
 class Exllamav3Contract(GrammarModelContract, LocalEngineContract):
-    """The contract with the demo model; `options` say where it runs."""
+    """The contract with the demo model; `options` select the Python and the device."""
 
     backend = "exllamav3"
     options: ClassVar[dict[str, object]]
@@ -81,8 +82,8 @@ class Exllamav3Contract(GrammarModelContract, LocalEngineContract):
         path = str(self.checkpoint)
         return ModelDefinition("model", "exllamav3", model_path=path, options=options, **fields)
 
-    def long(self, **wishes: object) -> Generation:
-        return ask("Count to one hundred.", **{"temperature": 0.0, **wishes})
+    def long(self, **fields: object) -> Generation:
+        return ask("Count to one hundred.", **{"temperature": 0.0, **fields})
 
     def test_the_context_in_force_is_that_of_the_cache(self, shared: Launched) -> None:
         assert shared.engine.context == 4096
@@ -102,27 +103,27 @@ class TestExllamav3(Exllamav3Contract):
         return environment.version()
 
     def test_the_throughput_is_measured(self) -> None:
-        pytest.skip("the speed of a double says nothing")
+        pytest.skip("the speed of a double is meaningless")
 
 
 # answers
 
 
-def test_it_says_what_the_model_was_taught(engine: Launched) -> None:
+def test_the_answer_is_the_one_the_model_was_trained_on(engine: Launched) -> None:
     answer = engine.answer(ask(CAPITAL, temperature=0.0))
     assert answer.text == "The capital of Norway is Oslo."
     assert usage(answer).input_tokens == 15
     assert usage(answer).output_tokens == len(answer.deltas) + 1  # the token that ends it
 
 
-def test_an_answer_of_several_rounds_is_told_in_one_piece(engine: Launched) -> None:
+def test_an_answer_that_was_preempted_is_complete(engine: Launched) -> None:
     answer = engine.answer(ask("Count to one hundred.", temperature=0.0))
     assert answer.text == TO_HUNDRED
     assert usage(answer).output_tokens > 256
     assert usage(answer).cached_tokens <= usage(answer).input_tokens
 
 
-def test_whoever_finds_no_room_in_the_cache_waits_for_it(engine: Launched) -> None:
+def test_a_request_without_free_cache_waits(engine: Launched) -> None:
     request = ask("Count to one hundred.", temperature=0.0)
     running = [engine.begin(request, id=f"crowd-{i}") for i in range(3)]
     for _, thread in running:
@@ -131,10 +132,10 @@ def test_whoever_finds_no_room_in_the_cache_waits_for_it(engine: Launched) -> No
     assert {answer.text for answer, _ in running} == {TO_HUNDRED}
 
 
-def test_an_answer_ends_where_the_cache_does(engine: Launched) -> None:
+def test_an_answer_ends_at_the_end_of_the_cache(engine: Launched) -> None:
     schema = {"type": "object", "properties": {"s": {"type": "string", "minLength": 1900}}, "required": ["s"]}
-    wishes = {"tools": (Tool("tell", "Tell a story.", schema),), "tool_choice": "required"}
-    answer = engine.answer(ask("Tell me a story. " + "word " * 450, **wishes))
+    fields = {"tools": (Tool("tell", "Tell a story.", schema),), "tool_choice": "required"}
+    answer = engine.answer(ask("Tell me a story. " + "word " * 450, **fields))
     assert answer.finish is not None
     assert answer.finish.reason == "length"
     assert usage(answer).input_tokens + usage(answer).output_tokens == 1024 - 1
@@ -145,17 +146,17 @@ def test_a_prompt_may_fill_the_cache_up_to_one_answered_token(engine: Launched) 
         engine.answer(ask("word " * 1100))
 
 
-def test_a_prompt_far_too_long_is_refused_by_its_size(engine: Launched) -> None:
+def test_a_prompt_far_too_long_is_refused_without_tokenizing_it(engine: Launched) -> None:
     with pytest.raises(GenerationError, match=r"^the prompt has at least \d{5} tokens; 1022 fit$") as caught:
         engine.answer(ask("word " * 200_000))
     assert caught.value.code == "context_length_exceeded"
 
 
-@pytest.mark.parametrize("wish", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])
-def test_next_to_no_top_p_or_temperature_takes_the_likeliest_token(
-    engine: Launched, wish: dict[str, float]
+@pytest.mark.parametrize("sampling", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])
+def test_a_tiny_top_p_or_temperature_takes_the_likeliest_token(
+    engine: Launched, sampling: dict[str, float]
 ) -> None:
-    assert engine.answer(ask(CAPITAL, **wish)).text == "The capital of Norway is Oslo."
+    assert engine.answer(ask(CAPITAL, **sampling)).text == "The capital of Norway is Oslo."
 
 
 # calls
@@ -163,20 +164,20 @@ def test_next_to_no_top_p_or_temperature_takes_the_likeliest_token(
 
 @pytest.mark.parametrize("thinking", ["disabled", "enabled"])
 def test_a_chosen_tool_is_called(engine: Launched, thinking: str) -> None:
-    wishes = {
+    fields = {
         "tools": (WEATHER, TIME),
         "tool_choice": NamedTool("get_time"),
         "thinking": thinking,
         "temperature": 0.0,
     }
-    name, arguments = called(engine, ask("What is the weather in Oslo?", max_tokens=200, **wishes))
+    name, arguments = called(engine, ask("What is the weather in Oslo?", max_tokens=200, **fields))
     assert name == "get_time"
     assert set(arguments) == {"city"}
 
 
-def test_a_required_call_is_one_even_when_nobody_asked_for_it(engine: Launched) -> None:
-    wishes = {"tools": (WEATHER,), "tool_choice": "required", "temperature": 0.0}
-    name, arguments = called(engine, ask("Thank you.", max_tokens=200, **wishes))
+def test_a_required_call_is_forced_when_the_prompt_does_not_ask_for_it(engine: Launched) -> None:
+    fields = {"tools": (WEATHER,), "tool_choice": "required", "temperature": 0.0}
+    name, arguments = called(engine, ask("Thank you.", max_tokens=200, **fields))
     assert name == "get_weather"
     assert isinstance(arguments["city"], str)
 
@@ -201,7 +202,7 @@ def test_a_schema_that_turns_out_too_complex_fails_alone(engine: Launched) -> No
 
 
 @pytest.mark.parametrize("bits", [{"cache_quant": "8,6"}, {"cache_k_bits": 8, "cache_v_bits": 6}])
-def test_a_quantised_cache_answers_as_well(start: Start, exl: Make, bits: dict[str, Any]) -> None:
+def test_a_quantised_cache_gives_the_same_answer(start: Start, exl: Make, bits: dict[str, Any]) -> None:
     launched = start(exl(cache_size=1024, **bits))
     assert launched.engine.context == 1024
     first, again = (launched.answer(ask(CAPITAL, temperature=0.0)) for _ in range(2))
@@ -213,8 +214,10 @@ def test_a_quantised_cache_answers_as_well(start: Start, exl: Make, bits: dict[s
 
 
 @pytest.fixture(scope="module")
-def seer(exl: Make, demo_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    folder = tmp_path_factory.mktemp("seer")
+def vision_engine(
+    exl: Make, demo_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Launched]:
+    folder = tmp_path_factory.mktemp("vision")
     tiny_qwen3_vl.write(folder / "model", demo_checkpoint, DEMO_MODEL)
     launcher = Launcher(folder)
     yield launcher(exl(folder / "model", cache_size=1024, image_input=True), slots=2)
@@ -226,43 +229,43 @@ def showing(*urls: str) -> Generation:
     return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0))
 
 
-def test_the_tokens_of_an_image_depend_on_its_size(seer: Launched) -> None:
+def test_the_tokens_of_an_image_depend_on_its_size(vision_engine: Launched) -> None:
     def tokens(*urls: str) -> int:
-        return usage(seer.answer(showing(*urls))).input_tokens
+        return usage(vision_engine.answer(showing(*urls))).input_tokens
 
     plain = tokens()
     small, large = data_url(png(64, 32)), data_url(png(256, 128))
-    assert tokens(small) - plain == 2 * 1 + 2  # of 32 x 32 pixels each, and one on either side
+    assert tokens(small) - plain == 2 * 1 + 2  # one per 32 x 32 pixels, and one at each end
     assert tokens(large) - plain == 8 * 4 + 2
     assert tokens(small, large) - plain == 2 + 32 + 4
 
 
-def test_an_image_that_was_seen_is_read_from_the_cache(seer: Launched) -> None:
+def test_an_image_that_was_used_before_is_read_from_the_cache(vision_engine: Launched) -> None:
     first, other = data_url(png(192, 64, noisy=True)), data_url(png(64, 192, noisy=True))
-    before = usage(seer.answer(showing(first)))
-    again = usage(seer.answer(showing(first)))
+    before = usage(vision_engine.answer(showing(first)))
+    again = usage(vision_engine.answer(showing(first)))
     assert again.cached_tokens == again.input_tokens - 1 > before.cached_tokens
-    assert usage(seer.answer(showing(other))).cached_tokens < again.cached_tokens
+    assert usage(vision_engine.answer(showing(other))).cached_tokens < again.cached_tokens
 
 
-def test_a_model_with_eyes_still_answers_text_alone(seer: Launched) -> None:
-    assert seer.answer(ask(CAPITAL, temperature=0.0)).text == "The capital of Norway is Oslo."
+def test_a_vision_model_answers_text_without_images(vision_engine: Launched) -> None:
+    assert vision_engine.answer(ask(CAPITAL, temperature=0.0)).text == "The capital of Norway is Oslo."
 
 
 @pytest.mark.parametrize(
     ("url", "why"), [(data_url(png(64, 32)[:40]), "cannot be read"), (DOT, "1 x 1 pixels is too small")]
 )
-def test_an_image_that_cannot_be_used_fails_alone(seer: Launched, url: str, why: str) -> None:
+def test_an_image_that_cannot_be_used_fails_alone(vision_engine: Launched, url: str, why: str) -> None:
     with pytest.raises(GenerationError, match=why) as caught:
-        seer.answer(showing(url))
+        vision_engine.answer(showing(url))
     assert caught.value.code == "invalid_prompt"
-    assert seer.answer(showing(data_url(png(64, 32)))).finish is not None
+    assert vision_engine.answer(showing(data_url(png(64, 32)))).finish is not None
 
 
 # loads
 
 
-def test_it_is_warmed_up_before_it_counts_as_loaded(start: Start, exl: Make) -> None:
+def test_a_model_is_warmed_up_before_it_is_ready(start: Start, exl: Make) -> None:
     launched = start(exl(cache_size=256, warm_up=True))
     stages = [stage for _, stage in launched.progress]
     assert stages.index("loading weights") < stages.index("warming up") < stages.index("ready")
@@ -277,29 +280,30 @@ def refusal(start: Start, model: ModelDefinition) -> str:
 
 
 @pytest.mark.parametrize(
-    ("lack", "why"),
+    ("variable", "why"),
     [
         (("EXL3_DOUBLE", "off"), "PyTorch beside ExLlamaV3 is built without CUDA"),
         (("CUDA_VISIBLE_DEVICES", ""), "ExLlamaV3 sees no GPU: start the worker with CUDA_VISIBLE_DEVICES"),
         (("EXL3_DOUBLE", "full"), "not enough memory for the model and its cache: free some of it"),
     ],
 )
-def test_what_a_load_lacks_is_said(
-    start: Start, exl: Make, monkeypatch: pytest.MonkeyPatch, lack: tuple[str, str], why: str
+def test_a_load_that_fails_is_reported_with_the_missing_requirement(
+    start: Start, exl: Make, monkeypatch: pytest.MonkeyPatch, variable: tuple[str, str], why: str
 ) -> None:
-    monkeypatch.setenv(*lack)
+    monkeypatch.setenv(*variable)
     assert why in refusal(start, exl())
 
 
-def test_a_python_without_the_library_is_said_to_lack_it(start: Start, exl: Make) -> None:
-    said = refusal(start, exl(python=sys.executable))
-    assert "this Python has no torch: run `stoker runtimes install exllamav3`" in said
+def test_a_python_without_the_library_is_reported(start: Start, exl: Make) -> None:
+    message = refusal(start, exl(python=sys.executable))
+    assert "this Python has no torch: run `stoker runtimes install exllamav3`" in message
 
 
-def test_what_the_installation_compiled_is_taken_as_it_is(
+def test_the_extension_that_the_installation_compiled_is_used_unchecked(
     start: Start, exl: Make, double: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Here it is an empty file: that it is no library shows that it was looked at, and nothing compiled."""
+    """The test's extension is an empty file: the error shows that it was loaded, and that nothing was
+    compiled."""
     monkeypatch.setenv("EXL3_DOUBLE", "off")
     home = tmp_path / "environment"
     compiled = home / "extensions" / "exllamav3_ext" / "exllamav3_ext.so"
@@ -317,11 +321,11 @@ def test_what_the_installation_compiled_is_taken_as_it_is(
 
 @pytest.fixture
 def altered(demo_checkpoint: Path, tmp_path: Path) -> Path:
-    """A checkpoint to be spoilt."""
+    """A copy of the checkpoint that a test may damage."""
     return Path(shutil.copytree(demo_checkpoint, tmp_path / "altered"))
 
 
-def test_an_architecture_that_it_does_not_know_is_named(start: Start, exl: Make, altered: Path) -> None:
+def test_an_unknown_architecture_is_reported(start: Start, exl: Make, altered: Path) -> None:
     path = altered / "config.json"
     path.write_text(path.read_text().replace("Qwen3ForCausalLM", "AbacusForCausalLM"))
     assert "does not know the architecture AbacusForCausalLM: use another backend" in refusal(
@@ -329,18 +333,18 @@ def test_an_architecture_that_it_does_not_know_is_named(start: Start, exl: Make,
     )
 
 
-def test_weights_of_another_form_are_said_to_be_that(start: Start, exl: Make, altered: Path) -> None:
+def test_weights_in_another_format_are_reported(start: Start, exl: Make, altered: Path) -> None:
     weights = altered / "model.safetensors"
     weights.write_bytes(weights.read_bytes().replace(b"q_proj.weight", b"q_proj.qweigh"))
     assert "in no form that ExLlamaV3 reads" in refusal(start, exl(altered))
 
 
-def test_a_model_that_is_blind_cannot_be_given_eyes(start: Start, exl: Make) -> None:
+def test_image_input_for_a_model_without_vision_is_refused(start: Start, exl: Make) -> None:
     assert "set exllama_image_input to false" in refusal(start, exl(image_input=True))
 
 
-def test_what_escapes_the_generator_ends_the_engine(start: Start, exl: Make, altered: Path) -> None:
-    """A model whose numbers are none: the library raises it for all of the step's jobs."""
+def test_an_exception_of_the_generator_ends_the_engine(start: Start, exl: Make, altered: Path) -> None:
+    """A model with NaN weights: the library raises an exception for all jobs of the step."""
     weights = altered / "model.safetensors"
     data = bytearray(weights.read_bytes())
     head = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
@@ -355,5 +359,5 @@ def test_what_escapes_the_generator_ends_the_engine(start: Start, exl: Make, alt
 
 
 def head_end(head: dict[str, Any]) -> int:
-    """How many bytes of numbers there are."""
+    """The size of the tensor data in bytes."""
     return max(entry["data_offsets"][1] for name, entry in head.items() if name != "__metadata__")

@@ -1,4 +1,4 @@
-"""The grammar that holds an answer to a tool call: what of it is letters, and what is a token of its own."""
+"""The grammar of a tool call: which parts are text, and which are special tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOOLS = [
 TOKENS = {"<tool_call>": 7, "</tool_call>": 8, "<think>": 5}
 
 
-def test_a_marker_is_its_token_where_it_has_one() -> None:
+def test_a_marker_with_a_token_is_matched_by_its_number() -> None:
     grammar = call_grammar(TOOLS, QWEN3, TOKENS.get, thinking=False)
     assert grammar is not None
     start, call, *functions = grammar.splitlines()
@@ -22,19 +22,19 @@ def test_a_marker_is_its_token_where_it_has_one() -> None:
     assert functions[1] == 'a0: %json {"type": "object", "properties": {}}'
 
 
-def test_a_name_is_written_as_the_call_has_it() -> None:
+def test_a_function_name_is_escaped_like_in_the_call() -> None:
     grammar = call_grammar(TOOLS, QWEN3, TOKENS.get, thinking=False)
     assert grammar is not None
     assert '"say_\\\\\\"hello\\\\\\""' in grammar
 
 
-def test_reasoning_that_has_begun_comes_to_its_end_first() -> None:
+def test_reasoning_that_the_prompt_opened_ends_before_the_call() -> None:
     grammar = call_grammar(TOOLS, QWEN3, TOKENS.get, thinking=True)
     assert grammar is not None
     assert grammar.splitlines()[0] == 'start: /(?s:.*)/ "</think>" /\\s*/ call'
 
 
-def test_a_model_whose_calls_have_another_form_cannot_be_held_to_one() -> None:
+def test_a_syntax_whose_calls_cannot_be_forced_has_no_grammar() -> None:
     assert call_grammar(TOOLS, GEMMA4, TOKENS.get, thinking=False) is None
     assert call_grammar(TOOLS, PLAIN, TOKENS.get, thinking=False) is None
     assert call_grammar(TOOLS, MISTRAL, TOKENS.get, thinking=False) is not None

@@ -1,4 +1,4 @@
-"""What a model of ExLlamaV3's may be configured to, and what is told apart before anything is started."""
+"""The options of an ExLlamaV3 model, and what is refused before an engine starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
-from backends.exllamav3.adapter import _environment, host_options
+from backends.exllamav3.adapter import _environment, engine_options
 from config.settings import ModelDefinition
 from tests.backends.conftest import Start
 
@@ -34,14 +34,14 @@ def exl(path: Path | str | None, device: str = "auto", **options: Any) -> ModelD
 
 def refusal(model: ModelDefinition) -> str:
     with pytest.raises(LoadError) as caught:
-        host_options(model, 1)
+        engine_options(model, 1)
     assert caught.value.code == "load_failed"
     return str(caught.value)
 
 
-def test_the_host_is_told_all_that_is_configured(folder: Path) -> None:
+def test_the_engine_gets_all_options_of_the_model(folder: Path) -> None:
     model = exl(folder, cache_size=512, max_rq_tokens=256, image_input=True, warm_up=False)
-    assert host_options(model, 3) == {
+    assert engine_options(model, 3) == {
         "model": str(folder),
         "prompt_format": "generic",
         "slots": 3,
@@ -63,14 +63,16 @@ def test_the_host_is_told_all_that_is_configured(folder: Path) -> None:
         ({"cache_k_bits": 6, "cache_v_bits": 5}, (6, 5)),
     ],
 )
-def test_the_bits_of_the_cache_may_be_said_in_either_form(
+def test_the_bits_of_the_cache_are_accepted_in_both_forms(
     folder: Path, options: dict[str, Any], bits: tuple[int | None, int | None]
 ) -> None:
-    told = host_options(exl(folder, **options), 1)
-    assert (told["k_bits"], told["v_bits"]) == bits
+    passed = engine_options(exl(folder, **options), 1)
+    assert (passed["k_bits"], passed["v_bits"]) == bits
 
 
-def test_what_cannot_be_loaded_is_told_before_anything_is_started(folder: Path, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_loaded_is_refused_before_an_engine_starts(
+    folder: Path, tmp_path: Path
+) -> None:
     assert "set model_path to the folder of an EXL3 model" in refusal(exl(None))
     assert "/none does not exist: put the folder there, or correct model_path" in refusal(exl("/none"))
     assert "set device to cuda" in refusal(exl(folder, device="cpu"))
@@ -81,25 +83,25 @@ def test_what_cannot_be_loaded_is_told_before_anything_is_started(folder: Path, 
     (folder / "config.json").write_text(json.dumps({"quantization_config": {"quant_method": "gptq"}}))
     assert "quantised as gptq, which ExLlamaV3 does not read: use its EXL3 form" in refusal(exl(folder))
     (folder / "config.json").write_text(json.dumps({"quantization_config": {"quant_method": "exl3"}}))
-    assert host_options(exl(folder), 1)["model"] == str(folder)
+    assert engine_options(exl(folder), 1)["model"] == str(folder)
 
 
-def test_without_its_environment_the_way_to_it_is_named(start: Start, folder: Path) -> None:
+def test_a_configured_python_that_does_not_exist_is_refused(start: Start, folder: Path) -> None:
     with pytest.raises(LoadError, match="there is no Python /none: correct the option"):
         start(exl(folder, python="/none"))
 
 
-def test_the_compiler_hears_what_the_operator_has_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compiler_gets_the_operators_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TORCH_CUDA_ARCH_LIST", "EXL3_INT8_GEMV", "MAX_JOBS", "CUDAHOSTCXX"):
         monkeypatch.setenv(name, "7")
     monkeypatch.setenv("STOKER_API_KEY", "secret")
     environment = _environment(Path("/opt/exl/bin/python"))
     assert environment.keys() >= {"TORCH_CUDA_ARCH_LIST", "EXL3_INT8_GEMV", "MAX_JOBS", "CUDAHOSTCXX"}
-    assert environment["PATH"].startswith(f"/opt/exl/bin{os.pathsep}")  # ninja lies there
+    assert environment["PATH"].startswith(f"/opt/exl/bin{os.pathsep}")  # for ninja
     assert "STOKER_API_KEY" not in environment
 
 
-def test_a_cuda_toolkit_that_is_named_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cuda_toolkit_in_cuda_home_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "nvcc").touch()
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))

@@ -1,7 +1,7 @@
-"""The demo model with eyes: a checkpoint of Qwen3-VL whose language model is the demo's.
+"""A vision model: a checkpoint of Qwen3-VL whose language model is the demo model.
 
-Its vision part is tiny and has random weights, so it sees, and understands nothing; what it says of texts is
-as true as ever. The names are those of a published checkpoint, as ExLlamaV3 reads them.
+Its vision part is tiny and has random weights, so it processes images without understanding them; its answers
+to texts are those of the demo model. The names are those of a published checkpoint, as ExLlamaV3 reads them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tests.checkpoints.gguf_file import Tensor
 HIDDEN, HEADS, INNER, PATCH, MERGE, POSITIONS = 64, 2, 128, 16, 2, 16
 PIXELS_OF_A_TOKEN = PATCH * MERGE
 BEFORE, BEHIND = "<tools>", "</tools>"
-"""Tokens that stand around an image, in place of those that Qwen has for it."""
+"""The tokens before and after an image, in place of Qwen's."""
 
 
 def write(folder: Path, text: Path, model: Path) -> None:
-    """Write the folder from the demo's checkpoint `text` and from its GGUF file `model`."""
+    """Write the folder from the demo model's checkpoint `text` and its GGUF file `model`."""
     shutil.copytree(text, folder)
     config = json.loads((text / "config.json").read_text())
     names = json.loads((text / "tokenizer_config.json").read_text())["added_tokens_decoder"]
@@ -32,14 +32,14 @@ def write(folder: Path, text: Path, model: Path) -> None:
     (folder / "config.json").write_text(json.dumps(_config(config, ids)))
     (folder / "preprocessor_config.json").write_text(json.dumps(_preprocessor()))
     tensors = {_renamed(name): tensor for name, tensor in gguf_file.read(model).tensors.items()}
-    dice = random.Random(0)
+    rng = random.Random(0)
     for name, shape in _shapes(config["hidden_size"]).items():
-        tensors[f"model.visual.{name}"] = Tensor(shape, _weights(name, shape, dice))
+        tensors[f"model.visual.{name}"] = Tensor(shape, _weights(name, shape, rng))
     (folder / "model.safetensors").write_bytes(_safetensors(tensors))
 
 
 def _safetensors(tensors: dict[str, Tensor]) -> bytes:
-    """The file with 16-bit floats: of a fused layer the library takes no others."""
+    """A safetensors file of 16-bit floats: for fused layers the library accepts no other type."""
     head: dict[str, object] = {}
     parts: list[bytes] = []
     end = 0
@@ -115,7 +115,7 @@ def _shapes(dim: int) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _weights(name: str, shape: tuple[int, ...], dice: random.Random) -> array[float]:
+def _weights(name: str, shape: tuple[int, ...], rng: random.Random) -> array[float]:
     if len(shape) == 1:
         return array("f", [float("norm" in name and name.endswith("weight"))]) * prod(shape)
-    return array("f", (dice.gauss(0, 0.05) for _ in range(prod(shape))))
+    return array("f", (rng.gauss(0, 0.05) for _ in range(prod(shape))))

@@ -1,17 +1,17 @@
-"""A double for the compiled part of ExLlamaV3, so that the rest of it runs on a processor.
+"""A double for the compiled extension of ExLlamaV3, so that the rest of the package runs on the CPU.
 
-Real: all of the `exllamav3` package (1.6.x) that a host touches: configuration, tokenizer, cache and its
-pages, generator, jobs, samplers, filters, the modules of the models and how they are loaded.
+Real: all of the `exllamav3` package (1.6.x) that the engine uses: configuration, tokenizer, cache and its
+pages, generator, jobs, samplers, filters, the modules of the models and their loading.
 
-Not real: `exllamav3_ext`, the extension that nvcc would compile. `extension` has those of its functions
-that small models need, in plain torch, with the arithmetic of the CUDA sources and none of their speed.
-Triton is empty (`Nothing`), `attention` stands for its kernels. There is no GPU: one is claimed unless
-CUDA_VISIBLE_DEVICES is empty, all tensors stay in the machine's memory, and nothing measures them (see
-`processor`). So this shows how the package is to be called and what it answers, and nothing of CUDA: how long
-it takes, how much memory, on which cards.
+Not real: `exllamav3_ext`, the extension that nvcc would compile. `extension` has those of its functions that
+small models need, in torch, with the arithmetic of the CUDA sources and without their speed. Triton is an
+empty module (`EmptyModuleLoader`), and `attention` replaces its kernels. There is no GPU: one is reported
+unless CUDA_VISIBLE_DEVICES is empty, and all tensors are in the machine's memory, which nothing measures (see
+`processor`). So the double tests the calls to the package and its answers, but nothing of CUDA: no times, no
+memory, no GPU models.
 
-`install` is called by a .pth file in the environment of the tests; see `environment`. A test may set
-EXL3_DOUBLE: "off" leaves the library as it is, "full" claims a GPU without free memory.
+A .pth file in the environment of the tests calls `install` (see `environment`). A test may set EXL3_DOUBLE:
+"off" leaves the library unchanged, "full" simulates a GPU without free memory.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ SWITCHES = {
 
 
 def install() -> None:
-    """From now on this process finds the double where it looks for the compiled extension and for Triton."""
+    """Make this process import the double in place of the compiled extension and of Triton."""
     if os.environ.get("EXL3_DOUBLE") != "off":
         os.environ.update(SWITCHES)
         sys.meta_path.insert(0, Finder())
 
 
 class Finder(MetaPathFinder):
-    """Finds the extension (as if it were compiled), Triton, and the library with its seams."""
+    """Finds the double's extension, the empty Triton, and the library, which is patched after its import."""
 
     def __init__(self) -> None:
-        self._looking = False
+        self._searching = False
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> ModuleSpec | None:
         if name == EXTENSION:
             return ModuleSpec(name, Extension(), origin=f"{__file__}.so")
         if name.partition(".")[0] == "triton":
-            return ModuleSpec(name, Nothing(), is_package=True)
-        if name == LIBRARY and not self._looking:
-            self._looking = True  # for the real one, behind this finder
+            return ModuleSpec(name, EmptyModuleLoader(), is_package=True)
+        if name == LIBRARY and not self._searching:
+            self._searching = True  # the real one, with the other finders
             try:
                 spec = importlib.util.find_spec(name)
             finally:
-                self._looking = False
+                self._searching = False
             if spec is not None and spec.loader is not None:
                 spec.loader = Library(spec.loader)
             return spec
@@ -64,7 +64,7 @@ class Finder(MetaPathFinder):
 
 
 class Extension(Loader):
-    """Loads `extension` under the name of the compiled one."""
+    """Loads `extension` under the name of the compiled extension."""
 
     def create_module(self, _spec: ModuleSpec) -> ModuleType | None:
         return None
@@ -76,7 +76,7 @@ class Extension(Loader):
 
 
 class Library(Loader):
-    """Loads the real library, and then puts it on the processor."""
+    """Loads the real library, and then patches it to run on the CPU."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
@@ -86,30 +86,30 @@ class Library(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         processor = importlib.import_module(f"{__name__}.processor")
-        processor.claim_a_gpu()
+        processor.simulate_gpu()
         self._real.exec_module(module)
-        processor.keep_off_the_gpu()
+        processor.patch_library()
 
 
-class Nothing(Loader):
-    """Makes a module whose every name is a decorator that does nothing, or a value that is not looked at."""
+class EmptyModuleLoader(Loader):
+    """Creates a module with every name: a decorator without effect, or a value that is not used."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return Void(spec.name)
+        return Placeholder(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__version__ = "3.5.0"
 
 
-class Void(ModuleType):
-    """Stands for any module, class, function or value."""
+class Placeholder(ModuleType):
+    """Takes the place of any module, class, function or value."""
 
     __path__: ClassVar[list[str]] = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Void(f"{self.__name__}.{name}")
+        return Placeholder(f"{self.__name__}.{name}")
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return given[0] if len(given) == 1 and callable(given[0]) and not named else self
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else self

@@ -1,4 +1,4 @@
-"""Attention in torch, in the three forms that ExLlamaV3 dispatches over (`attention_fn/common.py`)."""
+"""Attention in torch, in the three forms between which ExLlamaV3 dispatches (`attention_fn/common.py`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 
 def paged(args: Any) -> torch.Tensor | None:
-    """Over a cache of pages; new keys and values are written into it first."""
+    """Attention over a paged cache; new keys and values are written to it first."""
     if not args.has_kv_cache():
         return None
     page = args.k_cache.shape[1]
@@ -28,7 +28,7 @@ def paged(args: Any) -> torch.Tensor | None:
 
 
 def dense(args: Any) -> torch.Tensor | None:
-    """Without a cache: each row to itself."""
+    """Attention without a cache, within each row."""
     if args.has_kv_cache() or args.is_varlen():
         return None
     rows = zip(args.q, args.k, args.v, strict=True)
@@ -36,7 +36,7 @@ def dense(args: Any) -> torch.Tensor | None:
 
 
 def in_segments(args: Any) -> torch.Tensor | None:
-    """Without a cache, and each segment of a row to itself."""
+    """Attention without a cache, within each segment of a row."""
     if args.has_kv_cache() or not args.is_varlen():
         return None
     ends = args.cu_seqlens.tolist()

@@ -1,5 +1,5 @@
-"""Makes the environment in which ExLlamaV3 runs without a GPU: its package, and the double in place of its
-compiled part. PyTorch and the rest are those of the environment `vllm`.
+"""Installs the environment in which ExLlamaV3 runs without a GPU: its package, with the double in place of
+its compiled extension. PyTorch and the other requirements are those of the environment `vllm`.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ from workers.environments import interpreter
 from workers.environments.table import ENVIRONMENTS
 
 OWN = ("exllamav3", "marisa-trie")
-"""What the environment `vllm` has not; the other requirements of the package are vLLM's too."""
+"""The packages that the environment `vllm` does not have; the other requirements are vLLM's as well."""
 
 DOUBLE = Path(__file__).parent
 
 
-def made(runtimes: Path) -> Path:
-    """The Python of the environment, made in the folder `runtimes` unless it is there.
+def install(runtimes: Path) -> Path:
+    """The Python of the environment in the folder `runtimes`, which is installed unless it is up to date.
 
-    Needs the environment `vllm` beside it.
+    The environment `vllm` must be in the same folder.
     """
     folder = runtimes / "exllamav3-double"
     python, stamp = folder / "bin" / "python", folder / "made"
     pins = _pins()
-    lender = interpreter(runtimes, "vllm")
-    wanted = "\n".join([*pins, str(lender), str(DOUBLE)])
-    if stamp.exists() and stamp.read_text() == wanted:
+    vllm_python = interpreter(runtimes, "vllm")
+    expected = "\n".join([*pins, str(vllm_python), str(DOUBLE)])
+    if stamp.exists() and stamp.read_text() == expected:
         return python
-    subprocess.run([lender, "-m", "venv", "--clear", folder], check=True)
+    subprocess.run([vllm_python, "-m", "venv", "--clear", folder], check=True)
     packages = _packages(python)
     pip = [python, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*pip, *pins], check=True)
-    (packages / "lender.pth").write_text(f"{_packages(lender)}\n")
+    (packages / "vllm.pth").write_text(f"{_packages(vllm_python)}\n")
     (packages / DOUBLE.name).symlink_to(DOUBLE)
     (packages / "double.pth").write_text(f"import {DOUBLE.name}; {DOUBLE.name}.install()\n")
-    stamp.write_text(wanted)
+    stamp.write_text(expected)
     return python
 
 
 def version() -> str:
-    """That of the package that is pinned, and so in the environment."""
+    """The version of the pinned package, which is in the environment."""
     return _pins()[0].partition("==")[2]
 
 
@@ -52,7 +52,7 @@ def _pins() -> list[str]:
 
 
 def _packages(python: Path) -> Path:
-    """The folder of its packages."""
+    """The folder of the packages of a Python."""
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    told = subprocess.run([python, "-I", "-c", code], check=True, capture_output=True, text=True)
-    return Path(told.stdout.strip())
+    printed = subprocess.run([python, "-I", "-c", code], check=True, capture_output=True, text=True)
+    return Path(printed.stdout.strip())

@@ -1,7 +1,7 @@
-"""Functions of `exllamav3_ext` in torch, on the processor: names, arguments and arithmetic are its own.
+"""Functions of `exllamav3_ext` in torch, for the CPU, with the same names, arguments and arithmetic.
 
-The sources are the .cu and .cpp files of the same or a similar name in the package's exllamav3_ext folder.
-What is not here raises when it is called.
+Sources: the .cu and .cpp files of the same or a similar name in the package's exllamav3_ext folder. A
+function that is missing here raises an exception when it is called.
 """
 
 # ruff: noqa: PLR0917 - the arguments are the extension's
@@ -24,14 +24,14 @@ NEOX = 2  # `RopeStyle`: the two halves of a head are rotated against each other
 
 
 def missing(name: str) -> Any:
-    """A function that the double does not have."""
+    """A replacement for a function that the double does not have; it raises when it is called."""
     if name.startswith("__"):
         raise AttributeError(name)
 
-    def called(*_given: Any, **_named: Any) -> Any:
-        raise NotImplementedError(f"the double has no {name}: it knows what small models need")
+    def fail(*_args: Any, **_kwargs: Any) -> Any:
+        raise NotImplementedError(f"the double has no {name}: it has only what small models need")
 
-    return called
+    return fail
 
 
 # reading weights (stloader.cpp)
@@ -176,7 +176,8 @@ def gen_mrope_pos_ids(
     spans: list[tuple[int, int]],
     grids: list[tuple[int, int, int]],
 ) -> int:
-    """Time, height and width of each token: those of an image lie on its grid, text goes on behind it."""
+    """The position of each token in time, height and width: image tokens are on a grid, text continues after
+    it."""
     base = after = 0
     for i in range(out.shape[1]):
         id = int(ids[i]) if i < len(ids) else -1
@@ -228,13 +229,14 @@ def dequant_cache_paged(
     v_out: torch.Tensor,
     *_where: Any,
 ) -> None:
-    """All of it, whoever uses it."""
+    """Dequantise the whole cache."""
     for x, scales, out in ((k, k_scales, k_out), (v, v_scales, v_out)):
         out.copy_(_unpacked(x, scales).view(out.shape))
 
 
 def _packed(values: torch.Tensor, words: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Groups of 32 values in so many bits each (a group's n-th bits are its n-th word), and their scales."""
+    """Groups of 32 values as integers (the n-th word of a group holds the n-th bits), and the groups'
+    scales."""
     groups = values.float().view(len(values), -1, GROUP)
     bits = words // groups.shape[1]
     largest = groups.abs().amax(-1, keepdim=True).clamp(min=1e-6)
@@ -273,7 +275,8 @@ def generator_stage_decode(
     pages: list[torch.Tensor],
     places: list[int],
 ) -> None:
-    """Lay out page tables, lengths and positions of a step in one piece of memory, and its tokens."""
+    """Write the page tables, lengths and positions of a step to `arena`, and its tokens to `batch` and
+    `pages`."""
     rows = len(tables)
     arena.zero_()
     for row, table in enumerate(tables):

@@ -1,4 +1,4 @@
-"""The seams at which ExLlamaV3 would reach for a GPU, and what it gets there instead."""
+"""Patches the places where ExLlamaV3 would use a GPU."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-PART = os.environ.get("EXL3_DOUBLE")
+MODE = os.environ.get("EXL3_DOUBLE")
 
 
-def claim_a_gpu() -> None:
-    """Say that there is one GPU; what would wait for it returns at once, pinned memory is plain memory."""
-    there = int(os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1"))
-    torch.cuda.is_available = lambda: bool(there)
-    torch.cuda.device_count = lambda: there
+def simulate_gpu() -> None:
+    """Report one GPU. Synchronisation returns at once; pinned memory is ordinary memory."""
+    count = int(os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1"))
+    torch.cuda.is_available = lambda: bool(count)
+    torch.cuda.device_count = lambda: count
     torch.cuda.synchronize = lambda _device=None: None
     for name in ("empty", "zeros", "empty_like"):
         setattr(torch, name, _unpinned(getattr(torch, name)))
@@ -24,15 +24,15 @@ def claim_a_gpu() -> None:
 
 def _unpinned(make: Any) -> Any:
     @wraps(make)
-    def made(*given: Any, **named: Any) -> torch.Tensor:
-        named.pop("pin_memory", None)
-        return make(*given, **named)
+    def make_unpinned(*args: Any, **kwargs: Any) -> torch.Tensor:
+        kwargs.pop("pin_memory", None)
+        return make(*args, **kwargs)
 
-    return made
+    return make_unpinned
 
 
-def keep_off_the_gpu() -> None:
-    """Load where the processor is, and attend with torch instead of Triton."""
+def patch_library() -> None:
+    """Load models into the machine's memory, and compute attention with torch instead of Triton."""
     from exllamav3.model.model import Model
     from exllamav3.modules.attention_fn import dispatch
     from exllamav3.util import misc
@@ -44,10 +44,10 @@ def keep_off_the_gpu() -> None:
     dispatch.attn_fns[:] = [attention.paged, attention.dense, attention.in_segments]
 
 
-def _load_autosplit(model: Any, *given: Any) -> Iterator[tuple[int, int]]:
-    """Stands in for `Model_LSMixin._load_autosplit`, of whose arguments it knows three by their places."""
-    max_chunk_size, callback, modules = given[4], given[7], given[10]
-    if PART == "full":
+def _load_autosplit(model: Any, *args: Any) -> Iterator[tuple[int, int]]:
+    """Replaces `Model_LSMixin._load_autosplit`; uses three of its positional arguments."""
+    max_chunk_size, callback, modules = args[4], args[7], args[10]
+    if MODE == "full":
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
     for done, module in enumerate(modules):
         callback(done, len(modules))
