@@ -1,1 +1,1 @@
-"""The engine process of ct2."""
+"""The code of the engine process of `ct2`."""

@@ -66,7 +66,9 @@ class ExllamaLoop:
         else:
             calls = bool(body.get("tools"))
             stop = body.get("stop", ())
-            parser = OutputParser(number, self._model.syntax, stop, tools=calls, in_reasoning=request.thinking)
+            parser = OutputParser(
+                number, self._model.syntax, stop, tools=calls, in_reasoning=request.thinking
+            )
             self._running[number] = RunningGeneration(number, request, parser)
 
     def _cancel(self, number: int, step: Step) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from config.settings import ROOT
-from tests.stoker.conftest import eventually, lives
+from tests.stoker.conftest import eventually, is_alive
 from tests.workers.environments.conftest import Harness
 from tests.workers.environments.index import Index
 from workers.environments import manifest
@@ -269,7 +269,7 @@ def test_a_second_installation_is_refused_and_an_interrupted_one_leaves_no_proce
                 remove(harness.runtimes, environment)
             first.send_signal(signal.SIGINT)
             assert first.wait(30) == 130
-            assert not lives(int(pid_file.read_text())), "its child process still runs"
+            assert not is_alive(int(pid_file.read_text())), "its child process still runs"
         finally:
             first.kill()
             if pid_file.exists() and pid_file.read_text():
