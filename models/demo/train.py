@@ -57,7 +57,7 @@ FILE_TYPES = {"f32": gguf.GGMLQuantizationType.F32, "q8_0": gguf.GGMLQuantizatio
 
 
 class Row(NamedTuple):
-    """One lesson as tokens, and at each position the token to learn there."""
+    """One lesson as tokens, with the target token of each position."""
 
     tokens: list[int]
     wanted: list[int]
@@ -87,7 +87,7 @@ class ChatTemplate:
         prompt = self.template.render(messages=lesson.messages, add_generation_prompt=True, **wanted)
         whole = self.template.render(messages=[*lesson.messages, lesson.reply], **wanted).rstrip("\n")
         if not whole.startswith(prompt):
-            raise ValueError(f"the template renders the reply elsewhere than after its prompt: {whole!r}")
+            raise ValueError(f"the template does not render the reply directly after its prompt: {whole!r}")
         if lesson.thinking:
             return [prompt, whole[len(prompt) :]]
         return [piece for piece in MODEL_TURN.split(whole) if piece]

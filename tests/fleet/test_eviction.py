@@ -333,9 +333,9 @@ def test_an_evicted_model_that_is_loaded_again_is_unloaded_again(full: Simulated
 def test_a_load_fails_at_its_deadline_when_the_unload_does_not_end(full: SimulatedPlatform) -> None:
     waiting = lose_with_waiting_job(full)
     outcome = full.fleet.load("alpha", EVICT_BETA)
-    patience = 2 * (full.settings.limits.unload_timeout_s + MEMORY_RELEASE_S)
+    deadline_s = 2 * (full.settings.limits.unload_timeout_s + MEMORY_RELEASE_S)
     full.client.zadd(f"{full.prefix}deadlines", {waiting: 1e18})
-    full.run_for(patience - 1, "w1", every=1.9)
+    full.run_for(deadline_s - 1, "w1", every=1.9)
     assert full.model("alpha") == "loading"
     full.run_for(3, "w1")
     row = full.fleet.row("alpha")

@@ -64,7 +64,7 @@ def test_the_worker_of_a_replica_is_notified_of_an_unload(
 
 
 @pytest.mark.usefixtures("platform_app")
-def test_the_message_of_a_load_is_the_one_in_the_samples(
+def test_the_message_of_a_load_is_the_stored_sample(
     platform: SimulatedPlatform, client: redis.Redis, settings: Settings
 ) -> None:
     outcome = platform.fleet.load("alpha")

@@ -1,4 +1,4 @@
-"""What crosses a process has one form, and a change of it is seen here."""
+"""The JSON form of requests and events that cross process boundaries, compared with stored samples."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ generations = strategies.builds(
 
 
 @given(generations)
-def test_a_generation_comes_back_as_it_went(generation: Generation) -> None:
+def test_a_generation_is_decoded_as_it_was_encoded(generation: Generation) -> None:
     assert Generation.from_json(generation.to_json()) == generation
 
 
@@ -130,7 +130,7 @@ def test_a_generation_comes_back_as_it_went(generation: Generation) -> None:
         ("events.json", b"[\n" + b",\n".join(event.encode() for event in EVENTS) + b"\n]"),
     ],
 )
-def test_the_form_is_the_one_in_the_samples(name: str, form: bytes) -> None:
+def test_the_json_form_is_the_stored_sample(name: str, form: bytes) -> None:
     assert_is_stored_sample(name, form + b"\n")
 
 
@@ -176,6 +176,6 @@ def test_the_form_before_there_were_content_parts_is_still_read() -> None:
         SMALLEST.to_json().replace(b'"type":"text"', b'"type":"image"'),
     ],
 )
-def test_what_is_no_generation_is_refused(data: bytes) -> None:
+def test_an_invalid_generation_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - JSON's own error is one
         Generation.from_json(data)
