@@ -10,15 +10,15 @@ from workers.nvml import Driver, DriverError, gpu_uuids, visible_gpus
 
 
 @dataclass(frozen=True)
-class WorkerSlot:
-    """A worker to run: its name, and its additional environment variables."""
+class WorkerDevice:
+    """The device of one worker: its name, which is also the worker's, and the variables that select it."""
 
     name: str
     environment: Mapping[str, str]
 
 
-def worker_slots(environ: Mapping[str, str] | None = None) -> list[WorkerSlot]:
-    """Return one slot per usable GPU, or one on the CPU if there is none.
+def worker_devices(environ: Mapping[str, str] | None = None) -> list[WorkerDevice]:
+    """Return all usable GPUs, or the CPU if there is none.
 
     Respects CUDA_VISIBLE_DEVICES, a list of indices or UUIDs. As in CUDA, the list ends at the first entry
     that does not exist, and an empty one means no GPU.
@@ -28,10 +28,10 @@ def worker_slots(environ: Mapping[str, str] | None = None) -> list[WorkerSlot]:
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     indices = list(range(len(uuids))) if visible is None else visible_gpus(visible, uuids)
     if not indices:
-        return [WorkerSlot("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
+        return [WorkerDevice("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
     # the driver numbers the GPUs in PCI bus order; CUDA only with this variable
     order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return [WorkerSlot(f"gpu{index}", {"CUDA_VISIBLE_DEVICES": str(index), **order}) for index in indices]
+    return [WorkerDevice(f"gpu{index}", {"CUDA_VISIBLE_DEVICES": str(index), **order}) for index in indices]
 
 
 def _uuids() -> list[str]:

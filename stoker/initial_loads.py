@@ -30,7 +30,7 @@ class InitialLoads:
         self.loaded: list[str] = []
         self._waiting = {name: model for name, model in models.items() if model.enabled}
         self._max_load_s = max((model.load_timeout_s for model in self._waiting.values()), default=0.0)
-        self._client, self._screen, self._settling_s = client, screen, ignore_failures_s
+        self._client, self._screen, self._ignore_failures_s = client, screen, ignore_failures_s
         self._began = time.monotonic()
 
     @property
@@ -52,7 +52,7 @@ class InitialLoads:
         """Name the models that are not loaded yet."""
         self._screen.done()
         for name in self._waiting:
-            self._screen.line(f"  model    {name} is not loaded yet; `stoker status` tells when it is")
+            self._screen.line(f"  model    {name} is not loaded yet; `stoker status` shows when it is")
 
     @property
     def _seconds(self) -> float:
@@ -64,7 +64,7 @@ class InitialLoads:
             self._screen.step("model", name, self._seconds)
             self.loaded.append(name)
             del self._waiting[name]
-        elif state == "failed" and self._seconds >= self._settling_s:
+        elif state == "failed" and self._seconds >= self._ignore_failures_s:
             self._screen.line(f"  model    {name} failed: {row.get('last_error')}")
             del self._waiting[name]
         elif state == "loading":

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from config.settings import ROOT, Settings
-from stoker.gpus import WorkerSlot
+from stoker.gpus import WorkerDevice
 from stoker.managed_process import ProcessPlan
 
 FLOWER_USER = "stoker"
@@ -28,15 +28,15 @@ def api_plan(settings: Settings, environment: Mapping[str, str], logs: Path) -> 
 
 
 def worker_plan(
-    settings: Settings, slot: WorkerSlot, environment: Mapping[str, str], logs: Path
+    settings: Settings, device: WorkerDevice, environment: Mapping[str, str], logs: Path
 ) -> ProcessPlan:
     """The worker of one GPU, or of the CPU."""
     return ProcessPlan(
-        name=f"worker {slot.name}",
-        argv=[sys.executable, "-m", "stoker", "worker", "--name", slot.name],
-        environment={**environment, **slot.environment},
+        name=f"worker {device.name}",
+        argv=[sys.executable, "-m", "stoker", "worker", "--name", device.name],
+        environment={**environment, **device.environment},
         cwd=ROOT,
-        log=logs / f"worker-{slot.name}.log",
+        log=logs / f"worker-{device.name}.log",
         stop_s=settings.worker.drain_timeout_s + STOP_MARGIN_S,
         rank=2,
     )

@@ -20,7 +20,7 @@ from scheduler.server_check import check_server
 from stoker import process_plans as plans
 from stoker.client import ApiError, Client
 from stoker.data_folder_lock import DataFolderInUse, DataFolderLock
-from stoker.gpus import worker_slots
+from stoker.gpus import worker_devices
 from stoker.initial_loads import InitialLoads
 from stoker.managed_process import ManagedProcess, ProcessPlan, last_lines
 from stoker.ports import free_port
@@ -97,9 +97,9 @@ class Platform:
         self.screen.line(f"Starting Stoker, with its data in {short_path(self.settings.data_dir)}")
         self._redis()
         api_url, api = self._api()
-        for slot in worker_slots():
-            self.supervisor.start(plans.worker_plan(self.settings, slot, self.environment, self.logs))
-            self.screen.step("worker", slot.name)
+        for device in worker_devices():
+            self.supervisor.start(plans.worker_plan(self.settings, device, self.environment, self.logs))
+            self.screen.step("worker", device.name)
         flower_url, flower = self._flower() if self.options.flower else (None, None)
         self._wait_for(api, api_url, "/health")
         run = {"pid": os.getpid(), "url": api_url, "flower": flower_url}

@@ -74,7 +74,7 @@ def _bytes_of(url: str, param: str) -> bytes:
     if prefix is None:
         raise _unsupported(
             "an image has to be a data: URL (data:image/png;base64,..., or jpeg, webp, gif):"
-            " nothing is fetched from elsewhere",
+            " images are not fetched from other URLs",
             param,
         )
     try:

@@ -37,7 +37,7 @@ def test_a_remote_model_refuses_a_request_that_does_not_allow_it_before_admissio
     error = answer.json["error"]
     assert (error["code"], error["param"]) == ("remote_not_allowed", "allow_remote")
     assert error["type"] == "permission_error"
-    assert "far runs on somebody else's machine: say `allow_remote: true`" in error["message"]
+    assert "far runs on another operator's server: set `allow_remote: true`" in error["message"]
     assert "far.example" not in answer.text
     assert answer.headers["x-should-retry"] == "false"
     assert not fakes.ledger.jobs

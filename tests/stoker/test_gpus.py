@@ -37,20 +37,20 @@ def three_gpus(monkeypatch):
 def test_cuda_visible_devices_is_parsed_like_in_cuda(visible, expected):
     environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
 
-    assert [slot.name for slot in gpus.worker_slots(environ)] == expected
+    assert [device.name for device in gpus.worker_devices(environ)] == expected
 
 
 def test_each_worker_sees_only_its_own_gpu():
-    worker_slots = gpus.worker_slots({})
+    worker_devices = gpus.worker_devices({})
 
-    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in worker_slots] == ["0", "1", "2"]
-    assert {slot.environment["CUDA_DEVICE_ORDER"] for slot in worker_slots} == {"PCI_BUS_ID"}
+    assert [device.environment["CUDA_VISIBLE_DEVICES"] for device in worker_devices] == ["0", "1", "2"]
+    assert {device.environment["CUDA_DEVICE_ORDER"] for device in worker_devices} == {"PCI_BUS_ID"}
 
 
 def test_a_worker_on_the_cpu_sees_no_gpu(monkeypatch):
     monkeypatch.setattr(gpus, "_uuids", list)
 
-    assert gpus.worker_slots({}) == [gpus.WorkerSlot("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
+    assert gpus.worker_devices({}) == [gpus.WorkerDevice("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
 
 
 def test_a_machine_without_a_driver_has_no_gpus(monkeypatch):
@@ -72,7 +72,7 @@ def test_the_gpus_are_read_from_the_driver(tmp_path, visible, expected):
     environ.pop("CUDA_VISIBLE_DEVICES", None)
     if visible is not None:
         environ["CUDA_VISIBLE_DEVICES"] = visible
-    code = "from stoker.gpus import worker_slots; print(*(slot.name for slot in worker_slots()))"
+    code = "from stoker.gpus import worker_devices; print(*(device.name for device in worker_devices()))"
     reports = subprocess.check_output([sys.executable, "-c", code], env=environ, cwd=tmp_path, timeout=30)
 
     assert reports.decode().split() == expected

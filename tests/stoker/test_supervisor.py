@@ -12,7 +12,7 @@ import time
 import pytest
 
 from config.settings import ROOT
-from stoker.managed_process import ProcessPlan, last_lines
+from stoker.managed_process import Backoff, ProcessPlan, last_lines
 from stoker.supervisor import ProcessDied, StopRequested
 
 from .conftest import SLEEPER, STUBBORN, eventually, is_alive, plan
@@ -145,7 +145,7 @@ def test_no_process_outlives_a_killed_supervisor():
         f"""
         import sys
         sys.path.insert(0, {str(ROOT)!r})
-        from stoker.managed_process import ProcessPlan
+        from stoker.managed_process import Backoff, ProcessPlan
         from stoker.supervisor import Supervisor
         supervisor = Supervisor(print)
         stubborn = [sys.executable, "-S", "-c", {STUBBORN!r}]
@@ -183,3 +183,18 @@ def test_a_large_log_is_renamed(supervisor, tmp_path, monkeypatch):
 
     assert (tmp_path / "api.log.1").read_text() == "much too long"
     assert "much" not in (tmp_path / "api.log").read_text()
+
+
+def test_the_delay_doubles_up_to_ten_seconds():
+    backoff = Backoff()
+
+    assert [backoff.after(1) for _ in range(7)] == [0.5, 1, 2, 4, 8, 10, 10]
+
+
+def test_the_delay_starts_over_after_30_seconds_of_uptime():
+    backoff = Backoff()
+    for _ in range(5):
+        backoff.after(1)
+
+    assert backoff.after(30) == 0.5
+    assert backoff.after(29) == 1
