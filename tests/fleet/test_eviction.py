@@ -372,7 +372,7 @@ def test_resume_pending_with_outdated_workers_changes_nothing(
     other.advance_time(MEMORY_RELEASE_S + 1)
     read = full.fleet.workers
 
-    def meanwhile(_asker: str) -> list[WorkerRow]:
+    def meanwhile(_for_model: str) -> list[WorkerRow]:
         seen = read()
         full.report_memory("w1", 100)
         assert len(other.recovery.resume_pending()) == 1

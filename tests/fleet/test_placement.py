@@ -120,7 +120,7 @@ def test_a_load_is_refused_when_the_chosen_worker_has_left(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = platform.fleet.workers()
-    monkeypatch.setattr(platform.fleet, "workers", lambda _asker: seen)
+    monkeypatch.setattr(platform.fleet, "workers", lambda _for_model: seen)
     platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
     with pytest.raises(NoWorker):
         platform.fleet.load("alpha")
@@ -245,9 +245,9 @@ def with_stale_workers(
     reads: list[str] = []
     read = platform.fleet.workers
 
-    def workers(_asker: str) -> list[WorkerRow]:
+    def workers(_for_model: str) -> list[WorkerRow]:
         seen = read()
-        reads.append("read_models")
+        reads.append("workers")
         if len(reads) == 1:
             meanwhile()
         return seen
@@ -282,7 +282,7 @@ def test_a_load_whose_choice_is_always_outdated_is_to_be_retried(
 ) -> None:
     seen = tight.fleet.workers()
     tight.fleet.load("beta")
-    monkeypatch.setattr(tight.fleet, "workers", lambda _asker: seen)
+    monkeypatch.setattr(tight.fleet, "workers", lambda _for_model: seen)
     with pytest.raises(NoWorker) as refusal:
         tight.fleet.load("alpha")
     assert refusal.value.retry_after_s

@@ -246,5 +246,5 @@ def test_a_replica_is_not_replaced_when_the_chosen_worker_has_left(
     shuts_down(pair, "w2")
     seen = pair.fleet.workers()
     shuts_down(pair, "w3")
-    monkeypatch.setattr(pair.fleet, "workers", lambda _asker: seen)
+    monkeypatch.setattr(pair.fleet, "workers", lambda _for_model: seen)
     assert (pair.recovery.replace_lost(), lost(pair)) == ([], 1)

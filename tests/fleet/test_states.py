@@ -98,7 +98,7 @@ def test_a_load_in_every_state(
     after: str,
 ) -> None:
     arrange(platform)
-    check(platform, platform.fleet.load, expected, "load")
+    check_call(platform, platform.fleet.load, expected, "load")
     assert platform.model() == after
 
 
@@ -111,19 +111,19 @@ def test_an_unload_in_every_state(
     after: str,
 ) -> None:
     arrange(platform)
-    check(platform, platform.fleet.unload, expected, "unload")
+    check_call(platform, platform.fleet.unload, expected, "unload")
     assert platform.model() == after
 
 
-def check(
-    platform: SimulatedPlatform, outcome: Callable[[str], LoadOutcome], expected: Expectation | str, kind: str
+def check_call(
+    platform: SimulatedPlatform, call: Callable[[str], LoadOutcome], expected: Expectation | str, kind: str
 ) -> None:
     if isinstance(expected, str):
         with pytest.raises(StateConflict) as refusal:
-            outcome("alpha")
+            call("alpha")
         assert refusal.value.code == expected
     else:
-        expected(platform, outcome("alpha"), kind)
+        expected(platform, call("alpha"), kind)
 
 
 @pytest.mark.rule("state/runtime-state")
