@@ -16,7 +16,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+
+from workers.environments.lock import InstallError
 
 PYPI = "https://pypi.org/simple"
 SECTIONS = ("global", "install", ":env:")  # of pip's configuration, a later one takes precedence
@@ -52,7 +55,7 @@ class UvSettings:
 
 
 def uv_settings() -> UvSettings:
-    """The settings for uv that correspond to pip's configuration."""
+    """The settings for uv that correspond to pip's configuration. Raises `InstallError`."""
     pip = pip_configuration()
     variables = {
         # as pip: all indexes are equal. The hashes of the lock rule out another package of the same name.
@@ -79,12 +82,22 @@ def uv_settings() -> UvSettings:
 
 
 def pip_configuration() -> dict[str, str]:
-    """The options that pip's files and variables set, by name; empty when this Python has no pip."""
+    """The options that pip's files and variables set, by name; without pip only those of the variables.
+
+    Raises `InstallError` when pip cannot read its files.
+    """
+    if find_spec("pip") is None:
+        prefix = "PIP_"
+        names = [name for name in os.environ if name.startswith(prefix)]
+        return {name.removeprefix(prefix).lower().replace("_", "-"): os.environ[name] for name in names}
     argv = [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", "config", "list"]
     try:
         listed = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return {}
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr.strip().splitlines() or ["unknown"])[-1]
+        raise InstallError(f"pip's configuration cannot be read, correct it: {reason}") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InstallError(f"pip's configuration cannot be read: {error}") from error
     options: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
     for line in listed.splitlines():
         key, _, value = line.partition("=")

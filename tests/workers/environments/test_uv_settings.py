@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from workers.environments import uv_settings as module
+from workers.environments.lock import InstallError
 from workers.environments.uv_settings import PYPI, UvSettings, uv_settings
 
 
@@ -72,6 +74,22 @@ def test_the_file_of_pip_is_read_and_its_variables_take_precedence(monkeypatch, 
     assert variables["UV_DEFAULT_INDEX"] == "https://variable/simple"
     assert variables["UV_FIND_LINKS"] == "/one,/two"
     assert variables["UV_HTTP_TIMEOUT"] == "60"
+
+
+def test_a_file_that_pip_cannot_read_is_reported(monkeypatch, tmp_path):
+    file = tmp_path / "pip.conf"
+    file.write_text("index-url = https://no-section/simple\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
+
+    with pytest.raises(InstallError, match="pip's configuration cannot be read, correct it: "):
+        uv_settings()
+
+
+def test_without_pip_its_variables_are_read(monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda _name: None)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://mirror/simple")
+
+    assert uv_settings().variables["UV_DEFAULT_INDEX"] == "https://mirror/simple"
 
 
 def test_a_folder_of_certificates_has_a_variable_of_its_own(monkeypatch, tmp_path):
