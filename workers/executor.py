@@ -88,7 +88,7 @@ class Executor:
         try:
             release = release_after_finish(job, self._run_in_engine(job))
         except EngineLost as error:
-            self.replicas.lost(job.replica, error)
+            self.replicas.report_lost(job.replica, error)
             release = release_after_error(job, error, retry=not job.has_output)
         except EngineError as error:
             release = release_after_error(job, error)
@@ -128,12 +128,11 @@ class Executor:
         if job:
             self.stop_job(job, code)
 
-    def stop_jobs_on(self, replica: str, code: str) -> int:
-        """Stop all jobs that run on a replica; returns how many there were."""
-        jobs = [job for job in list(self.running.values()) if job.replica == replica]
-        for job in jobs:
-            self.stop_job(job, code)
-        return len(jobs)
+    def stop_jobs_on(self, replica: str, code: str) -> None:
+        """Stop all jobs that run on a replica."""
+        for job in list(self.running.values()):
+            if job.replica == replica:
+                self.stop_job(job, code)
 
     # ---- shutting down
 

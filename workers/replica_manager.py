@@ -49,7 +49,7 @@ class ReplicaManager:
         settings: Settings,
         ledger: Ledger,
         fleet: Fleet,
-        stop_jobs: Callable[[str, str], int],
+        stop_jobs: Callable[[str, str], None],
     ) -> None:
         self.worker = worker
         self.incarnation = ""
@@ -217,26 +217,27 @@ class ReplicaManager:
         deadline = time.monotonic() + self._settings.limits.unload_timeout_s
         most = reported = 0
         while time.monotonic() < deadline:
-            held = self.retry.retry_until_stopped(lambda: self._ledger.jobs_on_replica(replica.name))
-            if held == 0:
+            jobs = self._count_jobs(replica)
+            if jobs == 0:
                 return
-            if held != reported:
-                most, reported = max(most, held), held
-                self._report_drain(replica, held, most)
+            if jobs != reported:
+                most, reported = max(most, jobs), jobs
+                self._report_drain(replica, jobs, most)
             time.sleep(0.05)
         replica.overdue = True
         self._stop_jobs(replica.name, "unload_deadline")
         # the stopped jobs report their ends; if their engine ended first, that would look like a crash
-        until = time.monotonic() + JOBS_END_S
-        while time.monotonic() < until and self.retry.retry_until_stopped(
-            lambda: self._ledger.jobs_on_replica(replica.name)
-        ):
+        deadline = time.monotonic() + JOBS_END_S
+        while time.monotonic() < deadline and self._count_jobs(replica):
             time.sleep(0.05)
 
-    def _report_drain(self, replica: Replica, held: int, most: int) -> None:
-        requests = "1 request runs" if held == 1 else f"{held} requests run"
+    def _count_jobs(self, replica: Replica) -> int:
+        return self.retry.retry_until_stopped(lambda: self._ledger.jobs_on_replica(replica.name))
+
+    def _report_drain(self, replica: Replica, jobs: int, most: int) -> None:
+        requests = "1 request runs" if jobs == 1 else f"{jobs} requests run"
         with suppress(StokerError):
-            self._fleet.replica_progress(replica.name, 1 - held / most, f"draining: {requests}")
+            self._fleet.replica_progress(replica.name, 1 - jobs / most, f"draining: {requests}")
 
     def stop(self, replica: Replica, code: str, message: str) -> None:
         """Stop a replica's engine and report its end with this code and message."""
@@ -275,9 +276,9 @@ class ReplicaManager:
             ended = EngineLost(
                 "engine_crashed", f"the engine of {replica.model.name} ended by itself: {exit}"
             )
-            self.lost(replica.name, ended)
+            self.report_lost(replica.name, ended)
 
-    def lost(self, name: str, error: EngineLost) -> None:
+    def report_lost(self, name: str, error: EngineLost) -> None:
         """Report that a replica's engine is lost, before its jobs are released, and stop the engine."""
         replica = self.table.get(name)
         if replica is None or not replica.claim_end():

@@ -35,13 +35,12 @@ class StallDetector:
 
     def check(self) -> None:
         """Stop jobs without output for too long, and kill engines that do not end a stopped job."""
-        now = time.monotonic()
+        limits, now = self._limits, time.monotonic()
         for job in list(self._running.values()):
-            silence_s = now - job.last_activity
-            limits = self._limits
-            allowed_s = limits.idle_timeout_s if job.has_output else limits.first_event_timeout_s
             if job.left_engine:
                 continue
+            silence_s = now - job.last_activity
+            allowed_s = limits.idle_timeout_s if job.has_output else limits.first_event_timeout_s
             if job.stop_code is not None:
                 self._enforce_stop(job, silence_s)
             elif silence_s > allowed_s:
@@ -54,7 +53,7 @@ class StallDetector:
             replica.engine.cancel(job.claim.id)
         if since_stop_s > CANCEL_TIMEOUT_S:
             error = EngineLost("engine_stalled", "the engine did not stop a request when told to")
-            self._replicas.lost(job.replica, error)
+            self._replicas.report_lost(job.replica, error)
 
     def probe(self, job: RunningJob, engine: Engine, generation: Generation) -> None:
         """Make sure that the engine of a suspect job still computes, before the next job gets its slot.
@@ -72,7 +71,7 @@ class StallDetector:
                 engine.cancel(id)  # it computes for other jobs
             else:
                 error = EngineLost("engine_stalled", "the engine computes no more")
-                self._replicas.lost(job.replica, error)
+                self._replicas.report_lost(job.replica, error)
 
         request_one_token(engine, id, generation, self._limits.probe_timeout_s, on_timeout)
 

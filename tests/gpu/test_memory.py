@@ -52,7 +52,7 @@ def test_the_driver_lists_an_engine_on_its_gpu_alone(
     launched = start(model)
     held = cards.held_mib(launched.engine.pid)
     if not held:
-        pytest.skip("the driver shows this container no processes: run it in the host's pid namespace")
+        pytest.skip("the driver shows this container no processes: run it in the machine's pid namespace")
     assert list(held) == [card.uuid]
     assert DeviceMemoryReader().held_by(launched.engine.pid) == pytest.approx(held[card.uuid], abs=NEAR_MIB)
 

@@ -213,7 +213,9 @@ class Platform:
 
     def worker_pid(self, name: str) -> int:
         """The pid of a worker."""
-        (pid,) = self.pids(f"stoker worker --name {name}")
+        pids = self.pids(f"stoker worker --name {name}")
+        # a process that the worker has just forked has the worker's command line until it executes its own
+        (pid,) = [pid for pid in pids if _parent(pid) not in pids]
         return pid
 
     def stop(self, seconds: float = 40) -> int:
@@ -230,6 +232,12 @@ class Platform:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
+
+
+def _parent(pid: int) -> int | None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).ppid()
+    return None
 
 
 def processes_of(folder: str) -> dict[int, str]:

@@ -24,7 +24,10 @@ from workers.reconciler import Reconciler
 
 
 class WorkerHarness:
-    """One worker without Celery: the test's `heartbeat` takes the place of wake-up messages."""
+    """One worker without Celery: the test's heartbeats take the place of wake-up messages.
+
+    `threads` are the threads of `spawn`, `errors` the `StokerError`s raised in them.
+    """
 
     def __init__(self, settings: Settings, name: str = "w1") -> None:
         self.client = redis.Redis.from_url(settings.redis.url)
@@ -36,43 +39,51 @@ class WorkerHarness:
         self.executor.begin(self.ledger.register(name, wake_up_list, "@ID@", "cpu"))
         self.reconciler = Reconciler(self.executor, settings.lease.beat_ms / 1000, self.spawn)
         self.threads: list[threading.Thread] = []
-        self.problems: list[BaseException] = []
+        self.errors: list[BaseException] = []
 
     def spawn(self, call: Callable[[], object]) -> None:
+        """Run a call in a thread."""
+
         def run() -> None:
             try:
                 call()
-            except StokerError as problem:
-                self.problems.append(problem)
+            except StokerError as error:
+                self.errors.append(error)
 
         thread = threading.Thread(target=run, daemon=True)
         self.threads.append(thread)
         thread.start()
 
     def heartbeat(self) -> None:
+        """Check for stalled jobs, send one heartbeat and apply its reply."""
         self.executor.stall_detector.check()
         self.reconciler.apply(self.ledger.heartbeat(self.executor.worker, self.executor.incarnation))
 
-    def until(self, true: Callable[[], Any], seconds: float = 10) -> Any:
+    def until(self, condition: Callable[[], Any], seconds: float = 10) -> Any:
+        """Send heartbeats until the condition is true; returns its result."""
         deadline = time.monotonic() + seconds
-        while not (answer := true()):
-            assert time.monotonic() < deadline, "it did not come true"
+        while not (result := condition()):
+            assert time.monotonic() < deadline, "the condition did not become true"
             self.heartbeat()
             time.sleep(0.01)
-        return answer
+        return result
 
     def load(self, name: str = "alpha", replicas: int = 1) -> None:
+        """Load a model and wait until it is loaded."""
         self.fleet.load(name, LoadRequest(replicas))
         self.until(lambda: self.fleet.row(name).state == "loaded")
 
     def admit(self, text: str, model: str = "alpha") -> str:
+        """Admit a job with this prompt; returns its id."""
         generation = Generation(model, (Message("user", text_content(text)),), allow_remote=True)
         id = f"resp_{os.urandom(6).hex()}"
         return self.ledger.admit(Job(id, "acme", model, "test", generation.to_json(), b"{}")).id
 
     def events(self, id: str) -> list[Any]:
+        """The events in a job's log."""
         return [event for _, event in read(self.client, self.settings.redis.prefix, id)]
 
     def end(self, id: str) -> End:
+        """Wait for the last event of a job."""
         self.until(lambda: isinstance((self.events(id) or [None])[-1], End))
         return self.events(id)[-1]  # type: ignore[no-any-return]

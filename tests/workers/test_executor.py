@@ -109,7 +109,7 @@ def test_a_failed_load_reports_its_reason_and_removes_the_replica(settings: Sett
     worker.until(lambda: worker.fleet.row("bad").state == "failed")
     assert "no such weights" in (worker.fleet.row("bad").last_error or "")
     assert worker.executor.replicas.table == {}
-    assert worker.problems
+    assert worker.errors
     worker.executor.kill()
 
 

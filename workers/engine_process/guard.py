@@ -86,7 +86,7 @@ def _child_ended_pipe() -> int:
 def _start(command: list[str], kept_fds: list[int], prctl: Callable[[int, int], int]) -> int:
     """Fork the engine and return its pid once the command runs. Raises `OSError` when it cannot be run."""
     guard = os.getpid()
-    error_pipe, error_end = os.pipe()  # a successful exec closes it
+    error_pipe, error_end = os.pipe()  # a successful exec closes its second end
     engine = os.fork()
     if engine == 0:
         try:
@@ -95,9 +95,8 @@ def _start(command: list[str], kept_fds: list[int], prctl: Callable[[int, int], 
             if os.getppid() != guard:
                 os._exit(127)  # the guard died before the line above
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            signal.signal(
-                signal.SIGPIPE, signal.SIG_DFL
-            )  # Python ignores it, and ignored signals stay so over exec
+            # Python ignores SIGPIPE, and exec would keep that
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
         except OSError as error:
@@ -133,7 +132,8 @@ class Watch:
             timeout = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
             readable, _, _ = select.select(self.sources, [], [], timeout)
             _drain(self.child_ended)
-            code = _reap(self.engine)  # first: an end before the request to stop is not an expected one
+            # before the lifeline is read: a stop request does not make an earlier end an expected one
+            code = _reap(self.engine)
             if code is not None:
                 return code, self.stop_requested
             if LIFELINE in readable:
