@@ -22,7 +22,7 @@ from config.settings import Settings
 from config.tenants import Tenants
 from fleet.fleet import Fleet
 from fleet.state_changes import StateChanges
-from governance.audit import Audit
+from governance.audit import AuditLog
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
 from scheduler.redis_connections import blocking_client, command_client
@@ -68,7 +68,7 @@ class AppServices:
     changes: StateChanges
     subscriber: EventSubscriber
     reaper: Reaper
-    audit: Audit
+    audit: AuditLog
     redis_probe: RedisProbe
     disconnects: DisconnectWatcher
     permits: ConcurrencyPermits
@@ -101,7 +101,7 @@ def open_services(settings: Settings) -> AppServices:
         changes=StateChanges(client, settings.redis.prefix),
         subscriber=EventSubscriber(client, blocking_client(settings), settings.redis.prefix),
         reaper=Reaper(ledger),
-        audit=Audit(client, settings.redis.prefix),
+        audit=AuditLog(client, settings.redis.prefix),
         redis_probe=RedisProbe(settings),
         disconnects=DisconnectWatcher(),
         permits=ConcurrencyPermits(settings.api.threads),

@@ -21,7 +21,7 @@ GENESIS = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class AuditRecord:
     """One change: `actor` is a tenant, `action` a verb (load, unload), `subject` a model, `at` unix time."""
 
     actor: str
@@ -33,17 +33,17 @@ class Record:
     digest: str
 
 
-class Audit:
+class AuditLog:
     """Appends to the log and reads it."""
 
     def __init__(self, client: redis.Redis, prefix: str) -> None:
         self._client: Any = client
         self._key = f"{{{prefix}}}:audit"
 
-    def record(self, actor: str, action: str, subject: str, detail: str = "") -> Record:
+    def record(self, actor: str, action: str, subject: str, detail: str = "") -> AuditRecord:
         """Append a record. Of two concurrent calls, one is repeated, so that the chain has both records."""
 
-        def append(pipeline: Any) -> Record:
+        def append(pipeline: Any) -> AuditRecord:
             last = pipeline.xrevrange(self._key, count=1)
             previous = _read(last[0][1]).digest if last else GENESIS
             body: dict[str, Any] = {
@@ -53,15 +53,15 @@ class Audit:
                 "detail": detail,
                 "at": time.time(),
             }
-            record = Record(**body, previous=previous, digest=_digest(body, previous))
+            record = AuditRecord(**body, previous=previous, digest=_digest(body, previous))
             pipeline.multi()
             pipeline.xadd(self._key, _write(record), maxlen=MAX_RECORDS, approximate=True)
             return record
 
-        appended: Record = self._client.transaction(append, self._key, value_from_callable=True)
+        appended: AuditRecord = self._client.transaction(append, self._key, value_from_callable=True)
         return appended
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[AuditRecord]:
         """All records in the stream, the oldest first."""
         for _, fields in self._client.xrange(self._key):
             yield _read(fields)
@@ -82,9 +82,9 @@ def _digest(body: dict[str, Any], previous: str) -> str:
     return hashlib.sha256(previous.encode() + text).hexdigest()
 
 
-def _write(record: Record) -> dict[str, bytes]:
+def _write(record: AuditRecord) -> dict[str, bytes]:
     return {"record": orjson.dumps(record)}
 
 
-def _read(fields: dict[bytes, bytes]) -> Record:
-    return Record(**orjson.loads(fields[b"record"]))
+def _read(fields: dict[bytes, bytes]) -> AuditRecord:
+    return AuditRecord(**orjson.loads(fields[b"record"]))

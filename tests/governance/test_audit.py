@@ -7,15 +7,15 @@ import pytest
 import redis
 
 from config.settings import Settings
-from governance.audit import GENESIS, Audit
+from governance.audit import GENESIS, AuditLog
 
 
 @pytest.fixture
-def audit(client: redis.Redis, settings: Settings) -> Audit:
-    return Audit(client, settings.redis.prefix)
+def audit(client: redis.Redis, settings: Settings) -> AuditLog:
+    return AuditLog(client, settings.redis.prefix)
 
 
-def test_each_record_has_the_digest_of_the_one_before_it(audit: Audit) -> None:
+def test_each_record_has_the_digest_of_the_one_before_it(audit: AuditLog) -> None:
     first = audit.record("admin", "load", "alpha", "load_1")
     second = audit.record("admin", "unload", "alpha")
     assert first.previous == GENESIS
@@ -24,7 +24,7 @@ def test_each_record_has_the_digest_of_the_one_before_it(audit: Audit) -> None:
     assert audit.broken_at() is None
 
 
-def test_concurrent_records_form_one_chain(audit: Audit) -> None:
+def test_concurrent_records_form_one_chain(audit: AuditLog) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: audit.record("admin", "load", f"m{number}"), range(40)))
     assert len(list(audit.records())) == 40
@@ -33,7 +33,7 @@ def test_concurrent_records_form_one_chain(audit: Audit) -> None:
 
 @pytest.mark.parametrize("tampered", ["changed", "removed"])
 def test_a_chain_is_broken_at_the_record_that_was_tampered_with(
-    audit: Audit, client: redis.Redis, settings: Settings, tampered: str
+    audit: AuditLog, client: redis.Redis, settings: Settings, tampered: str
 ) -> None:
     for number in range(4):
         audit.record("admin", "load", f"m{number}")

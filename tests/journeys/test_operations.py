@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from governance.audit import Audit
+from governance.audit import AuditLog
 from tests.journeys.test_deaths import Stream
 from tests.support.platform import ROOT, Platform
 
@@ -43,7 +43,7 @@ def test_loads_and_unloads_are_recorded_in_the_audit_chain(shared: Platform) -> 
     shared.admin("POST", "/v1/admin/models/stub/unload")
     shared.wait_state("stub", "unloaded")
     shared.load("stub")
-    audit = Audit(shared.redis(), "stoker")
+    audit = AuditLog(shared.redis(), "stoker")
     assert [(record.actor, record.action, record.subject) for record in audit.records()][-2:] == [
         ("admin", "unload", "stub"),
         ("admin", "load", "stub"),
