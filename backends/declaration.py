@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from backends.environment import Environment
+
 KINDS = ("integer", "float", "enum", "string", "boolean", "list", "object")
 LOAD_FIELD_KINDS = ("integer", "integer_or_null", "float", "enum", "string_or_null")
 
@@ -126,6 +128,8 @@ class Backend:
 
     The models of a `remote` backend run on another operator's machine: they take no local memory, and each
     request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
+
+    `environment` declares the libraries of its engines; None when these need the standard library only.
     """
 
     name: str
@@ -143,6 +147,7 @@ class Backend:
     thinking_option: str | None = None
     thinking_disabled_when: Mapping[str, str] = field(default_factory=dict)
     recommendations: Mapping[str, Any] = field(default_factory=dict)
+    environment: Environment | None = None
 
     def option(self, name: str) -> Option | None:
         """Return the option of that name, or None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backends.declaration import Backend, Option
+from backends.environment import Environment, Variant
 from backends.prompt_formats import QWEN3
 
 
@@ -11,9 +12,22 @@ def _language(name: str, what: str) -> Option:
     return Option(name, "string", None, about, nullable=True)
 
 
+ENVIRONMENT = Environment(
+    "ct2",
+    ("ct2",),
+    module="ctranslate2",
+    dists=("ctranslate2",),
+    check="ctranslate2, jinja2, sentencepiece, tokenizers",
+    variants=(
+        Variant("cuda", "ct2/locks/cuda.txt", "ct2-cuda", space_mib=2500, driver=(12, 0)),
+        Variant("cpu", "ct2/locks/cpu.txt", "ct2", space_mib=400),
+    ),
+)
+
 BACKEND = Backend(
     "ct2",
     "ct2_",
+    environment=ENVIRONMENT,
     single_turn_when={"ct2_task": "translate"},
     thinking_formats=(QWEN3,),
     options=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backends.declaration import CACHE_BITS, Backend, LoadField, Option
+from backends.environment import Environment, Variant
 from backends.prompt_formats import GEMMA4, QWEN3
 
 CACHE_STEP = 256
@@ -28,9 +29,33 @@ def _bits(name: str, what: str) -> Option:
     return Option(name, "integer", None, about, nullable=True, minimum=2, maximum=8, load_field=_BITS)
 
 
+ENVIRONMENT = Environment(
+    "exllamav3",
+    ("exllamav3",),
+    module="exllamav3",
+    dists=("exllamav3",),
+    check="exllamav3",
+    compiles_itself=True,
+    linux_only=True,
+    before_python=(3, 15),
+    variants=(
+        # ExLlamaV3 supports CUDA 12.4; the locked torch needs a compiler of its own CUDA version, 13
+        Variant(
+            "cuda",
+            "exllamav3/locks/cuda.txt",
+            "exllamav3",
+            space_mib=10_000,
+            minutes="5 to 20",
+            driver=(13, 0),
+            nvcc=(13, 0),
+        ),
+    ),
+)
+
 BACKEND = Backend(
     "exllamav3",
     "exllama_",
+    environment=ENVIRONMENT,
     image_option="exllama_image_input",
     thinking_formats=(GEMMA4, QWEN3),
     groups=(("exllama_cache_quant",), ("exllama_cache_k_bits", "exllama_cache_v_bits")),

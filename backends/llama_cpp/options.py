@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backends.declaration import Backend, LoadField, Option
+from backends.environment import Environment, Variant
 from backends.prompt_formats import GEMMA4
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
@@ -33,9 +34,40 @@ def _cache_type(name: str, what: str) -> Option:
     )
 
 
+ENVIRONMENT = Environment(
+    "llama_cpp",
+    ("llama_cpp",),
+    module="llama_cpp",
+    dists=("llama-cpp-python",),
+    check="llama_cpp",
+    compiled="llama-cpp-python",
+    variants=(
+        Variant(
+            "cuda",
+            "llama_cpp/locks/source.txt",
+            "llama-cpp",
+            space_mib=2500,
+            cmake_args="-DGGML_NATIVE=OFF -DGGML_CUDA=ON",
+            minutes="10 to 40",
+            driver=(12, 0),
+            nvcc=(12, 0),
+        ),
+        # GGML_NATIVE=ON would compile for this processor's extensions: some compilers miscompile AMX
+        Variant(
+            "cpu",
+            "llama_cpp/locks/source.txt",
+            "llama-cpp",
+            space_mib=1000,
+            cmake_args="-DGGML_NATIVE=OFF",
+            minutes="5 to 10",
+        ),
+    ),
+)
+
 BACKEND = Backend(
     "llama_cpp",
     "gguf_",
+    environment=ENVIRONMENT,
     thinking_formats=(GEMMA4,),
     options=(
         Option("gguf_n_gpu_layers", "integer", -1, "layers on the GPU; -1 is all", minimum=-1),

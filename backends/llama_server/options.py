@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from backends.declaration import Backend, LoadField, Option
+from backends.environment import Environment, Variant
 from backends.prompt_formats import GEMMA4, QWEN3
+
+ENVIRONMENT = Environment(
+    "llama_server",
+    ("llama_server",),
+    module="xllamacpp",
+    dists=("xllamacpp",),
+    check="xllamacpp",
+    variants=(Variant("cpu", "llama_server/locks/cpu.txt", "llama-server", space_mib=250),),
+)
 
 BACKEND = Backend(
     "llama_server",
     "llama_server_",
+    environment=ENVIRONMENT,
     image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from backends.declaration import VARIABLE_VALUE, Backend, Option
-from backends.vllm.options import NEEDS, OPTIONS, THINKING_FORMATS
+from backends.vllm.options import ENVIRONMENT, NEEDS, OPTIONS, THINKING_FORMATS
 
 BACKEND = Backend(
     "vllm_serve",
     "vllm_",
+    environment=ENVIRONMENT,
     takes_hub_ids=True,
     needs=NEEDS,
     image_option="vllm_image_input",

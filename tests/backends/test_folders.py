@@ -10,7 +10,6 @@ import pytest
 
 from backends.catalogue import BACKENDS, NAMES
 from backends.declaration import Backend
-from backends.environment import Environment
 from backends.registry import adapter
 from config.settings import ROOT
 
@@ -35,9 +34,9 @@ class TestFolder:
         assert adapter(name).name == name
         assert callable(adapter(name).start)
 
-    def test_the_environment_is_declared_or_none(self, name: str) -> None:
-        environment = import_module(f"backends.{name}.environment").ENVIRONMENT
-        assert environment is None or isinstance(environment, Environment)
+    def test_the_locks_of_the_environment_are_in_the_folder_of_a_backend(self, name: str) -> None:
+        environment = BACKENDS[name].environment
+        assert environment is None or all(variant.lock_path.is_file() for variant in environment.variants)
 
     def test_a_backend_that_is_not_remote_has_an_engine(self, name: str) -> None:
         engine = ROOT / "backends" / name / "engine" / "__init__.py"

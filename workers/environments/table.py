@@ -1,17 +1,14 @@
-"""The environments by name and by backend, collected from the backends' folders."""
+"""The environments by backend and by name, from the backends' declarations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 
-from backends.catalogue import NAMES
+from backends.catalogue import BACKENDS
 from backends.environment import Environment
 
 OF_BACKEND: Mapping[str, Environment] = {
-    name: environment
-    for name in NAMES
-    if (environment := import_module(f"backends.{name}.environment").ENVIRONMENT) is not None
+    name: backend.environment for name, backend in BACKENDS.items() if backend.environment is not None
 }
 """The environment of each backend that needs one. Two backends may share one."""
 

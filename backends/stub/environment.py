@@ -1,3 +1,0 @@
-"""`stub` needs the standard library only."""
-
-ENVIRONMENT = None
