@@ -1,4 +1,4 @@
-"""What is to be installed, and where."""
+"""The request to install an environment."""
 
 from __future__ import annotations
 

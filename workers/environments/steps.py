@@ -69,7 +69,7 @@ class Installation:
             self._add_alias(self._request.variant.stands_for)
 
     def _requirement(self, pin: Pin) -> str:
-        """What installs a pin; one that was compiled is installed from its wheel."""
+        """The requirement of a pin; a compiled package is installed from its wheel."""
         if pin != self._request.compiled_pin:
             return pin.requirement
         return pin.wheel_requirement(pin.wheels(self._request.wheels)[0])

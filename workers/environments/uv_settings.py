@@ -26,7 +26,7 @@ SECTIONS = ("global", "install", ":env:")  # of pip's configuration, a later one
 OLD_NAMES = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}  # uv reads these as well
 TIMEOUT_S = 60.0
 
-# what would change which packages are found, or whether they are verified
+# variables that would change which packages are found, or whether they are verified
 NOT_INHERITED = (
     "PYTHONPATH",
     "PYTHONHOME",
