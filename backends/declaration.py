@@ -43,13 +43,15 @@ class LoadField:
     `constraint` is the entry of the field in the Runtime Admin API's `load_constraints`, without its
     description; loads are checked against it. `null` allows null although the kind does not say so,
     `other_values` allows values outside `allowed_values` (a form offers those as suggestions), and
-    `whole_steps` refuses values that are not a multiple of `step`.
+    `whole_steps` refuses values that are not a multiple of `step`. `shows_default` adds the option's default
+    to the entry.
     """
 
     constraint: Mapping[str, Any] = field(hash=False)
     null: bool = False
     other_values: bool = False
     whole_steps: bool = False
+    shows_default: bool = False
 
     @property
     def nullable(self) -> bool:
@@ -109,7 +111,10 @@ class Option:
 
     def load_constraint(self) -> dict[str, Any]:
         """Return the option's entry in the Runtime Admin API's `load_constraints`."""
-        return {**(self.load_field.constraint if self.load_field else {}), "description": self.about}
+        if self.load_field is None:
+            return {"description": self.about}
+        default = {"default": self.default} if self.load_field.shows_default else {}
+        return {**self.load_field.constraint, **default, "description": self.about}
 
 
 @dataclass(frozen=True, slots=True)

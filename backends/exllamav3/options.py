@@ -17,10 +17,10 @@ _BITS = LoadField(
         "kind": "integer_or_null",
         "minimum": 2,
         "maximum": 8,
-        "default": None,
         "null_means": "fp16",
         "allowed_values": BITS,
-    }
+    },
+    shows_default=True,
 )
 
 

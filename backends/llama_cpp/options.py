@@ -89,10 +89,10 @@ BACKEND = Backend(
             load_field=LoadField(
                 {
                     "kind": "enum",
-                    "default": "auto",
                     "allowed_values": list(SWITCH),
                     "examples": ["auto", "on", "off"],
-                }
+                },
+                shows_default=True,
             ),
         ),
         _cache_type("gguf_type_k", "keys"),

@@ -38,11 +38,11 @@ OPTIONS = (
         load_field=LoadField(
             {
                 "kind": "enum",
-                "default": "auto",
                 "allowed_values": CACHE_TYPES,
                 "examples": ["auto", "fp8"],
             },
             other_values=True,
+            shows_default=True,
         ),
     ),
     Option(
@@ -94,9 +94,9 @@ OPTIONS = (
             {
                 "kind": "string_or_null",
                 "format": "vllm_speculative_method",
-                "default": None,
                 "examples": ["mtp", "draft_model", "mlp_speculator"],
-            }
+            },
+            shows_default=True,
         ),
     ),
     Option(
@@ -110,9 +110,9 @@ OPTIONS = (
             {
                 "kind": "string_or_null",
                 "format": "hf_id_or_local_path",
-                "default": None,
                 "examples": ["google/gemma-4-26B-A4B-it-assistant"],
-            }
+            },
+            shows_default=True,
         ),
     ),
     Option(
@@ -122,7 +122,7 @@ OPTIONS = (
         "tokens drafted per step",
         minimum=1,
         maximum=64,
-        load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1, "default": 1}),
+        load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}, shows_default=True),
     ),
     Option("vllm_image_input", "boolean", False, "the model takes images"),
     Option(

@@ -106,7 +106,7 @@ def test_every_recommended_pair_is_a_valid_load():
 @pytest.mark.rule("field/load-constraints-2")
 @pytest.mark.parametrize("option", LOAD_FIELDS)
 def test_values_shown_in_load_constraints_are_valid_in_a_load(option):
-    constraint = option.load_field.constraint
+    constraint = option.load_constraint()
     assert constraint["kind"] in LOAD_FIELD_KINDS
     for value in (
         *constraint.get("allowed_values", ()),

@@ -145,7 +145,7 @@ def test_no_process_outlives_a_killed_supervisor():
         f"""
         import sys
         sys.path.insert(0, {str(ROOT)!r})
-        from stoker.managed_process import Backoff, ProcessPlan
+        from stoker.managed_process import ProcessPlan
         from stoker.supervisor import Supervisor
         supervisor = Supervisor(print)
         stubborn = [sys.executable, "-S", "-c", {STUBBORN!r}]
