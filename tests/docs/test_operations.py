@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import pytest
 import yaml
@@ -140,3 +141,11 @@ def test_the_numbers_are_the_shipped_defaults(page):
     assert f"the latest {MAX_OLD_ENGINE_LOGS} engines" in text
     assert ResponseSettings().retention_s == 3600
     assert "an hour of retention" in text
+
+
+def test_the_python_example_imports_names_that_exist(page):
+    example = "\n".join(blocks(page, "sh"))
+    imports = re.findall(r"^from ([\w.]+) import (\w+)$", example, re.MULTILINE)
+    assert len(imports) >= 3
+    for module, name in imports:
+        assert hasattr(import_module(module), name), (module, name)
