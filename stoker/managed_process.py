@@ -37,7 +37,7 @@ class Backoff:
 
 @dataclass(frozen=True)
 class ProcessPlan:
-    """How to run a process.
+    """The parameters of a process.
 
     `environment` overrides variables of this process. `stop_s` is the time to end after SIGTERM. Processes
     are stopped in the order of their `rank`. The kernel sends `parent_death_signal` when this process is

@@ -105,7 +105,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to pick tokens; `None` leaves a setting to the engine."""
+    """Sampling parameters; the engine decides those that are None."""
 
     max_tokens: int | None = None
     temperature: float | None = None

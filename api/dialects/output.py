@@ -48,7 +48,7 @@ class OutputItem:
 
 
 ItemChange = tuple[ChangeKind, OutputItem, str]
-"""What happened, the item, and the text that was appended ("" unless it was EXTENDED)."""
+"""The kind of the change, the item, and the text that was appended ("" unless it was EXTENDED)."""
 
 
 class ResponseOutput:

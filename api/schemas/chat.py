@@ -48,7 +48,7 @@ class TextFormat(StrictSchema):
 
 
 class ChatRequest(StrictSchema):
-    """What to generate. Fields that are not listed are accepted and ignored."""
+    """A generation request. Fields that are not listed are accepted and ignored."""
 
     model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
     messages = ListField(

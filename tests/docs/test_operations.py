@@ -55,7 +55,7 @@ def compose():
     return (ROOT / "docker-compose.yml").read_text()
 
 
-def words(text):
+def on_one_line(text):
     return re.sub(r"\s+", " ", text)
 
 
@@ -125,7 +125,7 @@ def test_every_named_redis_key_exists(page):
 
 
 def test_the_numbers_are_the_shipped_defaults(page):
-    text, lease, limits = words(page), LeaseSettings(), LimitSettings()
+    text, lease, limits = on_one_line(page), LeaseSettings(), LimitSettings()
     promised = (lease.lease_ms + lease.reap_ms) / 1000 + 1
     assert f"| {promised:g} s (`lease_ms` {lease.lease_ms / 1000:g} s, `reap_ms` " in text
     assert f"`reap_ms` {lease.reap_ms / 1000:g} s, 1 s)" in text

@@ -31,7 +31,7 @@ def test_each_rule_has_a_test_and_each_mark_names_a_rule():
     assert marked_rules() == set(keys)
 
 
-def words():
+def documented_names():
     """All inline code in the first two columns."""
     return {
         word for row in RULES for cell in row[:2] for name in code(cell) for word in re.findall(r"\w+", name)
@@ -47,11 +47,12 @@ def test_every_field_of_the_examples_has_a_row():
     fields |= {*memory, *memory["gpus"][0], *memory["models"][0]}
     fields |= {name for constraints in RUNTIME_ADMIN_API["load_constraints"].values() for name in constraints}
     fields |= {name for example in RUNTIME_ADMIN_API["load_bodies"] for name in example["body"]}
-    assert fields - words() == set()
+    assert fields - documented_names() == set()
 
 
 def test_every_state_backend_and_code_has_a_row():
     codes = {"unknown_model", "model_not_loaded", "model_loading", "model_unloading", "model_failed"}
     assert (
-        codes | {"thinking_unsupported", "invalid_load_request"} | set(ModelState) | set(BACKENDS) <= words()
+        codes | {"thinking_unsupported", "invalid_load_request"} | set(ModelState) | set(BACKENDS)
+        <= documented_names()
     )
