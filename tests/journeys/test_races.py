@@ -25,7 +25,7 @@ RECOVERED_S = 20  # a worker that died several times in a row waits for seconds 
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """A platform with two workers, each with memory for one replica of `twins`."""
     folder = tmp_path_factory.mktemp("races")
-    one = {"backend": "stub", "target_inflight": 4, "stub_load_s": 1.0}
+    one = {"backend": "stub", "target_inflight": 4, "stub_load_s": 1.6}
     twins = {**one, "replicas": 2, "replica_max": 2, "stub_memory_mib": 150}
     models = {
         "stoker-demo": {"enabled": False},
@@ -71,8 +71,8 @@ def at_once(_running: Platform, _operation: str) -> None:
 
 
 def late(platform: Platform, operation: str) -> None:
-    """When the load is nearly finished."""
-    platform.wait_for(lambda: platform.operation(operation)["progress"] > 0.6, 5, "nearly loaded engine")
+    """When the load has passed its half, with 0.8 s left for the kill."""
+    platform.wait_for(lambda: platform.operation(operation)["progress"] > 0.5, 5, "half-loaded engine")
 
 
 def change_to(platform: Platform, follower: Follower, model: str, state: str) -> dict[str, Any]:
