@@ -37,6 +37,10 @@ class Ledger:
         self.scripts = Scripts(client, settings.redis.prefix)
         self._lease_us = settings.lease.lease_ms * 1000
 
+    def notify_channel(self, worker: str) -> str:
+        """The pub/sub channel on which the scripts send a worker `cancel <job id>`."""
+        return f"{self.scripts.prefix}notify:{worker}"
+
     # ---- called by the API
 
     def admit(self, job: Job) -> Admission:

@@ -104,7 +104,7 @@ class WorkerAgent:
 
     def _listen_for_cancellations(self) -> None:
         """Stop jobs as soon as they are cancelled. The next heartbeat repeats a message that was lost."""
-        channel = f"{self._ledger.scripts.prefix}bell:{self._executor.worker}"
+        channel = self._ledger.notify_channel(self._executor.worker)
         while not self._ended.is_set():
             try:
                 with self._listener.pubsub() as pubsub:

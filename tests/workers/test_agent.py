@@ -14,8 +14,17 @@ import redis
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
+from streams.events import End
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import WorkerAgent
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 10) -> None:
+    """Wait without sending heartbeats."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not become true"
+        time.sleep(0.01)
 
 
 def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another_load(
@@ -43,6 +52,32 @@ def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another
     messages = [record.getMessage() for record in caplog.records if "big" in record.getMessage()]
     assert len(messages) == 1
     assert messages[0].startswith("big should be loaded and is not: no worker with a cuda device is running")
+    worker.executor.kill()
+    agent.end()
+
+
+# ---- cancellations
+
+
+def test_a_cancel_reaches_the_engine_without_a_heartbeat(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.agent.LISTEN_TIMEOUT_S", 0.02)
+    # the agent sends no heartbeat during this test
+    worker = WorkerHarness(replace(settings, lease=replace(settings.lease, lease_ms=120_000, beat_ms=60_000)))
+    worker.load()
+    agent = WorkerAgent(
+        worker.executor, worker.ledger, worker.fleet, redis.Redis.from_url(settings.redis.url)
+    )
+    agent.start()
+    channel = worker.ledger.notify_channel("w1")
+    wait_until(lambda: dict(worker.client.pubsub_numsub(channel))[channel.encode()] == 1)
+    id = worker.admit("/stub tokens=100000 tokens_per_s=50")
+    worker.spawn(lambda: worker.executor.generate(id))
+    wait_until(lambda: worker.events(id))
+    worker.ledger.cancel(id, "acme")
+    wait_until(lambda: isinstance(worker.events(id)[-1], End))
+    assert worker.events(id)[-1].status == "cancelled"
     worker.executor.kill()
     agent.end()
 
