@@ -79,7 +79,7 @@ def test_a_failing_chat_stream_ends_with_an_error(http: FlaskClient, fakes: Fake
     assert events[-1]["error"]["code"] == "worker_lost"  # type: ignore[index]
 
 
-def test_a_silent_stream_is_kept_alive(http: FlaskClient, fakes: Fakes) -> None:
+def test_a_silent_stream_gets_keep_alives(http: FlaskClient, fakes: Fakes) -> None:
     ledger = fakes.ledger
     ledger.script = None
 
