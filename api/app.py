@@ -18,10 +18,10 @@ DOCUMENTATION_ENDPOINTS = ("static", "api-docs.openapi_json", "api-docs.openapi_
 
 
 def create_app(settings: Settings, services: AppServices | None = None) -> Flask:
-    """The app for these settings, with these services or its own. Nothing connects before
-    `AppServices.start`.
+    """The app for these settings. It makes its own services unless they are given.
 
-    Raises `ConfigError` when the API would be open to the network.
+    Nothing connects before `AppServices.start`. Raises `ConfigError` when the API would be open to the
+    network.
     """
     app = Flask("api", static_folder="static")
     app.config.from_mapping(

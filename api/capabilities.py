@@ -47,7 +47,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
     """
     if not parsed.generation.allow_remote and remote(model):
         raise ApiError(
-            f"model {model.name} runs on another operator's server: set `allow_remote: true` to send the request there",
+            f"model {model.name} runs on another operator's server:"
+            " set `allow_remote: true` to send the request there",
             code="remote_not_allowed",
             param="allow_remote",
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from scheduler.errors import Evicted, Failed, Rejected, StokerError
+from scheduler.errors import Failed, FailedInQueue, Rejected, StokerError
 from streams.events import End
 
 INVALID = "invalid_request_error"
@@ -24,7 +24,7 @@ MAX_RETRY_AFTER_S = 60  # Anthropic's SDK sleeps for the whole `Retry-After`
 
 
 class ErrorKind(NamedTuple):
-    """How errors of one code are answered.
+    """How the API answers errors of one code.
 
     `response_code` is the `error.code` of a failed Response object. OpenAI's SDK accepts a closed list there,
     so the platform's code begins the message instead ("engine_crashed: ...").
@@ -73,7 +73,7 @@ CODES: Mapping[str, ErrorKind] = {
     "model_busy": ErrorKind(409, INVALID),
     "no_worker": ErrorKind(503, SERVER),
     "insufficient_memory": ErrorKind(409, INVALID),
-    # Evicted: removed from the queue before a replica took it
+    # FailedInQueue: the job ended before a worker claimed it
     "queue_timeout": ErrorKind(503, SERVER, retry=True),
     "cancelled": ErrorKind(409, INVALID),
     # Failed: while it ran
@@ -179,8 +179,8 @@ def headers_of(error: StokerError) -> dict[str, str]:
 
 
 def error_from_end(end: End) -> StokerError:
-    """The error of a response that ended without an answer: `Failed`, or `Evicted` if it never ran."""
+    """The error of a response that ended without an answer: `Failed`, or `FailedInQueue` if it never ran."""
     code = end.code or ("cancelled" if end.status == "cancelled" else "engine_error")
     message = end.message or MESSAGES.get(code, "the response ended without an answer")
-    error = Failed if end.run_ms else Evicted
+    error = Failed if end.run_ms else FailedInQueue
     return error(message, code=code, retry_after_s=5 if kind_of(code).retry else None)

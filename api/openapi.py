@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import http
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,15 +17,13 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.auth.access import Access, declare
-from api.errors import CODES, ApiError, InvalidRequest, body_of, envelope, headers_of, kind_of
+from api.errors import CODES, ApiError, InvalidRequest, envelope
+from api.http_responses import error_response, json_response, unexpected_error_response
 from api.request_body import read_body
 from api.schemas.errors import ErrorBody
 from api.schemas.strict_fields import EnumField, TaggedUnionField, UnionField
 from api.schemas.strict_schema import StrictSchema
-from api.streaming.respond import json_response
 from scheduler.errors import StokerError
-
-logger = logging.getLogger("api")
 
 ViewFunction = Callable[..., Response]
 
@@ -63,7 +60,11 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
     def __init__(self, app: Flask) -> None:
         super().__init__(app)
         self.ma_plugin.converter.add_attribute_function(_document_field)
-        bearer = {"type": "http", "scheme": "bearer", "description": "An API key; `x-api-key` is taken too."}
+        bearer = {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key; `x-api-key` is accepted too.",
+        }
         self.spec.components.security_scheme("key", bearer)
         app.register_error_handler(StokerError, error_response)
         app.register_error_handler(Exception, unexpected_error_response)
@@ -80,20 +81,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         return json_response(envelope(code, message), error.code, headers)
 
 
-def error_response(error: StokerError) -> Response:
-    """Return an error of the platform, with status and headers of the error table."""
-    return json_response(body_of(error), kind_of(error.code).status, headers_of(error))
-
-
-def unexpected_error_response(error: Exception) -> Response:
-    """Return `internal_error` for an unexpected exception; only the log has the details."""
-    logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    return error_response(
-        ApiError("an error inside the platform; its log has the details", code="internal_error")
-    )
-
-
-class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest has no types
+class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest has no types
     """The endpoints of one file in `routes/`."""
 
     def endpoint(  # noqa: PLR0913 - the whole route in one declaration
@@ -119,7 +107,7 @@ class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest ha
         """
 
         def decorate(view: ViewFunction) -> ViewFunction:
-            called = view if body is None else _with_body(view, body, invalid_body)
+            handler = view if body is None else _with_body(view, body, invalid_body)
             codes = [*errors, *_implied_codes(access, body, invalid_body)]
             operation: dict[str, Any] = {
                 "operationId": view.__name__,
@@ -134,7 +122,7 @@ class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest ha
             if body is not None:
                 content = {"application/json": {"schema": body}}
                 operation["requestBody"] = {"required": True, "content": content}
-            documented = declare(self.doc(**operation)(called), access)
+            documented = declare(self.doc(**operation)(handler), access)
             parameters = [
                 {
                     "name": name,
@@ -153,10 +141,10 @@ class Family(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest ha
 
 def _with_body(view: ViewFunction, schema: type[StrictSchema], invalid_body: type[ApiError]) -> ViewFunction:
     @functools.wraps(view)
-    def called(**path: str) -> Response:
+    def read_body_and_call(**path: str) -> Response:
         return view(read_body(request, schema, invalid_body), **path)
 
-    return called
+    return read_body_and_call
 
 
 def _implied_codes(

@@ -38,13 +38,13 @@ def wait_for_operation(services: AppServices, operation: Operation, wait_s: int)
         disconnected = threading.Event()
         watch = services.disconnects.watch(request.environ.get("gunicorn.socket"), disconnected.set)
         try:
-            deadline, pause = time.monotonic() + wait_s, POLL_INTERVAL_S[0]
+            deadline, pause_s = time.monotonic() + wait_s, POLL_INTERVAL_S[0]
             latest: Operation = operation
             while not latest.status.is_terminal and (left := deadline - time.monotonic()) > 0:
-                if disconnected.wait(min(pause, left)) or not services.shutdown.is_running():
+                if disconnected.wait(min(pause_s, left)) or not services.shutdown.is_running():
                     break
                 latest = services.fleet.operation(operation.id) or latest
-                pause = min(pause * 1.5, POLL_INTERVAL_S[1])
+                pause_s = min(pause_s * 1.5, POLL_INTERVAL_S[1])
             return latest
         finally:
             services.disconnects.forget(watch)

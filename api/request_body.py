@@ -1,8 +1,7 @@
-"""Reads JSON bodies: bounded in size and depth, UTF-8, well-formed, of the declared shape. All others are a
-400.
+"""Reads JSON bodies. A body has to be UTF-8 and well-formed, bounded in size and depth, and fit its schema.
 
-orjson refuses what Python's own parser accepts and what later breaks an answer half-way: NaN and infinities,
-lone surrogates, encodings other than UTF-8 (RFC 8259 requires UTF-8).
+orjson refuses values that Python's own parser accepts and that would later break an answer half-way: NaN and
+infinities, lone surrogates, encodings other than UTF-8 (RFC 8259 requires UTF-8).
 """
 
 from __future__ import annotations
@@ -20,28 +19,29 @@ MAX_DEPTH = 64
 """Levels of arrays and objects. orjson reads 1024, but writing, `copy` and JSON Schema validators recurse."""
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-"""Unrolled: an image is a string of megabytes, and an alternative at each character would take seconds."""
+"""A JSON string. The loop is unrolled: with an alternative at each character, an image of megabytes would
+take seconds."""
 
 _NOT_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def read_body(
-    request: Request, shape: type[StrictSchema], mistaken: type[ApiError] = InvalidRequest
+    request: Request, schema: type[StrictSchema], invalid_body: type[ApiError] = InvalidRequest
 ) -> dict[str, Any]:
-    """The request's body, a JSON object of that shape. Raises `mistaken` for an object of another shape.
+    """The request's body, a JSON object that fits the schema.
 
-    Raises `ApiError`: unsupported_media_type (415), invalid_json (400); and werkzeug's own 413 for a body
-    over `MAX_CONTENT_LENGTH`.
+    Raises `invalid_body` for a value that does not fit, `ApiError` for other faults (unsupported_media_type,
+    invalid_json), and werkzeug's own 413 for a body over `MAX_CONTENT_LENGTH`.
     """
-    empty = not request.content_length and shape.allows_empty_body()
+    empty = not request.content_length and schema.allows_empty_body()
     body: dict[str, Any] = {} if empty else parse_json(read_bytes(request))
     try:
-        shape.check(body)
+        schema.check(body)
     except SchemaMismatch as error:
         path = error.path or None
         message = f"{path or 'the body'} {error.message}"
-        code = error.code if error.code != "invalid_request" else mistaken.default_code
-        raise mistaken(message, code=code, param=path) from None
+        code = error.code if error.code != "invalid_request" else invalid_body.default_code
+        raise invalid_body(message, code=code, param=path) from None
     return body
 
 
@@ -65,7 +65,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def _is_deeper(body: bytes, levels: int) -> bool:
-    """Whether a valid JSON text nests deeper: removes strings, then innermost pairs, one level at a time.
+    """Whether a valid JSON text has more than `levels` levels: removes strings, then pairs, innermost first.
 
     Each round is one pass of C code over the rest, and there are at most `levels` rounds.
     """

@@ -1,4 +1,4 @@
-"""Runs around every request: authorizes the caller, and puts the request's id into the response's headers."""
+"""Hooks of every request: one authorizes the caller, one adds the request's id to the response's headers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def authorize_request() -> None:
         return  # no such route: the error handler answers 404
     access = access_of(current_app.view_functions.get(request.endpoint))
     if access is None:
-        raise Forbidden("this route is closed")  # it declares no access
+        raise Forbidden("this route is closed")  # its view declares no access
     if access is not Access.PUBLIC:
         g.caller = current_services().authenticator.identify(request.headers, access)
 

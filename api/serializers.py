@@ -73,7 +73,7 @@ def _capacity(row: ModelRow, settings: Settings) -> Json:
     configured = row.definition.target_inflight
     return {
         "configured_target_inflight": configured,
-        # what the engines reported; without engines, limited by a worker's threads
+        # as the engines reported it; without engines, the configured number, limited by a worker's threads
         "effective_target_inflight": row.slots or min(configured, settings.worker.threads),
         "vram_estimate_mib": memory.mib,
         "vram_estimate_replica_count": memory.replicas,

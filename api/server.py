@@ -44,7 +44,7 @@ class GunicornLogger(glogging.Logger):  # type: ignore[misc]  # gunicorn has no 
         self.error_log.propagate = True
 
 
-class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+class ApiServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """The API under gunicorn. `run` returns when the server has stopped."""
 
     def __init__(self, settings: Settings) -> None:
@@ -106,7 +106,7 @@ def serve(settings: Settings) -> None:
     except ConfigError as error:
         logger.warning("%s", error)  # /health reports it too, and the API works as soon as Redis does
     create_app(settings)  # raises configuration errors once, before gunicorn starts processes
-    Server(settings).run()
+    ApiServer(settings).run()
 
 
 def main() -> None:

@@ -1,5 +1,4 @@
-"""The parts of the platform that a request uses, made once per process and found in
-`app.extensions["stoker"]`.
+"""The services that the views use, made once per process and stored in `app.extensions["stoker"]`.
 
 Nothing connects and no thread starts before `AppServices.start`. The process that serves the app calls it,
 after gunicorn's fork: neither a connection nor a thread survives a fork.
@@ -31,6 +30,7 @@ from streams.subscriber import EventSubscriber
 EXTENSION = "stoker"
 
 PROBE_TIMEOUT_S = 1.0
+"""The time-out of a health check's write, shorter than that of other commands."""
 
 
 class RedisProbe:
@@ -48,7 +48,7 @@ class RedisProbe:
 
 
 class ShutdownFlag:
-    """Tells requests that run until the client disconnects whether this process keeps serving.
+    """Whether this process continues to serve, for requests that otherwise run until the client disconnects.
 
     The server that runs the process replaces `is_running`.
     """

@@ -11,7 +11,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 """Linux counts a process's CPU time in these ticks (10 ms each on most systems)."""
 
 
-class Cpu:
+class CpuMeter:
     """The CPU time of named parts of a system, each of one or more processes.
 
     A window has a resolution of one tick for each process, so medians over rounds are taken.

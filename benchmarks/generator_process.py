@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from benchmarks.cpu_time import Cpu
+from benchmarks.cpu_time import CpuMeter
 from config.settings import ROOT
 
 Result = TypeVar("Result")
@@ -32,7 +32,7 @@ class LoadGenerator(Generic[Result]):
             argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
 
-    def measure(self, spec: Mapping[str, Any], cpu: Cpu) -> tuple[Result, dict[str, float]]:
+    def measure(self, spec: Mapping[str, Any], cpu: CpuMeter) -> tuple[Result, dict[str, float]]:
         """Generate the specified load.
 
         Returns the result, and the CPU seconds of each part in the same window. Raises `BenchmarkError`.

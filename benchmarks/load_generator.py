@@ -31,11 +31,11 @@ TIMEOUT_S = 5.0
 """The limit of the time without any response, and of the wait for the remaining responses."""
 
 
-class LoadError(Exception):
+class LoadGeneratorError(Exception):
     """Raised when a response is wrong or missing."""
 
 
-class Client:
+class KeepAliveClient:
     """One keep-alive connection that sends a request, reads the response, and sends the next request."""
 
     def __init__(self, request: bytes, port: int, stream: bool, paced: bool) -> None:
@@ -57,15 +57,15 @@ class Client:
         self.tokens, self.arrivals = 0, []
         self.sent_at = time.perf_counter()
         if self.socket.send(self.request) != len(self.request):
-            raise LoadError("a request did not fit into the socket")
+            raise LoadGeneratorError("a request did not fit into the socket")
 
     def read(self) -> bool:
         """Read the available bytes. Returns whether the response is complete."""
         data = self.socket.recv(1 << 18)
         if not data:
-            raise LoadError(f"the server closed the connection after {self.received[:300]!r}")
+            raise LoadGeneratorError(f"the server closed the connection after {self.received[:300]!r}")
         if not self.answering and not data.startswith(b"HTTP/1.1 200"):
-            raise LoadError(f"the response is {data[:600].decode('utf-8', 'replace')}")
+            raise LoadGeneratorError(f"the response is {data[:600].decode('utf-8', 'replace')}")
         self.answering = True
         ended = self._read_stream(data) if self.stream else self._read_whole(data)
         self.waiting = not ended
@@ -81,7 +81,7 @@ class Client:
         if found and self.paced:
             self.arrivals.extend([time.perf_counter()] * found)
         if ended and self.tokens != TOKENS:
-            raise LoadError(f"a stream of {self.tokens} tokens that ends with {data[-600:]!r}")
+            raise LoadGeneratorError(f"a stream of {self.tokens} tokens that ends with {data[-600:]!r}")
         return ended
 
     def _read_whole(self, data: bytes) -> bool:
@@ -92,7 +92,7 @@ class Client:
                 return False
             length = LENGTH.search(self.received, 0, head)
             if length is None:
-                raise LoadError("a response without a length")
+                raise LoadGeneratorError("a response without a length")
             self._missing = head + 4 + int(length[1])
         return len(self.received) >= self._missing
 
@@ -111,7 +111,7 @@ class Window:
         self.tokens = 0
         self.token_delays: list[float] = []
 
-    def count(self, client: Client, period_s: float) -> None:
+    def count(self, client: KeepAliveClient, period_s: float) -> None:
         """Count a complete response."""
         self.latencies.append(time.perf_counter() - client.sent_at)
         if period_s:
@@ -152,14 +152,14 @@ def encode_request(spec: LoadSpec) -> bytes:
     ).encode()
 
 
-class Run:
+class WindowMeasurement:
     """All clients of one measurement."""
 
     def __init__(self, spec: LoadSpec) -> None:
         self.spec = spec
         request = encode_request(spec)
         self.clients = [
-            Client(request, spec.port, spec.stream, spec.period_s > 0) for _ in range(spec.clients)
+            KeepAliveClient(request, spec.port, spec.stream, spec.period_s > 0) for _ in range(spec.clients)
         ]
         self.by_fd = {client.socket.fileno(): client for client in self.clients}
         self.epoll = select.epoll()
@@ -194,7 +194,7 @@ class Run:
         end = time.perf_counter() + TIMEOUT_S
         while any(client.waiting for client in self.clients):
             if time.perf_counter() > end:
-                raise LoadError("responses are missing")
+                raise LoadGeneratorError("responses are missing")
             self._poll(0.1, next_request=False)
 
     def _poll(self, timeout_s: float, next_request: bool) -> None:
@@ -212,7 +212,7 @@ class Run:
         if ready:
             self.last_answer_at = now
         elif now - self.last_answer_at > TIMEOUT_S and any(client.waiting for client in self.clients):
-            raise LoadError(f"no response for {TIMEOUT_S:.0f} s")
+            raise LoadGeneratorError(f"no response for {TIMEOUT_S:.0f} s")
 
     def close(self) -> None:
         """Close the connections."""
@@ -221,7 +221,7 @@ class Run:
             client.close()
 
 
-class LoadRun(Protocol):
+class Measurement(Protocol):
     """A measurement under way."""
 
     def measure(self) -> Iterator[Any]:
@@ -233,7 +233,7 @@ class LoadRun(Protocol):
         ...
 
 
-def serve(begin: Callable[[dict[str, Any]], LoadRun]) -> None:
+def serve(begin: Callable[[dict[str, Any]], Measurement]) -> None:
     """Run the measurements that stdin asks for, until it ends or stdout is closed."""
     with suppress(KeyboardInterrupt, BrokenPipeError):
         for line in sys.stdin:
@@ -245,7 +245,7 @@ def serve(begin: Callable[[dict[str, Any]], LoadRun]) -> None:
                 finally:
                     run.close()
                 _write({"done": True})
-            except (LoadError, OSError) as error:
+            except (LoadGeneratorError, OSError) as error:
                 _write({"error": f"{type(error).__name__}: {error}"})
 
 
@@ -254,4 +254,4 @@ def _write(message: object) -> None:
 
 
 if __name__ == "__main__":
-    serve(lambda spec: Run(LoadSpec(**spec)))
+    serve(lambda spec: WindowMeasurement(LoadSpec(**spec)))

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cpu_time import Cpu, tree_by_part
+from benchmarks.cpu_time import CpuMeter, tree_by_part
 from benchmarks.generator_process import BenchmarkError
-from config.keys import Keys, read_keys
+from config.generated_keys import GeneratedKeys, read_keys
 from config.settings import ROOT
+from stoker.data_folder import read_run
 from stoker.managed_process import ManagedProcess, ProcessPlan, last_lines
-from stoker.run_file import read_run
 
 HOST = "127.0.0.1"
 START_S = 60.0
@@ -114,12 +114,12 @@ def is_listening(port: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Platform:
+class BenchmarkPlatform:
     """A running `stoker up` whose models are loaded."""
 
     pid: int
     url: str
-    keys: Keys = field(repr=False)
+    keys: GeneratedKeys = field(repr=False)
 
     @property
     def port(self) -> int:
@@ -127,9 +127,9 @@ class Platform:
         return int(self.url.rpartition(":")[2])
 
     @property
-    def cpu(self) -> Cpu:
+    def cpu(self) -> CpuMeter:
         """The CPU time of its parts."""
-        return Cpu(tree_by_part(self.pid, COMMANDS))
+        return CpuMeter(tree_by_part(self.pid, COMMANDS))
 
 
 def start_platform(
@@ -139,7 +139,7 @@ def start_platform(
     *,
     flower: bool = False,
     load_s: float = START_S,
-) -> Platform:
+) -> BenchmarkPlatform:
     """Run `stoker up` in a new folder `home` with these settings alone. Task events are on only with Flower.
 
     Raises `BenchmarkError` if it does not start, or its enabled models are not loaded within `load_s`
@@ -172,7 +172,7 @@ def start_platform(
     wait(process, lambda: _loaded(run["url"], keys.admin_key), "the models do not load", load_s)
     if flower:
         wait(process, lambda: fetch(f"{run['flower']}/healthcheck") is not None, "Flower does not start")
-    return Platform(pid(process), run["url"], keys)
+    return BenchmarkPlatform(pid(process), run["url"], keys)
 
 
 def _loaded(url: str, admin_key: str) -> bool:

@@ -75,7 +75,7 @@ class HttpxForwarder:
         return Response(response.read(), content_type=kind)
 
 
-class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+class ProxyServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn with the settings of the platform's API."""
 
     def __init__(self, port: int, threads: int, create: Callable[[], Flask]) -> None:
@@ -111,4 +111,4 @@ def create_app(port: int, client: str) -> Flask:
 
 if __name__ == "__main__":
     port, upstream_port, threads = map(int, sys.argv[1:4])
-    Server(port, threads, partial(create_app, upstream_port, sys.argv[4])).run()
+    ProxyServer(port, threads, partial(create_app, upstream_port, sys.argv[4])).run()

@@ -34,7 +34,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """One row of the table. Ratios are to the proxy. The value of the variant `minus` is subtracted first."""
 
     title: str
@@ -98,25 +98,25 @@ def _offered(sample: Sample) -> float:
     return sample.result.tokens / (PACED.clients * PACE * sample.result.seconds)
 
 
-ADDED = Row("1 client: **added p50 ms**", ONE, lambda s: s.result.latency_p50_ms, minus=UPSTREAM)
-RATE = Row("32 clients: **requests/s**", MANY, per_second(requests), "{:.0f}")
-CPU = Row("32 clients: **CPU us/request**", MANY, cpu_us(requests), "{:.0f}")
-DELIVERED = Row("64 streams, paced: **delivered/offered**", PACED, _offered, "{:.3f}")
-PACED_CPU = Row("64 streams, paced: **CPU us/token**", PACED, cpu_us(tokens), "{:.0f}")
+ADDED = ReportRow("1 client: **added p50 ms**", ONE, lambda s: s.result.latency_p50_ms, minus=UPSTREAM)
+RATE = ReportRow("32 clients: **requests/s**", MANY, per_second(requests), "{:.0f}")
+CPU = ReportRow("32 clients: **CPU us/request**", MANY, cpu_us(requests), "{:.0f}")
+DELIVERED = ReportRow("64 streams, paced: **delivered/offered**", PACED, _offered, "{:.3f}")
+PACED_CPU = ReportRow("64 streams, paced: **CPU us/token**", PACED, cpu_us(tokens), "{:.0f}")
 MAIN = (
-    Row("1 client: p50 ms", ONE, lambda s: s.result.latency_p50_ms),
-    Row("1 client: p95 ms", ONE, lambda s: s.result.latency_p95_ms),
+    ReportRow("1 client: p50 ms", ONE, lambda s: s.result.latency_p50_ms),
+    ReportRow("1 client: p95 ms", ONE, lambda s: s.result.latency_p95_ms),
     ADDED,
-    Row("1 client: added p95 ms", ONE, lambda s: s.result.latency_p95_ms, minus=UPSTREAM),
+    ReportRow("1 client: added p95 ms", ONE, lambda s: s.result.latency_p95_ms, minus=UPSTREAM),
     RATE,
-    Row("32 clients: p50 ms", MANY, lambda s: s.result.latency_p50_ms, "{:.1f}"),
-    Row("32 clients: p95 ms", MANY, lambda s: s.result.latency_p95_ms, "{:.1f}"),
+    ReportRow("32 clients: p50 ms", MANY, lambda s: s.result.latency_p50_ms, "{:.1f}"),
+    ReportRow("32 clients: p95 ms", MANY, lambda s: s.result.latency_p95_ms, "{:.1f}"),
     CPU,
-    Row("64 streams, instant: **tokens/s**", BURST, per_second(tokens), "{:.0f}"),
-    Row("64 streams, instant: CPU us/token", BURST, cpu_us(tokens), "{:.1f}"),
+    ReportRow("64 streams, instant: **tokens/s**", BURST, per_second(tokens), "{:.0f}"),
+    ReportRow("64 streams, instant: CPU us/token", BURST, cpu_us(tokens), "{:.1f}"),
     DELIVERED,
-    Row("64 streams, paced: token delay p50 ms", PACED, lambda s: s.result.late_p50_ms),
-    Row("64 streams, paced: token delay p95 ms", PACED, lambda s: s.result.late_p95_ms),
+    ReportRow("64 streams, paced: token delay p50 ms", PACED, lambda s: s.result.late_p50_ms),
+    ReportRow("64 streams, paced: token delay p95 ms", PACED, lambda s: s.result.late_p95_ms),
     PACED_CPU,
 )
 
@@ -126,7 +126,7 @@ class Bar:
     """A regression limit with and without Flower: `minimum` or `maximum` of the ratio (or of the value)."""
 
     title: str
-    row: Row
+    row: ReportRow
     minimum: float = 0.0
     maximum: float = float("inf")
     ratio: bool = True
@@ -153,7 +153,7 @@ BARS = (
 """Valid for the proxy with `http.client`."""
 
 
-def _part_rows() -> list[Row]:
+def _part_rows() -> list[ReportRow]:
     rows = []
     for load, count, form in (
         (MANY, requests, "{:.0f}"),
@@ -163,7 +163,7 @@ def _part_rows() -> list[Row]:
         what = "request" if count is requests else "token"
         for part in PARTS:
             title = f"{load.title}: {NAMES.get(part, part)}, us/{what}"
-            rows.append(Row(title, load, cpu_us(count, part), form, ratio=False))
+            rows.append(ReportRow(title, load, cpu_us(count, part), form, ratio=False))
     return rows
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cpu_time import Cpu, tree
+from benchmarks.cpu_time import CpuMeter, tree
 from benchmarks.load_messages import PACE, TOKENS
 from benchmarks.processes import HOST, fetch, is_listening, pid, running, start, start_platform, wait
 from config.settings import ROOT, Settings
@@ -29,7 +29,7 @@ class Variant:
     name: str
     port: int
     key: str
-    cpu: Cpu
+    cpu: CpuMeter
 
 
 @contextmanager
@@ -54,8 +54,8 @@ def _reference(processes: list[ManagedProcess], folder: Path, client: str) -> li
     wait(proxy, lambda: fetch(f"http://{HOST}:{proxy_port}/") is not None, "the proxy does not answer")
     engine = [pid(upstream)]
     return [
-        Variant(UPSTREAM, upstream_port, "none", Cpu({"engine": engine})),
-        Variant(PROXY, proxy_port, "none", Cpu({"api": tree(pid(proxy)), "engine": engine})),
+        Variant(UPSTREAM, upstream_port, "none", CpuMeter({"engine": engine})),
+        Variant(PROXY, proxy_port, "none", CpuMeter({"api": tree(pid(proxy)), "engine": engine})),
     ]
 
 

@@ -11,7 +11,6 @@ from typing import Any, get_type_hints
 
 from backends.catalogue import BACKENDS
 from config.errors import ConfigError
-from config.merge import deep_merge
 from config.schema import Problem, validate
 from config.settings import (
     ADMIN_TENANT,
@@ -23,7 +22,7 @@ from config.settings import (
     Settings,
     Tenant,
 )
-from config.sources import Layer, read_environment, read_file, read_keys
+from config.sources import SettingsLayer, deep_merge, read_environment, read_file, read_key_digests
 
 
 def load_settings(root: Path = ROOT, environ: Mapping[str, str] | None = None) -> Settings:
@@ -44,15 +43,15 @@ def load_settings(root: Path = ROOT, environ: Mapping[str, str] | None = None) -
     values, problems = validate(merged)
     if problems:
         raise ConfigError([_message(problem, layers) for problem in problems])
-    return _with_environment_keys(_settings(values, root), read_keys(environ))
+    return _with_environment_keys(_settings(values, root), read_key_digests(environ))
 
 
-def _read(root: Path, default: str, configured: str | None) -> Layer:
+def _read(root: Path, default: str, configured: str | None) -> SettingsLayer:
     name = configured or default
     return read_file(root / Path(name).expanduser(), name, required=configured is not None)
 
 
-def _message(problem: Problem, layers: Iterable[Layer]) -> str:
+def _message(problem: Problem, layers: Iterable[SettingsLayer]) -> str:
     """The error line of a problem, which begins with the last source that sets its path or a parent of it."""
     path, message = problem
     for length in range(len(path), 0, -1):

@@ -1,4 +1,5 @@
-"""The sources of the settings: two JSON files and the environment, each read into a named layer."""
+"""The sources of the settings: two JSON files and the environment. Each is read into a layer, and later
+layers override earlier ones."""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ from typing import Any, get_type_hints
 
 from config.errors import ConfigError
 from config.fields import suggestion
-from config.merge import deep_merge
 from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings
 
 NAMED_VARIABLES = {
@@ -35,7 +35,7 @@ SECTION_VARIABLE = re.compile(r"STOKER_([A-Z]+)__([A-Z][A-Z_]*)")
 
 
 @dataclass(frozen=True)
-class Layer:
+class SettingsLayer:
     """One source of settings. `names` maps a path to the variable that set it."""
 
     name: str
@@ -56,7 +56,23 @@ class Layer:
         return self.names.get(path, self.name)
 
 
-def read_file(path: Path, name: str, *, required: bool) -> Layer:
+def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a new dict with the values of `base`, overridden by those of `over`.
+
+    Two objects under one key are merged; any other value of `over` replaces that of `base`, so a list is
+    replaced as a whole and an explicit null wins.
+    """
+    merged = dict(base)
+    for key, value in over.items():
+        current = merged.get(key)
+        if isinstance(current, Mapping) and isinstance(value, Mapping):
+            merged[key] = deep_merge(current, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def read_file(path: Path, name: str, *, required: bool) -> SettingsLayer:
     """Read one JSON file, called `name` in errors. A missing file is an empty layer unless it is `required`.
 
     Raises `ConfigError` for invalid JSON (with line and column) and for duplicate keys.
@@ -66,7 +82,7 @@ def read_file(path: Path, name: str, *, required: bool) -> Layer:
     except FileNotFoundError:
         if required:
             raise ConfigError(f"{name}: there is no such file") from None
-        return Layer(name, {})
+        return SettingsLayer(name, {})
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{name}: cannot be read: {error}") from error
     try:
@@ -77,10 +93,10 @@ def read_file(path: Path, name: str, *, required: bool) -> Layer:
         raise ConfigError(f"{name}: {error}") from error
     if not isinstance(data, dict):
         raise ConfigError(f"{name}: must hold one JSON object")
-    return Layer(name, data)
+    return SettingsLayer(name, data)
 
 
-def read_environment(environ: Mapping[str, str]) -> Layer:
+def read_environment(environ: Mapping[str, str]) -> SettingsLayer:
     """Read the variables of settings. Raises `ConfigError` for a `STOKER_A__B` without a setting a.b."""
     data: dict[str, Any] = {}
     names: dict[tuple[str, ...], str] = {}
@@ -103,10 +119,10 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
         names[path] = f"environment variable {name}"
     if problems:
         raise ConfigError(problems)
-    return Layer("environment", data, names)
+    return SettingsLayer("environment", data, names)
 
 
-def read_keys(environ: Mapping[str, str]) -> dict[str, str]:
+def read_key_digests(environ: Mapping[str, str]) -> dict[str, str]:
     """The SHA-256 hex digests of the keys in the environment, by tenant."""
     return {
         tenant: hashlib.sha256(environ[name].encode("utf-8", "surrogateescape")).hexdigest()

@@ -6,15 +6,15 @@ import hashlib
 import hmac
 from dataclasses import replace
 
-from config.keys import read_keys
+from config.generated_keys import read_keys
 from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings, Tenant
 
 
 class Tenants:
     """All tenants: the configured ones and `default`.
 
-    Of the generated keys (`config.keys`), `api_key` belongs to `default` and `admin_key` to `admin`. Raises
-    `ConfigError` when their file cannot be read.
+    Of the generated keys (`config.generated_keys`), `api_key` belongs to `default` and `admin_key` to
+    `admin`. Raises `ConfigError` when their file cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -89,7 +89,7 @@ class StorageFull(Rejected):
     default_code = "storage_full"
 
 
-class Evicted(StokerError):
+class FailedInQueue(StokerError):
     """Raised when a job failed while it was queued (queue_timeout, model_unloading, model_failed)."""
 
     default_code = "queue_timeout"

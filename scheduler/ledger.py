@@ -22,7 +22,7 @@ IDEMPOTENCY_S = 900
 RECOVERABLE_CODES = ("worker_lost", "load_interrupted")
 """Failure codes of models whose worker was lost: the next worker with free memory loads the model again."""
 
-ROW = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
+JOB_FIELDS = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
 
 
 class Ledger:
@@ -105,7 +105,7 @@ class Ledger:
     def lookup(self, id: str, tenant: str) -> JobRow | None:
         """Return the current state of a job, None when the tenant has no such job."""
         with redis_errors_translated():
-            raw = self.scripts.client.hmget(f"{self.scripts.prefix}job:{id}", *ROW)
+            raw = self.scripts.client.hmget(f"{self.scripts.prefix}job:{id}", *JOB_FIELDS)
         if raw[0] is None or raw[0].decode() != tenant:
             return None
         return JobRow(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stoker.client import ApiError, Client
+from stoker.client import ApiClient, ApiClientError
 
 SILENCE_TIMEOUT_S = 120.0
 DELTAS = ("response.output_text.delta", "response.reasoning_text.delta")
@@ -31,7 +31,7 @@ class Timing:
 
 
 def ask(
-    client: Client, model: str, question: str, show: Callable[[str], None], *, allow_remote: bool = False
+    client: ApiClient, model: str, question: str, show: Callable[[str], None], *, allow_remote: bool = False
 ) -> Timing:
     """Stream the answer; `show` is called with each piece of its text. Raises `ApiError`."""
     start = time.monotonic()
@@ -50,21 +50,21 @@ def ask(
             response = event.get("response", {})
             if kind == "response.failed":
                 error = response.get("error") or {}
-                raise ApiError(f"{model} gave no answer: {error.get('message', 'it failed')}")
+                raise ApiClientError(f"{model} gave no answer: {error.get('message', 'it failed')}")
             tokens = int((response.get("usage") or {}).get("output_tokens", 0))
             return Timing(total_s if first is None else first, total_s, tokens)
         elif kind == "error":
-            raise ApiError(f"{model} gave no answer: {event.get('message', 'it failed')}")
-    raise ApiError(f"{model} gave no answer: the stream ended too soon")
+            raise ApiClientError(f"{model} gave no answer: {event.get('message', 'it failed')}")
+    raise ApiClientError(f"{model} gave no answer: the stream ended too soon")
 
 
-def find_loaded_model(client: Client, *, allow_remote: bool = False) -> str:
+def find_loaded_model(client: ApiClient, *, allow_remote: bool = False) -> str:
     """Return a loaded model. Raises `ApiError` if there is none."""
     models = client.get("/v1/models").get("data", [])
     allowed = [model for model in models if allow_remote or not model.get("remote")]
     ready = [str(model["id"]) for model in allowed if model.get("state") == "loaded"]
     if not ready:
-        raise ApiError(
+        raise ApiClientError(
             "no model is loaded; `stoker status` shows those there are, `stoker load NAME` loads one"
         )
     return ready[0]

@@ -14,12 +14,12 @@ import click
 
 from backends.catalogue import redacted_options
 from config.errors import ConfigError
-from config.keys import read_keys
+from config.generated_keys import read_keys
 from config.load import load_settings
 from config.settings import Settings
 from config.version import version
-from stoker.client import ApiError, Client
-from stoker.run_file import read_run
+from stoker.client import ApiClient, ApiClientError
+from stoker.data_folder import read_run
 from stoker.terminal import TerminalOutput
 from telemetry.logging import configure_logging
 
@@ -36,7 +36,7 @@ class ErrorReportingGroup(click.Group):
         except ConfigError as error:
             click.echo(f"The configuration cannot be used:\n{error}", err=True)
             ctx.exit(2)
-        except ApiError as error:
+        except ApiClientError as error:
             click.echo(str(error), err=True)
             ctx.exit(1)
         except KeyboardInterrupt:
@@ -189,7 +189,9 @@ def run_ask(question: str, model: str | None, allow_remote: bool, url: str | Non
 
     settings = load_settings()
     keys = read_keys(settings.data_dir)
-    client = Client(_url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None))
+    client = ApiClient(
+        _url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None)
+    )
     chosen = model or find_loaded_model(client, allow_remote=allow_remote)
     timing = ask(client, chosen, question, lambda text: click.echo(text, nl=False), allow_remote=allow_remote)
     click.echo(f"\n({timing})")
@@ -256,11 +258,11 @@ def run_openapi() -> None:
     click.echo(json.dumps(document, indent=2, sort_keys=True))
 
 
-def _admin_client(url: str | None) -> Client:
+def _admin_client(url: str | None) -> ApiClient:
     settings = load_settings()
     keys = read_keys(settings.data_dir)
     key = os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
-    return Client(_url(settings, url), key)
+    return ApiClient(_url(settings, url), key)
 
 
 def _url(settings: Settings, url: str | None) -> str:

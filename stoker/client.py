@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 TIMEOUT_S = 10.0
 
 
-class ApiError(Exception):
+class ApiClientError(Exception):
     """Raised when the API refuses a request or cannot be reached; the text is one sentence for the user."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -20,7 +20,7 @@ class ApiError(Exception):
         self.status = status
 
 
-class Client:
+class ApiClient:
     """A client for one API, by its URL, with one key."""
 
     def __init__(self, url: str, key: str | None, timeout_s: float = TIMEOUT_S) -> None:
@@ -31,7 +31,9 @@ class Client:
         except ValueError:
             self._port = -1
         if parts.scheme not in ("http", "https") or not parts.hostname or self._port == -1:
-            raise ApiError(f"{url} is not an address of an API; it should be like http://127.0.0.1:8080")
+            raise ApiClientError(
+                f"{url} is not an address of an API; it should be like http://127.0.0.1:8080"
+            )
         self.url = url.rstrip("/")
         self._parts, self._host, self._key, self._timeout_s = parts, parts.hostname, key, timeout_s
 
@@ -79,7 +81,7 @@ class Client:
             answer = json.loads(data)
         except ValueError as error:
             message = f"what answers at {self.url} is not Stoker's API: it sent no JSON"
-            raise ApiError(message, response.status) from error
+            raise ApiClientError(message, response.status) from error
         return answer if isinstance(answer, dict) else {"data": answer}
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
@@ -98,10 +100,10 @@ class Client:
         connection.request(method, self._parts.path.rstrip("/") + path, payload, headers)
         return connection.getresponse()
 
-    def _unreachable(self, error: Exception) -> ApiError:
+    def _unreachable(self, error: Exception) -> ApiClientError:
         if isinstance(error, ConnectionRefusedError):
-            return ApiError(f"no API answers at {self.url}; start one with `stoker up` (or `make up`)")
-        return ApiError(f"the API at {self.url} does not answer: {error or type(error).__name__}")
+            return ApiClientError(f"no API answers at {self.url}; start one with `stoker up` (or `make up`)")
+        return ApiClientError(f"the API at {self.url} does not answer: {error or type(error).__name__}")
 
 
 def in_path(name: str) -> str:
@@ -109,9 +111,9 @@ def in_path(name: str) -> str:
     return quote(name, safe="/")
 
 
-def _refusal(status: int, data: bytes) -> ApiError:
+def _refusal(status: int, data: bytes) -> ApiClientError:
     try:
         error = json.loads(data)["error"]
-        return ApiError(f"{error['message']} ({error.get('code') or status})", status)
+        return ApiClientError(f"{error['message']} ({error.get('code') or status})", status)
     except (ValueError, KeyError, TypeError):
-        return ApiError(f"the API answered with status {status}", status)
+        return ApiClientError(f"the API answered with status {status}", status)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from config.settings import ModelDefinition
-from stoker.client import ApiError, Client
+from stoker.client import ApiClient, ApiClientError
 from stoker.models import progress
 from stoker.terminal import TerminalOutput
 
@@ -21,7 +21,7 @@ class InitialLoads:
     def __init__(
         self,
         models: Mapping[str, ModelDefinition],
-        client: Client,
+        client: ApiClient,
         screen: TerminalOutput,
         *,
         ignore_failures_s: float,
@@ -41,7 +41,7 @@ class InitialLoads:
     def poll(self) -> bool:
         """Poll the API once and show changes. Returns whether there is nothing left to wait for."""
         rows: dict[str, dict[str, Any]] = {}
-        with suppress(ApiError):
+        with suppress(ApiClientError):
             rows = {row["name"]: row for row in self._client.get("/v1/admin/models")["models"]}
         for name in list(self._waiting):
             self._show(name, rows.get(name, {}))
@@ -71,6 +71,6 @@ class InitialLoads:
             self._screen.status(f"  model    {progress(self._operation(name, row))}")
 
     def _operation(self, name: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        with suppress(ApiError, KeyError):
+        with suppress(ApiClientError, KeyError):
             return self._client.get(f"/v1/admin/operations/{row['operation_id']}")
         return {"model": name, "kind": "load"}

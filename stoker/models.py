@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from stoker.client import ApiError, Client, in_path
+from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.terminal import TerminalOutput
 
 POLL_S = 0.2
@@ -15,13 +15,13 @@ FINAL_STATES = {"load": "loaded", "unload": "unloaded"}
 COLUMNS = ("name", "state", "replicas", "running", "waiting", "memory")
 
 
-def request_operation(client: Client, kind: str, name: str, **body: object) -> dict[str, Any]:
+def request_operation(client: ApiClient, kind: str, name: str, **body: object) -> dict[str, Any]:
     """Request a load or an unload. Returns the model with its `operation`. Raises `ApiError`."""
     return client.post(f"/v1/admin/models/{in_path(name)}/{kind}", body)
 
 
 def show_operation(
-    client: Client, kind: str, row: Mapping[str, Any], screen: TerminalOutput, *, wait: bool
+    client: ApiClient, kind: str, row: Mapping[str, Any], screen: TerminalOutput, *, wait: bool
 ) -> None:
     """Show the operation of a model; with `wait`, follow it to its end. Raises `ApiError` if it fails."""
     operation = row.get("operation") or {}
@@ -31,7 +31,7 @@ def show_operation(
         screen.line(f"{row.get('name')}: {row.get('runtime_state')}")
 
 
-def follow(client: Client, operation: Mapping[str, Any], screen: TerminalOutput) -> None:
+def follow(client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput) -> None:
     """Show the progress of an operation until its end. Raises `ApiError` if it fails."""
     start = time.monotonic()
     while True:
@@ -42,7 +42,7 @@ def follow(client: Client, operation: Mapping[str, Any], screen: TerminalOutput)
             return
         if status == "failed":
             screen.done()
-            raise ApiError(f"{name}: the {kind} failed: {_reason(operation)}")
+            raise ApiClientError(f"{name}: the {kind} failed: {_reason(operation)}")
         screen.status(progress(operation))
         time.sleep(POLL_S)
         operation = client.get(f"/v1/admin/operations/{operation['id']}")
@@ -60,7 +60,7 @@ def progress(operation: Mapping[str, Any]) -> str:
 
 def table(models: list[dict[str, Any]]) -> list[str]:
     """The models and their states, as lines of a table; why one failed stands below it."""
-    lines = aligned([COLUMNS, *(_row(model) for model in models)])
+    lines = align([COLUMNS, *(_row(model) for model in models)])
     below = [f"  {model['last_error']}" if model.get("last_error") else "" for model in ({}, *models)]
     return [line for pair in zip(lines, below, strict=True) for line in pair if line]
 
@@ -77,12 +77,12 @@ def memory(usage: Mapping[str, Any]) -> list[str]:
         )
         for model in usage["models"]
     ]
-    lines = aligned([("gpu", "name", "memory"), *gpus]) if gpus else []
+    lines = align([("gpu", "name", "memory"), *gpus]) if gpus else []
     lines += [str(usage["error"])] if usage.get("error") else []
-    return [*lines, "", *aligned([("model", "state", "memory", "by"), *models])]
+    return [*lines, "", *align([("model", "state", "memory", "by"), *models])]
 
 
-def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def align(rows: list[tuple[str, ...]]) -> list[str]:
     """Format rows as lines, each column as wide as its widest cell."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [

@@ -13,7 +13,7 @@ import click
 
 from backends.catalogue import BACKENDS
 from backends.environment import Environment, Variant
-from stoker.models import aligned
+from stoker.models import align
 from stoker.terminal import TerminalOutput
 from workers.environments import install as installing
 from workers.environments import manifest
@@ -41,7 +41,7 @@ def listing(runtimes: Path, *, as_json: bool) -> str:
     rows = environment_statuses(runtimes)
     if as_json:
         return json.dumps([asdict(row) for row in rows], indent=2)
-    lines = aligned([COLUMNS, *map(_cells, rows)])
+    lines = align([COLUMNS, *map(_cells, rows)])
     return "\n".join(
         [
             lines[0],

@@ -12,19 +12,17 @@ from importlib.util import find_spec
 from redis import Redis
 
 from config.errors import ConfigError
-from config.keys import ensure_keys
+from config.generated_keys import ensure_keys
 from config.settings import ROOT, RedisSettings, Settings
 from fleet.fleet import Fleet
 from scheduler.redis_connections import command_client
 from scheduler.server_check import check_server
 from stoker import process_plans as plans
-from stoker.client import ApiError, Client
-from stoker.data_folder_lock import DataFolderInUse, DataFolderLock
-from stoker.gpus import worker_devices
+from stoker.client import ApiClient, ApiClientError
+from stoker.data_folder import DataFolderInUse, DataFolderLock, remove_run, write_run
 from stoker.initial_loads import InitialLoads
 from stoker.managed_process import ManagedProcess, ProcessPlan, last_lines
 from stoker.ports import free_port
-from stoker.run_file import remove_run, write_run
 from stoker.supervisor import ProcessDied, StopRequested, Supervisor
 from stoker.terminal import TerminalOutput
 from stoker.valkey import HOST, ServerNotFound, find_server, first_port_candidate, server_plan
@@ -52,7 +50,7 @@ def up(settings: Settings, options: UpOptions, screen: TerminalOutput) -> int:
     """Run the platform until it is stopped. Returns the exit code. Raises `ConfigError`."""
     os.umask(0o077)  # logs and data are readable by their owner only
     try:
-        platform = Platform(settings, options, screen)
+        platform = LocalPlatform(settings, options, screen)
     except (DataFolderInUse, OSError) as error:
         screen.line(f"stoker cannot start: {error}")
         return 1
@@ -75,7 +73,7 @@ def up(settings: Settings, options: UpOptions, screen: TerminalOutput) -> int:
     return code
 
 
-class Platform:
+class LocalPlatform:
     """All processes of the platform, started in order."""
 
     def __init__(self, settings: Settings, options: UpOptions, screen: TerminalOutput) -> None:
@@ -97,14 +95,14 @@ class Platform:
         self.screen.line(f"Starting Stoker, with its data in {short_path(self.settings.data_dir)}")
         self._redis()
         api_url, api = self._api()
-        for device in worker_devices():
+        for device in plans.worker_devices():
             self.supervisor.start(plans.worker_plan(self.settings, device, self.environment, self.logs))
             self.screen.step("worker", device.name)
         flower_url, flower = self._flower() if self.options.flower else (None, None)
         self._wait_for(api, api_url, "/health")
         run = {"pid": os.getpid(), "url": api_url, "flower": flower_url}
         write_run(self.settings.data_dir, run)
-        models = self._models(Client(api_url, self.keys.admin_key, timeout_s=2))
+        models = self._models(ApiClient(api_url, self.keys.admin_key, timeout_s=2))
         if self.options.ask and models:
             self._ask(api_url, models[0])
         if flower is not None and flower_url is not None:
@@ -180,12 +178,12 @@ class Platform:
     # ---- waiting
 
     def _wait_for(self, process: ManagedProcess, url: str, path: str) -> None:
-        client = Client(url, None, timeout_s=1)
+        client = ApiClient(url, None, timeout_s=1)
         if not self.supervisor.wait_until(lambda: _responds(client, path), START_S):
             raise StartError(f"{process.name} does not answer at {url}; its log is {process.plan.log}")
         self.screen.step(process.name, url, process.uptime_s)
 
-    def _models(self, client: Client) -> list[str]:
+    def _models(self, client: ApiClient) -> list[str]:
         """Wait for the enabled models. Returns those that are loaded."""
         ignore_failures_s = 0.0 if self.own_redis else EXTERNAL_REDIS_S
         initial_loads = InitialLoads(
@@ -230,10 +228,10 @@ def _problem(client: Redis, settings: Settings) -> str | None:
     return None
 
 
-def _responds(client: Client, path: str) -> bool:
+def _responds(client: ApiClient, path: str) -> bool:
     """Whether the server responds; an error status is a response too."""
     try:
         client.get(path)
-    except ApiError as error:
+    except ApiClientError as error:
         return error.status is not None
     return True

@@ -7,13 +7,13 @@ import os
 import shlex
 from pathlib import Path
 
-from config.keys import Keys
+from config.generated_keys import GeneratedKeys
 from stoker.process_plans import FLOWER_USER
 
 QUESTION = "What is Stoker?"
 
 
-def welcome(url: str, flower: str | None, keys: Keys, logs: Path, model: str | None) -> list[str]:
+def welcome(url: str, flower: str | None, keys: GeneratedKeys, logs: Path, model: str | None) -> list[str]:
     """Return the lines with addresses, keys and, if a model is loaded, an example command."""
     entries = {"API": f"{url}/v1", "Docs": f"{url}/docs"}
     if flower is not None:

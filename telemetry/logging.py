@@ -56,5 +56,13 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
+def printable(text: str) -> str:
+    """Return foreign text without control characters, for logs and error messages.
+
+    Removes line breaks, terminal sequences and other non-printable characters; spaces stay.
+    """
+    return "".join(filter(str.isprintable, text))
+
+
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
     return [formatter.formatException(record.exc_info)] if record.exc_info else []

@@ -74,8 +74,8 @@ class Authenticator:
         tenant = self._tenants.by_key(key)
         if tenant is None:
             raise InvalidApiKey("this API key is not known")
-        claimed = headers.get("X-Tenant-ID")
-        if claimed is not None and claimed != tenant.name:
+        named = headers.get("X-Tenant-ID")
+        if named is not None and named != tenant.name:
             raise Forbidden(
                 "X-Tenant-ID is not this key's tenant", code="tenant_mismatch", param="X-Tenant-ID"
             )

@@ -17,17 +17,17 @@ from tasks.generation import ImagePart
 
 MAX_IMAGES = 32
 MAX_PIXELS = 64_000_000
-"""Of all images of a request together; a decoded pixel takes three bytes or more."""
+"""The limit for all images of a request together; a decoded pixel takes three bytes or more."""
 
 _PREFIX = re.compile(r"data:image/(?:png|jpe?g|webp|gif);base64,")
 _MAX_SEGMENTS = 2000
-"""Of a JPEG, before the one with its size. Cameras write a few dozen."""
+"""The most segments of a JPEG that may come before its size. Cameras write a few dozen."""
 
 _JPEG_SIZE = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers of the segments that hold a JPEG's size: all frames, without the tables numbered among them."""
 
 _JPEG_SKIPPED = frozenset({0xC4, 0xCC, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})
-"""Markers of the segments that may come before: tables, comments, application data."""
+"""Markers of the segments that may come before the size: tables, comments, application data."""
 
 
 class Images:
@@ -79,7 +79,7 @@ def _bytes_of(url: str, param: str) -> bytes:
         )
     try:
         return a2b_base64(url[prefix.end() :], strict_mode=True)
-    except (Error, ValueError):  # ValueError: letters beyond ASCII
+    except (Error, ValueError):  # ValueError: characters beyond ASCII
         raise InvalidRequest("the image's base64 is broken", param=param) from None
 
 
@@ -105,7 +105,7 @@ def _pair(form: str, data: bytes, at: int) -> tuple[int, int]:
 
 
 def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
-    """Rejects unknown segments before the size, which decoders could skip differently."""
+    """The size of a JPEG; None after an unknown segment, since decoders could skip it differently."""
     at = 2
     for _ in range(_MAX_SEGMENTS):
         fill, marker, length = unpack_from(">BBH", data, at)

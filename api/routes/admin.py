@@ -11,20 +11,20 @@ from flask import Response
 from api.auth.access import Access
 from api.auth.authenticator import current_caller
 from api.errors import NotFound, UnprocessableRequest
-from api.openapi import Family
+from api.http_responses import json_response
+from api.openapi import RouteGroup
 from api.prefer import requested_wait_s, wait_for_operation
-from api.routes.error_responses import STORAGE
+from api.routes.error_codes import STORAGE
 from api.routes.parameters import PREFER
 from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, GpuMemory, OperationObject
 from api.schemas.load import EVICT, LoadRequestBody
 from api.serializers import serialize_memory, serialize_model, serialize_operation
 from api.services import current_services
-from api.streaming.respond import json_response
 from fleet.load_request import LoadOutcome, LoadRequest
 
 logger = logging.getLogger("api")
 
-routes = Family("admin", __name__, description="Load, unload and inspect models; for administrators.")
+routes = RouteGroup("admin", __name__, description="Load, unload and inspect models; for administrators.")
 
 _NAME = {"name": "The model's name; it may contain slashes."}
 
@@ -104,8 +104,8 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     model is unloaded first.
     """
     override = {key: value for key, value in body.items() if key not in ("replicas", EVICT)}
-    request = LoadRequest(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))
-    return _operation_response(name, current_services().fleet.load(name, request))
+    load_request = LoadRequest(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))
+    return _operation_response(name, current_services().fleet.load(name, load_request))
 
 
 @routes.endpoint(
@@ -147,6 +147,7 @@ def retrieve_operation(id: str) -> Response:
 
 
 def _operation_response(name: str, outcome: LoadOutcome) -> Response:
+    """Record, notify the workers, wait if the client prefers that, and answer with the model's row."""
     from tasks.definitions import notify_workers  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
     services = current_services()

@@ -8,13 +8,13 @@ from flask import Response
 
 from api.auth.access import Access
 from api.dialects import chat
-from api.openapi import Family
-from api.routes.error_responses import GENERATION
+from api.openapi import RouteGroup
+from api.routes.error_codes import GENERATION
 from api.routes.parameters import IDEMPOTENCY_KEY, PRIORITY
 from api.schemas.chat import ChatCompletion, ChatRequest
 from api.streaming.respond import generate
 
-routes = Family("chat", __name__, description="OpenAI's Chat Completions.")
+routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
 
 
 @routes.endpoint(

@@ -7,15 +7,15 @@ import time
 from flask import Response
 
 from api.auth.access import Access
-from api.openapi import Family
+from api.http_responses import json_response
+from api.openapi import RouteGroup
 from api.schemas.models import Health
 from api.services import AppServices, current_services
-from api.streaming.respond import json_response
 from fleet.model_row import ModelRow
 from fleet.states import ModelState
 from scheduler.errors import StokerError
 
-routes = Family("health", __name__, description="Whether the platform can work.")
+routes = RouteGroup("health", __name__, description="Whether the platform can work.")
 
 
 @routes.endpoint("/health", access=Access.PUBLIC, responses={200: Health, 503: Health})
@@ -30,12 +30,12 @@ def check_health() -> Response:
         services.redis_probe.write()
         rows = services.fleet.rows()
     except StokerError as error:
-        return _answer(services, [], error.code)
+        return _health_response(services, [], error.code)
     failed = bool(rows) and all(row.state is ModelState.FAILED for row in rows)
-    return _answer(services, rows, "all_models_failed" if failed else None)
+    return _health_response(services, rows, "all_models_failed" if failed else None)
 
 
-def _answer(services: AppServices, rows: list[ModelRow], reason: str | None) -> Response:
+def _health_response(services: AppServices, rows: list[ModelRow], reason: str | None) -> Response:
     health = {
         "status": "unhealthy" if reason else "healthy",
         "uptime": int(time.monotonic() - services.created_at),

@@ -8,14 +8,14 @@ from flask import Response, request
 
 from api.auth.access import Access
 from api.errors import InvalidRequest
-from api.openapi import Family
-from api.routes.error_responses import STORAGE
+from api.openapi import RouteGroup
+from api.routes.error_codes import STORAGE
 from api.routes.parameters import LAST_EVENT_ID, boolean_parameter
 from api.services import current_services
 from api.streaming import sse
 from api.streaming.model_events import ModelEventStream
 
-routes = Family("events", __name__, description="Changes of the models; for administrators.")
+routes = RouteGroup("events", __name__, description="Changes of the models; for administrators.")
 
 _ID = re.compile(r"\d{1,20}-\d{1,20}")
 _FOLLOW = {

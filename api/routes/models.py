@@ -9,14 +9,14 @@ from flask import Response
 
 from api.auth.access import Access
 from api.capabilities import remote
-from api.openapi import Family
-from api.routes.error_responses import STORAGE
+from api.http_responses import json_response
+from api.openapi import RouteGroup
+from api.routes.error_codes import STORAGE
 from api.schemas.models import ModelList, ModelObject
 from api.services import current_services
-from api.streaming.respond import json_response
 from fleet.model_row import ModelRow
 
-routes = Family(
+routes = RouteGroup(
     "models", __name__, description="The models, with the keys of OpenAI's and Anthropic's objects."
 )
 

@@ -11,8 +11,9 @@ from api.auth.access import Access
 from api.auth.authenticator import current_caller
 from api.dialects import responses
 from api.errors import NotFound
-from api.openapi import Family
-from api.routes.error_responses import GENERATION, STORAGE
+from api.http_responses import json_response
+from api.openapi import RouteGroup
+from api.routes.error_codes import GENERATION, STORAGE
 from api.routes.parameters import (
     IDEMPOTENCY_KEY,
     PRIORITY,
@@ -23,12 +24,12 @@ from api.routes.parameters import (
 )
 from api.schemas.responses import DeletedResponse, ResponseObject, ResponsesRequest
 from api.services import current_services
-from api.streaming.respond import generate, json_response, open_stream, stream_response
+from api.streaming.respond import generate, open_stream, stream_response
 from api.streaming.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
 from scheduler.job import JobRow, Status
 from streams.events import Event
 
-routes = Family("responses", __name__, description="OpenAI's Responses API.")
+routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")
 
 _ID = {"id": "The response's id."}
 

@@ -42,7 +42,7 @@ def _description(name: str, constraint: Mapping[str, Any]) -> str:
 
 
 class LoadBody(StrictSchema):
-    """Options of one load; what is absent is taken from the configuration. The body may be empty."""
+    """Options of one load; absent fields are taken from the configuration. The body may be empty."""
 
     closed = True  # an unknown override must not be ignored silently
 

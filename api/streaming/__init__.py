@@ -1,1 +1,1 @@
-"""Everything between a response's event log and the client's socket."""
+"""All code between a response's event log and the client's socket."""

@@ -1,10 +1,10 @@
-"""Notices at once, and without writing, that a client has disconnected while its request waits.
+"""Detects at once, without writing, that a client has disconnected while its request waits.
 
 A thread that waits for a model does not read from its socket and, unless it streams, does not write either.
 One watcher per process asks the kernel instead: `epoll` with EPOLLRDHUP reports the client's FIN or RST
 (epoll_ctl(2)). The watcher only calls back; work that may block belongs in the thread that the callback
-wakes. Without epoll or a socket (another server, a test client) there is no watch, and the next write fails
-instead.
+wakes. Without epoll or a socket (another server, a test client) nothing is watched, and a disconnect is
+found by the next write, which fails.
 
 A client that closes its sending side only and still reads counts as disconnected; HTTP clients do not do
 that.
@@ -26,29 +26,29 @@ HAS_EPOLL = hasattr(select, "epoll")
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """A watched socket. `fd` is stored because a closed socket has none any more."""
+class DisconnectWatch:
+    """A watched socket. `fd` is stored because a closed socket no longer has it."""
 
     fd: int
     on_disconnect: Callable[[], None]
 
 
 class DisconnectWatcher:
-    """Watches all waiting sockets. The first watch, which comes after any fork, starts thread and epoll."""
+    """Watches all waiting sockets. The first watch starts the thread and epoll, so that no fork comes after."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._watches: dict[int, Watch] = {}
+        self._watches: dict[int, DisconnectWatch] = {}
         self._epoll: select.epoll | None = None
 
-    def watch(self, connection: socket | None, on_disconnect: Callable[[], None]) -> Watch | None:
+    def watch(self, connection: socket | None, on_disconnect: Callable[[], None]) -> DisconnectWatch | None:
         """Call `on_disconnect`, once and in the watcher's thread, when the peer disconnects.
 
         Returns None when the connection cannot be watched.
         """
         if connection is None or not HAS_EPOLL or connection.fileno() < 0:
             return None
-        watch = Watch(connection.fileno(), on_disconnect)
+        watch = DisconnectWatch(connection.fileno(), on_disconnect)
         with self._lock:
             try:
                 self._started_epoll().register(watch.fd, select.EPOLLRDHUP | select.EPOLLONESHOT)
@@ -57,8 +57,8 @@ class DisconnectWatcher:
             self._watches[watch.fd] = watch
         return watch
 
-    def forget(self, watch: Watch | None) -> None:
-        """End a watch; `on_disconnect` is not called any more once this returns."""
+    def forget(self, watch: DisconnectWatch | None) -> None:
+        """End a watch; `on_disconnect` is not called after the return."""
         if watch is None:
             return
         with self._lock:
@@ -104,5 +104,5 @@ class DisconnectWatcher:
 def _is_disconnected(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLRDHUP)
-    flags_of_the_end = select.POLLRDHUP | select.POLLHUP | select.POLLERR | select.POLLNVAL
-    return any(flags & flags_of_the_end for _, flags in poll.poll(0))
+    end_flags = select.POLLRDHUP | select.POLLHUP | select.POLLERR | select.POLLNVAL
+    return any(flags & end_flags for _, flags in poll.poll(0))

@@ -2,8 +2,8 @@
 
 There are two sources. State changes come from the fleet's stream, in order, and can be replayed. Models,
 operations and the memory are read after each state change and every second, and are sent when they differ
-from what this client has got. So a client may connect at any time, and what it shows is outdated for a second
-at most.
+from the values that were last sent to this client. So a client may connect at any time, and its values are
+at most a second old.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class ModelEvent:
 class ModelEventStream:
     """The events for one client.
 
-    `after` is the id of the last state change that the client has got; None begins with the current state.
-    Without `follow` the stream ends after the first events. Calls `on_close` when it is closed.
+    `after` is the id of the last state change that the client has received; None begins with the current
+    state. Without `follow` the stream ends after the first events. Calls `on_close` when it is closed.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ModelEventStream:
         self._follow = follow
         self._on_close = on_close
         self._sent: dict[str, bytes] = {}
-        self._operations: set[str] = set()  # whose end has not been sent yet
+        self._operations: set[str] = set()  # ids of operations whose end has not been sent yet
         self._disconnected = threading.Event()
         self._last_written_at = time.monotonic()
         self._closed = False
@@ -96,7 +96,7 @@ class ModelEventStream:
             self._on_close()
 
     def stream(self) -> Iterator[bytes]:
-        """The events, until the client disconnects or this process shuts down. None while Redis is away."""
+        """The events, until the client disconnects or this process shuts down; none while Redis is away."""
         try:
             yield from self._events()
         finally:

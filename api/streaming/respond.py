@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-import orjson
 from flask import Response, request
 
 from api import capabilities
@@ -14,6 +13,7 @@ from api.auth.authenticator import current_caller
 from api.dialects.base import Dialect, ParsedRequest, StreamRenderer
 from api.dialects.output import final_status
 from api.errors import error_from_end
+from api.http_responses import json_response
 from api.permits import Permit
 from api.services import AppServices, current_services
 from api.streaming import sse
@@ -24,7 +24,7 @@ from streams.events import End
 from streams.subscriber import LogCursor
 
 CLIENT_CLOSED_REQUEST = 499
-"""The status that nginx logs for a client that closed the connection; it is never received."""
+"""The status that nginx logs for a client that closed the connection. The client does not receive it."""
 
 
 def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
@@ -64,7 +64,7 @@ def open_stream(
     permit: Permit,
     on_abandon: Callable[[], object] | None = None,
 ) -> ResponseStream:
-    """A stream for the client of this request. It takes the permit over; its `close` releases it."""
+    """A stream for the client of the current request. The permit passes to it; its `close` releases it."""
     response_stream = ResponseStream(
         cursor, services.settings, on_abandon=on_abandon, on_close=permit.transfer()
     )
@@ -80,7 +80,7 @@ def _whole_response(dialect: Dialect, admitted: Admitted, response_stream: Respo
     finally:
         response_stream.close()
     end = events[-1]
-    assert isinstance(end, End)  # noqa: S101 - collect returns no sooner
+    assert isinstance(end, End)  # noqa: S101 - `collect` returns when the response has ended
     if final_status(end) == "failed" or (
         final_status(end) == "cancelled" and not dialect.HAS_CANCELLED_STATUS
     ):
@@ -97,13 +97,8 @@ def stream_response(response_stream: ResponseStream, renderer: StreamRenderer, a
     return response
 
 
-def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON response."""
-    return Response(orjson.dumps(body), status, headers, content_type="application/json")
-
-
 def measurements(end: End) -> dict[str, str]:
-    """The response's cost as headers: milliseconds in the queue and on the GPU, cached prompt tokens."""
+    """A response's measurements as headers: milliseconds in the queue and on the GPU, cached prompt tokens."""
     reused = end.usage.cached_tokens if end.usage else 0
     return {
         "X-Queue-Wait-Ms": str(end.queue_ms),

@@ -22,12 +22,13 @@ from streams.subscriber import LogCursor
 logger = logging.getLogger("api")
 
 BURST = 64
-"""Most events in one write. A slow client gets several events per write."""
+"""The most events in one write. A slow client gets several events per write."""
 
+# the end that a client gets when the log is gone, or the ledger has not ended the response in time
 LOST = End(
     "failed",
     code="stream_lost",
-    message="the platform lost sight of this response; it may have ended or not",
+    message="the platform can no longer follow this response, which may have ended or not",
 )
 
 
@@ -48,7 +49,7 @@ class EventSink(Protocol):
         ...
 
     def flush(self) -> None:
-        """Finish, blocking, what `accept` could not finish. Raises `OSError` as well."""
+        """Complete the writes that `accept` could not complete; may block. Raises `OSError` like `accept`."""
         ...
 
 
@@ -143,9 +144,9 @@ class ResponseStream:
         Events that `sink` accepts are not returned. Raises `ClientDisconnected` when the client has closed
         the connection.
         """
-        silent_at = time.monotonic() + self._keep_alive_s
+        keep_alive_at = time.monotonic() + self._keep_alive_s
         while not self._disconnected:
-            event = self._wait(min(silent_at, self._deadline) - time.monotonic(), sink)
+            event = self._wait(min(keep_alive_at, self._deadline) - time.monotonic(), sink)
             if self._disconnected:
                 break
             if event is not None:
@@ -155,8 +156,8 @@ class ResponseStream:
                 self._done = True
                 return [LOST]
             if sink is not None:
-                silent_at = max(silent_at, sink.last_written_at + self._keep_alive_s)
-            if now >= silent_at:
+                keep_alive_at = max(keep_alive_at, sink.last_written_at + self._keep_alive_s)
+            if now >= keep_alive_at:
                 return []
         raise ClientDisconnected
 

@@ -1,7 +1,7 @@
 """Server-sent events (WHATWG HTML, 9.2), limited to the part that all clients read correctly.
 
-SDK clients get `event:` and `data:` lines only. OpenAI's SDK remembers an `id:` or `retry:` line, takes the
-next keep-alive for an event without data, and fails. Keep-alives are comments.
+SDK clients get `event:` and `data:` lines only. After an `id:` or `retry:` line, OpenAI's SDK takes the next
+keep-alive for an event without data, and fails. Keep-alives are comments.
 """
 
 from __future__ import annotations

@@ -16,16 +16,17 @@ from streams.log import read
 from streams.subscriber import LogCursor
 
 CANCEL_TIMEOUT_S = 2.0
-"""How long a cancelled response may take to end: its worker learns of it at the next heartbeat."""
+"""How long `wait_for_end` waits for a cancelled response to end. Its worker is notified at once, or learns of
+the cancellation at its next heartbeat."""
 
 
 def encode_metadata(parsed: ParsedRequest, created_at: int) -> bytes:
-    """The metadata that a job carries to have its response rendered again: creation time and echo."""
+    """The metadata that is stored with a job, to render its response again: creation time and echo."""
     return orjson.dumps({"at": created_at, "echo": parsed.echo})
 
 
 def decode_metadata(row: JobRow) -> ResponseMetadata:
-    """The metadata of a response in the ledger, equal to that which its first reader got."""
+    """The metadata of a response in the ledger, equal to the metadata of its first rendering."""
     stored: dict[str, Any] = orjson.loads(row.echo)
     return ResponseMetadata(row.id, stored.get("at", int(row.created_at)), row.model, stored.get("echo", {}))
 

@@ -35,7 +35,7 @@ from backends.openai_remote.errors import (
 from backends.openai_remote.remote_engine import RemoteEngine
 from backends.shared.http_client import CallCancelled, HttpCall, HttpClient
 from backends.shared.start import Start, starting
-from telemetry.printable import printable
+from telemetry.logging import printable
 
 OWNER = "stoker"
 """`owned_by` of the models in a Stoker's list."""

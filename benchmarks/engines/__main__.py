@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks import cli
-from benchmarks.engines.pairs import LLAMA_SERVER, PAIRS, VLLM, Model, Setup
+from benchmarks.engines.pairs import LLAMA_SERVER, PAIRS, VLLM, BenchmarkModel, Setup
 from benchmarks.engines.report import bars, cpu_table, speed_table
-from benchmarks.engines.rounds import Sample, run
+from benchmarks.engines.rounds import EngineSample, run
 from benchmarks.engines.weights import DEMO, write_demo, write_large
 from benchmarks.generator_process import BenchmarkError
 from benchmarks.processes import running
@@ -38,14 +38,14 @@ for name in sys.argv[1:]:
 """
 
 
-def models(folder: Path) -> list[Model]:
+def models(folder: Path) -> list[BenchmarkModel]:
     """Write both models."""
     large = folder / "large.gguf"
     parameters = write_large(large, folder / "large")
     write_demo(folder / "demo")
     return [
-        Model("demo", "the demo model", DEMO, folder / "demo", has_bar=False),
-        Model("large", f"{parameters / 1e6:.0f}M parameters", large, folder / "large", has_bar=True),
+        BenchmarkModel("demo", "the demo model", DEMO, folder / "demo", has_bar=False),
+        BenchmarkModel("large", f"{parameters / 1e6:.0f}M parameters", large, folder / "large", has_bar=True),
     ]
 
 
@@ -69,9 +69,9 @@ def installed_engines(environments: Path, only: str | None) -> dict[str, str]:
 
 def measure_engines(
     engines: Mapping[str, str], environments: Path, options: argparse.Namespace, log: cli.Log
-) -> tuple[list[Model], list[Sample]]:
+) -> tuple[list[BenchmarkModel], list[EngineSample]]:
     """Start each engine with each model in turn, and measure it."""
-    samples: list[Sample] = []
+    samples: list[EngineSample] = []
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as root:
         log("writing the models")
         written = models(Path(root))

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-from benchmarks.engines.load_messages import EXPECTED_START, PROMPT, TOKENS, LoadResult, LoadSpec
-from benchmarks.load_generator import HOST, LoadError, serve
+from benchmarks.engines.load_messages import EXPECTED_START, PROMPT, TOKENS, EngineLoadResult, EngineLoadSpec
+from benchmarks.load_generator import HOST, LoadGeneratorError, serve
 
 READ_BYTES = 1 << 18
 TIMEOUT_S = 60.0
@@ -25,7 +25,7 @@ TEXT_FIELDS = ("content", "reasoning", "reasoning_content")
 FIRST_TEXT = re.compile(rf'"(?:{"|".join(TEXT_FIELDS)})": ?"[^"]'.encode())
 
 
-class Client:
+class OneShotClient:
     """Sends a request, reads the response to its end, and sends the next request."""
 
     def __init__(self, request: bytes, port: int, answers: int) -> None:
@@ -67,19 +67,19 @@ def check(answer: bytes) -> None:
     """Raise `LoadError` unless the response has the expected text and number of tokens."""
     head, _, body = answer.partition(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
-        raise LoadError(f"the response is {answer[:600].decode('utf-8', 'replace')}")
+        raise LoadGeneratorError(f"the response is {answer[:600].decode('utf-8', 'replace')}")
     if b"transfer-encoding: chunked" in head.lower():
         body = b"".join(chunks(body))
     events = [line[5:].strip() for line in body.splitlines() if line.startswith(b"data:")]
     if not events or events.pop() != b"[DONE]":
-        raise LoadError(f"a response that ends with {answer[-600:]!r}")
+        raise LoadGeneratorError(f"a response that ends with {answer[-600:]!r}")
     text, tokens = "", 0
     for event in map(json.loads, events):
         for choice in event.get("choices", ()):  # a parser may take the text for reasoning
             text += "".join(choice["delta"].get(name) or "" for name in TEXT_FIELDS)
         tokens = (event.get("usage") or {}).get("completion_tokens", tokens)
     if tokens != TOKENS or not text.startswith(EXPECTED_START):
-        raise LoadError(f"a response of {tokens} tokens, {text[:60]!r}")
+        raise LoadGeneratorError(f"a response of {tokens} tokens, {text[:60]!r}")
 
 
 def chunks(body: bytes) -> Iterator[bytes]:
@@ -91,7 +91,7 @@ def chunks(body: bytes) -> Iterator[bytes]:
         body = rest[length + 2 :] if length else b""
 
 
-def encode_request(spec: LoadSpec) -> bytes:
+def encode_request(spec: EngineLoadSpec) -> bytes:
     """The bytes of the HTTP request."""
     body = json.dumps(
         {
@@ -109,17 +109,17 @@ def encode_request(spec: LoadSpec) -> bytes:
     ).encode()
 
 
-class Run:
+class FixedWorkMeasurement:
     """All clients of one measurement."""
 
-    def __init__(self, spec: LoadSpec) -> None:
+    def __init__(self, spec: EngineLoadSpec) -> None:
         request = encode_request(spec)
         self.tokens = spec.clients * spec.answers * TOKENS
-        self.clients = [Client(request, spec.port, spec.answers) for _ in range(spec.clients)]
-        self.by_fd: dict[int, Client] = {}
+        self.clients = [OneShotClient(request, spec.port, spec.answers) for _ in range(spec.clients)]
+        self.by_fd: dict[int, OneShotClient] = {}
         self.epoll = select.epoll()
 
-    def measure(self) -> Iterator[LoadResult | None]:
+    def measure(self) -> Iterator[EngineLoadResult | None]:
         """Yields None at the beginning and the result at the end."""
         yield None
         cpu, began = time.process_time(), time.perf_counter()
@@ -128,7 +128,7 @@ class Run:
         while self.by_fd:
             ready = self.epoll.poll(TIMEOUT_S)
             if not ready:
-                raise LoadError("responses are missing")
+                raise LoadGeneratorError("responses are missing")
             for fd, _ in ready:
                 client = self.by_fd[fd]
                 if client.read():
@@ -140,9 +140,9 @@ class Run:
             for answer in client.answers:
                 check(answer)
         firsts = [wait for client in self.clients for wait in client.first_token_s]
-        yield LoadResult(seconds, self.tokens, median(firsts) * 1000, used_s)
+        yield EngineLoadResult(seconds, self.tokens, median(firsts) * 1000, used_s)
 
-    def _send_request(self, client: Client) -> None:
+    def _send_request(self, client: OneShotClient) -> None:
         client.send_request()
         self.by_fd[client.socket.fileno()] = client
         self.epoll.register(client.socket.fileno(), select.EPOLLIN)
@@ -155,4 +155,4 @@ class Run:
 
 
 if __name__ == "__main__":
-    serve(lambda spec: Run(LoadSpec(**spec)))
+    serve(lambda spec: FixedWorkMeasurement(EngineLoadSpec(**spec)))

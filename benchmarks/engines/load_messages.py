@@ -15,7 +15,7 @@ CLIENTS = (1, 8, 32)
 
 
 @dataclass(frozen=True)
-class LoadSpec:
+class EngineLoadSpec:
     """One measurement: each of `clients` sends `answers` requests in a closed loop."""
 
     port: int
@@ -26,7 +26,7 @@ class LoadSpec:
 
 
 @dataclass(frozen=True)
-class LoadResult:
+class EngineLoadResult:
     """The responses, from the first request to the end of the last response.
 
     `first_p50_ms` is the median time to the first token. `generator_cpu_s` is the CPU time of the load

@@ -12,10 +12,10 @@ import psutil
 
 from backends.prompt_formats import QWEN3
 from backends.vllm.arguments import VllmOptions
-from benchmarks.cpu_time import Cpu, listening_ports, tree
+from benchmarks.cpu_time import CpuMeter, listening_ports, tree
 from benchmarks.engines.load_messages import TOKENS
 from benchmarks.generator_process import BenchmarkError
-from benchmarks.processes import HOST, Platform, fetch, pid, start, start_platform, wait
+from benchmarks.processes import HOST, BenchmarkPlatform, fetch, pid, start, start_platform, wait
 from config.settings import ModelDefinition
 from stoker.managed_process import ManagedProcess, ProcessPlan
 from stoker.ports import free_port
@@ -30,7 +30,7 @@ VLLM_OPTIONS: dict[str, Any] = {"vllm_max_model_len": 2 * TOKENS, "vllm_kv_cache
 
 
 @dataclass(frozen=True)
-class Model:
+class BenchmarkModel:
     """A model in both file formats. `has_bar` is whether the bars apply to it."""
 
     name: str
@@ -47,7 +47,7 @@ class Side:
     name: str
     port: int
     key: str
-    cpu: Cpu
+    cpu: CpuMeter
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Pair:
     """One engine with one model, directly and behind the platform."""
 
     engine: str
-    model: Model
+    model: BenchmarkModel
     sides: tuple[Side, Side]
 
 
@@ -69,20 +69,20 @@ class Setup:
     log: Callable[[str], None]
 
 
-def llama_server_pair(setup: Setup, model: Model) -> Pair:
+def llama_server_pair(setup: Setup, model: BenchmarkModel) -> Pair:
     """Start the platform, and request its llama-server (one thread) directly. Raises `BenchmarkError`."""
     options = {"llama_server_n_ctx": 2 * TOKENS, "llama_server_threads": 1}
     definition = {"backend": LLAMA_SERVER, "model_path": str(model.gguf), **options}
     return _managed_server_pair(setup, model, definition, "LLAMA_API_KEY")
 
 
-def vllm_serve_pair(setup: Setup, model: Model) -> Pair:
+def vllm_serve_pair(setup: Setup, model: BenchmarkModel) -> Pair:
     """Start the platform, and request its `vllm serve` process directly. Raises `BenchmarkError`."""
     definition = {"backend": VLLM_SERVE, "model_path": str(model.folder), **VLLM_OPTIONS}
     return _managed_server_pair(setup, model, definition, "VLLM_API_KEY")
 
 
-def vllm_pair(setup: Setup, model: Model) -> Pair:
+def vllm_pair(setup: Setup, model: BenchmarkModel) -> Pair:
     """Start the platform with AsyncLLM in an engine process, and a separate `vllm serve`.
 
     Both have the same options; the one without requests uses no CPU. Raises `BenchmarkError`.
@@ -92,11 +92,11 @@ def vllm_pair(setup: Setup, model: Model) -> Pair:
     _, platform_side = _start_platform(setup, model, definition)
     health = f"http://{HOST}:{port}/health"
     wait(server, lambda: fetch(health) is not None, "vllm serve does not start", LOAD_S)
-    direct = Side(DIRECT, port, key, Cpu({"engine": tree(pid(server))}))
+    direct = Side(DIRECT, port, key, CpuMeter({"engine": tree(pid(server))}))
     return Pair(VLLM, model, (direct, platform_side))
 
 
-PAIRS: Mapping[str, Callable[[Setup, Model], Pair]] = {
+PAIRS: Mapping[str, Callable[[Setup, BenchmarkModel], Pair]] = {
     LLAMA_SERVER: llama_server_pair,
     VLLM: vllm_pair,
     VLLM_SERVE: vllm_serve_pair,
@@ -104,7 +104,9 @@ PAIRS: Mapping[str, Callable[[Setup, Model], Pair]] = {
 """The function that starts each engine."""
 
 
-def _start_platform(setup: Setup, model: Model, definition: dict[str, Any]) -> tuple[Platform, Side]:
+def _start_platform(
+    setup: Setup, model: BenchmarkModel, definition: dict[str, Any]
+) -> tuple[BenchmarkPlatform, Side]:
     """Run the platform with this one model and default settings otherwise."""
     common = {"enabled": True, "device": "cpu", "prompt_format": QWEN3, "target_inflight": SLOTS}
     settings = {
@@ -117,13 +119,15 @@ def _start_platform(setup: Setup, model: Model, definition: dict[str, Any]) -> t
     return platform, Side(PLATFORM, platform.port, platform.keys.api_key, platform.cpu)
 
 
-def _managed_server_pair(setup: Setup, model: Model, definition: dict[str, Any], key_variable: str) -> Pair:
+def _managed_server_pair(
+    setup: Setup, model: BenchmarkModel, definition: dict[str, Any], key_variable: str
+) -> Pair:
     """`key_variable` is the environment variable by which the adapter passes the API key to its server."""
     platform, platform_side = _start_platform(setup, model, definition)
     engine = platform.cpu.parts["engine"]
     for id in engine:  # the server comes before its child processes
         for port in listening_ports(id):
-            direct = Side(DIRECT, port, _environment_variable(id, key_variable), Cpu({"engine": engine}))
+            direct = Side(DIRECT, port, _environment_variable(id, key_variable), CpuMeter({"engine": engine}))
             return Pair(definition["backend"], model, (direct, platform_side))
     raise BenchmarkError("no process of the engine listens")
 
@@ -135,7 +139,7 @@ def _environment_variable(pid: int, name: str) -> str:
     return value
 
 
-def _start_vllm_serve(setup: Setup, model: Model) -> tuple[ManagedProcess, int, str]:
+def _start_vllm_serve(setup: Setup, model: BenchmarkModel) -> tuple[ManagedProcess, int, str]:
     """Start `vllm serve`. Returns the process, its port and its API key."""
     definition = ModelDefinition(
         name=model.name,

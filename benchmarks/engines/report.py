@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 from benchmarks.engines.load_messages import CLIENTS
-from benchmarks.engines.pairs import DIRECT, PLATFORM, Model
-from benchmarks.engines.rounds import Sample
+from benchmarks.engines.pairs import DIRECT, PLATFORM, BenchmarkModel
+from benchmarks.engines.rounds import EngineSample
 from benchmarks.markdown import NONE, spread, table
 
 MIN_RATIO = 0.95
 """The bar: the platform's tokens/s as a share of the engine's own, at each number of clients."""
 
 PARTS = {"api": "API", "worker": "worker", "redis": "Redis", "engine": "engine"}
-Value = Callable[[Sample], float]
+Value = Callable[[EngineSample], float]
 
 
-class Samples:
+class EngineSamples:
     """The samples of one engine with one model."""
 
-    def __init__(self, samples: Iterable[Sample], engine: str, model: str) -> None:
+    def __init__(self, samples: Iterable[EngineSample], engine: str, model: str) -> None:
         self._samples = [one for one in samples if (one.engine, one.model) == (engine, model)]
 
     def values(self, clients: int, side: str, value: Value) -> list[float]:
@@ -33,12 +33,12 @@ class Samples:
         return [one / other for one, other in zip(through, direct, strict=True)]
 
 
-def tokens_per_s(sample: Sample) -> float:
+def tokens_per_s(sample: EngineSample) -> float:
     """Tokens per second."""
     return sample.result.tokens / sample.result.seconds
 
 
-def first_ms(sample: Sample) -> float:
+def first_ms(sample: EngineSample) -> float:
     """The median time to the first token, in milliseconds."""
     return sample.result.first_p50_ms
 
@@ -48,13 +48,15 @@ def cpu_us(part: str) -> Value:
     return lambda sample: sample.cpu_s.get(part, 0.0) * 1e6 / sample.result.tokens
 
 
-def speed_table(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[Model]) -> str:
+def speed_table(
+    samples: Sequence[EngineSample], engines: Sequence[str], models: Sequence[BenchmarkModel]
+) -> str:
     """A Markdown table of the speed of each engine, directly and behind the platform."""
     head = ["", "clients", "direct: tokens/s", "platform: tokens/s", "**platform / direct**"]
     rows = [[*head, "direct: first token ms", "platform: first token ms"]]
     for engine in engines:
         for model in models:
-            found = Samples(samples, engine, model.name)
+            found = EngineSamples(samples, engine, model.name)
             for clients in CLIENTS:
                 rows.append(
                     [
@@ -68,12 +70,14 @@ def speed_table(samples: Sequence[Sample], engines: Sequence[str], models: Seque
     return table(rows)
 
 
-def cpu_table(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[Model]) -> str:
+def cpu_table(
+    samples: Sequence[EngineSample], engines: Sequence[str], models: Sequence[BenchmarkModel]
+) -> str:
     """A Markdown table of the CPU time per token, by part."""
     rows = [["CPU us/token", "clients", *PARTS.values(), "asked directly"]]
     for engine in engines:
         for model in models:
-            found = Samples(samples, engine, model.name)
+            found = EngineSamples(samples, engine, model.name)
             for clients in CLIENTS:
                 cells = [_median(found.values(clients, PLATFORM, cpu_us(part))) for part in PARTS]
                 direct = _median(found.values(clients, DIRECT, cpu_us("engine")))
@@ -81,13 +85,13 @@ def cpu_table(samples: Sequence[Sample], engines: Sequence[str], models: Sequenc
     return table(rows)
 
 
-def bars(samples: Sequence[Sample], engines: Sequence[str], models: Sequence[Model]) -> str:
+def bars(samples: Sequence[EngineSample], engines: Sequence[str], models: Sequence[BenchmarkModel]) -> str:
     """A Markdown table of the bars and the measured ratios."""
     rows = [["bar: platform / direct", "bound", *(f"{clients} clients" for clients in CLIENTS), "holds"]]
     for engine in engines:
         for model in models:
             if model.has_bar:
-                found = Samples(samples, engine, model.name)
+                found = EngineSamples(samples, engine, model.name)
                 medians = [median(found.ratios(clients)) for clients in CLIENTS]
                 holds = "yes" if min(medians) >= MIN_RATIO else "**no**"
                 rows.append(

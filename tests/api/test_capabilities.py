@@ -1,4 +1,4 @@
-"""The capabilities of a model are derived from its definition; requests beyond them are refused on admission."""
+"""A model's capabilities follow from its definition; requests beyond them are refused before admission."""
 
 from __future__ import annotations
 

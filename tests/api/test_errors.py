@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 import fleet.errors
 import scheduler.errors
 from api.errors import CODES, error_from_end, headers_of, kind_of
-from scheduler.errors import Evicted, Failed, QueueFull, StokerError
+from scheduler.errors import Failed, FailedInQueue, QueueFull, StokerError
 from streams.events import End
 from tests.support.api_fakes import Fakes
 
@@ -88,7 +88,7 @@ def test_a_response_that_fails_is_an_error(http: FlaskClient, fakes: Fakes, path
 
 
 def test_a_response_that_never_ran_was_evicted_and_one_that_ran_failed() -> None:
-    assert isinstance(error_from_end(End("failed", code="queue_timeout", queue_ms=9)), Evicted)
+    assert isinstance(error_from_end(End("failed", code="queue_timeout", queue_ms=9)), FailedInQueue)
     assert isinstance(error_from_end(End("failed", code="worker_lost", run_ms=9)), Failed)
     assert error_from_end(End("failed")).code == "engine_error"
     assert error_from_end(End("cancelled")).code == "cancelled"

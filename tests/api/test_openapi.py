@@ -10,7 +10,7 @@ from flask import Flask
 
 from api.app import DOCUMENTATION_ENDPOINTS
 from api.errors import CODES
-from api.routes.error_responses import GENERATION
+from api.routes.error_codes import GENERATION
 
 
 @pytest.fixture

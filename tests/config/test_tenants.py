@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from config.errors import ConfigError
-from config.keys import FILE, Keys, ensure_keys, read_keys
+from config.generated_keys import FILE, GeneratedKeys, ensure_keys, read_keys
 from config.settings import Settings, Tenant
 from config.tenants import Tenants, digest_of
 
@@ -64,7 +64,7 @@ def test_keys_are_generated_once_and_readable_by_their_owner_only(tmp_path):
 
 
 def test_keys_are_not_part_of_their_repr():
-    keys = Keys()
+    keys = GeneratedKeys()
 
     assert keys.api_key not in repr(keys)
 
@@ -79,7 +79,7 @@ def test_the_error_of_a_damaged_key_file_is_one_sentence_without_its_content(tmp
 
 
 def test_a_key_that_is_no_string_counts_as_damage(tmp_path):
-    (tmp_path / FILE).write_text(json.dumps(dict.fromkeys(Keys.__dataclass_fields__, 1)))
+    (tmp_path / FILE).write_text(json.dumps(dict.fromkeys(GeneratedKeys.__dataclass_fields__, 1)))
 
     with pytest.raises(ConfigError, match="damaged"):
         read_keys(tmp_path)

@@ -16,7 +16,7 @@ from api.permits import ConcurrencyPermits
 from api.schemas.chat import ChatRequest
 from api.schemas.load import LoadRequestBody
 from api.schemas.responses import STATUSES, ResponsesRequest
-from config.keys import Keys
+from config.generated_keys import GeneratedKeys
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings
 from tests.docs.page import blocks, code, read, rows, section
 
@@ -155,4 +155,4 @@ def test_the_numbers_are_the_shipped_defaults(page):
 def test_the_first_example_reads_existing_fields_of_the_key_file(page):
     looked_for = set(re.findall(r'"(\w+_key)": ', blocks(page, "sh")[0]))
     assert looked_for == {"api_key", "admin_key"}
-    assert looked_for <= set(Keys.__dataclass_fields__)
+    assert looked_for <= set(GeneratedKeys.__dataclass_fields__)

@@ -19,7 +19,7 @@ from config.settings import (
     WorkerSettings,
 )
 from governance.audit import MAX_RECORDS
-from scheduler.keys import KEYS
+from scheduler.redis_keys import KEYS
 from stoker.managed_process import MAX_LOG_BYTES
 from tests.docs.page import blocks, code, read, rows, section
 from workers.agent import EX_TEMPFAIL, RECOVERY_INTERVAL_S

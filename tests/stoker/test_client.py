@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from stoker.ask import ask
 from stoker.cli import cli
-from stoker.client import ApiError, Client
+from stoker.client import ApiClient, ApiClientError
 from stoker.models import progress
 from stoker.ports import free_port
 
@@ -252,8 +252,8 @@ def test_a_question_goes_to_a_remote_model_only_with_consent(api, run):
 def test_a_question_without_an_answer_prints_the_reason(api, events, reason):
     api.answers = {"/v1/responses": [(200, sse(*events))]}
 
-    with pytest.raises(ApiError, match=f"m gave no answer: {reason}"):
-        ask(Client(api.url, None), "m", "?", print)
+    with pytest.raises(ApiClientError, match=f"m gave no answer: {reason}"):
+        ask(ApiClient(api.url, None), "m", "?", print)
 
 
 def test_the_error_without_an_api_explains_how_to_start_one(run):

@@ -12,7 +12,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from stoker.data_folder_lock import DataFolderLock
+from stoker.data_folder import DataFolderLock
 from stoker.ports import free_port
 from stoker.valkey import HOST, ServerNotFound, find_server, server_plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from scheduler.job import Status
-from scheduler.keys import find
+from scheduler.redis_keys import find_key
 from tests.support.redis_snapshot import Snapshot
 
 TERMINAL = {str(status) for status in Status if status.is_terminal}
@@ -268,8 +268,8 @@ def every_key_is_in_the_table(now: Snapshot) -> None:
     for name, kind in now.kinds.items():
         if name.startswith("wake_ups:"):
             continue  # stands for the broker's queues
-        key = find(name)
-        assert key, f"{name} is not declared in scheduler/keys.py"
+        key = find_key(name)
+        assert key, f"{name} is not declared in scheduler/redis_keys.py"
         assert key.type == kind, name
 
 

@@ -22,7 +22,7 @@ def _secret(prefix: str) -> str:
 
 
 @dataclass(frozen=True)
-class Keys:
+class GeneratedKeys:
     """The keys in clear text. They are not part of `repr`, so that none reaches a log by accident."""
 
     api_key: str = field(default_factory=lambda: _secret("sk-stoker-"), repr=False)
@@ -31,12 +31,12 @@ class Keys:
     flower_password: str = field(default_factory=lambda: secrets.token_hex(12), repr=False)
 
 
-def read_keys(data_dir: Path) -> Keys | None:
+def read_keys(data_dir: Path) -> GeneratedKeys | None:
     """Return the keys of a data folder, or None without a file. Raises `ConfigError` for a damaged one."""
     path = data_dir / FILE
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-        names = Keys.__dataclass_fields__
+        names = GeneratedKeys.__dataclass_fields__
         values = {name: raw[name] for name in names}
     except FileNotFoundError:
         return None
@@ -47,15 +47,15 @@ def read_keys(data_dir: Path) -> Keys | None:
         raise ConfigError(f"{path}: is damaged; remove it and new keys are made") from None
     if not all(isinstance(value, str) and value for value in values.values()):
         raise ConfigError(f"{path}: is damaged; remove it and new keys are made")
-    return Keys(**values)
+    return GeneratedKeys(**values)
 
 
-def ensure_keys(data_dir: Path) -> Keys:
+def ensure_keys(data_dir: Path) -> GeneratedKeys:
     """Return the keys of a data folder; generate them first if there are none. Raises `ConfigError`."""
     existing = read_keys(data_dir)
     if existing is not None:
         return existing
-    keys = Keys()
+    keys = GeneratedKeys()
     path = data_dir / FILE
     try:
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)

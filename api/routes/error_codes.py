@@ -1,4 +1,4 @@
-"""The error codes that groups of routes share, for their documentation."""
+"""The error codes that several routes share. The OpenAPI document lists them for each route."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merging layers of the configuration."""
+"""Merging the layers of the configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import copy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from config.merge import deep_merge
+from config.sources import deep_merge
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from config.settings import ROOT
-from stoker import gpus
+from stoker import process_plans
 from tests.support import nvml
 
 UUIDS = ["GPU-aaaa", "GPU-bbbb", "GPU-abcc"]
@@ -17,7 +17,7 @@ UUIDS = ["GPU-aaaa", "GPU-bbbb", "GPU-abcc"]
 
 @pytest.fixture(autouse=True)
 def three_gpus(monkeypatch):
-    monkeypatch.setattr(gpus, "_uuids", lambda: UUIDS)
+    monkeypatch.setattr(process_plans, "_uuids", lambda: UUIDS)
 
 
 @pytest.mark.parametrize(
@@ -37,20 +37,22 @@ def three_gpus(monkeypatch):
 def test_cuda_visible_devices_is_parsed_like_in_cuda(visible, expected):
     environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
 
-    assert [device.name for device in gpus.worker_devices(environ)] == expected
+    assert [device.name for device in process_plans.worker_devices(environ)] == expected
 
 
 def test_each_worker_sees_only_its_own_gpu():
-    worker_devices = gpus.worker_devices({})
+    worker_devices = process_plans.worker_devices({})
 
     assert [device.environment["CUDA_VISIBLE_DEVICES"] for device in worker_devices] == ["0", "1", "2"]
     assert {device.environment["CUDA_DEVICE_ORDER"] for device in worker_devices} == {"PCI_BUS_ID"}
 
 
 def test_a_worker_on_the_cpu_sees_no_gpu(monkeypatch):
-    monkeypatch.setattr(gpus, "_uuids", list)
+    monkeypatch.setattr(process_plans, "_uuids", list)
 
-    assert gpus.worker_devices({}) == [gpus.WorkerDevice("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
+    assert process_plans.worker_devices({}) == [
+        process_plans.WorkerDevice("cpu0", {"CUDA_VISIBLE_DEVICES": ""})
+    ]
 
 
 def test_a_machine_without_a_driver_has_no_gpus(monkeypatch):
@@ -61,7 +63,7 @@ def test_a_machine_without_a_driver_has_no_gpus(monkeypatch):
         raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
 
     monkeypatch.setattr(pynvml, "nvmlInit", fail)
-    assert gpus._uuids() == []
+    assert process_plans._uuids() == []
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_the_gpus_are_read_from_the_driver(tmp_path, visible, expected):
     environ.pop("CUDA_VISIBLE_DEVICES", None)
     if visible is not None:
         environ["CUDA_VISIBLE_DEVICES"] = visible
-    code = "from stoker.gpus import worker_devices; print(*(device.name for device in worker_devices()))"
+    code = "from stoker.process_plans import worker_devices as w; print(*(device.name for device in w()))"
     reports = subprocess.check_output([sys.executable, "-c", code], env=environ, cwd=tmp_path, timeout=30)
 
     assert reports.decode().split() == expected

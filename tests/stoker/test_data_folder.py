@@ -10,13 +10,13 @@ import time
 import pytest
 
 from config.settings import ROOT
-from stoker.data_folder_lock import INHERITED_LOCK_WAIT_S, DataFolderInUse, DataFolderLock
+from stoker.data_folder import INHERITED_LOCK_WAIT_S, DataFolderInUse, DataFolderLock
 
 PROGRAM_WITH_CHILD = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from stoker.data_folder_lock import DataFolderLock
+from stoker.data_folder import DataFolderLock
 lock = DataFolderLock(Path(sys.argv[2]))
 if os.fork() == 0:
     time.sleep(0.5)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import ROOT
-from scheduler.keys import KEYS, Key, find
+from scheduler.redis_keys import KEYS, RedisKey, find_key
 from scheduler.scripts import INCLUDE, LUA, source
 
 SCRIPTS = sorted(ROOT.glob("[a-z]*/lua/*.lua"))
@@ -29,7 +29,7 @@ def name_of(path: Path) -> str:
     return f"include/{path.stem}" if path.parent.name == "include" else path.stem
 
 
-def first_word(key: Key) -> str:
+def first_word(key: RedisKey) -> str:
     return re.split("[:<]", key.name)[0]
 
 
@@ -69,7 +69,7 @@ def test_every_declared_key_is_used() -> None:
 
 
 @pytest.mark.parametrize("key", LUA_KEYS, ids=lambda key: key.name)
-def test_the_writers_of_a_key_are_those_in_the_table(key: Key) -> None:
+def test_the_writers_of_a_key_are_those_in_the_table(key: RedisKey) -> None:
     writers = {name_of(path) for path in SOURCES if first_word(key) in written(path.read_text())}
     assert sorted(writers) == sorted(key.writers.split())
 
@@ -77,8 +77,8 @@ def test_the_writers_of_a_key_are_those_in_the_table(key: Key) -> None:
 def test_every_name_is_of_one_kind() -> None:
     for key in KEYS:
         name = re.sub(r"<(\w+)>", r"\1", key.name)
-        assert find(name) is key
-    assert find("unknown:x") is None
+        assert find_key(name) is key
+    assert find_key("unknown:x") is None
 
 
 # ---- the header of each script

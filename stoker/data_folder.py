@@ -1,13 +1,17 @@
-"""A lock that allows one platform per data folder."""
+"""The files that mark the data folder of a running platform: the lock, and `run.json` with its addresses."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-FILE = "lock"
+LOCK_FILE = "lock"
+RUN_FILE = "run.json"
 INHERITED_LOCK_WAIT_S = 3.0  # processes of a killed predecessor have this time to end
 
 
@@ -21,7 +25,7 @@ class DataFolderLock:
     def __init__(self, data_dir: Path) -> None:
         """Take the lock. Raises `DataFolderInUse`, or `OSError` if the folder cannot be written."""
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.fd = os.open(data_dir / FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        self.fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + INHERITED_LOCK_WAIT_S
         while not self._take():
             owner = os.pread(self.fd, 32, 0).decode("ascii", "replace").strip()
@@ -51,3 +55,24 @@ def _is_alive(pid: str) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def write_run(data_dir: Path, content: Mapping[str, Any]) -> None:
+    """Write the description (`pid`, `url`, `flower`); replaces an earlier file atomically."""
+    temporary = data_dir / f".{RUN_FILE}.{os.getpid()}"
+    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(data_dir / RUN_FILE)
+
+
+def read_run(data_dir: Path) -> dict[str, Any]:
+    """Return the description; empty if there is no file or it cannot be read."""
+    try:
+        content = json.loads((data_dir / RUN_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def remove_run(data_dir: Path) -> None:
+    """Remove the file, as the platform has ended."""
+    (data_dir / RUN_FILE).unlink(missing_ok=True)

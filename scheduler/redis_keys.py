@@ -1,8 +1,8 @@
 """The table of all Redis keys: name, type, content, writers, lifetime.
 
 The scripts build the names themselves (`lua/include/base.lua`); this table is documentation, and
-`tests/scheduler/test_keys.py` checks it against the scripts. All names begin with `{<prefix>}:`; the hash tag
-puts them into one slot of a Redis cluster. Celery's own queues have the prefix `<prefix>.celery:`.
+`tests/scheduler/test_redis_keys.py` checks it against the scripts. All names begin with `{<prefix>}:`; the
+hash tag puts them into one slot of a Redis cluster. Celery's own queues have the prefix `<prefix>.celery:`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class RedisKey:
     """One kind of key; the variable parts of its name are in <>. `writers` are scripts or Python files."""
 
     name: str
@@ -34,7 +34,7 @@ FOREVER = "unlimited"
 
 KEYS = (
     # ---- jobs
-    Key(
+    RedisKey(
         "job:<id>",
         "hash",
         "the state of a job: status, tenant, weight, model, priority, dialect, generation, echo, "
@@ -45,21 +45,21 @@ KEYS = (
         "admit append subscribe cancel claim delete include/dispatch include/requeue include/terminal",
         ENDED,
     ),
-    Key(
+    RedisKey(
         "log:<id>",
         "stream",
         "the event log: entry n has the id n-0 and the event in its field e; the last is the terminal event",
         "delete include/log include/terminal",
         ENDED,
     ),
-    Key(
+    RedisKey(
         "deadlines",
         "zset",
         "jobs that have not ended, by the time at which `expire` ends them",
         "admit claim expire include/requeue include/terminal",
         EMPTY,
     ),
-    Key(
+    RedisKey(
         "idempotency:<tenant>:<key>",
         "hash",
         "id of the first response to this Idempotency-Key, and the hash of the request body",
@@ -67,29 +67,31 @@ KEYS = (
         "900 s from the admission",
     ),
     # ---- queues
-    Key(
+    RedisKey(
         "queue:<model>:<priority>:<tenant>",
         "zset",
         "a tenant's waiting jobs, by admission time",
         "include/queue",
         EMPTY,
     ),
-    Key(
+    RedisKey(
         "fair_share:<model>:<priority>",
         "zset",
         "the tenants with waiting jobs of that priority, by tokens served, divided by weight",
         "include/queue",
         EMPTY,
     ),
-    Key("waiting:<model>", "zset", "all waiting jobs of a model, by admission time", "include/queue", EMPTY),
-    Key(
+    RedisKey(
+        "waiting:<model>", "zset", "all waiting jobs of a model, by admission time", "include/queue", EMPTY
+    ),
+    RedisKey(
         "skipped:<model>",
         "hash",
         "how often each waiting priority was skipped since a job of it was dispatched last",
         "include/queue",
         EMPTY,
     ),
-    Key(
+    RedisKey(
         "served:<model>",
         "hash",
         "tokens served by tenant, divided by weight; @floor is the value at which an idle tenant starts",
@@ -97,30 +99,30 @@ KEYS = (
         FOREVER,
     ),
     # ---- dispatched and running jobs
-    Key(
+    RedisKey(
         "slots:<replica>",
         "set",
         "the jobs that hold its slots: dispatched or running",
         "include/dispatch include/requeue include/replica include/terminal",
         EMPTY,
     ),
-    Key(
+    RedisKey(
         "leases",
         "zset",
         "dispatched and running jobs, by the time at which they count as lost",
         "heartbeat claim expire include/dispatch include/requeue include/terminal",
         EMPTY,
     ),
-    Key("fence", "string", "the latest fencing token or incarnation", "include/base", FOREVER),
+    RedisKey("fence", "string", "the latest fencing token or incarnation", "include/base", FOREVER),
     # ---- workers
-    Key(
+    RedisKey(
         "workers",
         "zset",
         "registered workers, by the time at which their lease ends",
         "heartbeat expire register include/replica",
         EMPTY,
     ),
-    Key(
+    RedisKey(
         "worker:<worker>",
         "hash",
         "incarnation (missing: the worker was removed), wake_up_list, wake_up_message, device, description, "
@@ -128,7 +130,7 @@ KEYS = (
         "deregister register report_memory include/replica",
         "until it deregisters",
     ),
-    Key(
+    RedisKey(
         "worker_replicas:<worker>",
         "set",
         "the replicas assigned to a worker",
@@ -136,7 +138,7 @@ KEYS = (
         EMPTY,
     ),
     # ---- models
-    Key(
+    RedisKey(
         "model:<model>",
         "hash",
         "state, operation (the latest), wanted (replicas; 0: unloaded by an operator), replicas (of the "
@@ -149,21 +151,21 @@ KEYS = (
         "reset_to_configuration include/dispatch include/model include/replica",
         FOREVER,
     ),
-    Key(
+    RedisKey(
         "replicas:<model>",
         "set",
         "the replicas of a model, in any state",
         "include/assign include/replica",
         EMPTY,
     ),
-    Key(
+    RedisKey(
         "ready:<model>",
         "set",
         "those of them that accept jobs",
         "begin_unload deregister replica_up include/replica",
         EMPTY,
     ),
-    Key(
+    RedisKey(
         "replica:<replica>",
         "hash",
         "state, model, worker, operation, progress, slots, pid (empty: no local process), lease_us, call, "
@@ -171,14 +173,14 @@ KEYS = (
         "begin_unload replica_progress replica_starting replica_up include/assign include/replica",
         "until it is down",
     ),
-    Key(
+    RedisKey(
         "evicting",
         "zset",
         "models whose load waits for the unload of another model, by the time at which the load fails",
         "begin_load resume_pending include/model",
         EMPTY,
     ),
-    Key(
+    RedisKey(
         "operation:<id>",
         "hash",
         "a load or unload: kind, model, status, stage, progress, replicas, evicts, code and error, "
@@ -186,7 +188,7 @@ KEYS = (
         "begin_load begin_unload replica_progress replica_starting replica_up include/assign include/model",
         "a day",
     ),
-    Key(
+    RedisKey(
         "changes",
         "stream",
         "each change of a model's state: model, was, state, at_us, operation, code, message",
@@ -194,13 +196,15 @@ KEYS = (
         "the latest 1,000 or so",
     ),
     # ---- the platform
-    Key(
+    RedisKey(
         "expired_at", "string", "time of the last `expire`, to detect that Redis was down", "expire", FOREVER
     ),
-    Key("probe", "string", "written to check that Redis accepts writes", "scheduler/ledger.py", "60 s"),
-    Key("audit", "stream", "the audit log, as a chain of hashes", "governance/audit.py", FOREVER),
-    Key("subscriber:<name>", "channel", "copies of events for one API process", "include/log", "not stored"),
-    Key(
+    RedisKey("probe", "string", "written to check that Redis accepts writes", "scheduler/ledger.py", "60 s"),
+    RedisKey("audit", "stream", "the audit log, as a chain of hashes", "governance/audit.py", FOREVER),
+    RedisKey(
+        "subscriber:<name>", "channel", "copies of events for one API process", "include/log", "not stored"
+    ),
+    RedisKey(
         "notify:<worker>",
         "channel",
         "cancels for jobs that a worker runs; its heartbeat repeats them",
@@ -210,6 +214,6 @@ KEYS = (
 )
 
 
-def find(name: str) -> Key | None:
+def find_key(name: str) -> RedisKey | None:
     """Return the kind of the key with that name (without the prefix), None when there is none."""
     return next((key for key in KEYS if key.matches(name)), None)

@@ -1,0 +1,32 @@
+"""Makes the HTTP responses that all routes share: a JSON body, and an error in the API's envelope."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import orjson
+from flask import Response, request
+
+from api.errors import ApiError, body_of, headers_of, kind_of
+from scheduler.errors import StokerError
+
+logger = logging.getLogger("api")
+
+
+def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response."""
+    return Response(orjson.dumps(body), status, headers, content_type="application/json")
+
+
+def error_response(error: StokerError) -> Response:
+    """An error of the platform, with the status and headers of the error table."""
+    return json_response(body_of(error), kind_of(error.code).status, headers_of(error))
+
+
+def unexpected_error_response(error: Exception) -> Response:
+    """An `internal_error` for an unexpected exception; only the log has the details."""
+    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    return error_response(
+        ApiError("an error inside the platform; its log has the details", code="internal_error")
+    )
