@@ -34,7 +34,7 @@ class DisconnectWatch:
 
 
 class DisconnectWatcher:
-    """Watches all waiting sockets. The first watch starts the thread and epoll, so that no fork comes after."""
+    """Watches all waiting sockets. The first watch, which comes after any fork, starts thread and epoll."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -98,7 +98,7 @@ def stream_response(response_stream: ResponseStream, renderer: StreamRenderer, a
 
 
 def measurements(end: End) -> dict[str, str]:
-    """A response's measurements as headers: milliseconds in the queue and on the GPU, cached prompt tokens."""
+    """A response's measurements as headers: ms in the queue, ms on the GPU, cached prompt tokens."""
     reused = end.usage.cached_tokens if end.usage else 0
     return {
         "X-Queue-Wait-Ms": str(end.queue_ms),
