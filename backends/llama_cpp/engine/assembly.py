@@ -14,50 +14,50 @@ from ...shared.engine.pipe import Pipe
 from ...shared.engine.syntax import syntax_of
 from .batch import Batch
 from .loop import LlamaCppLoop
-from .model import Loaded, Log, ModelLoadError, load, metadata, warm_up
+from .model import LibraryLog, LlamaLoadError, LoadedModel, load, metadata, warm_up
 from .prefix_cache import PrefixCache
 from .request import RequestBuilder
-from .sampler import DEFAULTS
+from .sampling import DEFAULTS
 from .sequence import SequenceMemory
-from .step_budget import StepBudget
-from .steps import Steps
+from .steps import StepBudget, Steps
 from .tokenizer_pool import TokenizerPool
 from .vocabulary import Vocabulary
 
 
 def run(pipe: Pipe, options: dict[str, Any]) -> None:
-    """Load the model and serve until the worker closes the pipe."""
+    """Load the model and answer requests until the worker closes the pipe."""
     try:
-        engine, loaded = assemble(pipe, options)
-    except ModelLoadError as error:
+        loop, loaded = assemble(pipe, options)
+    except LlamaLoadError as error:
         pipe.failed(str(error))
         sys.exit(1)
-    pipe.ready(loaded.slots, loaded.size)
-    engine.loop()
+    pipe.ready(loaded.slots, loaded.context_size)
+    loop.run()
     os._exit(0)  # freeing the model piece by piece would only take time
 
 
-def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, Loaded]:
-    """Load the model and build its loop, reporting progress. Raises `ModelLoadError`."""
+def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedModel]:
+    """Load the model and build its loop, reporting progress. Raises `LlamaLoadError`."""
     library, numpy = import_module("llama_cpp"), import_module("numpy")
-    loaded = load(library, options, Log(library), lambda done: pipe.load(0.9 * done, "loading the model"))
+    log = LibraryLog(library)
+    loaded = load(library, options, log, lambda done: pipe.load(0.9 * done, "loading the model"))
     pipe.load(0.92, "trying the model")
     requests = _requests(library, numpy, loaded, options)
     capacity = min(max(options["batch"], loaded.slots), library.llama_n_batch(loaded.context))
     warm_up(library, loaded, requests.vocabulary.first, 1)
     if loaded.on_gpu:
-        warm_up(library, loaded, requests.vocabulary.first, min(capacity, loaded.size))
+        warm_up(library, loaded, requests.vocabulary.first, min(capacity, loaded.context_size))
     single_s = warm_up(library, loaded, requests.vocabulary.first, 1)
     loaded.log.only_warnings()
     memory = SequenceMemory(library, loaded.model, loaded.context)
-    prefix_cache = PrefixCache(memory, loaded.slots, loaded.size, reuse=options["cache_prompt"])
+    prefix_cache = PrefixCache(memory, loaded.slots, loaded.context_size, reuse=options["cache_prompt"])
     batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
     steps = Steps(batch, StepBudget(capacity, single_s), prefix_cache)
     return LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, steps), loaded
 
 
-def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any]) -> RequestBuilder:
-    """The request builder, from the file's chat template and vocabulary. Raises `ModelLoadError`."""
+def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, Any]) -> RequestBuilder:
+    """The request builder, from the file's chat template and vocabulary. Raises `LlamaLoadError`."""
     source, for_tools = (_template(library, loaded.model, name) for name in (None, b"tool_use"))
     syntax = syntax_of(options["prompt_format"], source or "")
     vocabulary = Vocabulary(library, loaded.model, numpy, syntax.markers)
@@ -66,7 +66,7 @@ def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any])
         tool_template = template if for_tools is None else ChatTemplate(for_tools, vocabulary.special)
     except jinja2.TemplateError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        raise ModelLoadError("the chat template in the file cannot be read") from error
+        raise LlamaLoadError("the chat template in the file cannot be read") from error
     return RequestBuilder(
         library,
         numpy,
@@ -74,7 +74,7 @@ def _requests(library: Any, numpy: Any, loaded: Loaded, options: dict[str, Any])
         template,
         tool_template,
         syntax,
-        loaded.size,
+        loaded.context_size,
         {**DEFAULTS, **_recommended_sampling(library, loaded.model)},
     )
 

@@ -20,15 +20,16 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True)
 class Notation:
-    """How a model writes values. `letter`: a rule for one character of a string; `blank`: for an optional
-    space.
+    """How a model writes values.
+
+    `quote` delimits strings; `letter` is a rule for one character of a string, `blank` for optional space.
     """
 
     quote: str
     letter: str
     blank: str
     escaped: bool
-    """Strings are escaped as in JSON, and keys are strings."""
+    """Whether strings are escaped as in JSON, and keys are strings."""
 
     @property
     def key(self) -> str:
@@ -81,7 +82,10 @@ class Rules:
         return name
 
     def define(self, name: str, body: str, copies: int = 0) -> str:
-        """Define a reserved rule; its name. `copies`: the repetitions that llama.cpp expands."""
+        """Define a reserved rule and return its name; `copies` counts the repetitions that llama.cpp expands.
+
+        Raises `SchemaError` when the grammar becomes too large.
+        """
         self._size += len(body) + 10 * copies
         if self._size > MAX_SIZE:
             raise SchemaError("a schema is too large")
@@ -89,7 +93,7 @@ class Rules:
         return name
 
     def rule(self, body: str, copies: int = 0) -> str:
-        """The name of the rule with this body."""
+        """The name of the rule with this body, which is defined if needed."""
         if body not in self._names:
             self._names[body] = self.define(self.reserve(), body, copies)
         return self._names[body]

@@ -36,7 +36,7 @@ class LlamaCppLoop:
         for source in (pipe, tokenizer_pool):
             self._poll.register(source.fileno(), select.POLLIN)
 
-    def loop(self) -> None:
+    def run(self) -> None:
         """Compute steps until the worker closes the pipe."""
         gc.collect()
         gc.freeze()  # the objects that exist now are permanent: the collector can skip them
@@ -48,8 +48,8 @@ class LlamaCppLoop:
             if self._waiting:
                 self._admit()
             if self._steps.running:
-                for run in self._steps.advance(step):
-                    del self._requests[run.number]
+                for request in self._steps.advance(step):
+                    del self._requests[request.number]
             if step.frame:
                 self._pipe.write(step.frame)
 
@@ -69,13 +69,13 @@ class LlamaCppLoop:
 
     def _accept_ready(self, step: Step) -> None:
         """Accept tokenized requests; drop those that were cancelled meanwhile."""
-        for number, run, refused in self._tokenizers.collect():
+        for number, request, refused in self._tokenizers.collect():
             if number not in self._requests:
-                if run is not None:
-                    run.output.close()
-            elif run is not None:
-                self._requests[number] = run
-                self._waiting.append(run)
+                if request is not None:
+                    request.output.close()
+            elif request is not None:
+                self._requests[number] = request
+                self._waiting.append(request)
             elif refused is not None:
                 del self._requests[number]
                 step.add_error(number, refused.code, str(refused))
@@ -83,20 +83,20 @@ class LlamaCppLoop:
     def _cancel(self, number: int, step: Step) -> None:
         if number not in self._requests:
             return
-        run = self._requests.pop(number)
-        if run is None:
+        request = self._requests.pop(number)
+        if request is None:
             step.add_end(number, "cancelled", (0, 0, 0, 0))
             return
-        run.cancel(step)
-        if run in self._waiting:
-            self._waiting.remove(run)
+        request.cancel(step)
+        if request in self._waiting:
+            self._waiting.remove(request)
         else:
-            self._steps.remove(run)
+            self._steps.remove(request)
 
     def _admit(self) -> None:
         """Give free sequences to waiting requests."""
-        for run in list(self._waiting):
-            sequence = self._prefix_cache.claim(run)
+        for request in list(self._waiting):
+            sequence = self._prefix_cache.claim(request)
             if sequence is not None:
-                self._waiting.remove(run)
-                self._steps.add(run, sequence)
+                self._waiting.remove(request)
+                self._steps.add(request, sequence)

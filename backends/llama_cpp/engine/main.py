@@ -1,7 +1,9 @@
 """The engine process of llama_cpp: llama-cpp-python's library, with continuous batching in Python.
 
-`model` loads the file, `tokenizer_pool` turns requests into `RunningRequest`s, `loop` runs the steps,
-`prefix_cache` chooses the sequence that a prompt is read into, `steps` computes one batch at a time.
+- `assembly` builds the engine from these parts; `model` loads the file
+- `tokenizer_pool` turns requests into `RunningRequest`s (`request`), each with its `output`
+- `loop` reads the pipe and runs the steps; `steps` computes one `batch` at a time
+- `prefix_cache` chooses the `sequence` that a prompt is read into
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ LIBRARIES = ("llama_cpp", "numpy", "jinja2")
 
 
 def main(arguments: list[str]) -> None:
-    """Run an engine. `arguments`: the fd to read from, the fd to write to, the options as JSON."""
+    """Run an engine. Arguments: the descriptor to read from, the one to write to, the options as JSON."""
     pipe, options = Pipe(int(arguments[0]), int(arguments[1])), loads(arguments[2])
     pipe.load(0.0, "starting the engine")
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-STEP = 256  # the library rounds the context of a sequence up to it
+CONTEXT_MULTIPLE = 256  # the library rounds the context of a sequence up to a multiple of this
 MAX_SEQUENCES = 256
 MAX_CELLS = (1 << 31) - 1
 FLASH = {"auto": -1, "off": 0, "on": 1}
@@ -23,11 +23,11 @@ NO_MEMORY = ("failed to allocate", "unable to allocate", "out of memory", "cudaM
 DAMAGED = ("corrupted", "file bounds", "failed to read", "unexpectedly reached end", "invalid magic")
 
 
-class ModelLoadError(Exception):
+class LlamaLoadError(Exception):
     """Raised when a model cannot be loaded; the text is one sentence for an operator."""
 
 
-class Log:
+class LibraryLog:
     """Forwards the library's log to the engine's log, and collects its errors."""
 
     def __init__(self, library: Any) -> None:
@@ -53,44 +53,48 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A model and its context: `slots` sequences of `size` tokens each; `on_gpu`: some layers are on a GPU.
+class LoadedModel:
+    """A model and its context: `slots` sequences of `context_size` tokens each.
 
-    Keep a reference to it: the library calls `log` as long as the model exists.
+    `on_gpu` says whether some layers are on a GPU. Keep a reference to this object: the library calls `log`
+    as long as the model exists.
     """
 
     model: Any
     context: Any
     slots: int
-    size: int
+    context_size: int
     on_gpu: bool
-    log: Log
+    log: LibraryLog
 
 
-def load(library: Any, options: dict[str, Any], log: Log, report: Callable[[float], None]) -> Loaded:
-    """Load a model and make its context; `report` gets the fraction done. Raises `ModelLoadError`."""
+def load(
+    library: Any, options: dict[str, Any], log: LibraryLog, report: Callable[[float], None]
+) -> LoadedModel:
+    """Load a model and create its context; `report` gets the fraction done. Raises `LlamaLoadError`."""
     path = Path(options["model"])
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise ModelLoadError(f"{path.name} is not a GGUF file")
+            raise LlamaLoadError(f"{path.name} is not a GGUF file")
     library.llama_backend_init()
     model = _model(library, path, options, log, report)
     on_gpu = bool(library.llama_supports_gpu_offload()) and options["n_gpu_layers"] != 0
     trained: int = library.llama_model_n_ctx_train(model)
     slots = min(options["slots"], MAX_SEQUENCES)
-    size = -(-min(options["n_ctx"], trained or options["n_ctx"]) // STEP) * STEP
-    if slots * size > MAX_CELLS:
-        raise ModelLoadError(f"{slots} times {size} tokens of context are too many: lower gguf_n_ctx")
-    context = library.llama_init_from_model(model, _context_params(library, options, slots, size))
+    wanted = min(options["n_ctx"], trained or options["n_ctx"])
+    context_size = -(-wanted // CONTEXT_MULTIPLE) * CONTEXT_MULTIPLE  # rounded up
+    if slots * context_size > MAX_CELLS:
+        raise LlamaLoadError(f"{slots} times {context_size} tokens of context are too many: lower gguf_n_ctx")
+    context = library.llama_init_from_model(model, _context_params(library, options, slots, context_size))
     if not context:
         raise _context_error(options, log.errors)
     if not library.llama_get_memory(context):
-        raise ModelLoadError(f"{path.name} is not a model that goes on with a text")
-    return Loaded(model, context, slots, min(size, trained or size), on_gpu, log)
+        raise LlamaLoadError(f"{path.name} is not a model that continues a text")
+    return LoadedModel(model, context, slots, min(context_size, trained or context_size), on_gpu, log)
 
 
 def _model(
-    library: Any, path: Path, options: dict[str, Any], log: Log, report: Callable[[float], None]
+    library: Any, path: Path, options: dict[str, Any], log: LibraryLog, report: Callable[[float], None]
 ) -> Any:
     reported = -1
 
@@ -105,8 +109,8 @@ def _model(
     params.n_gpu_layers = options["n_gpu_layers"]
     params.progress_callback = library.llama_progress_callback(progress)
     if options["n_gpu_layers"] == 0:  # otherwise the library uses a GPU for large batches
-        nothing = (ctypes.c_void_p * 1)(None)
-        params.devices = ctypes.cast(nothing, ctypes.c_void_p)
+        no_devices = (ctypes.c_void_p * 1)(None)
+        params.devices = ctypes.cast(no_devices, ctypes.c_void_p)
     model = library.llama_model_load_from_file(os.fsencode(path), params)
     if not model:
         raise _model_error(path, log.errors)
@@ -115,13 +119,13 @@ def _model(
         or not library.llama_model_has_decoder(model)
         or library.llama_model_is_diffusion(model)
     ):
-        raise ModelLoadError(f"{path.name} is not a model that goes on with a text")
+        raise LlamaLoadError(f"{path.name} is not a model that continues a text")
     return model
 
 
-def _context_params(library: Any, options: dict[str, Any], slots: int, size: int) -> Any:
+def _context_params(library: Any, options: dict[str, Any], slots: int, context_size: int) -> Any:
     params = library.llama_context_default_params()
-    params.n_ctx = slots * size
+    params.n_ctx = slots * context_size
     params.n_seq_max = slots
     params.kv_unified = False  # a sequence attends to its own cells only: far less to compute
     params.n_batch = params.n_ubatch = max(options["batch"], slots)
@@ -136,10 +140,10 @@ def _context_params(library: Any, options: dict[str, Any], slots: int, size: int
     return params
 
 
-def warm_up(library: Any, loaded: Loaded, token: int, count: int) -> float:
-    """Compute `count` tokens, so that the first request finds everything allocated. Returns the seconds.
+def warm_up(library: Any, loaded: LoadedModel, token: int, count: int) -> float:
+    """Compute `count` tokens, so that the first request finds all memory allocated. Returns its seconds.
 
-    Raises `ModelLoadError`.
+    Raises `LlamaLoadError`.
     """
     began = perf_counter()
     tokens = (ctypes.c_int32 * count)(*[token] * count)
@@ -149,42 +153,42 @@ def warm_up(library: Any, loaded: Loaded, token: int, count: int) -> float:
     library.llama_set_warmup(loaded.context, False)
     library.llama_memory_clear(library.llama_get_memory(loaded.context), True)
     if code != 0:
-        raise ModelLoadError("the engine cannot compute with this model")
+        raise LlamaLoadError("the engine cannot compute with this model")
     return perf_counter() - began
 
 
 def metadata(library: Any, model: Any, key: str) -> str | None:
-    """A value of the file's metadata, by its key."""
+    """The value of a key in the file's metadata; None when the file does not have the key."""
     buffer = ctypes.create_string_buffer(256)
     length = library.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
     return None if length < 0 else buffer.value.decode("utf-8", "replace")
 
 
-def _model_error(path: Path, errors: list[str]) -> ModelLoadError:
+def _model_error(path: Path, errors: list[str]) -> LlamaLoadError:
     text = "".join(errors)
     if unknown := UNKNOWN.search(text):
-        return ModelLoadError(
+        return LlamaLoadError(
             f"the installed llama.cpp does not know {unknown.group(1)}, which {path.name} is made for"
         )
     if any(words in text for words in NO_MEMORY):
-        return ModelLoadError("there is not enough memory for the model: lower gguf_n_gpu_layers")
+        return LlamaLoadError("there is not enough memory for the model: lower gguf_n_gpu_layers")
     if any(words in text for words in DAMAGED):
-        return ModelLoadError(f"{path.name} is damaged or not whole: copy it again")
-    return ModelLoadError("the engine cannot load the model")
+        return LlamaLoadError(f"{path.name} is damaged or not whole: copy it again")
+    return LlamaLoadError("the engine cannot load the model")
 
 
-def _context_error(options: dict[str, Any], errors: list[str]) -> ModelLoadError:
+def _context_error(options: dict[str, Any], errors: list[str]) -> LlamaLoadError:
     text = "".join(errors)
     if any(words in text for words in NO_MEMORY):
-        return ModelLoadError(
+        return LlamaLoadError(
             f"there is not enough memory for the context of {options['slots']} requests at once: lower"
             " gguf_n_ctx, or choose smaller types of the cache"
         )
     if "flash_attn" in text or "Flash Attention" in text:
-        return ModelLoadError("a quantized gguf_type_v needs flash attention, which this model cannot have")
+        return LlamaLoadError("a quantized gguf_type_v needs flash attention, which this model cannot have")
     if "cache type" in text:
-        return ModelLoadError("gguf_type_k or gguf_type_v does not fit this model: set it to f16")
-    return ModelLoadError("the engine cannot make a context for the model")
+        return LlamaLoadError("gguf_type_k or gguf_type_v does not fit this model: set it to f16")
+    return LlamaLoadError("the engine cannot make a context for the model")
 
 
 def _cores() -> int:

@@ -1,4 +1,4 @@
-"""The output of one request: picks its next token, and turns tokens into text for the output parser."""
+"""The output of one request: chooses its next token, and turns tokens into text for the output parser."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
-from .grammar import Grammar
-from .sampler import Sampler
+from .sampling import Grammar, Sampler
 from .vocabulary import Vocabulary
 
 NO_TOKEN = -1  # the grammar allows no token
@@ -17,11 +16,14 @@ NO_TOKEN = -1  # the grammar allows no token
 
 @dataclass(eq=False)
 class Output:
-    """`grammar` applies once the reasoning has ended, which may begin with the token `opening`."""
+    """The sampler, grammar and parser of one request.
+
+    The `grammar` applies once the reasoning has ended. The reasoning may begin with the token `opening`.
+    """
 
     vocabulary: Vocabulary
     sampler: Sampler
-    reply: OutputParser
+    parser: OutputParser
     grammar: Grammar | None = None
     opening: int | None = None
     _decoder: Any = field(default=None, init=False)  # a decoder, while a character is incomplete
@@ -32,13 +34,13 @@ class Output:
         return self.sampler.is_greedy and self.grammar is None
 
     def pick(self, logits: Any, count: int) -> int:
-        """The next token, from the logits of the vocabulary, after `count` generated tokens.
+        """Choose the next token from the logits of the vocabulary, after `count` generated tokens.
 
-        `NO_TOKEN` when the grammar allows none.
+        Returns `NO_TOKEN` when the grammar allows none.
         """
         token = self.sampler.pick(logits)
         grammar = self.grammar
-        if grammar is None or self.reply.in_reasoning or (count == 0 and token == self.opening):
+        if grammar is None or self.parser.in_reasoning or (count == 0 and token == self.opening):
             return token
         if not grammar.allows(token):
             logits = grammar.restricted(logits)
@@ -54,16 +56,16 @@ class Output:
         return token == NO_TOKEN or self.vocabulary.is_end(token)
 
     def add_token(self, token: int, step: Step) -> bool:
-        """Write a token; true when a stop string has ended the output."""
+        """Add the text of a token to `step`; true when a stop string has ended the output."""
         data, text = self.vocabulary.piece(token)
         if text is None or self._decoder is not None:
             text = self._complete_text(data)
-        return self.reply.feed(text, step)
+        return self.parser.feed(text, step)
 
     def finish(self, step: Step) -> bool:
-        """Finish the output; true when it contains a tool call."""
-        self.reply.finish(step)
-        return self.reply.has_tool_calls
+        """Add the remaining text to `step`; true when the output contains a tool call."""
+        self.parser.finish(step)
+        return self.parser.has_tool_calls
 
     def close(self) -> None:
         """Free the library's grammar."""
@@ -71,7 +73,7 @@ class Output:
             self.grammar.close()
 
     def _complete_text(self, data: bytes) -> str:
-        """The characters that are complete; an incomplete one waits for the next token."""
+        """The characters that are complete with these bytes; an incomplete one waits for the next token."""
         if self._decoder is None:
             self._decoder = getincrementaldecoder("utf-8")("replace")
         text: str = self._decoder.decode(data)

@@ -10,33 +10,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from .running_request import RunningRequest
-from .saved_states import SavedStates
-from .sequence import Sequence, SequenceMemory
+from .sequence import CacheSequence, SavedStates, SequenceMemory
 
-MIN_TOKENS_TO_WAIT_FOR = 64  # tokens that waiting for another prompt must save
+MIN_TOKENS_TO_WAIT_FOR = 64  # the fewest tokens that make it worth to wait for another request's prompt
 MIN_TOKENS_TO_COPY = 32
-COPY_SHARE = 128  # a copy moves a whole sequence: it must save this fraction of the context
-MIN_TOKENS_TO_SAVE = 64  # the fewest tokens after which saving a state pays
+COPY_SHARE = 128  # a copy copies a whole sequence: it must save at least 1/128 of the context
+MIN_TOKENS_TO_SAVE = 64  # the fewest tokens that make it worth to save a state
 STABLE_SUFFIX = 8  # a prompt stays the same in the next turn, except for this many tokens at its end
 
 
 @dataclass(frozen=True)
 class PrefixMatch:
-    """How much of a prompt a sequence has already: `count` tokens can be reused, with `state` only by
-    restoring a saved state; `same` is the length of the common prefix.
+    """How much of a prompt a sequence has read already.
+
+    `same` is the length of the common prefix in tokens. `count` of them can be reused; if `state` is set, by
+    restoring a saved state.
     """
 
-    sequence: Sequence
+    sequence: CacheSequence
     count: int
     same: int
     state: bool = False
 
 
 class PrefixCache:
-    """The context's sequences and their contents. Without `reuse` nothing is reused."""
+    """The `count` sequences of the context, each of `context` tokens; `reuse` False disables the cache."""
 
     def __init__(self, memory: SequenceMemory, count: int, context: int, *, reuse: bool) -> None:
-        self.all = [Sequence(id) for id in range(count)]
+        self.all = [CacheSequence(id) for id in range(count)]
         self._memory = memory
         self._states = SavedStates(memory)
         self._partial = memory.exact or memory.window > 0
@@ -44,61 +45,64 @@ class PrefixCache:
         self._reuse = reuse
         self._clock = 0
 
-    def claim(self, run: RunningRequest) -> Sequence | None:
-        """Give a request a sequence; None when it has to wait for one or for another request's prefix."""
-        idle = [sequence for sequence in self.all if sequence.run is None]
-        if not idle or run.is_waiting:
+    def claim(self, request: RunningRequest) -> CacheSequence | None:
+        """Assign a sequence to a request. None when the request has to wait: no sequence is free, or another
+        request is reading the same prefix.
+        """
+        idle = [sequence for sequence in self.all if sequence.request is None]
+        if not idle or request.is_waiting:
             return None
         target = min(idle, key=lambda sequence: sequence.used)
         if self._reuse:
-            prompt = run.tokens[: run.prompt - 1]  # the last token is always read: its logits are needed
+            # the last token is always read: its logits are needed
+            prompt = request.tokens[: request.prompt_length - 1]
             matches = [self._match(sequence, prompt) for sequence in self.all]
-            best = max(matches, key=lambda one: (one.count, one.sequence.run is None))
-            if self._should_wait_for_another(run, prompt, best.count):
+            best = max(matches, key=lambda one: (one.count, one.sequence.request is None))
+            if self._should_wait_for_another(request, prompt, best.count):
                 return None
-            if best.sequence.run is None and (len(idle) == 1 or 2 * best.count >= best.sequence.length):
+            if best.sequence.request is None and (len(idle) == 1 or 2 * best.count >= best.sequence.length):
                 target = best.sequence
             own = matches[target.id]
             if best.count - own.count >= self._least_copied and (self._memory.exact or not best.state):
                 self._copy(best, target)
             else:
                 self._continue_in(own)
-            self._mark_save_points(run, target, max(match.same for match in matches))
+            self._mark_save_points(request, target, max(match.same for match in matches))
         else:
             self._memory.truncate(target, 0)
-        run.sequence, target.run, target.tokens = target, run, run.tokens
-        run.done = run.cached = target.length
+        request.sequence, target.request, target.tokens = target, request, request.tokens
+        request.done = request.cached = target.length
         self._touch(target)
         return target
 
-    def on_advance(self, run: RunningRequest, sequence: Sequence) -> None:
-        """A request has read further: save the state of its sequence at a save point."""
-        sequence.length = run.done
-        if run.save_points and run.done == run.save_points[0]:
-            run.save_points.pop(0)
+    def on_advance(self, request: RunningRequest, sequence: CacheSequence) -> None:
+        """Record that a request has read more tokens; save the state of its sequence at a save point."""
+        sequence.length = request.done
+        if request.save_points and request.done == request.save_points[0]:
+            request.save_points.pop(0)
             self._states.save(sequence)
 
-    def rewind(self, run: RunningRequest, sequence: Sequence) -> None:
-        """Take a sequence back to its length before a failed step; at worst to its beginning."""
-        if self._memory.truncate(sequence, run.done) and not self._memory.reaches(sequence, run.done):
+    def rewind(self, request: RunningRequest, sequence: CacheSequence) -> None:
+        """Truncate a sequence to its length before a failed step, or empty it if that is not possible."""
+        if self._memory.truncate(sequence, request.done) and not self._memory.reaches(sequence, request.done):
             self._memory.truncate(sequence, 0)
         self._states.forget(sequence, sequence.length)
-        run.done = sequence.length
+        request.done = sequence.length
 
-    def release(self, run: RunningRequest, sequence: Sequence, *, forget: bool = False) -> None:
-        """A request has ended: its sequence is free."""
-        sequence.run = run.sequence = None
+    def release(self, request: RunningRequest, sequence: CacheSequence, *, forget: bool = False) -> None:
+        """Free the sequence of a request that has ended; `forget` empties it."""
+        sequence.request = request.sequence = None
         self._touch(sequence)
         if forget or not self._reuse:
             self._memory.truncate(sequence, 0)
             self._states.forget(sequence, 0)
             sequence.used = 0
 
-    def _touch(self, sequence: Sequence) -> None:
+    def _touch(self, sequence: CacheSequence) -> None:
         self._clock += 1
         sequence.used = self._clock
 
-    def _match(self, sequence: Sequence, prompt: Any) -> PrefixMatch:
+    def _match(self, sequence: CacheSequence, prompt: Any) -> PrefixMatch:
         same = sequence.shared(prompt)
         whole = same == sequence.length
         if not self._partial or same == 0 or whole:
@@ -107,16 +111,16 @@ class PrefixCache:
             return PrefixMatch(sequence, same, same)
         return PrefixMatch(sequence, self._states.best(sequence, same), same, state=True)
 
-    def _should_wait_for_another(self, run: RunningRequest, prompt: Any, count: int) -> bool:
-        """Whether it pays to wait because another request is about to read more of the same prefix."""
+    def _should_wait_for_another(self, request: RunningRequest, prompt: Any, count: int) -> bool:
+        """Whether it is worth to wait because another request is about to read more of the same prefix."""
         if self._partial:
             return False
         for sequence in self.all:
-            other = sequence.run
-            if other is not None and other.done < other.prompt:
-                same = sequence.shared(prompt, other.prompt)
+            other = sequence.request
+            if other is not None and other.done < other.prompt_length:
+                same = sequence.shared(prompt, other.prompt_length)
                 if same > other.done and same - count >= MIN_TOKENS_TO_WAIT_FOR:
-                    run.wait_for_prefix(other, same)
+                    request.wait_for_prefix(other, same)
                     return True
         return False
 
@@ -129,7 +133,7 @@ class PrefixCache:
             self._memory.truncate(sequence, match.count)
         self._states.forget(sequence, sequence.length)
 
-    def _copy(self, match: PrefixMatch, target: Sequence) -> None:
+    def _copy(self, match: PrefixMatch, target: CacheSequence) -> None:
         self._states.forget(target, 0)
         self._memory.copy(match.sequence, target)
         if match.state:
@@ -138,10 +142,11 @@ class PrefixCache:
         else:
             self._memory.truncate(target, match.count)
 
-    def _mark_save_points(self, run: RunningRequest, sequence: Sequence, same: int) -> None:
+    def _mark_save_points(self, request: RunningRequest, sequence: CacheSequence, same: int) -> None:
         """Choose the save points: where the next turn will diverge from this prompt, and where this
         prompt diverges from another sequence.
         """
-        if self._partial and run.prompt >= MIN_TOKENS_TO_SAVE:
-            least = sequence.length + MIN_TOKENS_TO_SAVE
-            run.save_points = sorted({at for at in (same, run.prompt - STABLE_SUFFIX) if at >= least})
+        if self._partial and request.prompt_length >= MIN_TOKENS_TO_SAVE:
+            earliest = sequence.length + MIN_TOKENS_TO_SAVE
+            points = {same, request.prompt_length - STABLE_SUFFIX}
+            request.save_points = sorted(at for at in points if at >= earliest)

@@ -12,10 +12,9 @@ from ...shared.engine.chat_template import ChatTemplate, PromptError
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.syntax import Syntax
 from .gbnf import SchemaError
-from .grammar import Grammar, GrammarError
 from .output import Output
 from .running_request import RunningRequest
-from .sampler import Sampler
+from .sampling import Grammar, GrammarError, Sampler
 from .tool_grammar import grammar_of_calls
 from .vocabulary import Vocabulary
 
@@ -32,8 +31,8 @@ class LlamaRequestError(Exception):
 class RequestBuilder:
     """Builds the running requests of one model.
 
-    `context`: tokens of a prompt and its output together. `sampling`: the model's recommended parameters,
-    used where a request has none.
+    `context` is the most tokens of a prompt and its output together. `sampling` are the model's recommended
+    parameters, used where a request sets none.
     """
 
     library: Any
@@ -53,7 +52,7 @@ class RequestBuilder:
             raise
         except (SchemaError, GrammarError) as error:
             print(f"a request's tools: {error}", file=sys.stderr, flush=True)
-            reason = str(error) if isinstance(error, SchemaError) else "a schema cannot be kept to"
+            reason = str(error) if isinstance(error, SchemaError) else "a schema cannot be enforced"
             raise LlamaRequestError("invalid_prompt", f"these tools cannot be required: {reason}") from error
         except (PromptError, TypeError, ValueError, LookupError, AttributeError) as error:
             print(f"a request: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
@@ -67,9 +66,9 @@ class RequestBuilder:
         _check_images(body["messages"])
         tools = body.get("tools") or ()
         prompt = (self.tool_template if tools else self.template).render(body)
-        least = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
-        if least >= self.context:  # tokenizing it would only take time
-            raise self._too_long(f"at least {least}")
+        minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
+        if minimum >= self.context:  # tokenizing it would only take time
+            raise self._too_long(f"at least {minimum}")
         tokens = self.vocabulary.tokens(prompt)
         count = len(tokens)
         if count >= self.context:
@@ -88,7 +87,7 @@ class RequestBuilder:
                 and self.syntax.reasoning_start
             ):
                 opening = self.vocabulary.single(self.syntax.reasoning_start)
-        most = body.get("max_tokens")
+        max_tokens = body.get("max_tokens")
         left = self.context - count
         output = Output(
             self.vocabulary,
@@ -99,7 +98,8 @@ class RequestBuilder:
             grammar,
             opening,
         )
-        return RunningRequest(number, buffer, count, left if most is None else min(int(most), left), output)
+        limit = left if max_tokens is None else min(int(max_tokens), left)
+        return RunningRequest(number, buffer, count, limit, output)
 
     def _too_long(self, count: int | str) -> LlamaRequestError:
         message = f"the prompt has {count} tokens; {self.context - 1} fit"

@@ -9,45 +9,48 @@ from ...shared.engine.pipe import Step
 from .output import Output
 
 if TYPE_CHECKING:
-    from .sequence import Sequence
+    from .sequence import CacheSequence
 
 
 @dataclass(eq=False)
 class RunningRequest:
-    """`tokens` holds the prompt (`prompt` tokens) and then the generated tokens (at most `most`), `length` in
-    all. `done` of these are in the memory of its `sequence`; `cached` were there when the request began.
+    """The state of a request from its tokenization to its end.
+
+    `tokens` holds the prompt (`prompt_length` tokens) and then the generated tokens (at most `max_tokens`),
+    `length` in all. `done` of these are in the memory of its `sequence`; `cached` of them were in it when the
+    request began.
     """
 
     number: int
     tokens: Any
-    prompt: int
-    most: int
+    prompt_length: int
+    max_tokens: int
     output: Output
     length: int = field(init=False)
     done: int = 0
     cached: int = 0
-    sequence: Sequence | None = None
+    sequence: CacheSequence | None = None
     save_points: list[int] = field(default_factory=list)
     """Token counts at which the state of its sequence is to be saved, see `PrefixCache`."""
 
     _awaited: tuple[RunningRequest, int] | None = None
 
     def __post_init__(self) -> None:  # noqa: D105
-        self.length = self.prompt
+        self.length = self.prompt_length
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it still pays to wait for another request to read the common prefix of both prompts."""
+        """Whether it still waits for another request to read the common prefix of both prompts."""
         if self._awaited is not None:
-            run, count = self._awaited
-            if run.sequence is not None and run.done < count:
+            other, count = self._awaited
+            if other.sequence is not None and other.done < count:
                 return True
             self._awaited = None
         return False
 
-    def wait_for_prefix(self, run: RunningRequest, count: int) -> None:
-        """Wait until `run` has read `count` tokens, or has ended."""
-        self._awaited = (run, count)
+    def wait_for_prefix(self, other: RunningRequest, count: int) -> None:
+        """Make this request wait until `other` has read `count` tokens, or has ended."""
+        self._awaited = (other, count)
 
     @property
     def next_stop(self) -> int:
@@ -57,10 +60,10 @@ class RunningRequest:
     @property
     def generated(self) -> int:
         """The number of generated tokens, without the end token."""
-        return self.length - self.prompt
+        return self.length - self.prompt_length
 
     def add_token(self, token: int, step: Step) -> bool:
-        """Add and write a token; true when it was the last."""
+        """Add a token and write its text into `step`; true when it was the last token."""
         if self.output.is_end(token):
             self._end("stop", step, end_tokens=1)
             return True
@@ -68,7 +71,7 @@ class RunningRequest:
         self.length += 1
         if self.output.add_token(token, step):
             self._end("stop", step)
-        elif self.generated >= self.most:
+        elif self.generated >= self.max_tokens:
             self._end("length", step)
         else:
             return False
@@ -80,7 +83,7 @@ class RunningRequest:
 
     def fail(self, step: Step) -> None:
         """End the request because the engine cannot continue it."""
-        step.add_error(self.number, "engine_error", "the engine could not go on with this request")
+        step.add_error(self.number, "engine_error", "the engine could not continue this request")
         self.output.close()
 
     def _end(self, reason: str, step: Step, end_tokens: int = 0) -> None:
@@ -88,6 +91,6 @@ class RunningRequest:
         self._write_end("tool_calls" if called and reason == "stop" else reason, step, end_tokens)
 
     def _write_end(self, reason: str, step: Step, end_tokens: int = 0) -> None:
-        used = (self.prompt, self.generated + end_tokens, self.cached, self.output.reply.reasoning_tokens)
-        step.add_end(self.number, reason, used)
+        output_tokens, reasoning_tokens = self.generated + end_tokens, self.output.parser.reasoning_tokens
+        step.add_end(self.number, reason, (self.prompt_length, output_tokens, self.cached, reasoning_tokens))
         self.output.close()

@@ -1,33 +1,42 @@
-"""The sequences of the context (KV cache): which tokens have been read into each."""
+"""The sequences of the context (KV cache): the tokens in each, their memory, and their saved states.
+
+A recurrent model has one state, that of its last token; a sliding window holds no more than the window. Such
+a sequence cannot be rolled back. To continue it from an earlier position, a state that was saved at this
+position is restored.
+"""
 
 from __future__ import annotations
 
 import ctypes
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .running_request import RunningRequest
 
 PARTIAL = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: only the state that cannot be rolled back
+MAX_BYTES = 1 << 30  # of all saved states
+MAX_STATE_BYTES = MAX_BYTES // 8  # of one saved state
 
 
-class Sequence:
-    """One of the context's sequences, in use by a `run` or cached.
+class CacheSequence:
+    """One of the context's sequences, in use by a `request` or cached.
 
-    The first `length` of `tokens` are in its memory. `used`: a logical time of its last use; 0 when it is
+    The first `length` of `tokens` are in its memory. `used` is the logical time of its last use, 0 when it is
     empty.
     """
 
     def __init__(self, id: int) -> None:
         self.id = id
-        self.run: RunningRequest | None = None
+        self.request: RunningRequest | None = None
         self.tokens: Any = ()
         self.length = 0
         self.used = 0
 
     def shared(self, prompt: Any, count: int | None = None) -> int:
-        """The length of the common prefix with a prompt, within the first `count` tokens (None: those in
-        memory).
+        """The length of the common prefix with a prompt, within the first `count` tokens.
+
+        None for `count` compares the tokens in memory.
         """
         count = min(self.length if count is None else count, len(prompt))
         if count == 0 or self.tokens[0] != prompt[0]:
@@ -40,8 +49,8 @@ class Sequence:
 class SequenceMemory:
     """The library's functions on the memory of sequences.
 
-    `exact`: the memory cannot be rolled back (recurrent and hybrid models). `window`: the sliding window of
-    the model's attention in tokens; 0 without one.
+    `exact` says that the memory cannot be rolled back (recurrent and hybrid models). `window` is the sliding
+    window of the model's attention in tokens, 0 without one.
     """
 
     def __init__(self, library: Any, model: Any, context: Any) -> None:
@@ -55,7 +64,7 @@ class SequenceMemory:
         """Clear all sequences."""
         self._library.llama_memory_clear(self._memory, True)
 
-    def truncate(self, sequence: Sequence, count: int) -> bool:
+    def truncate(self, sequence: CacheSequence, count: int) -> bool:
         """Truncate a sequence to its first `count` tokens; false when it had to be cleared."""
         sequence.length = count
         if count > 0 and self._library.llama_memory_seq_rm(self._memory, sequence.id, count, -1):
@@ -64,32 +73,75 @@ class SequenceMemory:
         sequence.length = 0
         return count == 0
 
-    def copy(self, source: Sequence, target: Sequence) -> None:
+    def copy(self, source: CacheSequence, target: CacheSequence) -> None:
         """Copy a whole sequence: parts cannot be copied between streams."""
         self.truncate(target, 0)
         self._library.llama_memory_seq_cp(self._memory, source.id, target.id, -1, -1)
 
-    def reaches(self, sequence: Sequence, count: int) -> bool:
+    def reaches(self, sequence: CacheSequence, count: int) -> bool:
         """Whether the memory still holds every cell that tokens after the first `count` attend to."""
         if self.window == 0:
             return True
         earliest: int = self._library.llama_memory_seq_pos_min(self._memory, sequence.id)
         return earliest <= max(0, count - self.window)
 
-    def state_size(self, sequence: Sequence) -> int:
+    def state_size(self, sequence: CacheSequence) -> int:
         """Bytes of the state that cannot be rolled back."""
         size: int = self._library.llama_state_seq_get_size_ext(self._context, sequence.id, PARTIAL)
         return size
 
-    def state(self, sequence: Sequence) -> Any:
+    def state(self, sequence: CacheSequence) -> Any:
         """The state that cannot be rolled back; None when the library does not return it."""
         size = self.state_size(sequence)
         state = (ctypes.c_uint8 * size)()
         got = self._library.llama_state_seq_get_data_ext(self._context, state, size, sequence.id, PARTIAL)
         return state if got == size else None
 
-    def restore(self, sequence: Sequence, state: Any) -> bool:
+    def restore(self, sequence: CacheSequence, state: Any) -> bool:
         """Restore a state; false when the library refuses it."""
         size = len(state)
         got = self._library.llama_state_seq_set_data_ext(self._context, state, size, sequence.id, PARTIAL)
         return bool(got == size)
+
+
+class SavedStates:
+    """The saved states of all sequences, at most `MAX_BYTES`; the least recently used are dropped first."""
+
+    def __init__(self, memory: SequenceMemory) -> None:
+        self._memory = memory
+        self._saved: OrderedDict[tuple[int, int], Any] = OrderedDict()  # by sequence and count of tokens
+        self._bytes = 0
+
+    def save(self, sequence: CacheSequence) -> None:
+        """Save a sequence's current state."""
+        at = (sequence.id, sequence.length)
+        if at in self._saved or self._memory.state_size(sequence) > MAX_STATE_BYTES:
+            return
+        state = self._memory.state(sequence)
+        if state is not None:
+            self._put(at, state)
+
+    def best(self, sequence: CacheSequence, count: int) -> int:
+        """The largest token count up to `count` at which a state was saved; 0 without one."""
+        return max((at for id, at in self._saved if id == sequence.id and at <= count), default=0)
+
+    def restore_at(self, source: CacheSequence, target: CacheSequence, count: int) -> bool:
+        """Restore `target` to the state of `source` that was saved after `count` tokens."""
+        state = self._saved[(source.id, count)]
+        self._saved.move_to_end((source.id, count))
+        if not self._memory.restore(target, state):
+            return False
+        if source is not target:
+            self._put((target.id, count), state)
+        return self._memory.truncate(target, count)
+
+    def forget(self, sequence: CacheSequence, count: int) -> None:
+        """Drop the states saved after more than `count` tokens: those tokens are replaced."""
+        for at in [at for at in self._saved if at[0] == sequence.id and at[1] > count]:
+            self._bytes -= len(self._saved.pop(at))
+
+    def _put(self, at: tuple[int, int], state: Any) -> None:
+        self._saved[at] = state
+        self._bytes += len(state)
+        while self._bytes > MAX_BYTES:
+            self._bytes -= len(self._saved.popitem(last=False)[1])

@@ -10,48 +10,78 @@ import sys
 import traceback
 from collections import deque
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...shared.engine.pipe import Step
 from .batch import Batch
 from .prefix_cache import PrefixCache
 from .running_request import RunningRequest
-from .sequence import Sequence
-from .step_budget import StepBudget
+from .sequence import CacheSequence
 
+STEP_S = 0.8
+"""The intended duration of a step. A cancelled request is removed between two steps, and every generating
+request waits for each step."""
+
+MIN_TOKENS = 64  # fewer tokens hardly take less time: attention on a CPU is slow for a few rows
 LOWEST_RECOVERABLE = -1
 """Codes of llama_decode: 1 no free cell, 2 aborted, -1 invalid batch; lower codes are fatal."""
 
-Part = tuple[RunningRequest, Sequence, int]
-"""A request, its sequence, and how many of its tokens a step computes."""
+
+class StepShare(NamedTuple):
+    """How many tokens of a request a step computes."""
+
+    request: RunningRequest
+    sequence: CacheSequence
+    tokens: int
+
+
+class StepBudget:
+    """How many tokens a step may compute, so that it takes about `STEP_S`.
+
+    The first budget follows from `single_s`, the seconds that a single token took: in a large batch a token
+    takes about an eighth of that. `capacity` is the number of tokens that a batch holds.
+    """
+
+    def __init__(self, capacity: int, single_s: float) -> None:
+        self._capacity = capacity
+        self.tokens = self._within(int(8 * STEP_S / max(single_s, 1e-6)))
+
+    def record(self, tokens: int, seconds: float) -> None:
+        """Adapt to the measured duration of a step."""
+        if tokens >= MIN_TOKENS:
+            self.tokens = self._within(min(int(tokens * STEP_S / max(seconds, 1e-6)), 2 * self.tokens))
+
+    def _within(self, tokens: int) -> int:
+        return min(self._capacity, max(tokens, MIN_TOKENS))
 
 
 class Steps:
     """The running requests and the batch of the next step."""
 
-    def __init__(self, batch: Batch, pace: StepBudget, prefix_cache: PrefixCache) -> None:
-        self.running: list[Part] = []
-        """Ordered by sequence id; the counts are those of the last step."""
+    def __init__(self, batch: Batch, budget: StepBudget, prefix_cache: PrefixCache) -> None:
+        self.running: list[StepShare] = []
+        """Ordered by sequence id; the token counts are those of the last step."""
         self._batch = batch
-        self._budget = pace
+        self._budget = budget
         self._prefix_cache = prefix_cache
         self._reading: deque[RunningRequest] = deque()  # requests with unread prompt, in rotation
-        self._next: list[int] | None = None  # the tokens, when the next batch has the shape of the last one
-        self._ended: list[RunningRequest] = []  # by this step
+        # the tokens of the next batch if it has the rows of the last one, each a position further
+        self._next: list[int] | None = None
+        self._ended: list[RunningRequest] = []  # in the current step
 
-    def add(self, run: RunningRequest, sequence: Sequence) -> None:
+    def add(self, request: RunningRequest, sequence: CacheSequence) -> None:
         """Let a request take part from the next step on."""
-        self.running.append((run, sequence, 0))
-        self.running.sort(key=lambda part: part[1].id)
-        self._reading.append(run)
+        self.running.append(StepShare(request, sequence, 0))
+        self.running.sort(key=lambda share: share.sequence.id)
+        self._reading.append(request)
         self._next = None
 
-    def remove(self, run: RunningRequest, *, forget: bool = False) -> None:
+    def remove(self, request: RunningRequest, *, forget: bool = False) -> None:
         """Remove a request; its sequence stays in the prefix cache unless `forget`."""
-        at = next(at for at, part in enumerate(self.running) if part[0] is run)
-        self._prefix_cache.release(run, self.running.pop(at)[1], forget=forget)
-        if run in self._reading:
-            self._reading.remove(run)
+        at = next(at for at, share in enumerate(self.running) if share.request is request)
+        self._prefix_cache.release(request, self.running.pop(at).sequence, forget=forget)
+        if request in self._reading:
+            self._reading.remove(request)
         self._next = None
 
     def advance(self, step: Step) -> list[RunningRequest]:
@@ -64,7 +94,7 @@ class Steps:
         began = perf_counter()
         code = self._batch.compute()
         if code == 0:
-            self._apply_results([part for part in self.running if part[2]], step)
+            self._apply_results([share for share in self.running if share.tokens], step)
             self._budget.record(self._batch.rows, perf_counter() - began)
         else:
             self._recover_from_failure(code, step)
@@ -75,110 +105,112 @@ class Steps:
     def _fill_batch(self) -> None:
         """Fill the batch from the running requests."""
         shares = self._token_shares()
-        self.running = [(run, sequence, shares.get(run.number, 0)) for run, sequence, _ in self.running]
+        self.running = [share._replace(tokens=shares.get(share.request.number, 0)) for share in self.running]
         self._batch.clear()
-        for part in self.running:
-            if part[2]:
-                self._add_to_batch(part)
+        for share in self.running:
+            if share.tokens:
+                self._add_to_batch(share)
 
     def _token_shares(self) -> dict[int, int]:
         """How many tokens of each request the next step computes, by request number."""
         reading = self._reading
-        shares = {run.number: 1 for run, _, _ in self.running if run not in reading}
+        shares = {request.number: 1 for request, _, _ in self.running if request not in reading}
         capacity = max(self._budget.tokens - len(shares), 1)
         for _ in range(len(reading)):
             if capacity == 0:
                 break
-            run = reading[0]
-            shares[run.number] = count = min(capacity, run.next_stop - run.done)
+            request = reading[0]
+            shares[request.number] = count = min(capacity, request.next_stop - request.done)
             capacity -= count
-            if run.done + count < run.length:
+            if request.done + count < request.length:
                 reading.rotate(-1)
             else:
                 reading.popleft()
         return shares
 
-    def _add_to_batch(self, part: Part) -> None:
-        run, sequence, count = part
-        end = run.done + count
-        self._batch.add(sequence.id, run.done, run.tokens[run.done : end], wanted=end == run.length)
+    def _add_to_batch(self, share: StepShare) -> None:
+        request, sequence, count = share
+        end = request.done + count
+        tokens = request.tokens[request.done : end]
+        self._batch.add(sequence.id, request.done, tokens, with_logits=end == request.length)
 
     # ---- the results of a step
 
-    def _apply_results(self, parts: list[Part], step: Step) -> None:
+    def _apply_results(self, shares: list[StepShare], step: Step) -> None:
         """Advance the requests by their computed tokens, pick the next tokens and write them."""
         generating = []
-        for run, sequence, count in parts:
-            run.done += count
-            self._prefix_cache.on_advance(run, sequence)
-            if run.done == run.length:
-                generating.append(run)
+        for request, sequence, count in shares:
+            request.done += count
+            self._prefix_cache.on_advance(request, sequence)
+            if request.done == request.length:
+                generating.append(request)
         if not generating:
             self._next = None
             return
         logits = self._batch.logits()
-        if all(run.output.is_plain for run in generating):
+        if all(request.output.is_plain for request in generating):
             tokens = logits.argmax(axis=1).tolist()
         else:
-            tokens = [self._pick_token(run, row) for run, row in zip(generating, logits, strict=True)]
+            tokens = [self._pick_token(request, row) for request, row in zip(generating, logits, strict=True)]
         single = len(generating) == len(self.running) == self._batch.rows
         self._next = tokens if single else None
-        for run, token in zip(generating, tokens, strict=True):
-            self._write_token(run, token, step)
+        for request, token in zip(generating, tokens, strict=True):
+            self._write_token(request, token, step)
 
-    def _pick_token(self, run: RunningRequest, logits: Any) -> int | None:
+    def _pick_token(self, request: RunningRequest, logits: Any) -> int | None:
         """The next token of a request; None when picking it failed."""
         try:
-            return run.output.pick(logits, run.generated)
+            return request.output.pick(logits, request.generated)
         except Exception:
             traceback.print_exc()
             return None
 
-    def _write_token(self, run: RunningRequest, token: int | None, step: Step) -> None:
+    def _write_token(self, request: RunningRequest, token: int | None, step: Step) -> None:
         """Write a token of a request. An exception ends this request alone."""
         try:
             if token is not None:
-                if run.add_token(token, step):
-                    self._end(run)
+                if request.add_token(token, step):
+                    self._end(request)
                 return
         except Exception:
             traceback.print_exc()
-        self._fail(run, step)
+        self._fail(request, step)
 
-    def _end(self, run: RunningRequest, *, forget: bool = False) -> None:
-        self.remove(run, forget=forget)
-        self._ended.append(run)
+    def _end(self, request: RunningRequest, *, forget: bool = False) -> None:
+        self.remove(request, forget=forget)
+        self._ended.append(request)
 
-    def _fail(self, run: RunningRequest, step: Step) -> None:
-        run.fail(step)
-        self._end(run, forget=True)
+    def _fail(self, request: RunningRequest, step: Step) -> None:
+        request.fail(step)
+        self._end(request, forget=True)
 
     # ---- recovery
 
     def _recover_from_failure(self, code: int, step: Step) -> None:
-        """After a failed step: compute each request's part alone, and end the requests that fail again."""
+        """Compute the share of each request alone, after a failed step; end the requests that fail again."""
         print(f"llama_decode: {code}", file=sys.stderr, flush=True)
         if code < LOWEST_RECOVERABLE:
-            sys.exit("the library cannot go on")
-        parts = [part for part in self.running if part[2]]
-        for run, sequence, _ in parts:
-            self._prefix_cache.rewind(run, sequence)
-            if run not in self._reading and (run.generated == 0 or run.length - run.done > 1):
-                self._reading.append(run)
-        for run, sequence, count in parts:
-            if len(parts) == 1 or not self._compute_alone(run, sequence, count, step):
-                self._prefix_cache.rewind(run, sequence)
-                self._fail(run, step)
+            sys.exit("the library cannot continue")
+        shares = [share for share in self.running if share.tokens]
+        for request, sequence, _ in shares:
+            self._prefix_cache.rewind(request, sequence)
+            if request not in self._reading and (request.generated == 0 or request.length - request.done > 1):
+                self._reading.append(request)
+        for share in shares:
+            if len(shares) == 1 or not self._compute_alone(share, step):
+                self._prefix_cache.rewind(share.request, share.sequence)
+                self._fail(share.request, step)
         self._next = None
 
-    def _compute_alone(self, run: RunningRequest, sequence: Sequence, count: int, step: Step) -> bool:
-        """Compute a request's part in a step of its own; false when that fails."""
-        part = (run, sequence, min(count, run.next_stop - run.done))
+    def _compute_alone(self, share: StepShare, step: Step) -> bool:
+        """Compute the share of one request in a step of its own; false when that fails."""
+        request = share.request
+        share = share._replace(tokens=min(share.tokens, request.next_stop - request.done))
         self._batch.clear()
-        self._add_to_batch(part)
+        self._add_to_batch(share)
         if self._batch.compute() != 0:
             return False
-        if run.done + part[2] == run.length and run in self._reading:
-            self._reading.remove(run)
-        self._apply_results([part], step)
+        if request.done + share.tokens == request.length and request in self._reading:
+            self._reading.remove(request)
+        self._apply_results([share], step)
         return True

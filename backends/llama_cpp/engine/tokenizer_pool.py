@@ -14,8 +14,8 @@ from .running_request import RunningRequest
 
 WORKERS = 2
 
-Ready = tuple[int, RunningRequest | None, LlamaRequestError | None]
-"""A request's number, and the running request or the error."""
+Tokenized = tuple[int, RunningRequest | None, LlamaRequestError | None]
+"""The number of a request, and the running request or the error."""
 
 
 class TokenizerPool:
@@ -24,7 +24,7 @@ class TokenizerPool:
     def __init__(self, builder: RequestBuilder) -> None:
         self._builder = builder
         self._in: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-        self._out: deque[Ready] = deque()
+        self._out: deque[Tokenized] = deque()
         self._ready_fd, self._signal_fd = os.pipe()
         for fd in (self._ready_fd, self._signal_fd):
             os.set_blocking(fd, False)
@@ -39,8 +39,8 @@ class TokenizerPool:
         """Queue a request body."""
         self._in.put((number, body))
 
-    def collect(self) -> list[Ready]:
-        """The requests that are ready."""
+    def collect(self) -> list[Tokenized]:
+        """The requests that are ready. Does not wait."""
         try:
             os.read(self._ready_fd, 4096)
         except BlockingIOError:

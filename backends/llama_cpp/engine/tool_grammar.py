@@ -25,7 +25,7 @@ def grammar_of_calls(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
     if syntax.call_start == GEMMA4.call_start:
         notation, forced = GEMMA, ("<|tool_call>call:", "", "<tool_call|>")
     if forced is None:
-        raise SchemaError("this model's prompts know no tool calls")
+        raise SchemaError("the prompt format of this model has no tool calls")
     before, between, behind = forced
     rules = Rules(notation)
     calls = []
@@ -36,7 +36,7 @@ def grammar_of_calls(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
             written = json.dumps(name, ensure_ascii=False)[1:-1] if notation.escaped else name
             calls.append(f"{literal(before + written + between)} {arguments} {literal(behind)}")
     except (TypeError, AttributeError, LookupError) as error:
-        raise SchemaError("a schema has not the form of one") from error
+        raise SchemaError("a schema is malformed") from error
     return rules.text(rf"[\n]{{0,2}} ({' | '.join(calls)})")
 
 
@@ -81,9 +81,9 @@ class _Schema:
             "oneOf": lambda schemas: self._alternatives(schemas, self._value),
             "allOf": lambda parts: self._value(self._merge(schema, parts)),
         }
-        for key, of in converters.items():
+        for key, convert in converters.items():
             if key in schema:
-                return of(schema[key])
+                return convert(schema[key])
         kind = schema.get("type", _guess_type(schema))
         if isinstance(kind, list):
             return self._alternatives([{**schema, "type": one} for one in kind], self._value)
@@ -94,12 +94,15 @@ class _Schema:
             raise SchemaError(f"there is no type {str(kind)[:40]!r}")
         return by_type[kind](schema)
 
-    def _alternatives(self, values: Any, one: Callable[[Any], str]) -> str:
-        """A rule for one of several values. Nested alternatives are flat: llama.cpp follows each path."""
+    def _alternatives(self, values: Any, rule_of: Callable[[Any], str]) -> str:
+        """A rule for one of several values, each of which `rule_of` converts.
+
+        Nested alternatives become one flat list, because llama.cpp follows each path.
+        """
         if not isinstance(values, list) or not values:
             raise SchemaError("a list of alternatives is empty, or no list")
-        encode_key = [one(value) for value in values]
-        leaves = tuple(dict.fromkeys(leaf for name in encode_key for leaf in self._leaves.get(name, (name,))))
+        names = [rule_of(value) for value in values]
+        leaves = tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves.get(name, (name,))))
         name = self._rules.rule(" | ".join(leaves))
         self._leaves[name] = leaves
         return name
@@ -151,10 +154,10 @@ class _Schema:
             pair = self._rules.rule(f'{self._rules.notation.key} ":" blank {self._value(more)}')
             then = self._rules.rule(f'("," blank {pair})*')
             first = self._rules.rule(f'({pair} ("," blank {pair})*)?')
-        for name in reversed(names):  # first: no property was written yet; then: one was, so a comma is due
-            pair = (
-                f'{literal(self._rules.notation.encode_key(name))} ":" blank {self._value(properties[name])}'
-            )
+        # `first` continues an object without properties, `then` one that needs a comma before the next one
+        for name in reversed(names):
+            key = literal(self._rules.notation.encode_key(name))
+            pair = f'{key} ":" blank {self._value(properties[name])}'
             skip = ("", "") if name in required else (f" | {first}", f" | {then}")
             first = self._rules.rule(f"{pair} {then}{skip[0]}")
             then = self._rules.rule(f'"," blank {pair} {then}{skip[1]}')
@@ -166,20 +169,20 @@ class _Schema:
             items = ' "," blank '.join(self._value(item) for item in fixed)
             return self._rules.rule(f'"[" blank {items} blank "]"')
         item = self._value(schema.get("items", True))
-        least, most = _bounds(schema, "minItems", "maxItems")
-        if most == 0:
+        minimum, maximum = _bounds(schema, "minItems", "maxItems")
+        if maximum == 0:
             return self._rules.rule('"[" blank "]"')
         another = self._rules.rule(f'"," blank {item}')
-        items = f"{item} {another}{_repetition(max(least - 1, 0), None if most is None else most - 1)}"
-        items = items if least else f"({items})?"
-        return self._rules.rule(f'"[" blank {items} blank "]"', most or least)
+        more = _repetition(max(minimum - 1, 0), None if maximum is None else maximum - 1)
+        items = f"{item} {another}{more}" if minimum else f"({item} {another}{more})?"
+        return self._rules.rule(f'"[" blank {items} blank "]"', maximum or minimum)
 
     def _string(self, schema: dict[str, Any]) -> str:
-        least, most = _bounds(schema, "minLength", "maxLength")
-        if not least and most is None:
+        minimum, maximum = _bounds(schema, "minLength", "maxLength")
+        if not minimum and maximum is None:
             return "string"
         quote = literal(self._rules.notation.quote)
-        return self._rules.rule(f"{quote} letter{_repetition(least, most)} {quote}", most or least)
+        return self._rules.rule(f"{quote} letter{_repetition(minimum, maximum)} {quote}", maximum or minimum)
 
     def _literal(self, value: Any) -> str:
         """A rule for exactly this value."""
@@ -193,14 +196,14 @@ def _guess_type(schema: Mapping[str, Any]) -> str:
     return "array" if "items" in schema or "prefixItems" in schema else "value"
 
 
-def _bounds(schema: Mapping[str, Any], least: str, most: str) -> tuple[int, int | None]:
-    low, high = schema.get(least, 0), schema.get(most)
+def _bounds(schema: Mapping[str, Any], minimum: str, maximum: str) -> tuple[int, int | None]:
+    low, high = schema.get(minimum, 0), schema.get(maximum)
     if not isinstance(low, int) or not isinstance(high, int | None) or low < 0:
-        raise SchemaError(f"{least} and {most} are not numbers")
+        raise SchemaError(f"{minimum} and {maximum} are not numbers")
     if high is not None and high < low:
-        raise SchemaError(f"{most} is less than {least}")
+        raise SchemaError(f"{maximum} is less than {minimum}")
     return min(low, MAX_REPEATED), None if high is None or high > MAX_REPEATED else high
 
 
-def _repetition(least: int, most: int | None) -> str:
-    return f"{{{least},{'' if most is None else most}}}"
+def _repetition(minimum: int, maximum: int | None) -> str:
+    return f"{{{minimum},{'' if maximum is None else maximum}}}"

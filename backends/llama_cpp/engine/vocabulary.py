@@ -14,7 +14,7 @@ Piece = tuple[bytes, str | None]
 
 
 class Vocabulary:
-    """Thread-safe. Special tokens have a text only if they are among `markers`."""
+    """The tokens of a model. Special tokens have a text only if they are among `markers`. Thread-safe."""
 
     def __init__(self, library: Any, model: Any, numpy: Any, markers: Iterable[str]) -> None:
         self._library = library
@@ -24,7 +24,7 @@ class Vocabulary:
         self.size: int = library.llama_vocab_n_tokens(self._vocab)
         self._pieces: list[Piece | None] = [None] * self.size
         self._ends: dict[int, bool] = {}
-        self._begins = bool(library.llama_vocab_get_add_bos(self._vocab))
+        self._adds_bos = bool(library.llama_vocab_get_add_bos(self._vocab))
         self.special = {
             f"{kind}_token": self._text(getattr(library, f"llama_vocab_{kind}")(self._vocab))
             for kind in ("bos", "eos")
@@ -36,13 +36,13 @@ class Vocabulary:
     def tokens(self, text: str) -> Any:
         """The tokens of a prompt (int32), with special tokens parsed; the BOS token is added at most once."""
         begin = self.special["bos_token"]
-        if self._begins and begin and text.startswith(begin):
+        if self._adds_bos and begin and text.startswith(begin):
             text = text[len(begin) :]
-        return self._tokenize(text, self._begins)
+        return self._tokenize(text, self._adds_bos)
 
     def single(self, text: str) -> int | None:
-        """The token that is this text, if it is one."""
-        tokens = self._tokenize(text, begins=False)
+        """The token whose text this is; None when the text is not a single token."""
+        tokens = self._tokenize(text, add_bos=False)
         return int(tokens[0]) if len(tokens) == 1 else None
 
     def piece(self, token: int) -> Piece:
@@ -70,14 +70,14 @@ class Vocabulary:
         begin: int = self._library.llama_vocab_bos(self._vocab)
         return max(begin, 0)
 
-    def _tokenize(self, text: str, begins: bool) -> Any:
+    def _tokenize(self, text: str, add_bos: bool) -> Any:
         data = text.encode("utf-8", "replace")
         capacity = len(data) // 2 + 16
         while True:
             tokens = self._numpy.empty(capacity, self._numpy.int32)
             pointer = tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
             count = self._library.llama_tokenize(
-                self._vocab, data, len(data), pointer, capacity, begins, True
+                self._vocab, data, len(data), pointer, capacity, add_bos, True
             )
             if count >= 0:
                 return tokens[:count]

@@ -9,7 +9,7 @@ import pytest
 from backends.base import LoadError
 from backends.llama_cpp.adapter import LlamaCppAdapter
 from backends.llama_cpp.arguments import LlamaCppOptions
-from backends.llama_cpp.engine.step_budget import LEAST, STEP_S, StepBudget
+from backends.llama_cpp.engine.steps import MIN_TOKENS, STEP_S, StepBudget
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL
 
@@ -59,16 +59,16 @@ def test_the_adapter_has_the_name_of_its_backend() -> None:
     assert LlamaCppAdapter.name == "llama_cpp"
 
 
-def test_the_step_budget_keeps_steps_within_their_time() -> None:
+def test_the_step_budget_limits_the_duration_of_a_step() -> None:
     quick, slow = StepBudget(512, 0.0001), StepBudget(512, 1.0)
-    assert (quick.tokens, slow.tokens) == (512, LEAST)
+    assert (quick.tokens, slow.tokens) == (512, MIN_TOKENS)
     quick.record(512, 2 * STEP_S)
     assert quick.tokens == 256
     quick.record(256, STEP_S)
     assert quick.tokens == 256
-    slow.record(LEAST, STEP_S / 100)
-    assert slow.tokens == 2 * LEAST
-    slow.record(1, 60.0)  # a step of a few tokens says nothing of one of many
-    assert slow.tokens == 2 * LEAST
+    slow.record(MIN_TOKENS, STEP_S / 100)
+    assert slow.tokens == 2 * MIN_TOKENS
+    slow.record(1, 60.0)  # the duration of a step with few tokens is ignored
+    assert slow.tokens == 2 * MIN_TOKENS
     quick.record(256, 100 * STEP_S)
-    assert quick.tokens == LEAST
+    assert quick.tokens == MIN_TOKENS

@@ -24,7 +24,7 @@ from workers.environments import interpreter
 
 pytestmark = pytest.mark.engines
 
-INSIDE = Path(__file__).with_name("inside.py")
+ENGINE_IN_PROCESS = Path(__file__).with_name("engine_in_process.py")
 KINDS = ("qwen3", "gemma3", "qwen35")
 COUNTRIES = ("Norway", "Sweden", "Denmark", "Finland", "France", "Spain", "Italy", "Greece")
 FORMS = ("What is the capital of {}?", "Capital of {}?", "what is the capital of {}?", "{}?")
@@ -67,7 +67,7 @@ def conversation(*turns: str, **options: object) -> Generation:
     return Generation("model", messages, Sampling(temperature=0.0, **options))
 
 
-def at_once(launched: Launched, requests: list[Generation]) -> list[Answer]:
+def answer_at_once(launched: Launched, requests: list[Generation]) -> list[Answer]:
     running = [launched.begin(request, id=f"request-{i}") for i, request in enumerate(requests)]
     for _, thread in running:
         thread.join()
@@ -103,7 +103,7 @@ class TestLlamaCpp(GrammarModelContract, LocalEngineContract):
 def test_concurrent_requests_get_the_answers_that_each_gets_alone(wide: Launched) -> None:
     requests = [ask(form.format(country), temperature=0.0) for country in COUNTRIES for form in FORMS]
     alone = [wide.answer(request).text for request in requests]
-    assert [answer.text for answer in at_once(wide, requests)] == alone
+    assert [answer.text for answer in answer_at_once(wide, requests)] == alone
 
 
 def test_a_seed_gives_the_same_answer_beside_other_requests(start: Start, tiny: Mapping[str, Path]) -> None:
@@ -111,11 +111,12 @@ def test_a_seed_gives_the_same_answer_beside_other_requests(start: Start, tiny: 
     requests = [ask("word", temperature=1.2, seed=number, max_tokens=60) for number in range(8)]
     alone = [launched.answer(request).text for request in requests]
     assert len(set(alone)) == 8
-    assert [answer.text for answer in at_once(launched, requests)] == alone
+    assert [answer.text for answer in answer_at_once(launched, requests)] == alone
 
 
 def test_requests_beyond_the_slots_are_queued(start: Start) -> None:
-    answers = at_once(start(gguf(), slots=2), [ask("What is the capital of Norway?", temperature=0.0)] * 7)
+    request = ask("What is the capital of Norway?", temperature=0.0)
+    answers = answer_at_once(start(gguf(), slots=2), [request] * 7)
     assert [answer.error for answer in answers] == [None] * 7
     assert len({answer.text for answer in answers}) == 1
 
@@ -151,7 +152,7 @@ def test_a_long_prompt_can_be_cancelled_before_it_is_read(start: Start, tiny: Ma
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cached_prefix_changes_no_answer(start: Start, tiny: Mapping[str, Path], kind: str) -> None:
-    """The first turn exceeds the sliding window; the second drops a part of it."""
+    """The first turn exceeds the sliding window; the second turn shares only a part of it."""
     first = conversation("word " * 80, max_tokens=300)
     second = conversation("word " * 80, "Another answer.", "And on.", max_tokens=20)
     other = conversation("word " * 60 + "then", max_tokens=20)
@@ -159,39 +160,39 @@ def test_a_cached_prefix_changes_no_answer(start: Start, tiny: Mapping[str, Path
     uncached_engine = start(gguf(tiny[kind], batch=64, cache_prompt=False), slots=2)
     cached_engine = start(gguf(tiny[kind], batch=64), slots=2)
     expected = [uncached_engine.answer(request) for request in requests]
-    again = [cached_engine.answer(request) for request in requests]
-    assert [answer.text for answer in again] == [answer.text for answer in expected]
+    answers = [cached_engine.answer(request) for request in requests]
+    assert [answer.text for answer in answers] == [answer.text for answer in expected]
     assert {cached(answer) for answer in expected} == {0}
-    assert cached(again[1]) > 400
-    assert cached(again[2]) > 400
-    assert cached(again[4]) > 200
+    assert cached(answers[1]) > 400
+    assert cached(answers[2]) > 400
+    assert cached(answers[4]) > 200
 
 
 def test_a_common_prefix_is_read_once(start: Start, tiny: Mapping[str, Path]) -> None:
     launched = start(gguf(tiny["qwen3"], batch=64), slots=4)
     requests = [conversation("word " * 200 + str(i), max_tokens=5) for i in range(4)]
-    answers = at_once(launched, requests)
+    answers = answer_at_once(launched, requests)
     assert sorted(cached(answer) > 900 for answer in answers) == [False, True, True, True]
     alone = start(gguf(tiny["qwen3"], batch=64, cache_prompt=False), slots=1)
     assert [answer.text for answer in answers] == [alone.answer(request).text for request in requests]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_failed_steps_change_no_answer(tiny: Mapping[str, Path], kind: str) -> None:
+def test_a_failed_step_changes_no_answer(tiny: Mapping[str, Path], kind: str) -> None:
     python = interpreter(load_settings().runtimes_dir, "llama_cpp")
 
-    def inside(what: str) -> Any:
+    def run_engine(fault: str) -> Any:
         prompts = [f"{'word ' * (number % 5 * 8)}{number}" for number in range(24)]
-        command = [python, INSIDE, tiny[kind], what, *prompts]
+        command = [python, ENGINE_IN_PROCESS, tiny[kind], fault, *prompts]
         done = subprocess.run(command, capture_output=True, check=True, timeout=60)
         return json.loads(done.stdout)
 
-    undisturbed, disturbed = inside("nothing"), inside("aborts")
+    undisturbed, disturbed = run_engine("none"), run_engine("abort")
     pairs = list(zip(undisturbed["answers"], disturbed["answers"], strict=True))
     different = [actual for expected, actual in pairs if actual != expected]
     assert set(different) <= {"engine_error"}  # requests whose step failed again when it was computed alone
-    assert len(different) <= disturbed["happened"] / 2
-    assert disturbed["happened"] > 0
+    assert len(different) <= disturbed["faults"] / 2
+    assert disturbed["faults"] > 0
 
 
 # ---- output
@@ -220,13 +221,13 @@ def test_a_required_call_follows_its_schema(formatted: Launched, seed: int) -> N
             }
         },
     }
-    tools = (Tool("look", "Look.", schema), WEATHER)
-    options = {"tools": tools, "tool_choice": NamedTool("look"), "temperature": 2.0, "seed": seed}
-    answer = formatted.answer(ask("Look.", **options))
+    tools = (Tool("search", "Search.", schema), WEATHER)
+    options = {"tools": tools, "tool_choice": NamedTool("search"), "temperature": 2.0, "seed": seed}
+    answer = formatted.answer(ask("Search.", **options))
     assert answer.finish is not None
     assert answer.finish.reason == "tool_calls"
     deltas = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
-    assert deltas[0].name == "look"
+    assert deltas[0].name == "search"
     jsonschema_rs.validate(schema, json.loads("".join(delta.arguments for delta in deltas)))
 
 
@@ -238,12 +239,12 @@ def test_a_model_may_reason_before_a_required_call(wide: Launched) -> None:
     assert answer.finish.reason == "tool_calls"
 
 
-def doubling(levels: int) -> dict[str, Any]:
-    """Alternatives of alternatives: each level has twice the ways of the next."""
+def nested_alternatives(levels: int) -> dict[str, Any]:
+    """A schema of nested alternatives: each level doubles the number of paths through it."""
     level = {
-        f"{side}{i}": {"anyOf": [{"$ref": f"#/$defs/a{i + 1}"}, {"$ref": f"#/$defs/b{i + 1}"}][::turn]}
+        f"{side}{i}": {"anyOf": [{"$ref": f"#/$defs/a{i + 1}"}, {"$ref": f"#/$defs/b{i + 1}"}][::order]}
         for i in range(levels)
-        for side, turn in (("a", 1), ("b", -1))
+        for side, order in (("a", 1), ("b", -1))
     }
     ends = {f"a{levels}": {"type": "integer"}, f"b{levels}": {"type": "string"}}
     return {"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": level | ends}
@@ -252,33 +253,33 @@ def doubling(levels: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "schema",
     [
-        doubling(15),
+        nested_alternatives(15),
         {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}, "required": ["a"]},
         {"type": "object", "properties": {"a": {"type": "string", "minLength": 10**9}}},
         {"anyOf": [{"type": "object"}, {"type": "object", "properties": {"a": {"enum": ["a" * 9000]}}}]},
     ],
 )
-def test_a_strange_schema_does_not_delay_other_requests(wide: Launched, schema: Mapping[str, Any]) -> None:
+def test_an_expensive_schema_does_not_delay_other_requests(wide: Launched, schema: Mapping[str, Any]) -> None:
     options = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
     assert wide.answer(ask("Call it.", **options)).deltas
     assert wide.answer(ask("What is the capital of Norway?", temperature=0.0)).text
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [
         ({"type": "string"}, "not of the type object"),
         ({"type": "object", "properties": {"a": {"type": "nonsense"}}}, "there is no type 'nonsense'"),
         ({"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}, "there is nothing at '#/nowhere'"),
         ({"type": "object", "properties": {"a": {"enum": []}}}, "a list of alternatives is empty"),
-        ({"$ref": "#"}, "cannot be kept to"),
+        ({"$ref": "#"}, "cannot be enforced"),
         ({"type": "object", "properties": {"a": 1}}, "a schema is not an object"),
         ({"type": "object", "properties": {"a": {"items": {"enum": 7}}}}, "a list of alternatives is empty"),
     ],
 )
-def test_an_invalid_schema_is_refused(wide: Launched, schema: Mapping[str, Any], said: str) -> None:
+def test_an_invalid_schema_is_refused(wide: Launched, schema: Mapping[str, Any], message: str) -> None:
     options = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
-    with pytest.raises(GenerationError, match=said) as caught:
+    with pytest.raises(GenerationError, match=message) as caught:
         wide.answer(ask("Call it.", **options))
     assert caught.value.code == "invalid_prompt"
 
@@ -294,13 +295,13 @@ def test_a_far_too_long_prompt_is_refused_by_its_size(wide: Launched) -> None:
     assert caught.value.code == "context_length_exceeded"
 
 
-@pytest.mark.parametrize("wish", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])
+@pytest.mark.parametrize("sampling", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])
 def test_a_minimal_temperature_or_top_p_takes_the_likeliest_token(
-    start: Start, tiny: Mapping[str, Path], wish: Mapping[str, float]
+    start: Start, tiny: Mapping[str, Path], sampling: Mapping[str, float]
 ) -> None:
     launched = start(gguf(tiny["qwen3"]))
     best = launched.answer(ask("word", temperature=0.0, max_tokens=20))
-    assert launched.answer(ask("word", max_tokens=20, **wish)).text == best.text
+    assert launched.answer(ask("word", max_tokens=20, **sampling)).text == best.text
 
 
 def test_an_answer_ends_at_the_end_of_the_context(start: Start, tiny: Mapping[str, Path]) -> None:
@@ -318,19 +319,19 @@ def test_images_are_refused(wide: Launched) -> None:
     assert caught.value.code == "invalid_prompt"
 
 
-# the file's own word
+# ---- the chat template and the tokens of the file
 
 
 @pytest.mark.parametrize(
-    ("begins", "template"),
-    [(True, "{{ bos_token }}said: "), (True, "said: "), (False, "{{ bos_token }}said: ")],
+    ("adds_bos", "template"),
+    [(True, "{{ bos_token }}user: "), (True, "user: "), (False, "{{ bos_token }}user: ")],
 )
-def test_the_bos_token_is_added_once(start: Start, tmp_path: Path, begins: bool, template: str) -> None:
-    more = {"ggml.add_bos_token": begins, "chat_template": template + "{{ messages[0].content }}"}
+def test_the_bos_token_is_added_once(start: Start, tmp_path: Path, adds_bos: bool, template: str) -> None:
+    more = {"ggml.add_bos_token": adds_bos, "chat_template": template + "{{ messages[0].content }}"}
     launched = start(gguf(tiny_gguf.write(tmp_path / "model.gguf", "qwen3", **more)))
     finish = launched.answer(ask("word", max_tokens=1)).finish
     assert finish is not None
-    assert finish.usage.input_tokens == 1 + len("said: word")
+    assert finish.usage.input_tokens == 1 + len("user: word")
 
 
 def test_output_after_an_opened_reasoning_marker_is_reasoning(start: Start, tmp_path: Path) -> None:
@@ -343,8 +344,8 @@ def test_output_after_an_opened_reasoning_marker_is_reasoning(start: Start, tmp_
     assert answer.finish.usage.reasoning_tokens == answer.finish.usage.output_tokens
 
 
-def test_a_template_error_is_not_quoted(start: Start, tmp_path: Path) -> None:
-    template = "{{ raise_exception('never ask me that') }}"
+def test_the_message_of_a_template_error_is_not_shown_to_clients(start: Start, tmp_path: Path) -> None:
+    template = "{{ raise_exception('a message of the template') }}"
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
     with pytest.raises(
         GenerationError, match=r"^the engine cannot make a prompt of these messages$"
@@ -358,7 +359,7 @@ def test_an_invalid_template_fails_the_load(start: Start, tmp_path: Path) -> Non
     assert "the chat template in the file cannot be read" in load_error(start, gguf(path))
 
 
-# options
+# ---- options
 
 
 def test_a_quantized_cache_answers(start: Start) -> None:

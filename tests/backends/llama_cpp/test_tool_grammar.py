@@ -1,4 +1,4 @@
-"""From tools to a grammar: what can be said of it without the library."""
+"""The conversion of tools to a grammar, tested without the library."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_a_call_is_enclosed_in_the_markers_of_its_syntax() -> None:
 
 
 def test_a_name_cannot_break_out_of_its_string() -> None:
-    said = root({"type": "object"}, QWEN3, name='a"} | root ::= "')
-    assert r"a\x5C\x22} | root ::= \x5C\x22" in said
+    rule = root({"type": "object"}, QWEN3, name='a"} | root ::= "')
+    assert r"a\x5C\x22} | root ::= \x5C\x22" in rule
 
 
 def test_each_tool_is_an_alternative() -> None:
@@ -36,15 +36,15 @@ def test_each_tool_is_an_alternative() -> None:
     assert text.splitlines()[0].count(" | ") == 1
 
 
-def test_keys_come_in_the_order_in_which_the_model_saw_them() -> None:
+def test_keys_have_the_order_in_which_the_prompt_shows_them() -> None:
     schema = {"type": "object", "properties": {"b": {}, "a": {}}, "required": ["a", "b"]}
-    json_like, gemmas = (grammar_of_calls([tool(schema)], syntax) for syntax in (QWEN3, GEMMA4))
-    assert r'"\x22b\x22" ":" blank value r' in json_like  # more follows
-    assert '"a" ":" blank value r' in gemmas
+    qwen, gemma = (grammar_of_calls([tool(schema)], syntax) for syntax in (QWEN3, GEMMA4))
+    assert r'"\x22b\x22" ":" blank value r' in qwen  # more follows
+    assert '"a" ":" blank value r' in gemma
 
 
 def test_a_model_without_tool_calls_cannot_be_forced_to_call() -> None:
-    with pytest.raises(SchemaError, match="know no tool calls"):
+    with pytest.raises(SchemaError, match="has no tool calls"):
         grammar_of_calls([tool({})], PLAIN)
 
 
@@ -69,7 +69,7 @@ def test_an_invalid_schema_is_refused(schema: Any) -> None:
         grammar_of_calls([tool(schema)], QWEN3)
 
 
-def test_a_schema_may_be_large_but_not_huge() -> None:
+def test_a_schema_above_the_size_limit_is_refused() -> None:
     def with_properties(count: int) -> dict[str, Any]:
         return {"type": "object", "properties": {f"p{i}": {"type": "integer"} for i in range(count)}}
 

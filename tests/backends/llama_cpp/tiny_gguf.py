@@ -1,7 +1,7 @@
-"""Tiny language models with random weights, of the kinds that remember in different ways. They say nonsense,
-and always the same.
+"""Tiny language models with random weights, one for each kind of memory. Their output is the same each time.
 
-The tensors are those that llama.cpp wants of each architecture. Tokens are the bytes and a few special ones.
+The tensors are those that llama.cpp requires for each architecture. Tokens are the bytes and a few special
+ones.
 """
 
 from __future__ import annotations
@@ -36,20 +36,22 @@ Shape = tuple[int, ...]
 
 
 def write(path: Path, architecture: str, **more: Value) -> Path:
-    """Write a model: `qwen3` remembers all, `gemma3` a window in half of its layers, `qwen35` is recurrent in
-    all layers but one. `more` is said of its tokenizer.
+    """Write a model to `path`. `more` are further settings of its tokenizer.
+
+    `qwen3` attends to all tokens, `gemma3` to a window in half of its layers, and `qwen35` is recurrent in
+    all layers but one.
     """
-    tokens = [*_letters_of_bytes(), "th", *SPECIAL]
+    tokens = [*_byte_characters(), "th", *SPECIAL]
     settings, shapes = _RECIPES[architecture]()
     settings = {
         "general.architecture": architecture,
-        **_named(architecture, {**COMMON, **settings}),
+        **_with_prefix(architecture, {**COMMON, **settings}),
         **_tokenizer(tokens),
         **{f"tokenizer.{key}": value for key, value in more.items()},
     }
     shapes = {"token_embd.weight": (len(tokens), DIM), "output_norm.weight": (DIM,), **shapes}
-    dice = random.Random(0)
-    tensors = {name: Tensor(shape, _weights(name, shape, dice)) for name, shape in shapes.items()}
+    generator = random.Random(0)
+    tensors = {name: Tensor(shape, _weights(name, shape, generator)) for name, shape in shapes.items()}
     path.write_bytes(encode(GgufFile(settings, tensors)))
     return path
 
@@ -134,19 +136,19 @@ def _layers(layers: list[dict[str, Shape]]) -> dict[str, Shape]:
     return {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
 
 
-def _weights(name: str, shape: Shape, dice: random.Random) -> array[float]:
+def _weights(name: str, shape: Shape, generator: random.Random) -> array[float]:
     if len(shape) == 1:
         return array("f", [-1.0 if name.endswith("ssm_a") else 1.0] * shape[0])
-    spread = 0.5 if name.startswith("token_embd") else shape[-1] ** -0.5
-    return array("f", (dice.gauss(0.0, spread) for _ in range(prod(shape))))
+    deviation = 0.5 if name.startswith("token_embd") else shape[-1] ** -0.5
+    return array("f", (generator.gauss(0.0, deviation) for _ in range(prod(shape))))
 
 
-def _letters_of_bytes() -> list[str]:
-    """The letter that stands for each byte in GPT-2's vocabularies, by byte."""
+def _byte_characters() -> list[str]:
+    """The character that stands for each byte in GPT-2's vocabularies, by byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(byte if byte in plain else next(others)) for byte in range(256)]
 
 
-def _named(architecture: str, settings: Mapping[str, Value]) -> dict[str, Value]:
+def _with_prefix(architecture: str, settings: Mapping[str, Value]) -> dict[str, Value]:
     return {f"{architecture}.{key}": value for key, value in settings.items()}

@@ -1,6 +1,6 @@
-"""A multimodal projector that fits the demo model: random weights, so it sees, and understands nothing.
+"""A multimodal projector that fits the demo model. Its weights are random, so the answers to images are too.
 
-With it the real engine takes images. The tensors are those of llama.cpp's "pixtral" projector: one layer,
+With it the real engine accepts images. The tensors are those of llama.cpp's "pixtral" projector: one layer,
 patches of 16 x 16 pixels, each of which becomes a token.
 """
 
@@ -22,9 +22,10 @@ Shape = tuple[int, ...]
 
 def write(path: Path, dim: int) -> None:
     """Write a projector for a text model whose embeddings have `dim` numbers."""
-    dice = random.Random(0)
+    generator = random.Random(0)
     tensors = {
-        name: Tensor(shape, array("f", _numbers(name, shape, dice))) for name, shape in _shapes(dim).items()
+        name: Tensor(shape, array("f", _numbers(name, shape, generator)))
+        for name, shape in _shapes(dim).items()
     }
     path.write_bytes(encode(GgufFile(_settings(dim), tensors)))
 
@@ -68,11 +69,11 @@ def _shapes(dim: int) -> Mapping[str, Shape]:
     return {**shapes, **{f"v.blk.0.{name}": shape for name, shape in layer.items()}}
 
 
-def _numbers(name: str, shape: Shape, dice: random.Random) -> Iterator[float]:
+def _numbers(name: str, shape: Shape, generator: random.Random) -> Iterator[float]:
     for _ in range(prod(shape)):
         if name.endswith("bias"):
             yield 0.0
         elif "ln" in name:
             yield 1.0
         else:
-            yield dice.gauss(0.0, shape[-1] ** -0.5)
+            yield generator.gauss(0.0, shape[-1] ** -0.5)
