@@ -2,8 +2,8 @@
 
     python engine_in_process.py MODEL FAULT PROMPT...
 
-FAULT is `none` or `abort` (the library aborts a step in its middle, several times). Prints as JSON the answers
-and the number of injected faults.
+FAULT is `none` or `abort` (the library aborts a step in its middle, several times). Prints the answers and
+the number of injected faults as JSON.
 """
 
 from __future__ import annotations
