@@ -30,7 +30,7 @@ def test_an_engine_takes_memory_of_its_gpu_and_frees_it_at_its_end(
     begun = time.monotonic()
     launched = start(model)
     took_s = time.monotonic() - begun
-    assert launched.request(ask(QUESTION, temperature=0.0)).text == ANSWER
+    assert launched.answer(ask(QUESTION, temperature=0.0)).text == ANSWER
     loaded = cards.used_mib()
     held = cards.held_mib(launched.engine.pid).get(card.uuid)
     launched.engine.stop(10.0)
@@ -74,7 +74,7 @@ def test_an_engine_without_a_gpu_takes_no_gpu_memory(
         with pytest.raises(LoadError, match="ExLlamaV3 sees no GPU"):
             start(model)
     else:
-        assert start(model).request(ask(QUESTION, temperature=0.0)).text == ANSWER
+        assert start(model).answer(ask(QUESTION, temperature=0.0)).text == ANSWER
     used = cards.used_mib()
     assert all(abs(used[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)
 
