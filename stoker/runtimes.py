@@ -17,7 +17,8 @@ from stoker.models import align
 from stoker.terminal import TerminalOutput
 from workers.environments import install as installing
 from workers.environments import manifest
-from workers.environments.lock import InstallError
+from workers.environments.install_lock import InstallError
+from workers.environments.python import ENVIRONMENT_OF_BACKEND, ENVIRONMENTS
 from workers.environments.request import InstallRequest
 from workers.environments.status import (
     CANNOT_RUN,
@@ -28,7 +29,6 @@ from workers.environments.status import (
     environment_statuses,
     obstacles_of,
 )
-from workers.environments.table import ENVIRONMENTS, OF_BACKEND
 
 COLUMNS = ("backend", "environment", "state", "version", "variant", "where")
 TERMINAL_STATUS_S, LOG_STATUS_S = 0.2, 5.0
@@ -134,9 +134,9 @@ def remove(runtimes: Path, name: str, screen: TerminalOutput) -> None:
 
 
 def _named(name: str) -> Environment:
-    if name in BACKENDS and name not in OF_BACKEND:
+    if name in BACKENDS and name not in ENVIRONMENT_OF_BACKEND:
         raise click.ClickException(f"{name} needs no libraries: it runs as it is")
-    environment = ENVIRONMENTS.get(name) or OF_BACKEND.get(name)
+    environment = ENVIRONMENTS.get(name) or ENVIRONMENT_OF_BACKEND.get(name)
     if environment is None:
         raise click.ClickException(
             f"there is no runtime {name} to install; there are {', '.join(ENVIRONMENTS)}"

@@ -19,7 +19,7 @@ from benchmarks.generator_process import BenchmarkError
 from benchmarks.processes import running
 from config.load import load_settings
 from workers.environments import EnvironmentMissing, interpreter
-from workers.environments.table import OF_BACKEND
+from workers.environments.python import ENVIRONMENT_OF_BACKEND
 
 DEFAULT_ENGINES = (LLAMA_SERVER, VLLM)
 """The engines that are measured without `--only`, and that have bars."""
@@ -52,7 +52,7 @@ def models(folder: Path) -> list[BenchmarkModel]:
 def library_version(environments: Path, backend: str) -> str:
     """Name and version of a backend's library. Raises `EnvironmentMissing` with the way to install it."""
     python = interpreter(environments, backend)
-    argv = [str(python), "-c", PRINT_VERSION, *OF_BACKEND[backend].dists]
+    argv = [str(python), "-c", PRINT_VERSION, *ENVIRONMENT_OF_BACKEND[backend].dists]
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
 
 

@@ -170,7 +170,7 @@ class EngineContract:
             usage.output_tokens,
         )
 
-    def test_it_answers_as_many_requests_at_once_as_it_has_slots(self, shared: Launched) -> None:
+    def test_an_engine_answers_as_many_requests_at_once_as_it_has_slots(self, shared: Launched) -> None:
         request = self.long(max_tokens=1800)
         running = [shared.begin(request, id=f"at-once-{i}") for i in range(shared.engine.slots)]
         for _, thread in running:

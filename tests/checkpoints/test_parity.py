@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backends.shared.engine import chat_template as template
+from backends.shared.engine.chat_template import load_template
 from config.settings import ROOT
 from tests.checkpoints.fixtures import DEMO_MODEL, python_of
 
@@ -71,9 +71,9 @@ def run_peer(python: Path | str, role: str, path: Path, questions: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def prompts(demo_checkpoint: Path) -> list[str]:
-    renders = template.beside(demo_checkpoint).render
+    template = load_template(demo_checkpoint)
     return [
-        renders(
+        template.render(
             {
                 "messages": one["conversation"],
                 "tools": one.get("tools"),

@@ -81,7 +81,7 @@ def test_marian_reads_the_wanted_language_before_the_text(opus_translator: Path)
 
 
 @pytest.mark.parametrize(("form", "start"), [("demo_translator", "</s>"), ("opus_translator", "</s>")])
-def test_their_config_is_that_of_converted_models(
+def test_the_config_of_a_translator_is_that_of_converted_models(
     form: str, start: str, request: pytest.FixtureRequest
 ) -> None:
     folder: Path = request.getfixturevalue(form)

@@ -17,7 +17,7 @@ from stoker import runtimes
 from stoker.cli import cli
 from workers.environments import manifest
 from workers.environments.manifest import Manifest
-from workers.environments.table import ENVIRONMENTS
+from workers.environments.python import ENVIRONMENTS
 
 
 @pytest.fixture

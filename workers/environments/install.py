@@ -13,7 +13,7 @@ from pathlib import Path
 
 from backends.environment import Environment
 from workers.environments import manifest
-from workers.environments.lock import InstallError, locked
+from workers.environments.install_lock import InstallError, locked
 from workers.environments.machine import obstacles
 from workers.environments.manifest import Manifest
 from workers.environments.progress import StepProgress

@@ -1,15 +1,26 @@
-"""Finds the Python that a backend's engines run in."""
+"""The environments that the backends declare, and the Python that a backend's engines run in."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from backends.catalogue import BACKENDS
 from backends.environment import Environment
 from workers.environments import manifest
-from workers.environments.table import OF_BACKEND
+
+ENVIRONMENT_OF_BACKEND: Mapping[str, Environment] = {
+    name: backend.environment for name, backend in BACKENDS.items() if backend.environment is not None
+}
+"""The environment of each backend that needs one. Two backends may share one."""
+
+ENVIRONMENTS: Mapping[str, Environment] = {
+    environment.name: environment for environment in ENVIRONMENT_OF_BACKEND.values()
+}
+"""The environments by name."""
 
 
 class EnvironmentMissing(LookupError):
@@ -27,7 +38,7 @@ def interpreter(environments: Path, backend: str, configured: str | None = None)
         if found is None:
             raise EnvironmentMissing(f"there is no Python {configured}: correct the option, or leave it out")
         return Path(found)
-    environment = OF_BACKEND.get(backend)
+    environment = ENVIRONMENT_OF_BACKEND.get(backend)
     if environment is None:
         return Path(sys.executable)
     folder = environments / environment.name

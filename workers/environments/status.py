@@ -14,9 +14,8 @@ from backends.environment import Environment, Variant
 from workers.environments import manifest
 from workers.environments.install import reinstall_reason
 from workers.environments.machine import obstacles
-from workers.environments.python import in_own_python
+from workers.environments.python import ENVIRONMENT_OF_BACKEND, ENVIRONMENTS, in_own_python
 from workers.environments.request import InstallRequest
-from workers.environments.table import ENVIRONMENTS, OF_BACKEND
 
 INSTALLED, OUTDATED, MISSING = "installed", "outdated", "missing"
 NOT_NEEDED, CANNOT_RUN = "not needed", "cannot run here"
@@ -44,8 +43,8 @@ def environment_statuses(runtimes: Path) -> list[EnvironmentStatus]:
     """The status of each backend's environment in the folder `runtimes`."""
     statuses = {name: _status(runtimes, environment) for name, environment in ENVIRONMENTS.items()}
     return [
-        replace(statuses[OF_BACKEND[backend].name], backend=backend)
-        if backend in OF_BACKEND
+        replace(statuses[ENVIRONMENT_OF_BACKEND[backend].name], backend=backend)
+        if backend in ENVIRONMENT_OF_BACKEND
         else EnvironmentStatus(backend, NOT_NEEDED)
         for backend in BACKENDS
     ]

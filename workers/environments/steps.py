@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from workers.environments import manifest
-from workers.environments.lock import InstallError
+from workers.environments.install_lock import InstallError
 from workers.environments.machine import cuda_home
 from workers.environments.manifest import Manifest, base_of, digest, python_of
 from workers.environments.pins import Pin
-from workers.environments.process import OutputHandler, run
+from workers.environments.program import OutputHandler, run_program
 from workers.environments.progress import ElapsedProgress, StepProgress, UvProgress, failure_reason
 from workers.environments.request import InstallRequest
 from workers.environments.uv_settings import NOT_INHERITED, UvSettings, uv_settings
@@ -201,7 +201,9 @@ class Installation:
         if home is not None:
             inherited["CUDA_HOME"] = str(home)
         self._log_start = self._request.log.stat().st_size
-        return run(argv, {**inherited, **(variables or {})}, self._request.log, handler, self._lock_fd)
+        return run_program(
+            argv, {**inherited, **(variables or {})}, self._request.log, handler, self._lock_fd
+        )
 
     def _last_output(self) -> str:
         """The output of the program that ran last."""

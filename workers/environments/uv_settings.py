@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from workers.environments.lock import InstallError
+from workers.environments.install_lock import InstallError
 
 PYPI = "https://pypi.org/simple"
 SECTIONS = ("global", "install", ":env:")  # of pip's configuration, a later one takes precedence

@@ -153,7 +153,7 @@ def test_a_prompt_far_too_long_is_refused_without_tokenizing_it(engine: Launched
 
 
 @pytest.mark.parametrize("sampling", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])
-def test_a_tiny_top_p_or_temperature_takes_the_likeliest_token(
+def test_a_minimal_temperature_or_top_p_takes_the_likeliest_token(
     engine: Launched, sampling: dict[str, float]
 ) -> None:
     assert engine.answer(ask(CAPITAL, **sampling)).text == "The capital of Norway is Oslo."

@@ -1,4 +1,4 @@
-"""The event parser of a chat completion is parsed into deltas."""
+"""The parser of a streamed chat completion: its events become deltas."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ def parse(
     text: str, syntax: Syntax, *, sizes: object = None, **options: object
 ) -> tuple[str, str, list, bool]:
     """Parse a text, cut at random. Returns (reasoning, text, [(name, arguments)], stopped)."""
-    dice = random.Random(sizes)
+    generator = random.Random(sizes)
     options = {"tools": True, **options}
     parser, step, stopped = OutputParser(1, syntax, **options), Step(), False
     while text and not stopped:
-        size = dice.randint(1, 6) if sizes is not None else len(text)
+        size = generator.randint(1, 6) if sizes is not None else len(text)
         stopped = parser.feed(text[:size], step)
         text = text[size:]
     if not stopped:

@@ -131,7 +131,7 @@ def test_the_prompt_format_chooses_the_parsers(folder: Path) -> None:
     assert parsers(prompt_format="qwen3_template", reasoning_parser="none") == (None, "hermes")
 
 
-def test_on_the_cpu_five_things_differ(folder: Path) -> None:
+def test_five_defaults_differ_on_the_cpu(folder: Path) -> None:
     for device in ("cpu", "auto"):
         assert (
             engine(folder, device=device).items()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from backends.environment import Variant
 from config.settings import ROOT
-from workers.environments.table import ENVIRONMENTS
+from workers.environments.python import ENVIRONMENTS
 
 UV = Path(sys.executable).with_name("uv")
 OPTIONS = (

@@ -17,10 +17,9 @@ from tests.workers.environments.conftest import Harness
 from tests.workers.environments.index import Index
 from workers.environments import manifest
 from workers.environments.install import install, reinstall_reason, remove
-from workers.environments.lock import InstallError
-from workers.environments.python import EnvironmentMissing, interpreter
+from workers.environments.install_lock import InstallError
+from workers.environments.python import ENVIRONMENT_OF_BACKEND, EnvironmentMissing, interpreter
 from workers.environments.request import InstallRequest
-from workers.environments.table import OF_BACKEND
 
 PINS = ("tinylib==1.2+cpu", "helper==3.0", "other==9 ; sys_platform == 'none'")
 DISTRIBUTIONS = """
@@ -32,7 +31,7 @@ print(json.dumps({each.name: each.version for each in importlib.metadata.distrib
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch):
     """Registers the runtime `tiny` as the environment of a backend."""
-    return lambda environment: monkeypatch.setitem(OF_BACKEND, "tiny", environment)  # type: ignore[attr-defined]
+    return lambda environment: monkeypatch.setitem(ENVIRONMENT_OF_BACKEND, "tiny", environment)  # type: ignore[attr-defined]
 
 
 # ---- the installed environment

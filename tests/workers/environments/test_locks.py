@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from backends.environment import FOLDER
 from config.settings import ROOT
 from workers.environments.pins import pins
-from workers.environments.table import ENVIRONMENTS
+from workers.environments.python import ENVIRONMENTS
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 VARIANTS = [

@@ -17,7 +17,7 @@ from tests.support import nvml
 OBSTACLES = """
 import json, sys
 from workers.environments.machine import obstacles
-from workers.environments.table import ENVIRONMENTS
+from workers.environments.python import ENVIRONMENTS
 environment = ENVIRONMENTS[sys.argv[1]]
 print(json.dumps(obstacles(environment, environment.variant(sys.argv[2]))))
 """

@@ -11,7 +11,7 @@ import pytest
 from backends.catalogue import BACKENDS
 from backends.environment import Environment
 from workers.environments import EnvironmentMissing, interpreter
-from workers.environments.table import ENVIRONMENTS, OF_BACKEND
+from workers.environments.python import ENVIRONMENT_OF_BACKEND, ENVIRONMENTS
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def registered(monkeypatch):
 
     def register(module):
         environment = Environment("tiny", ("tiny",), module, ("x",), module, ())
-        monkeypatch.setitem(OF_BACKEND, "tiny", environment)
+        monkeypatch.setitem(ENVIRONMENT_OF_BACKEND, "tiny", environment)
 
     return register
 
@@ -67,6 +67,6 @@ def test_a_backend_without_libraries_runs_in_stokers_own_python(tmp_path):
 
 
 def test_every_backend_but_stub_and_openai_remote_has_an_environment():
-    assert set(BACKENDS) - set(OF_BACKEND) == {"stub", "openai_remote"}
-    assert set(OF_BACKEND) <= set(BACKENDS)
-    assert OF_BACKEND["vllm"] is OF_BACKEND["vllm_serve"] is ENVIRONMENTS["vllm"]
+    assert set(BACKENDS) - set(ENVIRONMENT_OF_BACKEND) == {"stub", "openai_remote"}
+    assert set(ENVIRONMENT_OF_BACKEND) <= set(BACKENDS)
+    assert ENVIRONMENT_OF_BACKEND["vllm"] is ENVIRONMENT_OF_BACKEND["vllm_serve"] is ENVIRONMENTS["vllm"]

@@ -13,8 +13,8 @@ from backends.catalogue import BACKENDS
 from backends.environment import Variant
 from workers.environments import manifest
 from workers.environments.manifest import Manifest
+from workers.environments.python import ENVIRONMENTS
 from workers.environments.status import choose, environment_statuses
-from workers.environments.table import ENVIRONMENTS
 
 
 @pytest.fixture

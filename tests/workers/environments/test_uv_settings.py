@@ -7,7 +7,7 @@ import os
 import pytest
 
 from workers.environments import uv_settings as module
-from workers.environments.lock import InstallError
+from workers.environments.install_lock import InstallError
 from workers.environments.uv_settings import PYPI, UvSettings, uv_settings
 
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from workers.environments import interpreter
-from workers.environments.table import ENVIRONMENTS
+from workers.environments.python import ENVIRONMENTS
 
 OWN = ("exllamav3", "marisa-trie")
 """The packages that the environment `vllm` does not have; the other requirements are vLLM's as well."""

@@ -25,7 +25,7 @@ class OutputHandler(Protocol):
         """Called every `TICK_S` seconds in which there is no output."""
 
 
-def run(
+def run_program(
     argv: Sequence[str],
     environment: Mapping[str, str],
     log: Path,

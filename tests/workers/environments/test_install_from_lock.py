@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from workers.environments.install import install
-from workers.environments.python import interpreter
+from workers.environments.python import ENVIRONMENTS, interpreter
 from workers.environments.request import InstallRequest
-from workers.environments.table import ENVIRONMENTS
 
 
 @pytest.mark.engines
@@ -23,7 +22,9 @@ def test_ctranslate2_is_installed_from_its_lock_and_can_be_imported(tmp_path):
 
     assert made.version.startswith("4.8.")
     python = interpreter(tmp_path, "ct2", None)
-    code = "import ctranslate2 as it; print(it.__version__, *sorted(it.get_supported_compute_types('cpu')))"
+    code = (
+        "import ctranslate2 as ct2; print(ct2.__version__, *sorted(ct2.get_supported_compute_types('cpu')))"
+    )
     ran = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split()[0] == made.version
     assert "int8" in ran.stdout.split()
