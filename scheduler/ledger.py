@@ -18,11 +18,13 @@ from scheduler.job import Admission, AppendRequest, Claim, HeartbeatReply, Job, 
 from scheduler.scripts import Scripts, call_id, redis_errors_translated, translate_redis_error
 
 IDEMPOTENCY_S = 900
+"""How long an Idempotency-Key refers to its first response."""
 
 RECOVERABLE_CODES = ("worker_lost", "load_interrupted")
 """Failure codes of models whose worker was lost: the next worker with free memory loads the model again."""
 
 JOB_FIELDS = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
+"""The fields of a job's hash that `Ledger.lookup` reads, in the order in which it reads them."""
 
 
 class Ledger:
@@ -67,26 +69,26 @@ class Ledger:
             job.body_hash or "",
             IDEMPOTENCY_S,
         )
-        verdict = reply[0]
-        if verdict == b"ok":
+        result = reply[0]
+        if result == b"ok":
             return Admission(job.id, depth=reply[2])
-        if verdict == b"replayed":
+        if result == b"replayed":
             return Admission(reply[1].decode(), replayed=True)
-        raise self._rejection(job, verdict.decode(), reply[1:])
+        raise self._rejection(job, result.decode(), reply[1:])
 
-    def _rejection(self, job: Job, verdict: str, rest: Sequence[Any]) -> errors.Rejected:
-        if verdict == "state":
+    def _rejection(self, job: Job, result: str, rest: Sequence[Any]) -> errors.Rejected:
+        if result == "state":
             return model_rejection(job.model, rest[0].decode(), rest[1].decode())
-        if verdict == "conflict":
+        if result == "conflict":
             return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
         depth, wait_ms = int(rest[0]), int(rest[1])
         text = f"Queue depth {depth}/{self.settings.queue.max_depth}"
-        if verdict == "tenant_full":
+        if result == "tenant_full":
             text = f"Queue depth of tenant {job.tenant} {depth}/{self.settings.queue.max_depth_per_tenant}"
-        after = max(1, min(60, -(-wait_ms // 1000)))
+        retry_after_s = max(1, min(60, -(-wait_ms // 1000)))
         return errors.QueueFull(
-            f"{text}, retry in {after} seconds",
-            retry_after_s=after,
+            f"{text}, retry in {retry_after_s} seconds",
+            retry_after_s=retry_after_s,
             details={"queueDepth": depth, "avgWaitMs": wait_ms},
         )
 
@@ -168,12 +170,12 @@ class Ledger:
         if reply[0] == b"fenced":
             raise errors.Fenced(worker)
         _, running, cancelled, unclaimed, replicas = reply
-        names = [item.decode() for item in replicas]
+        words = [item.decode() for item in replicas]
         return HeartbeatReply(
             running=frozenset(item.decode() for item in running),
             cancelled=tuple(item.decode() for item in cancelled),
             unclaimed=tuple(item.decode() for item in unclaimed),
-            replicas=dict(zip(names[::2], names[1::2], strict=True)),
+            replicas=dict(zip(words[::2], words[1::2], strict=True)),
         )
 
     def append_and_release(
@@ -199,9 +201,8 @@ class Ledger:
                     raise reply
         except Exception as error:
             raise translate_redis_error(error) from error
-        verdicts = replies[0] if appends else []
-        names = [item.decode() for item in verdicts]
-        return dict(zip(names[::2], names[1::2], strict=True))
+        words = [item.decode() for item in replies[0]] if appends else []
+        return dict(zip(words[::2], words[1::2], strict=True))
 
     def _append_arguments(self, appends: Sequence[AppendRequest]) -> list[Any]:
         arguments: list[Any] = [self.settings.limits.max_log_bytes]

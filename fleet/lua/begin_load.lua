@@ -12,14 +12,17 @@
 -- include: model
 -- include: assign
 local model, operation = ARGV[2], ARGV[3]
-local row = redis.call('HMGET', model_key(model), 'state', 'operation', 'wanted', 'override')
-local state = row[1] or 'unloaded'
-local function refused(current) return { 'state', current, row[2] or '', row[3] or '', row[4] or '{}' } end
+local stored_state, latest_operation, wanted, stored_override =
+  read_fields(model_key(model), 'state', 'operation', 'wanted', 'override')
+local state = stored_state or 'unloaded'
+local function refused(current)
+  return { 'state', current, latest_operation or '', wanted or '', stored_override or '{}' }
+end
 -- replicas of a failed load may still be stopping
 local stopping = redis.call('SCARD', P .. 'replicas:' .. model)
-if (state ~= 'unloaded' and state ~= 'failed') then return refused(state) end
+if state ~= 'unloaded' and state ~= 'failed' then return refused(state) end
 if stopping > 0 then return refused('unloading') end
-if ARGV[12] == '1' and row[3] == '0' then return { 'over' } end
+if ARGV[12] == '1' and wanted == '0' then return { 'over' } end
 local conflict = placement_error(13, ARGV[7], model)
 if conflict then return conflict end
 redis.call('HSET', model_key(model), 'wanted', ARGV[4], 'replicas', ARGV[4],

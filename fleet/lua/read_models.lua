@@ -9,14 +9,14 @@ local answer = {}
 for at = 3, #ARGV do
   local model, replicas = ARGV[at], {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
-    local row = redis.call('HMGET', replica_key(replica), 'state', 'worker', 'slots')
+    local state, worker, slots = read_fields(replica_key(replica), 'state', 'worker', 'slots')
     local running = 0
     if ARGV[2] == '1' then
       for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
         if redis.call('HGET', job_key(id), 'status') == 'running' then running = running + 1 end
       end
     end
-    for _, item in ipairs({ replica, row[1], row[2], row[3] or '0', redis.call('SCARD', slots_key(replica)),
+    for _, item in ipairs({ replica, state, worker, slots or '0', redis.call('SCARD', slots_key(replica)),
       running, redis.call('SISMEMBER', P .. 'ready:' .. model, replica) }) do
       replicas[#replicas + 1] = item
     end

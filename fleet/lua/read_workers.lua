@@ -7,10 +7,11 @@
 -- include: assign
 local answer = {}
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
-  local row = redis.call('HMGET', worker_key(worker), 'device', 'since_us', 'draining', 'memory', 'memory_id')
-  local promised = row[5] and row[5] ~= '' and promised_mib(row[5], ARGV[2]) or 0
-  for _, item in ipairs({ worker, row[1] or '', row[2] or '0', row[3] and 1 or 0,
-    redis.call('SCARD', P .. 'worker_replicas:' .. worker), row[4] or '', promised }) do
+  local device, since_us, draining, memory, memory_id =
+    read_fields(worker_key(worker), 'device', 'since_us', 'draining', 'memory', 'memory_id')
+  local promised = memory_id and memory_id ~= '' and promised_mib(memory_id, ARGV[2]) or 0
+  for _, item in ipairs({ worker, device or '', since_us or '0', draining and 1 or 0,
+    redis.call('SCARD', P .. 'worker_replicas:' .. worker), memory or '', promised }) do
     answer[#answer + 1] = item
   end
 end

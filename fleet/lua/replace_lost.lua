@@ -5,10 +5,10 @@
 -- include: base
 -- include: assign
 local model, count = ARGV[2], (#ARGV - 4) / 2
-local row = redis.call('HMGET', model_key(model), 'state', 'lost')
+local state, lost = read_fields(model_key(model), 'state', 'lost')
 -- the call is repeated when its answer was lost
 if redis.call('EXISTS', replica_key(ARGV[5])) == 1 then return { 'ok' } end
-if row[1] ~= 'loaded' or (tonumber(row[2]) or 0) < count then return { 'over' } end
+if state ~= 'loaded' or (tonumber(lost) or 0) < count then return { 'over' } end
 local conflict = placement_error(5, ARGV[4], model)
 if conflict then return conflict end
 redis.call('HINCRBY', model_key(model), 'lost', -count)

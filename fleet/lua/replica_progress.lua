@@ -1,18 +1,18 @@
 -- Record the progress of a replica's start or stop; the operation's progress is the mean of its replicas.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 progress 0..1  4 stage
--- returns 1, or 0 when the replica is not being started or stopped any more
+-- returns 1, or 0 when the start or stop of the replica is over
 -- include: base
-local row = redis.call('HMGET', replica_key(ARGV[2]), 'state', 'model')
-if row[1] ~= 'starting' and row[1] ~= 'stopping' then return 0 end
+local replica_state, model = read_fields(replica_key(ARGV[2]), 'state', 'model')
+if replica_state ~= 'starting' and replica_state ~= 'stopping' then return 0 end
 redis.call('HSET', replica_key(ARGV[2]), 'progress', ARGV[3])
-local model = redis.call('HMGET', model_key(row[2]), 'state', 'operation')
+local model_state, operation = read_fields(model_key(model), 'state', 'operation')
 -- a replica that replaces a lost one has no operation
-if row[1] == 'starting' and model[1] == 'loaded' then return 1 end
-if model[1] ~= (row[1] == 'starting' and 'loading' or 'unloading') then return 0 end
-local key = P .. 'operation:' .. model[2]
+if replica_state == 'starting' and model_state == 'loaded' then return 1 end
+if model_state ~= (replica_state == 'starting' and 'loading' or 'unloading') then return 0 end
+local key = P .. 'operation:' .. operation
 local count = tonumber(redis.call('HGET', key, 'replicas'))
-local remaining = redis.call('SMEMBERS', P .. 'replicas:' .. row[2])
+local remaining = redis.call('SMEMBERS', P .. 'replicas:' .. model)
 local sum = count - #remaining -- a replica that has ended counts as done
 for _, replica in ipairs(remaining) do
   sum = sum + tonumber(redis.call('HGET', replica_key(replica), 'progress') or '0')

@@ -6,9 +6,10 @@
 -- include: base
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return nil end
-local row = redis.call('HMGET', key, 'model', 'worker', 'state', 'operation', 'call', 'override')
-if row[3] == 'starting' and row[5] == ARGV[5] then return { row[1], row[6] } end
-if row[3] ~= 'assigned' or row[2] ~= ARGV[3] then return nil end
+local model, worker, state, operation, call, override =
+  read_fields(key, 'model', 'worker', 'state', 'operation', 'call', 'override')
+if state == 'starting' and call == ARGV[5] then return { model, override } end
+if state ~= 'assigned' or worker ~= ARGV[3] then return nil end
 redis.call('HSET', key, 'state', 'starting', 'call', ARGV[5])
-if row[4] ~= '' then redis.call('HSET', P .. 'operation:' .. row[4], 'status', 'running') end
-return { row[1], row[6] }
+if operation ~= '' then redis.call('HSET', P .. 'operation:' .. operation, 'status', 'running') end
+return { model, override }

@@ -12,7 +12,7 @@
 -- include: model
 -- include: replica
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
-  worker_gone(worker, 'the platform was restarted', true)
+  remove_worker(worker, 'the platform was restarted', true)
 end
 for at = 2, #ARGV do
   local model = ARGV[at]

@@ -1,13 +1,13 @@
 -- Continue a load that waited for the unload of another model: assign its replicas to workers.
 -- KEYS[1] prefix
 -- ARGV    2 model  3 operation  4 lease (us)  5 memory of one replica (MiB) or ''  6.. pairs: replica, worker
--- returns {ok} | {over} when the load does not wait any more | {gone, worker} | {short, worker}, see
+-- returns {ok} | {over} when the load has ended or continues already | {gone, worker} | {short, worker}, see
 --         include/assign
 -- include: base
 -- include: assign
 local model, operation = ARGV[2], ARGV[3]
-local deadline = redis.call('ZSCORE', P .. 'evicting', model)
-if not deadline or redis.call('HGET', model_key(model), 'operation') ~= operation then return { 'over' } end
+local waits = redis.call('ZSCORE', P .. 'evicting', model)
+if not waits or redis.call('HGET', model_key(model), 'operation') ~= operation then return { 'over' } end
 local conflict = placement_error(6, ARGV[5], model)
 if conflict then return conflict end
 redis.call('ZREM', P .. 'evicting', model)

@@ -15,24 +15,24 @@ local id, tenant, weight, model, priority = ARGV[2], ARGV[3], ARGV[4], ARGV[5], 
 -- the same Idempotency-Key as an earlier request?
 local idempotency = ARGV[17] ~= '' and P .. 'idempotency:' .. tenant .. ':' .. ARGV[17]
 if idempotency then
-  local earlier = redis.call('HMGET', idempotency, 'id', 'body')
-  if earlier[1] and earlier[2] ~= ARGV[18] then return { 'conflict' } end
-  if earlier[1] then return { 'replayed', earlier[1] } end
+  local earlier_id, earlier_body = read_fields(idempotency, 'id', 'body')
+  if earlier_id and earlier_body ~= ARGV[18] then return { 'conflict' } end
+  if earlier_id then return { 'replayed', earlier_id } end
 end
 -- a repeated call (a retry after a lost reply) admits one job
 if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
 
-local row = redis.call('HMGET', model_key(model), 'state', 'wait_ms', 'code')
-if row[1] ~= 'loaded' then return { 'state', row[1] or 'unloaded', row[3] or '' } end
+local state, wait_ms, failure_code = read_fields(model_key(model), 'state', 'wait_ms', 'code')
+if state ~= 'loaded' then return { 'state', state or 'unloaded', failure_code or '' } end
 
 -- a rate limit of the tenant would be checked here: after the model's state, before the queue, in this call
 
 local depth = redis.call('ZCARD', P .. 'waiting:' .. model)
 if depth > 0 or not least_loaded_replica(model) then
-  if depth >= tonumber(ARGV[15]) then return { 'full', depth, row[2] or '0' } end
+  if depth >= tonumber(ARGV[15]) then return { 'full', depth, wait_ms or '0' } end
   local own = 0
   for _, name in ipairs(PRIORITIES) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
-  if own >= tonumber(ARGV[16]) then return { 'tenant_full', own, row[2] or '0' } end
+  if own >= tonumber(ARGV[16]) then return { 'tenant_full', own, wait_ms or '0' } end
 end
 
 redis.call('HSET', job_key(id), 'status', 'queued', 'tenant', tenant, 'weight', weight, 'model', model,

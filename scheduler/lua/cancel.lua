@@ -9,15 +9,15 @@
 -- include: dispatch
 -- include: terminal
 local id = ARGV[2]
-local row = redis.call('HMGET', job_key(id), 'status', 'tenant', 'model', 'worker')
-if not row[1] or row[2] ~= ARGV[3] then return nil end
-if row[1] == 'queued' or row[1] == 'dispatched' then
+local status, owner, model, worker = read_fields(job_key(id), 'status', 'tenant', 'model', 'worker')
+if not status or owner ~= ARGV[3] then return nil end
+if status == 'queued' or status == 'dispatched' then
   finish(id, 'cancelled', { code = 'cancelled' })
-  dispatch(row[3])
+  dispatch(model)
   return 'cancelled'
 end
-if row[1] == 'running' then
+if status == 'running' then
   redis.call('HSET', job_key(id), 'cancel', '1')
-  redis.call('PUBLISH', P .. 'notify:' .. row[4], 'cancel ' .. id)
+  redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id)
 end
-return row[1]
+return status

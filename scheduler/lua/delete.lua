@@ -9,17 +9,18 @@
 -- include: dispatch
 -- include: terminal
 local id = ARGV[2]
-local row = redis.call('HMGET', job_key(id), 'status', 'tenant', 'model', 'worker', 'store')
-if not row[1] or row[2] ~= ARGV[3] or row[5] ~= '1' then return 0 end
-if TERMINAL[row[1]] then
+local status, owner, model, worker, store =
+  read_fields(job_key(id), 'status', 'tenant', 'model', 'worker', 'store')
+if not status or owner ~= ARGV[3] or store ~= '1' then return 0 end
+if TERMINAL[status] then
   redis.call('DEL', job_key(id), log_key(id))
   return 1
 end
 redis.call('HSET', job_key(id), 'store', '0', 'retention_s', '60', 'cancel', '1')
-if row[1] == 'running' then
-  redis.call('PUBLISH', P .. 'notify:' .. row[4], 'cancel ' .. id)
+if status == 'running' then
+  redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id)
 else
   finish(id, 'cancelled', { code = 'cancelled' })
-  dispatch(row[3])
+  dispatch(model)
 end
 return 1

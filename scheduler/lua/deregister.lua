@@ -20,7 +20,7 @@ if ARGV[4] == 'drain' then
     redis.call('SREM', P .. 'ready:' .. model, replica)
   end
 else
-  worker_gone(worker, ARGV[5], true)
+  remove_worker(worker, ARGV[5], true)
   redis.call('DEL', worker_key(worker))
 end
 return 'ok'

@@ -33,23 +33,23 @@ end
 local ended, changed = 0, {}
 
 for _, id in ipairs(due('deadlines')) do
-  local row = redis.call('HMGET', job_key(id), 'status', 'worker', 'cancel')
-  local code = row[1] == 'running' and 'deadline_exceeded' or 'queue_timeout'
-  if row[1] == 'running' then redis.call('PUBLISH', P .. 'notify:' .. row[2], 'cancel ' .. id) end
+  local status, worker, cancel = read_fields(job_key(id), 'status', 'worker', 'cancel')
+  local code = status == 'running' and 'deadline_exceeded' or 'queue_timeout'
+  if status == 'running' then redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id) end
   local model
-  if row[3] == '1' then model = finish(id, 'cancelled', { code = 'cancelled' })
+  if cancel == '1' then model = finish(id, 'cancelled', { code = 'cancelled' })
   else model = finish(id, 'failed', { code = code }) end
   if model then changed[model] = true; ended = ended + 1 end
   redis.call('ZREM', P .. 'deadlines', id)
 end
 
 for _, model in ipairs(due('evicting')) do
-  end_waiting_load(model, 'load_timeout', 'the model that had to be unloaded first was not, in time')
+  end_waiting_load(model, 'load_timeout', 'the model to unload first was not unloaded in time')
   ended = ended + 1
 end
 
 for _, worker in ipairs(due('workers')) do
-  worker_gone(worker, 'worker ' .. worker .. ' sent no heartbeat and was removed')
+  remove_worker(worker, 'worker ' .. worker .. ' sent no heartbeat and was removed')
   ended = ended + 1
 end
 

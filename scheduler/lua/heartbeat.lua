@@ -15,11 +15,11 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worke
   replicas[#replicas + 1] = redis.call('HGET', replica_key(replica), 'state')
   for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
     redis.call('ZADD', P .. 'leases', 'XX', text(NOW + lease), id)
-    local row = redis.call('HMGET', job_key(id), 'status', 'cancel', 'dispatched_us')
-    if row[1] == 'running' then
+    local status, cancel, dispatched_us = read_fields(job_key(id), 'status', 'cancel', 'dispatched_us')
+    if status == 'running' then
       running[#running + 1] = id
-      if row[2] == '1' then cancelled[#cancelled + 1] = id end
-    elseif NOW - tonumber(row[3]) > tonumber(ARGV[5]) then
+      if cancel == '1' then cancelled[#cancelled + 1] = id end
+    elseif NOW - tonumber(dispatched_us) > tonumber(ARGV[5]) then
       unclaimed[#unclaimed + 1] = id
     end
   end

@@ -14,7 +14,7 @@
 -- include: model
 -- include: replica
 local worker = ARGV[2]
-worker_gone(worker, 'worker ' .. worker .. ' was restarted')
+remove_worker(worker, 'worker ' .. worker .. ' was restarted')
 local incarnation = next_fence()
 redis.call('HSET', worker_key(worker), 'incarnation', incarnation, 'wake_up_list', ARGV[4],
   'wake_up_message', ARGV[5], 'device', ARGV[6], 'description', ARGV[7], 'since_us', text(NOW))

@@ -11,16 +11,17 @@
 -- include: terminal
 -- include: requeue
 local id = ARGV[2]
-local row = redis.call('HMGET', job_key(id), 'status', 'fence', 'model', 'cancel')
-if row[1] ~= 'running' or row[2] ~= ARGV[3] then return 'fenced' end
-if ARGV[10] == '1' and row[4] ~= '1' then
+local current_status, current_fence, model, cancel =
+  read_fields(job_key(id), 'status', 'fence', 'model', 'cancel')
+if current_status ~= 'running' or current_fence ~= ARGV[3] then return 'fenced' end
+if ARGV[10] == '1' and cancel ~= '1' then
   requeue_or_fail(id, ARGV[6], ARGV[7])
 else
   local status, code = ARGV[4], ARGV[6]
-  if row[4] == '1' and status == 'failed' then status, code = 'cancelled', 'cancelled' end
+  if cancel == '1' and status == 'failed' then status, code = 'cancelled', 'cancelled' end
   finish(id, status, { finish_reason = ARGV[5], code = code, message = ARGV[7], usage = ARGV[8],
     tokens = tonumber(ARGV[9]) })
 end
 local status = redis.call('HGET', job_key(id), 'status')
-dispatch(row[3])
+dispatch(model)
 return status == 'queued' and 'requeued' or 'ok'

@@ -13,8 +13,8 @@ local function promised_mib(memory, except)
   for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
     if redis.call('HGET', worker_key(worker), 'memory_id') == memory then
       for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
-        local row = redis.call('HMGET', replica_key(replica), 'state', 'need_mib')
-        if row[1] == 'assigned' or row[1] == 'starting' then sum = sum + (tonumber(row[2]) or 0) end
+        local state, need_mib = read_fields(replica_key(replica), 'state', 'need_mib')
+        if state == 'assigned' or state == 'starting' then sum = sum + (tonumber(need_mib) or 0) end
       end
     end
   end
@@ -27,11 +27,12 @@ end
 local function placement_error(first, need, model)
   local needed = {}
   for at = first + 1, #ARGV, 2 do
-    local row = redis.call('HMGET', worker_key(ARGV[at]), 'incarnation', 'draining', 'memory_id', 'free_mib')
-    if not row[1] or row[2] then return { 'gone', ARGV[at] } end
-    if need ~= '' and row[3] and row[3] ~= '' then
-      needed[row[3]] = (needed[row[3]] or promised_mib(row[3], model)) + tonumber(need)
-      if needed[row[3]] > tonumber(row[4]) then return { 'short', ARGV[at] } end
+    local incarnation, draining, memory_id, free_mib =
+      read_fields(worker_key(ARGV[at]), 'incarnation', 'draining', 'memory_id', 'free_mib')
+    if not incarnation or draining then return { 'gone', ARGV[at] } end
+    if need ~= '' and memory_id and memory_id ~= '' then
+      needed[memory_id] = (needed[memory_id] or promised_mib(memory_id, model)) + tonumber(need)
+      if needed[memory_id] > tonumber(free_mib) then return { 'short', ARGV[at] } end
     end
   end
   return nil

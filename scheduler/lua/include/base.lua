@@ -1,4 +1,4 @@
--- Included first by every script: clock, key prefix, key names, numbers as text.
+-- Included first by every script: clock, key prefix, key names, numbers as text, fields of hashes.
 -- KEYS[1] is the prefix of all keys ("{stoker}:"; its hash tag keeps them in one slot of a cluster).
 -- ARGV[1] (us) is added to Redis' clock: 0 in production; tests use it to move time.
 local P = KEYS[1]
@@ -17,6 +17,9 @@ local function slots_key(replica) return P .. 'slots:' .. replica end
 local function model_key(model) return P .. 'model:' .. model end
 local function replica_key(replica) return P .. 'replica:' .. replica end
 local function worker_key(worker) return P .. 'worker:' .. worker end
+
+-- Return the values of some fields of a hash; false for a field that is missing.
+local function read_fields(key, ...) return unpack(redis.call('HMGET', key, ...)) end
 
 local PRIORITIES = { 'high', 'normal', 'low' }
 local TERMINAL = { completed = true, incomplete = true, failed = true, cancelled = true }

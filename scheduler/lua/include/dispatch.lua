@@ -23,8 +23,8 @@ end
 
 -- Push the worker's wake-up message, which it gave when it registered; only the job's id varies.
 local function notify(worker, id)
-  local wake_up = redis.call('HMGET', worker_key(worker), 'wake_up_list', 'wake_up_message')
-  if wake_up[1] then redis.call('LPUSH', wake_up[1], (string.gsub(wake_up[2], '@ID@', id))) end
+  local wake_up_list, wake_up_message = read_fields(worker_key(worker), 'wake_up_list', 'wake_up_message')
+  if wake_up_list then redis.call('LPUSH', wake_up_list, (string.gsub(wake_up_message, '@ID@', id))) end
 end
 
 local function dispatch(model)
@@ -32,12 +32,12 @@ local function dispatch(model)
     local replica = least_loaded_replica(model)
     local id = replica and next_job(model)
     if not id then return end
-    local target = redis.call('HMGET', replica_key(replica), 'worker', 'lease_us')
+    local worker, lease_us = read_fields(replica_key(replica), 'worker', 'lease_us')
     redis.call('HINCRBY', model_key(model), 'rotation', 1)
     redis.call('SADD', slots_key(replica), id)
-    redis.call('ZADD', P .. 'leases', text(NOW + tonumber(target[2])), id)
-    redis.call('HSET', job_key(id), 'status', 'dispatched', 'replica', replica, 'worker', target[1],
+    redis.call('ZADD', P .. 'leases', text(NOW + tonumber(lease_us)), id)
+    redis.call('HSET', job_key(id), 'status', 'dispatched', 'replica', replica, 'worker', worker,
       'dispatched_us', text(NOW))
-    notify(target[1], id)
+    notify(worker, id)
   end
 end

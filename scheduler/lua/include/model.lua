@@ -7,12 +7,12 @@ local MAX_CHANGES = 1000
 
 local function set_model_state(model, state, failure)
   local key = model_key(model)
-  local row = redis.call('HMGET', key, 'state', 'operation')
+  local was, operation = read_fields(key, 'state', 'operation')
   redis.call('HSET', key, 'state', state, 'changed_us', text(NOW))
   if state ~= 'loading' then redis.call('ZREM', P .. 'evicting', model) end
   if state == 'failed' then redis.call('HSET', key, 'code', failure.code, 'last_error', failure.message) end
   redis.call('XADD', P .. 'changes', 'MAXLEN', '~', MAX_CHANGES, '*', 'model', model,
-    'was', row[1] or 'unloaded', 'state', state, 'at_us', text(NOW), 'operation', row[2] or '',
+    'was', was or 'unloaded', 'state', state, 'at_us', text(NOW), 'operation', operation or '',
     'code', failure and failure.code or '', 'message', failure and failure.message or '')
 end
 
@@ -36,13 +36,13 @@ end
 -- Does nothing to an operation that has ended.
 local function end_operation(id, status, failure)
   local key = P .. 'operation:' .. id
-  local row = redis.call('HMGET', key, 'kind', 'model', 'finished_us', 'began_us')
-  if row[3] or not row[1] then return end
+  local kind, model, finished_us, began_us = read_fields(key, 'kind', 'model', 'finished_us', 'began_us')
+  if finished_us or not kind then return end
   redis.call('HSET', key, 'status', status, 'finished_us', text(NOW), 'stage', status)
   if failure then redis.call('HSET', key, 'error', failure.message, 'code', failure.code)
   else
     redis.call('HSET', key, 'progress', '1')
-    if row[4] then update_average_duration(row[2], row[1], NOW - tonumber(row[4])) end
+    if began_us then update_average_duration(model, kind, NOW - tonumber(began_us)) end
   end
   redis.call('EXPIRE', key, 86400)
 end

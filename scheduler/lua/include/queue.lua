@@ -34,9 +34,9 @@ local function settle_usage(model, tenant, weight, tokens)
   local after = before + tokens / weight
   redis.call('HSET', P .. 'served:' .. model, tenant, after)
   for _, priority in ipairs(PRIORITIES) do
-    local level = tonumber(redis.call('ZSCORE', fair_share_key(model, priority), tenant))
+    local score = tonumber(redis.call('ZSCORE', fair_share_key(model, priority), tenant))
     -- a tenant whose score was raised to the floor when it joined keeps that score
-    if level and (level == before or after > level) then
+    if score and (score == before or after > score) then
       redis.call('ZADD', fair_share_key(model, priority), after, tenant)
     end
   end
@@ -91,12 +91,12 @@ local function next_job(model)
   local priority = next_priority(model)
   if not priority then return nil end
   local first = redis.call('ZRANGE', fair_share_key(model, priority), 0, 0, 'WITHSCORES')
-  local tenant, level = first[1], tonumber(first[2])
+  local tenant, score = first[1], tonumber(first[2])
   local id = redis.call('ZRANGE', queue_key(model, priority, tenant), 0, 0)[1]
   leave_queue(id, model, priority, tenant)
   local floor = tonumber(redis.call('HGET', P .. 'served:' .. model, '@floor')) or 0
-  if level > floor then redis.call('HSET', P .. 'served:' .. model, '@floor', level) end
-  local row = redis.call('HMGET', job_key(id), 'weight', 'cost')
-  charge(model, tenant, tonumber(row[1]), tonumber(row[2]))
+  if score > floor then redis.call('HSET', P .. 'served:' .. model, '@floor', score) end
+  local weight, cost = read_fields(job_key(id), 'weight', 'cost')
+  charge(model, tenant, tonumber(weight), tonumber(cost))
   return id
 end

@@ -1,13 +1,13 @@
 -- The end of a replica, intended or not. The caller has stopped the engine, or knows that it is dead.
 
 local function delete_replica(replica)
-  local row = redis.call('HMGET', replica_key(replica), 'model', 'worker')
-  if not row[1] then return nil end
-  redis.call('SREM', P .. 'ready:' .. row[1], replica)
-  redis.call('SREM', P .. 'replicas:' .. row[1], replica)
-  redis.call('SREM', P .. 'worker_replicas:' .. row[2], replica)
+  local model, worker = read_fields(replica_key(replica), 'model', 'worker')
+  if not model then return nil end
+  redis.call('SREM', P .. 'ready:' .. model, replica)
+  redis.call('SREM', P .. 'replicas:' .. model, replica)
+  redis.call('SREM', P .. 'worker_replicas:' .. worker, replica)
   redis.call('DEL', replica_key(replica))
-  return row[1]
+  return model
 end
 
 -- Fail all waiting jobs of the model.
@@ -39,11 +39,11 @@ end
 
 -- No replica of the model is left, as intended: end its operation and mark the model unloaded.
 local function mark_model_unloaded(model, message)
-  local row = redis.call('HMGET', model_key(model), 'state', 'operation')
-  if row[2] and row[1] == 'loading' then
-    end_operation(row[2], 'failed', { code = 'load_interrupted', message = message })
-  elseif row[2] then
-    end_operation(row[2], 'completed')
+  local state, operation = read_fields(model_key(model), 'state', 'operation')
+  if operation and state == 'loading' then
+    end_operation(operation, 'failed', { code = 'load_interrupted', message = message })
+  elseif operation then
+    end_operation(operation, 'completed')
   end
   set_model_state(model, 'unloaded')
 end
@@ -82,7 +82,7 @@ local function replica_down(replica, job_code, job_message, code, message, grace
 end
 
 -- Remove a worker with its replicas and jobs. `gracefully`: its models become unloaded, not failed.
-local function worker_gone(worker, message, gracefully)
+local function remove_worker(worker, message, gracefully)
   local changed = {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
     local state = redis.call('HGET', replica_key(replica), 'state')

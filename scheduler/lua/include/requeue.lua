@@ -7,33 +7,35 @@ local RECOVERABLE = { worker_lost = true, load_interrupted = true }
 
 -- Whether waiting jobs of the model will be served: it is loaded or loading, or will be loaded again.
 local function will_be_served(model)
-  local row = redis.call('HMGET', model_key(model), 'state', 'code', 'wanted')
-  if row[1] == 'failed' then return RECOVERABLE[row[2]] end
-  if row[1] == 'unloaded' then return row[3] and row[3] ~= '0' end
-  return row[1] == 'loaded' or row[1] == 'loading'
+  local state, code, wanted = read_fields(model_key(model), 'state', 'code', 'wanted')
+  if state == 'failed' then return RECOVERABLE[code] end
+  if state == 'unloaded' then return wanted and wanted ~= '0' end
+  return state == 'loaded' or state == 'loading'
 end
 
 local function requeue(id)
-  local row = redis.call('HMGET', job_key(id), 'model', 'priority', 'tenant', 'admitted_us', 'replica',
-    'weight', 'cost', 'max_wait_us')
-  redis.call('SREM', slots_key(row[5]), id)
+  local model, priority, tenant, admitted_us, replica, weight, cost, max_wait_us =
+    read_fields(job_key(id), 'model', 'priority', 'tenant', 'admitted_us', 'replica', 'weight', 'cost',
+      'max_wait_us')
+  redis.call('SREM', slots_key(replica), id)
   redis.call('ZREM', P .. 'leases', id)
   redis.call('HDEL', job_key(id), 'replica', 'worker', 'fence', 'claimed_us')
   redis.call('HSET', job_key(id), 'status', 'queued')
-  settle_usage(row[1], row[3], tonumber(row[6]), -tonumber(row[7]))
+  settle_usage(model, tenant, tonumber(weight), -tonumber(cost))
   -- it waits no longer than a new job would, and no longer than it could have run
-  redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(row[8])), id)
-  join_queue(id, row[1], row[2], row[3], tonumber(row[4]))
+  redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(max_wait_us)), id)
+  join_queue(id, model, priority, tenant, tonumber(admitted_us))
 end
 
 -- Returns the model whose queue changed, or nil.
 local function requeue_or_fail(id, code, message)
-  local row = redis.call('HMGET', job_key(id), 'status', 'last', 'attempts', 'cancel', 'model')
-  if not row[1] or TERMINAL[row[1]] or row[1] == 'queued' then return nil end
-  if row[4] == '1' then return finish(id, 'cancelled', { code = 'cancelled' }) end
-  if row[2] == '0' and tonumber(row[3]) < MAX_ATTEMPTS and will_be_served(row[5]) then
+  local status, last, attempts, cancel, model =
+    read_fields(job_key(id), 'status', 'last', 'attempts', 'cancel', 'model')
+  if not status or TERMINAL[status] or status == 'queued' then return nil end
+  if cancel == '1' then return finish(id, 'cancelled', { code = 'cancelled' }) end
+  if last == '0' and tonumber(attempts) < MAX_ATTEMPTS and will_be_served(model) then
     requeue(id)
-    return row[5]
+    return model
   end
   return finish(id, 'failed', { code = code, message = message })
 end
