@@ -25,7 +25,7 @@ from workers.environments.status import (
     INSTALLED,
     NOT_NEEDED,
     EnvironmentStatus,
-    choose,
+    choose_variant,
     environment_statuses,
     obstacles_of,
 )
@@ -115,7 +115,7 @@ def _variant(runtimes: Path, environment: Environment, wanted: str | None, scree
             return environment.variant(wanted)
         except LookupError as error:
             raise click.ClickException(str(error)) from None
-    chosen, preferred = choose(runtimes, environment), environment.variants[0]
+    chosen, preferred = choose_variant(runtimes, environment), environment.variants[0]
     why = obstacles_of(runtimes, environment)[preferred.name]
     if chosen is not preferred and why and manifest.read(runtimes / environment.name) is None:
         screen.line(f"{environment.name}: takes {chosen.name}, since for {preferred.name} {why[0]}")

@@ -37,7 +37,9 @@ class DeviceMemoryReader:
         """The device's memory at this moment, used by all processes of all users."""
         if not self._on_gpu:
             total, free = machine_memory()
-            return DeviceMemory(f"host:{platform.node()}", total // MIB, free // MIB, error=self._why_no_gpu)
+            return DeviceMemory(
+                f"host:{platform.node()}", total // MIB, free // MIB, error=self._no_gpu_reason
+            )
         try:
             return self._driver.query(self._read_gpus)
         except DriverError as error:
@@ -97,8 +99,8 @@ class DeviceMemoryReader:
         return sum(figures) if figures and None not in figures else None
 
     @cached_property
-    def _why_no_gpu(self) -> str | None:
-        """Why a worker on the CPU has no GPU; None when it was configured so. Read only once."""
+    def _no_gpu_reason(self) -> str | None:
+        """The reason why a worker on the CPU has no GPU; None when it was configured so. Read only once."""
         try:
             count = len(self._driver.query(gpu_uuids))
         except DriverError as error:
@@ -128,7 +130,7 @@ def machine_memory() -> tuple[int, int]:
 
 
 def _cgroup_limits() -> Iterator[tuple[int, int]]:
-    """The limit in bytes, and what it leaves, of this process's control group and of each one above it."""
+    """Yield (limit, free memory) in bytes, for this process's control group and each one above it."""
     try:
         lines = CGROUP_OF_SELF.read_text().splitlines()
     except OSError:
@@ -160,8 +162,7 @@ def _group_members(group: int) -> set[int]:
         with suppress(OSError):
             if os.getpgid(pid) == group:
                 members.add(pid)
-    # the leader first: usually all others are its descendants, so that one look at the process table is
-    # enough
+    # the leader first: usually all others are its descendants, so one search of the process table is enough
     descendants: set[int] = set()
     for pid in sorted(members, key=lambda pid: pid != group):
         if pid not in descendants:

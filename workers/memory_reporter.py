@@ -17,8 +17,8 @@ from workers.device_memory import DeviceMemoryReader
 class MemoryMeasurement:
     """The measurement of an engine's start or stop.
 
-    `before` is the device's memory before it; `alone` turns false when another engine starts or stops
-    meanwhile; `group` is the process group of a starting engine once it is known.
+    `before` is the device's memory before the start or stop; `alone` becomes false when another engine starts
+    or stops meanwhile; `group` is the process group of a starting engine once it is known.
     """
 
     before: DeviceMemory
@@ -31,7 +31,10 @@ class MemoryMeasurement:
 
 
 class MemoryReporter:
-    """Of one worker. `incarnation` is set when the worker registers. Any thread may use it."""
+    """Reports the device memory of one worker. Any thread may use it.
+
+    `incarnation` is set when the worker registers.
+    """
 
     def __init__(self, worker: str, fleet: Fleet) -> None:
         self.incarnation = ""

@@ -56,7 +56,7 @@ class Driver:
                     if error.value in NEEDS_INIT:
                         self._shut_down(nvml)
                     if fresh or self._open:
-                        remedy = REMEDIES.get(error.value, "see what nvidia-smi says here")
+                        remedy = REMEDIES.get(error.value, "see the output of nvidia-smi on this machine")
                         raise DriverError(f"{error}; {remedy}") from error
 
     def close(self) -> None:

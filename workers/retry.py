@@ -1,4 +1,4 @@
-"""Retries of reports to Redis that must not be lost. What they report stays true while Redis is away."""
+"""Retries of reports to Redis that must not be lost. The reported facts stay true while Redis is away."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Retry:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """From now on a failed call is not repeated."""
+        """Stop the repetitions: from now on a failed call raises its error."""
         self._stopped.set()
 
     def retry_until_stopped(self, call: Callable[[], T]) -> T:

@@ -18,7 +18,7 @@ UNLOAD_DEADLINE = ("unload_deadline", "the model was unloaded before this reques
 
 STOP_MESSAGES = {
     "cancelled": "the request was cancelled",
-    "engine_stalled": "the engine said nothing for too long",
+    "engine_stalled": "the engine produced no output for too long",
     "output_too_large": "the answer grew larger than limits.max_log_bytes",
     "storage_unavailable": "the shared store (Redis) was away for too long",
     "storage_full": "the shared store (Redis) refuses writes: its memory or disk is full",

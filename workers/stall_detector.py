@@ -15,7 +15,7 @@ from workers.replica_manager import ReplicaManager
 from workers.running_job import RunningJob
 
 CANCEL_TIMEOUT_S = 3.0
-"""An engine that has not ended a generation this long after it was told to stop it is killed."""
+"""An engine that has not ended a generation this long after the request to stop it is killed."""
 
 
 class StallDetector:
@@ -49,10 +49,10 @@ class StallDetector:
     def _enforce_stop(self, job: RunningJob, since_stop_s: float) -> None:
         replica = self._replicas.get(job.replica)
         if replica and replica.engine:
-            # again: the first cancel may have come before the engine knew the job
+            # repeated: the first cancel may have come before the engine knew the job
             replica.engine.cancel(job.claim.id)
         if since_stop_s > CANCEL_TIMEOUT_S:
-            error = EngineLost("engine_stalled", "the engine did not stop a request when told to")
+            error = EngineLost("engine_stalled", "the engine did not stop a request when asked to")
             self._replicas.report_lost(job.replica, error)
 
     def probe(self, job: RunningJob, engine: Engine, generation: Generation) -> None:
@@ -70,7 +70,7 @@ class StallDetector:
             ):
                 engine.cancel(id)  # it computes for other jobs
             else:
-                error = EngineLost("engine_stalled", "the engine computes no more")
+                error = EngineLost("engine_stalled", "the engine no longer computes")
                 self._replicas.report_lost(job.replica, error)
 
         request_one_token(engine, id, generation, self._limits.probe_timeout_s, on_timeout)
@@ -81,13 +81,13 @@ def request_one_token(
 ) -> None:
     """Let an engine generate one token with the model of `like`, in the calling thread.
 
-    A health check would not do: an engine's server can answer one, and even a cancel, while the part that
+    A health check is not enough: an engine's server can answer one, and even a cancel, while the part that
     computes hangs (a frozen core process, a kernel that does not return).
 
     `on_timeout` is called from another thread when there is no token after `timeout_s`; it has to cancel the
     generation `id` or stop the engine. Raises `EngineLost`.
     """
-    question = replace(
+    probe = replace(
         like,
         messages=(Message("user", text_content("Hi")),),
         sampling=Sampling(max_tokens=1),
@@ -98,8 +98,8 @@ def request_one_token(
     timer.daemon = True
     timer.start()
     try:
-        engine.generate(id, question, lambda _: timer.cancel())
+        engine.generate(id, probe, lambda _: timer.cancel())
     except GenerationError:
-        pass  # it refuses the question, so it works
+        pass  # the engine refuses this generation, so it works
     finally:
         timer.cancel()

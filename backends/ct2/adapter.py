@@ -10,9 +10,8 @@ import orjson
 from backends.base import GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
-from backends.shared.libraries import library_path, python_of
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
-from backends.shared.start import starting
+from backends.shared.start import engine_python, library_path, starting
 from backends.shared.translation import UNKNOWN_SOURCES
 from config.settings import ROOT, ModelDefinition
 from tasks.generation import Generation
@@ -33,7 +32,7 @@ class Ct2Adapter:
             options = _options(launch.model, launch.slots)
             configured = BACKEND.values(launch.model.options)["python"]
             otherwise = ", or set ct2_python to one that has it"
-            python = python_of(launch.environments, self.name, configured, otherwise=otherwise)
+            python = engine_python(launch.environments, self.name, configured, otherwise=otherwise)
             translates = options["task"] == "translate"
             encode = _text if translates else chat_encoder(chat_body, launch.model.prompt_format)
             return start_pipe_engine(

@@ -15,9 +15,8 @@ from typing import Any
 from backends.base import Launch, LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
-from backends.shared.libraries import python_of
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
-from backends.shared.start import starting
+from backends.shared.start import engine_python, starting
 from config.settings import ROOT, ModelDefinition
 from workers.environments.machine import cuda_home
 
@@ -39,7 +38,7 @@ class Exllamav3Adapter:
         with starting(launch) as start:
             model = launch.model
             options = engine_options(model, launch.slots)
-            python = python_of(launch.environments, self.name, BACKEND.values(model.options)["python"])
+            python = engine_python(launch.environments, self.name, BACKEND.values(model.options)["python"])
             options["compiled"] = _compiled(python)
             encode = chat_encoder(chat_body, model.prompt_format)
             return start_pipe_engine(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from backends.base import Launch
 from backends.llama_cpp.arguments import LlamaCppOptions
 from backends.shared.chat_request import llama_body
-from backends.shared.libraries import python_of
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
-from backends.shared.start import starting
+from backends.shared.start import engine_python, starting
 
 
 class LlamaCppAdapter:
@@ -19,7 +18,7 @@ class LlamaCppAdapter:
         """See `Adapter.start`."""
         with starting(launch) as start:
             options = LlamaCppOptions.of(launch.model, launch.slots)
-            python = python_of(launch.environments, self.name, options.python)
+            python = engine_python(launch.environments, self.name, options.python)
             encode = chat_encoder(llama_body, launch.model.prompt_format)
             return start_pipe_engine(
                 start, EngineCommand([str(python)], "llama_cpp", options.for_engine(), encode=encode)

@@ -24,9 +24,8 @@ from backends.llama_server.arguments import LlamaServerOptions
 from backends.shared.chat_request import llama_body
 from backends.shared.http_client import LOOPBACK
 from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
-from backends.shared.libraries import library_path, python_of
 from backends.shared.pipe_engine import ENGINE_PROGRAM
-from backends.shared.start import Start, starting
+from backends.shared.start import EngineStart, engine_python, library_path, starting
 from tasks.generation import Generation
 from workers.engine_process.process import EngineProcess
 
@@ -50,7 +49,7 @@ class LlamaServerAdapter:
             env = _environment(options, key)
             if options.binary is None:
                 otherwise = ", or set llama_server_binary to a llama-server"
-                python = python_of(launch.environments, self.name, otherwise=otherwise)
+                python = engine_python(launch.environments, self.name, otherwise=otherwise)
                 process, port = _start_packaged(start, options, env, str(python))
             else:
                 process, port = _start_native(start, options, env)
@@ -66,7 +65,7 @@ def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
 
 
 def _start_native(
-    start: Start, options: LlamaServerOptions, env: dict[str, str]
+    start: EngineStart, options: LlamaServerOptions, env: dict[str, str]
 ) -> tuple[EngineProcess, int]:
     """Start the configured binary and wait until it is healthy. Returns its process and its port."""
     with socket.create_server((LOOPBACK, 0)) as probe:
@@ -88,7 +87,7 @@ def _is_healthy(client: LoopbackClient) -> bool:
 
 
 def _start_packaged(
-    start: Start, options: LlamaServerOptions, env: dict[str, str], python: str
+    start: EngineStart, options: LlamaServerOptions, env: dict[str, str], python: str
 ) -> tuple[EngineProcess, int]:
     """Start the engine inside xllamacpp and wait for the report of its port. Returns its process and port."""
     report, report_end = os.pipe()
@@ -114,7 +113,7 @@ def _start_packaged(
 class _ProgressEstimate:
     """Estimates progress from the time, because the server does not report it."""
 
-    def __init__(self, start: Start, model: Path) -> None:
+    def __init__(self, start: EngineStart, model: Path) -> None:
         self._start = start
         self._began = time.monotonic()
         self._expected_s = 0.2 + model.stat().st_size / LOAD_BYTES_PER_S
@@ -125,7 +124,7 @@ class _ProgressEstimate:
         self._start.progress(1 - 0.5**passed, "loading the model")
 
 
-def _verify(start: Start, process: EngineProcess, client: LoopbackClient) -> tuple[int, int]:
+def _verify(start: EngineStart, process: EngineProcess, client: LoopbackClient) -> tuple[int, int]:
     """Check that the server is the one just started and requires the key. Returns (slots, context of a slot).
 
     Raises `LoadError`.

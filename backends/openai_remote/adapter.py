@@ -34,7 +34,7 @@ from backends.openai_remote.errors import (
 )
 from backends.openai_remote.remote_engine import RemoteEngine
 from backends.shared.http_client import CallCancelled, HttpCall, HttpClient
-from backends.shared.start import Start, starting
+from backends.shared.start import EngineStart, starting
 from telemetry.logging import printable
 
 OWNER = "stoker"
@@ -62,7 +62,7 @@ class OpenAIRemoteAdapter:
             return RemoteEngine(options, client, api, launch.slots)
 
 
-def _list_models(start: Start, client: HttpClient, options: RemoteOptions) -> Any:
+def _list_models(start: EngineStart, client: HttpClient, options: RemoteOptions) -> Any:
     """Return the JSON of the server's list of models, None if it has none. Raises `LoadError`.
 
     The call is cancelled with the start, and when the load times out.

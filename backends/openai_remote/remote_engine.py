@@ -48,7 +48,7 @@ class RemoteEngine:
             )
         body = self._api.body(generation)
         call = self._calls[id] = HttpCall(self._options.read_timeout_s)
-        request = _Request(self._options, self._client, self._api, call, emit)
+        request = _RemoteRequest(self._options, self._client, self._api, call, emit)
         try:
             if self._stopped:
                 raise _stopped()
@@ -80,7 +80,7 @@ class RemoteEngine:
         self._client.close()
 
 
-class _Request:
+class _RemoteRequest:
     """One generation and its attempts; `parser` belongs to the latest attempt."""
 
     parser: ResponseParser

@@ -19,7 +19,7 @@ import orjson
 
 from backends.base import Emit, Finish, GenerationError
 from backends.shared.frames import Frames, MalformedFrameError
-from backends.shared.start import Start
+from backends.shared.start import EngineStart
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
@@ -52,7 +52,7 @@ class EngineCommand:
     encode: RequestEncoder = Generation.to_json
 
 
-class _Running:
+class _PipeGeneration:
     """A running generation: the receiver of its deltas, and the queue that its outcome is put into."""
 
     __slots__ = ("emit", "outcome")
@@ -85,7 +85,7 @@ class PipeEngine:
         self._encode = encode
         self._numbers = itertools.count(1)
         self._number_of: dict[str, int] = {}
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, _PipeGeneration] = {}
         self._lost: str | None = None  # the reason, once the engine is gone
         self._lock = threading.Lock()
         threading.Thread(target=self._read_frames, name=f"pipe-{self.pid}", daemon=True).start()
@@ -94,7 +94,7 @@ class PipeEngine:
         """See `Engine.generate`."""
         body = self._encode(generation)
         number = next(self._numbers)
-        running = _Running(emit)
+        running = _PipeGeneration(emit)
         with self._lock:
             if self._lost is not None:
                 raise EngineLost("engine_crashed", self._lost)
@@ -162,7 +162,7 @@ class PipeEngine:
             if running := get(number):
                 running.outcome.put(GenerationError(code, message))
 
-    def _emit(self, number: int, running: _Running, deltas: Iterable[Delta]) -> None:
+    def _emit(self, number: int, running: _PipeGeneration, deltas: Iterable[Delta]) -> None:
         """Emit deltas; an `emit` that raises ends its own generation, not the engine."""
         emit = running.emit
         try:
@@ -174,7 +174,7 @@ class PipeEngine:
                 self._frames.try_write(b'{"cancel":%d}' % number)
 
 
-def start_pipe_engine(start: Start, command: EngineCommand) -> PipeEngine:
+def start_pipe_engine(start: EngineStart, command: EngineCommand) -> PipeEngine:
     """Start an engine process and wait until it has loaded. Raises `LoadError`."""
     frames = Frames()
     try:
@@ -191,7 +191,7 @@ def start_pipe_engine(start: Start, command: EngineCommand) -> PipeEngine:
     return PipeEngine(process, frames, command.encode, slots, context)
 
 
-def _wait_until_ready(start: Start, process: EngineProcess, frames: Frames) -> tuple[int, int | None]:
+def _wait_until_ready(start: EngineStart, process: EngineProcess, frames: Frames) -> tuple[int, int | None]:
     """Report the progress of a load until its end. Returns (slots, context in tokens). Raises `LoadError`."""
     while True:
         if not frames.wait(max(0.0, min(TICK_S, start.left_s))):

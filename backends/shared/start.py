@@ -1,4 +1,4 @@
-"""One engine start under way: its deadline, its cancellation, and the clean-up of its process when it fails.
+"""The start of an engine: its deadline, its cancellation, the clean-up of its process, and its interpreter.
 
 An adapter's `start` runs inside `starting(launch)`. Every early end becomes one `LoadError`, and the engine
 process has ended before that error is raised.
@@ -6,19 +6,22 @@ process has ended before that error is raised.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from backends.base import Launch, LoadError
 from workers.engine_process.errors import Exit
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess, last_lines
+from workers.environments import EnvironmentMissing, interpreter
 
 STOP_S = 2.0  # from SIGTERM to SIGKILL, for an engine whose start failed
 
 
-class Start:
+class EngineStart:
     """One start under way; made by `starting`."""
 
     def __init__(self, launch: Launch) -> None:
@@ -107,12 +110,12 @@ class Start:
 
 
 @contextmanager
-def starting(launch: Launch) -> Iterator[Start]:
+def starting(launch: Launch) -> Iterator[EngineStart]:
     """Run a start inside the block, under the launch's cancellation token.
 
     When the block raises, the engine process is ended before the error leaves. Raises `LoadError`.
     """
-    start = Start(launch)
+    start = EngineStart(launch)
     with launch.cancellation.on_cancel(start.cancel):
         try:
             start.check()
@@ -121,3 +124,25 @@ def starting(launch: Launch) -> Iterator[Start]:
         except BaseException:
             start.clean_up()
             raise
+
+
+def engine_python(
+    environments: Path, backend: str, configured: str | None = None, *, otherwise: str = ""
+) -> Path:
+    """Return the interpreter for a backend's engines: the configured one, or that of its environment.
+
+    `environments` is the folder of the environments (see `workers.environments`). Raises `LoadError`
+    (load_failed); `otherwise` is appended to its message, to name an alternative.
+    """
+    try:
+        return interpreter(environments, backend, configured)
+    except EnvironmentMissing as error:
+        raise LoadError("load_failed", f"{error}{otherwise}") from error
+
+
+def library_path(*folders: Path) -> dict[str, str]:
+    """Return LD_LIBRARY_PATH with these folders before the inherited ones; empty without folders."""
+    if not folders:
+        return {}
+    inherited = os.environ.get("LD_LIBRARY_PATH")
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [*map(str, folders), inherited]))}

@@ -9,9 +9,8 @@ from typing import Any
 
 from backends.base import Launch
 from backends.shared.chat_request import chat_body
-from backends.shared.libraries import python_of
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
-from backends.shared.start import starting
+from backends.shared.start import engine_python, starting
 from backends.vllm.arguments import VllmOptions
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.progress import reporting_progress
@@ -30,7 +29,7 @@ class VllmAdapter:
         """See `Adapter.start`."""
         with starting(launch) as start:
             options = VllmOptions.of(launch.model, launch.slots)
-            python = python_of(launch.environments, self.name, options.python)
+            python = engine_python(launch.environments, self.name, options.python)
             encode = chat_encoder(vllm_body, launch.model.prompt_format)
             command = EngineCommand(
                 [str(python)], self.name, options.for_engine(), options.environment, encode

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from backends.shared.start import Start
+from backends.shared.start import EngineStart
 from workers.engine_process.process import LOG_NAME
 
 TICK_S = 0.25
@@ -91,7 +91,7 @@ class LogProgress:
 
 
 @contextmanager
-def reporting_progress(start: Start) -> Iterator[None]:
+def reporting_progress(start: EngineStart) -> Iterator[None]:
     """Report the progress of a start from a thread while the block runs."""
     log = start.launch.directory / LOG_NAME
     log.unlink(missing_ok=True)  # the log of an earlier engine

@@ -21,7 +21,7 @@ from urllib3.exceptions import HTTPError
 from backends.base import Emit, Finish, GenerationError, Launch, LoadError
 from backends.shared.http_client import LOOPBACK, HttpCall
 from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
-from backends.shared.start import Start, starting
+from backends.shared.start import EngineStart, starting
 from backends.vllm.adapter import vllm_body
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.progress import reporting_progress
@@ -96,7 +96,7 @@ class VllmServeEngine(HttpEngine):
         return 0
 
 
-def _start_server(start: Start, options: VllmServeOptions) -> tuple[EngineProcess, LoopbackClient]:
+def _start_server(start: EngineStart, options: VllmServeOptions) -> tuple[EngineProcess, LoopbackClient]:
     """Start a server and wait until it is healthy."""
     with socket.create_server((LOOPBACK, 0)) as probe:
         port: int = probe.getsockname()[1]
@@ -115,7 +115,7 @@ def _is_healthy(client: LoopbackClient) -> bool:
         return False
 
 
-def _verify(start: Start, process: EngineProcess, client: LoopbackClient, served: str) -> int:
+def _verify(start: EngineStart, process: EngineProcess, client: LoopbackClient, served: str) -> int:
     """Check that the server is the one just started and requires the key. Returns the context in tokens.
 
     Raises `LoadError`.

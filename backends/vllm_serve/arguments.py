@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backends.catalogue import BACKENDS
 from backends.shared.http_client import LOOPBACK
-from backends.shared.libraries import library_path, python_of
+from backends.shared.start import engine_python, library_path
 from backends.vllm.arguments import BINDING, VllmOptions, refused
 from config.settings import ROOT, ModelDefinition
 
@@ -128,7 +128,7 @@ def _program(binary: str | None, python: str | None, environments: Path) -> tupl
         if found is None:
             raise refused(f"there is no program {binary}: correct {PREFIX}binary, or leave it out")
         return found, "serve"
-    interpreter = python_of(environments, "vllm_serve", python, otherwise=f", or set {PREFIX}binary")
+    interpreter = engine_python(environments, "vllm_serve", python, otherwise=f", or set {PREFIX}binary")
     program = interpreter.with_name("vllm")
     if program.exists() and _is_called_vllm(interpreter):
         return str(program), "serve"

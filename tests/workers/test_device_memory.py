@@ -361,7 +361,11 @@ os.environ["FAKE_NVML_ERROR"] = "999"
 show(json.dumps(reader.read().error))
 show(json.dumps(len(opened)))
 """
-    assert gpus(code, "0") == [1, "no GPU can be read: Unknown Error; see what nvidia-smi says here", 1]
+    assert gpus(code, "0") == [
+        1,
+        "no GPU can be read: Unknown Error; see the output of nvidia-smi on this machine",
+        1,
+    ]
 
 
 def test_an_old_driver_without_the_second_memory_version_is_read(gpus: Run) -> None:

@@ -61,7 +61,7 @@ def test_an_engine_that_hangs_while_its_server_still_responds_is_lost(make_worke
     ends = [worker.end(id) for id in [submit(worker, "What is the capital of Norway?") for _ in range(3)]]
     assert [(end.status, end.code) for end in ends] == [("failed", "engine_stalled")] * 3
     worker.until(lambda: worker.fleet.row("alpha").state == "failed")
-    assert "computes no more" in (worker.fleet.row("alpha").last_error or "")
+    assert "no longer computes" in (worker.fleet.row("alpha").last_error or "")
     assert worker.executor.replicas.table == {}
     worker.load()
     assert worker.end(submit(worker, "What is the capital of Norway?")).status == "completed"

@@ -7,11 +7,11 @@ It runs by its path: `python -I -S guard.py STATUS_FD KEEP_FDS COMMAND...`. The 
 environment, working directory, stdout, stderr and the KEEP_FDS (numbers separated by commas, may be empty).
 
 The guard starts in about 15 ms because it imports only a few modules of the standard library. `-S` hides
-site-packages, so that it reads /proc itself where psutil would do.
+site-packages, so it cannot use psutil and reads /proc itself.
 
-Why a process: PR_SET_PDEATHSIG fires when the *thread* that forked ends, so a worker with many threads cannot
-use it. The kernel closes the lifeline however the worker dies. The guard has one thread and can use
-PR_SET_PDEATHSIG: killing the guard kills the engine.
+The guard is a process because PR_SET_PDEATHSIG fires when the *thread* that forked ends, so a worker with
+many threads cannot use it. The kernel closes the lifeline however the worker dies. The guard has one thread
+and can use PR_SET_PDEATHSIG: killing the guard kills the engine.
 
 Python's `multiprocessing` has a helper process, the resource tracker, which removes shared memory and
 semaphores from /dev/shm when all processes that used them have ended. Only the tracker knows their names, so
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> None:
 
         _report(status_fd, f'{{"error": {json.dumps(str(error))}}}')
         return
-    watch = Watch(engine, child_ended)
+    watch = EngineWatch(engine, child_ended)
     _report(status_fd, f'{{"pid": {engine}}}')
     code, stop_requested = watch.run()
     ended = f'"exit": {code}, "signal": null' if code >= 0 else f'"exit": null, "signal": {-code}'
@@ -113,8 +113,11 @@ def _start(command: list[str], kept_fds: list[int], prctl: Callable[[int, int], 
     return engine
 
 
-class Watch:
-    """Obeys the lifeline while the engine runs."""
+class EngineWatch:
+    """Carries out the lines of the lifeline while the engine runs.
+
+    `engine` is the pid of the engine, `child_ended` a descriptor that is readable when a child has ended.
+    """
 
     def __init__(self, engine: int, child_ended: int) -> None:
         self.engine = engine
@@ -127,7 +130,10 @@ class Watch:
             signal.signal(number, lambda *_: self._signal(signal.SIGKILL))
 
     def run(self) -> tuple[int, bool]:
-        """Wait until the engine ends: its exit code (negative: the signal), whether a stop was received."""
+        """Wait until the engine ends. Returns (exit code, whether a stop was received).
+
+        A negative exit code is the signal that ended the engine.
+        """
         while True:
             timeout = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
             readable, _, _ = select.select(self.sources, [], [], timeout)
@@ -203,7 +209,7 @@ def _kill_leftovers(engine: int, child_ended: int) -> None:
 
 
 def _kill(engine: int, *, spare_trackers: bool = True) -> None:
-    """Kill the group, except its resource trackers if wanted. Raises `OSError` if there is no group."""
+    """Kill the group; `spare_trackers` spares its resource trackers. Raises `OSError` if there is no group."""
     group = _group(engine) if spare_trackers else []
     trackers = [pid for pid in group if pid != engine and _is_tracker(pid)]
     if not trackers:

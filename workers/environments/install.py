@@ -33,14 +33,16 @@ def install(request: InstallRequest) -> Manifest:
                 f"{installed.version} ({installed.variant}) is installed already, in {request.folder}"
             )
             return installed
-        why = obstacles(request.environment, request.variant, built=request.is_built)
-        if why and not request.force:
-            raise InstallError(f"{request.name} ({request.variant.name}) cannot run here: {'; '.join(why)}")
+        reasons = obstacles(request.environment, request.variant, built=request.is_built)
+        if reasons and not request.force:
+            raise InstallError(
+                f"{request.name} ({request.variant.name}) cannot run here: {'; '.join(reasons)}"
+            )
         try:
             _check_space(request)
             if request.folder.exists():
                 progress.line(f"made again: {reinstall_reason(installed, request) or 'as asked'}")
-            return _install(request, progress, lock_fd, can_run=not why)
+            return _install(request, progress, lock_fd, can_run=not reasons)
         except OSError as error:
             raise InstallError(f"{request.name} is not installed: {error}") from error
 

@@ -32,7 +32,7 @@ def run_program(
     handler: OutputHandler,
     lock_fd: int,
 ) -> str | None:
-    """Run a program in a process group of its own; None when it exits with 0, else how it ended.
+    """Run a program in a process group of its own. Returns None when it exits with 0, else how it ended.
 
     Its output (stdout and stderr) is appended to `log`. It inherits `lock_fd`, so that the environment stays
     locked while it runs, even if this process is killed. An exception in this process (such as

@@ -1,5 +1,4 @@
-"""Shows the progress of an installation: which step it is at, how many packages and MiB are done, for how
-long."""
+"""Shows the progress of an installation: its step, how many packages and MiB are done, and the time."""
 
 from __future__ import annotations
 
@@ -37,10 +36,10 @@ class NoProgress:
     """Fulfils `ProgressSink` and shows nothing."""
 
     def line(self, text: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def status(self, text: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class StepProgress:
@@ -131,7 +130,7 @@ class UvProgress:
 
 
 class ElapsedProgress:
-    """Shows how long a program has run whose output does not tell how far it is, such as a compiler."""
+    """Shows the run time of a program whose output has no progress, such as a compiler."""
 
     def __init__(self, progress: StepProgress, doing: str, minutes: str = "") -> None:
         self._progress = progress

@@ -50,15 +50,15 @@ def environment_statuses(runtimes: Path) -> list[EnvironmentStatus]:
     ]
 
 
-def choose(runtimes: Path, environment: Environment) -> Variant:
+def choose_variant(runtimes: Path, environment: Environment) -> Variant:
     """The variant to install: the installed one, else the first that can run here, else the preferred one."""
     installed = manifest.read(runtimes / environment.name)
     if installed is not None:
         with suppress(LookupError):
             return environment.variant(installed.variant)
-    why = obstacles_of(runtimes, environment)
+    reasons = obstacles_of(runtimes, environment)
     return next(
-        (variant for variant in environment.variants if not why[variant.name]), environment.variants[0]
+        (variant for variant in environment.variants if not reasons[variant.name]), environment.variants[0]
     )
 
 
@@ -69,7 +69,7 @@ def _status(runtimes: Path, environment: Environment) -> EnvironmentStatus:
     if installed is not None:
         status = replace(status, variant=installed.variant, version=installed.version, where=str(folder))
         again = reinstall_reason(
-            installed, InstallRequest(environment, choose(runtimes, environment), runtimes)
+            installed, InstallRequest(environment, choose_variant(runtimes, environment), runtimes)
         )
         return replace(status, state=OUTDATED if again else INSTALLED, note=again)
     if in_own_python(environment):

@@ -209,9 +209,10 @@ class Installation:
         """The output of the program that ran last."""
         return self._request.log.read_bytes()[self._log_start :].decode("utf-8", "replace")
 
-    def _failed(self, what: str, ended: str) -> InstallError:
+    def _failed(self, program: str, ended: str) -> InstallError:
+        reason = failure_reason(self._last_output())
         return InstallError(
-            f"{self._request.name} is not installed: {what} {ended}: {failure_reason(self._last_output())} "
+            f"{self._request.name} is not installed: {program} {ended}: {reason} "
             f"(the whole output is in {self._request.log})"
         )
 

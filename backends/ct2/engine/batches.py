@@ -85,9 +85,8 @@ class BatchScheduler(Generic[RowT]):
         self.running = 0
         self._run_batch = run_batch
         self._can_share = can_share
-        self._published: deque[RowTokens[RowT] | list[RowT]] = (
-            deque()
-        )  # tokens, or the rows of an ended batch
+        # tokens, or the rows of an ended batch
+        self._published: deque[RowTokens[RowT] | list[RowT]] = deque()
         self._woken = False
         self.wake_fd, self._wake_writer = os.pipe()
 
@@ -114,9 +113,8 @@ class BatchScheduler(Generic[RowT]):
     def read_tokens(self) -> list[RowTokens[RowT]]:
         """The tokens since the last call. A row whose batch failed ends with no tokens."""
         os.read(self.wake_fd, 4096)
-        self._woken = (
-            False  # before the queue is read, so that tokens published meanwhile wake the loop again
-        )
+        # before the queue is read, so that tokens published meanwhile wake the loop again
+        self._woken = False
         tokens: list[RowTokens[RowT]] = []
         while self._published:
             published = self._published.popleft()
@@ -158,8 +156,8 @@ class BatchScheduler(Generic[RowT]):
             return False
         return True
 
-    def _publish(self, news: RowTokens[RowT] | list[RowT]) -> None:
-        self._published.append(news)
+    def _publish(self, item: RowTokens[RowT] | list[RowT]) -> None:
+        self._published.append(item)
         if not self._woken:
             self._woken = True
             os.write(self._wake_writer, b".")

@@ -18,7 +18,7 @@ from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
 from ...shared.engine.syntax import Syntax, syntax_of
 from .batches import BatchRow, BatchScheduler, OnTokens
-from .service import LoadFailure, RequestRefused
+from .service import Ct2LoadError, Ct2RequestError
 from .tokens import (
     IncrementalDecoder,
     JsonTokenizer,
@@ -30,8 +30,7 @@ from .tokens import (
 )
 
 MAX_LENGTH_DIFFERENCE = 16  # tokens between the prompts of a batch and the one that has waited longest
-# the most tokens that top_p considers: sorting a whole vocabulary for each token is slow, and refused on a
-# GPU
+# the most tokens that top_p considers: to sort a whole vocabulary for each token is slow, and refused on GPUs
 MAX_NUCLEUS = 256
 # the library computes in 32 or 16 bits and fails where these become 0; below them the best token is taken
 MIN_TOP_P = 1e-6
@@ -42,7 +41,7 @@ COPY = "ct2-transformers-converter --copy_files tokenizer.json tokenizer_config.
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Ct2Sampling:
     """How tokens are sampled; `top_k` 0 considers all tokens, 1 takes the best."""
 
     temperature: float = 1.0
@@ -54,7 +53,7 @@ class Sampling:
 class PromptRow(BatchRow):
     """The row of a prompt, with its sampling."""
 
-    sampling: Sampling = Sampling()
+    sampling: Ct2Sampling = Ct2Sampling()
 
 
 @dataclass
@@ -81,7 +80,7 @@ class GenerationService:
         self._defaults = read_json(folder / "generation_config.json")
         self._end_tokens = frozenset(_end_tokens(folder, self._defaults, self._tokenizer)) & vocabulary
         if not self._end_tokens:
-            raise LoadFailure(f"no file states which token ends an answer: {COPY} copies those that do")
+            raise Ct2LoadError(f"no file states which token ends an answer: {COPY} copies those that do")
         self.context: int = options["n_ctx"] or position_limit(folder) or DEFAULT_CONTEXT
         self.batches = BatchScheduler(self._run, _can_share)
         self._sequences: dict[int, GeneratedSequence] = {}
@@ -98,14 +97,16 @@ class GenerationService:
     def add_request(self, number: int, request: dict[str, Any], step: Step) -> None:
         """See `Service.add_request`."""
         text, opening = self._prompt(request)
-        most = self.context - 1
-        tokens = split_within(self._tokenizer, text, most, self._longest)
+        max_prompt_tokens = self.context - 1
+        tokens = split_within(self._tokenizer, text, max_prompt_tokens, self._longest)
         if tokens is None:
-            raise RequestRefused("context_length_exceeded", f"the prompt does not fit: {most} tokens fit")
+            raise Ct2RequestError(
+                "context_length_exceeded", f"the prompt does not fit: {max_prompt_tokens} tokens fit"
+            )
         free = self.context - len(tokens)
         if free < 1:
-            raise RequestRefused(
-                "context_length_exceeded", f"the prompt has {len(tokens)} tokens; {most} fit"
+            raise Ct2RequestError(
+                "context_length_exceeded", f"the prompt has {len(tokens)} tokens; {max_prompt_tokens} fit"
             )
         limit = min(free, request.get("max_tokens", free))
         row = PromptRow(number, tokens, limit, sampling=self._sampling(request))
@@ -169,18 +170,18 @@ class GenerationService:
         self.batches.remove(self._sequences.pop(number).row)
 
     def _prompt(self, request: dict[str, Any]) -> tuple[str, str]:
-        """The prompt, and the start of the output when a tool call is required. Raises `RequestRefused`."""
+        """The prompt, and the start of the output when a tool call is required. Raises `Ct2RequestError`."""
         try:
             text = self._template.render(request)
         except PromptError as error:
             print(f"the chat template: {error}", file=sys.stderr, flush=True)
-            raise RequestRefused(
+            raise Ct2RequestError(
                 "invalid_prompt", "the engine cannot make a prompt of these messages"
             ) from error
         if request.get("tool_choice") != "required":
             return text, ""
         if self._syntax.forced_call is None:
-            raise RequestRefused(
+            raise Ct2RequestError(
                 "invalid_prompt", "this model cannot be made to call a tool; let tool_choice be auto"
             )
         begin, middle, _ = self._syntax.forced_call
@@ -194,22 +195,22 @@ class GenerationService:
             text += f"\n{self._syntax.reasoning_end}\n\n"  # a required call comes without reasoning
         return text + opening, opening
 
-    def _sampling(self, request: dict[str, Any]) -> Sampling:
-        """The sampling of a request, with the model's defaults for what it omits. Raises `RequestRefused`."""
+    def _sampling(self, request: dict[str, Any]) -> Ct2Sampling:
+        """The sampling of a request; the model's defaults fill omitted fields. Raises `Ct2RequestError`."""
         temperature, top_p = (
             request[name] if name in request else self._defaults.get(name) or 1.0
             for name in ("temperature", "top_p")
         )
         top_k: int = self._defaults.get("top_k") or 0
         if not 0 <= temperature <= 100 or not 0 <= top_p <= 1:
-            raise RequestRefused(
+            raise Ct2RequestError(
                 "invalid_prompt", "temperature is at least 0, and top_p lies between 0 and 1"
             )
         if temperature < MIN_TEMPERATURE or top_p < MIN_TOP_P or top_k == 1:
-            return Sampling()
+            return Ct2Sampling()
         if top_p < 1:
             top_k = min(top_k or MAX_NUCLEUS, MAX_NUCLEUS)
-        return Sampling(temperature, top_p, min(top_k, self._vocabulary_size))
+        return Ct2Sampling(temperature, top_p, min(top_k, self._vocabulary_size))
 
     def _run(self, rows: Sequence[PromptRow], on_tokens: OnTokens) -> None:
         """See `RunBatch`."""
@@ -238,12 +239,12 @@ def _can_share(oldest: PromptRow, row: PromptRow) -> bool:
 def _tokenizer(folder: Path) -> JsonTokenizer:
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise LoadFailure(f"tokenizer.json is missing beside the model: {COPY} copies it")
+        raise Ct2LoadError(f"tokenizer.json is missing beside the model: {COPY} copies it")
     try:
         return JsonTokenizer(path)
     except Exception as error:  # the library raises bare exceptions
         print(f"tokenizer.json: {error}", file=sys.stderr, flush=True)
-        raise LoadFailure(
+        raise Ct2LoadError(
             "tokenizer.json beside the model cannot be read: convert the model again"
         ) from error
 
@@ -253,21 +254,21 @@ def _template(folder: Path) -> ChatTemplate:
         template = load_template(folder)
     except Exception as error:
         print(f"the chat template: {error}", file=sys.stderr, flush=True)
-        raise LoadFailure(
+        raise Ct2LoadError(
             "the chat template beside the model cannot be read: convert the model again"
         ) from error
     if template.source == CHATML:
-        raise LoadFailure(
+        raise Ct2LoadError(
             f"chat_template.jinja is missing beside the model: {COPY} chat_template.jinja copies it"
         )
     return template
 
 
 def _check_tokenizer(tokenizer: JsonTokenizer, vocabulary: set[str]) -> None:
-    """Raise `LoadFailure` for another model's tokenizer: CTranslate2 ignores unknown tokens silently."""
+    """Raise `Ct2LoadError` for another model's tokenizer: CTranslate2 ignores unknown tokens silently."""
     unknown = tokenizer.vocabulary.keys() - vocabulary
     if len(unknown) > MAX_UNKNOWN_SHARE * len(tokenizer.vocabulary):
-        raise LoadFailure(
+        raise Ct2LoadError(
             f"tokenizer.json is not this model's: {len(unknown)} of its {len(tokenizer.vocabulary)} tokens "
             "are unknown to the model"
         )

@@ -19,12 +19,12 @@ from typing import Any
 
 from ...shared.engine.pipe import Pipe, Step
 from .batches import MAX_BATCHES
-from .service import LoadFailure, RequestRefused, Service
+from .service import Ct2LoadError, Ct2RequestError, Service
 
 KINDS = {"generate": "Generator", "translate": "Translator"}
 LIBRARIES = {"generate": ("tokenizers", "jinja2"), "translate": ("tokenizers", "sentencepiece")}
 WRONG_KIND = "cannot be used as"
-CHOICES = "ct2_task is generate for models that go on with a text, translate for those that translate one"
+CHOICES = "ct2_task is generate for models that continue a text, translate for those that translate one"
 
 
 class Ct2Loop:
@@ -68,7 +68,7 @@ class Ct2Loop:
     def _start(self, number: int, request: dict[str, Any], step: Step) -> None:
         try:
             self._service.add_request(number, request, step)
-        except RequestRefused as refusal:
+        except Ct2RequestError as refusal:
             step.add_error(number, refusal.code, str(refusal))
         except Exception:  # an error in one request must not end the others
             traceback.print_exc()
@@ -84,14 +84,14 @@ class Ct2Loop:
 
 
 def load(pipe: Pipe, options: dict[str, Any]) -> Service:
-    """Load the model, and report the progress to the worker. Raises `LoadFailure`."""
+    """Load the model, and report the progress to the worker. Raises `Ct2LoadError`."""
     folder, task = Path(options["model"]), options["task"]
     pipe.load(0.0, "starting")
     ctranslate2 = _library("ctranslate2")
     for name in LIBRARIES[task]:
         _library(name)
     if not ctranslate2.contains_model(str(folder)):
-        raise LoadFailure(f"{folder} holds no converted model: ct2-transformers-converter makes one")
+        raise Ct2LoadError(f"{folder} holds no converted model: ct2-transformers-converter makes one")
     pipe.load(0.1, "loading the model")
     model = _model(ctranslate2, folder, options)
     pipe.load(0.9, "reading the tokenizer")
@@ -99,7 +99,7 @@ def load(pipe: Pipe, options: dict[str, Any]) -> Service:
         service: Service = _service_class(task)(model, folder, options)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr, flush=True)
-        raise LoadFailure("the files beside the model cannot be read: convert the model again") from error
+        raise Ct2LoadError("the files beside the model cannot be read: convert the model again") from error
     pipe.load(0.95, "trying it")
     try:
         service.warm_up()  # the libraries of a GPU are loaded when they are first used
@@ -114,11 +114,11 @@ def _library(name: str) -> Any:
     except ImportError as error:
         print(f"{name}: {error}", file=sys.stderr, flush=True)
         sentence = "run `stoker runtimes install ct2`, or pip install it where ct2_python points to"
-        raise LoadFailure(f"{name} cannot be imported: {sentence}") from error
+        raise Ct2LoadError(f"{name} cannot be imported: {sentence}") from error
 
 
 def _model(ctranslate2: Any, folder: Path, options: dict[str, Any]) -> Any:
-    """The loaded model. Raises `LoadFailure`."""
+    """The loaded model. Raises `Ct2LoadError`."""
     try:
         return getattr(ctranslate2, KINDS[options["task"]])(
             str(folder),
@@ -131,22 +131,22 @@ def _model(ctranslate2: Any, folder: Path, options: dict[str, Any]) -> Any:
         raise _failure(ctranslate2, error, options) from error
 
 
-def _failure(ctranslate2: Any, error: Exception, options: dict[str, Any]) -> LoadFailure:
+def _failure(ctranslate2: Any, error: Exception, options: dict[str, Any]) -> Ct2LoadError:
     """The sentence for an error of the library; the error itself goes to the log."""
     message = str(error)
     print(message, file=sys.stderr, flush=True)
     if WRONG_KIND in message:
-        return LoadFailure(f"the model is of another kind: {CHOICES}")
+        return Ct2LoadError(f"the model is of another kind: {CHOICES}")
     if "ompute type" in message:
         known = ", ".join(sorted(ctranslate2.get_supported_compute_types(options["device"])))
         wanted = options["compute_type"]
-        return LoadFailure(f"ct2_compute_type {wanted} cannot be had here, only default, {known}")
+        return Ct2LoadError(f"ct2_compute_type {wanted} cannot be had here, only default, {known}")
     if "out of memory" in message:
-        return LoadFailure("the model does not fit into the device's memory")
+        return Ct2LoadError("the model does not fit into the device's memory")
     if "CUDA" in message or "libcublas" in message:
         need = "a driver for CUDA 12 and libcublas.so.12: run `stoker runtimes install ct2 --variant cuda`"
-        return LoadFailure(f"the GPU cannot be used: CTranslate2 needs {need}")
-    return LoadFailure("the engine cannot load the model")
+        return Ct2LoadError(f"the GPU cannot be used: CTranslate2 needs {need}")
+    return Ct2LoadError("the engine cannot load the model")
 
 
 def _service_class(task: str) -> Any:
@@ -164,7 +164,7 @@ def main(arguments: list[str]) -> None:
         service = load(pipe, options)
         pipe.ready(options["slots"], service.context)
         Ct2Loop(pipe, service, options["slots"]).run()
-    except LoadFailure as failure:
+    except Ct2LoadError as failure:
         pipe.failed(str(failure))
         code = 1
     except Exception:

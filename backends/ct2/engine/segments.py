@@ -1,5 +1,7 @@
-"""Cuts a text into sentences, since a translator translates one at a time. The text between them is
-preserved."""
+"""Cuts a text into sentences, since a translator translates one at a time.
+
+The text between the sentences is preserved.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What generators and translators have in common: the interface that the engine's loop calls, and its
-errors."""
+"""The interface of generators and translators that the engine's loop calls, and its errors."""
 
 from __future__ import annotations
 
@@ -10,11 +9,11 @@ from ...shared.engine.pipe import Step
 from .batches import BatchScheduler
 
 
-class LoadFailure(Exception):
+class Ct2LoadError(Exception):
     """Raised when a model cannot be used; the text is one sentence that says what to do."""
 
 
-class RequestRefused(Exception):
+class Ct2RequestError(Exception):
     """Raised when a request cannot be answered; `code` is that of the generation's error."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -23,8 +22,10 @@ class RequestRefused(Exception):
 
 
 class Service(Protocol):
-    """Answers requests with one model. It adds rows to `batches`; the loop passes their tokens to
-    `on_tokens`."""
+    """Answers requests with one model.
+
+    It adds rows to `batches`; the loop passes the tokens of the rows to `on_tokens`.
+    """
 
     batches: BatchScheduler[Any]
     context: int | None
@@ -36,12 +37,11 @@ class Service(Protocol):
         ...
 
     def warm_up(self) -> None:
-        """Run the model once, so that a library that is missing or broken fails now; raises what it
-        raises."""
+        """Run the model once, so that a missing or broken library raises its error now."""
         ...
 
     def add_request(self, number: int, request: dict[str, Any], step: Step) -> None:
-        """Accept a request. Raises `RequestRefused`; after any exception nothing of the request remains."""
+        """Accept a request. Raises `Ct2RequestError`; after any exception nothing of the request remains."""
         ...
 
     def prepare_more(self, step: Step) -> bool:

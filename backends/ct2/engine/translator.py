@@ -27,7 +27,7 @@ from .languages import (
     same_language,
 )
 from .segments import Piece, halves, pieces
-from .service import LoadFailure, RequestRefused
+from .service import Ct2LoadError, Ct2RequestError
 from .tokens import (
     IncrementalDecoder,
     JsonTokenizer,
@@ -48,7 +48,7 @@ MAX_SENTENCE_TOKENS = 256
 SPECIAL_TOKENS = 4  # the most special tokens around a sentence
 DEFAULT_POSITIONS = 512
 END = "</s>"
-PIECES = (
+SENTENCEPIECE_FILES = (
     ("source.spm", "target.spm"),
     *[(name, name) for name in ("sentencepiece.bpe.model", "spiece.model")],
 )
@@ -257,55 +257,55 @@ class TranslationService:
                 self.batches.remove(part.row)
 
     def _check_size(self, text: str) -> None:
-        """Raise `RequestRefused` for a text of more tokens than the operator allows."""
+        """Raise `Ct2RequestError` for a text of more tokens than the operator allows."""
         if self.context is None:
             return
         tokens = split_within(self._tokenizer, text, self.context, self._longest)
         if tokens is None:
-            raise RequestRefused(
+            raise Ct2RequestError(
                 "context_length_exceeded", f"the text does not fit: {self.context} tokens fit"
             )
         if len(tokens) > self.context:
             message = f"the text has {len(tokens)} tokens; {self.context} fit"
-            raise RequestRefused("context_length_exceeded", message)
+            raise Ct2RequestError("context_length_exceeded", message)
 
     def _language_tokens(self, source: str | None, target: str | None) -> tuple[list[str], list[str]]:
-        """The tokens before each sentence and before each translation. Raises `RequestRefused`."""
+        """The tokens before each sentence and before each translation. Raises `Ct2RequestError`."""
         source, target = source or self._source, target or self._target
         known = self._languages
         if not known.tokens:
             self._check_pair(source, target)
             return [], []
         if target is None:
-            raise RequestRefused(
+            raise Ct2RequestError(
                 "invalid_prompt", f"target_lang_code is missing; there are {listed(known.tokens)}"
             )
         if source is None and not known.before_source_only:
-            message = "source_lang_code is missing: this model has to be told what language the text is in"
-            raise RequestRefused("invalid_prompt", message)
+            message = "source_lang_code is missing: this model needs the language of the text"
+            raise Ct2RequestError("invalid_prompt", message)
         try:
             to = known.token(target, "target_lang_code")
             if known.before_source_only:
                 return [to], []
             return [known.token(source or "", "source_lang_code")], [to]
         except UnknownLanguage as error:
-            raise RequestRefused("invalid_prompt", str(error)) from error
+            raise Ct2RequestError("invalid_prompt", str(error)) from error
 
     def _check_pair(self, source: str | None, target: str | None) -> None:
-        """Check the codes for a model of one pair against its options. Raises `RequestRefused`."""
-        for code, own, what in ((source, self._source, "source"), (target, self._target, "target")):
+        """Check the codes for a model of one pair against its options. Raises `Ct2RequestError`."""
+        for code, own, side in ((source, self._source, "source"), (target, self._target, "target")):
             if code is not None and own is not None and not same_language(code, own):
-                field = f"{what}_lang_code"
-                raise RequestRefused("invalid_prompt", f"{field}: this model knows {own} only, not {code}")
+                field = f"{side}_lang_code"
+                raise Ct2RequestError("invalid_prompt", f"{field}: this model knows {own} only, not {code}")
 
     def _check_defaults(self) -> None:
-        """Check that the model knows the languages of its options. Raises `LoadFailure`."""
+        """Check that the model knows the languages of its options. Raises `Ct2LoadError`."""
         for name, code in (("source", self._source), ("target", self._target)):
             try:
                 if code is not None and self._languages.tokens:
                     self._languages.token(code, f"correct ct2_{name}_lang_code")
             except UnknownLanguage as error:
-                raise LoadFailure(str(error)) from error
+                raise Ct2LoadError(str(error)) from error
 
     def _run(self, rows: Sequence[SentenceRow], on_tokens: OnTokens) -> None:
         """See `RunBatch`."""
@@ -329,17 +329,19 @@ class TranslationService:
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer beside the model. Raises `LoadFailure`."""
+    """The tokenizer beside the model. Raises `Ct2LoadError`."""
     try:
-        for source, target in PIECES:
+        for source, target in SENTENCEPIECE_FILES:
             if (folder / source).is_file() and (folder / target).is_file():
                 return SentencePieceTokenizer(folder / source, folder / target)
         if (folder / "tokenizer.json").is_file():
             return JsonTokenizer(folder / "tokenizer.json")
     except Exception as error:  # both libraries raise bare exceptions
         print(f"the tokenizer: {error}", file=sys.stderr, flush=True)
-        raise LoadFailure("the tokenizer beside the model cannot be read: convert the model again") from error
-    raise LoadFailure(
+        raise Ct2LoadError(
+            "the tokenizer beside the model cannot be read: convert the model again"
+        ) from error
+    raise Ct2LoadError(
         f"the model's tokenizer is missing: {COPY} copies it"
         " (source.spm and target.spm, or sentencepiece.bpe.model, or tokenizer.json)"
     )

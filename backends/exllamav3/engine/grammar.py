@@ -1,14 +1,23 @@
-"""The grammar of an answer that must be a tool call, in the Lark dialect of llguidance.
+"""The grammar of an answer that must be a tool call, and the filter that applies it.
+
+The grammar is in the Lark dialect of llguidance.
 
 A model marks its calls with special tokens. llguidance matches such a token by its number only, never by its
 text (github.com/guidance-ai/llguidance, docs/syntax.md); a marker that is no token is matched as text.
+
+An exception in a filter ends the generator and all its jobs, though a client's schema can cause it: some
+grammars turn out to be too complex only while they are applied. So the filter stores the exception, allows
+all tokens from then on, and reports that it is complete, which ends the job.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from ...shared.engine.syntax import Syntax
@@ -22,7 +31,7 @@ def call_grammar(
 ) -> str | None:
     """The grammar of one call to one of these functions, after reasoning if the model reasons.
 
-    `thinking`: the prompt has opened the reasoning. None when calls of this syntax cannot be forced.
+    `thinking` says that the prompt has opened the reasoning. None when calls of this syntax cannot be forced.
     """
     if syntax.forced_call is None:
         return None
@@ -56,3 +65,45 @@ def _literal(text: str, syntax: Syntax, token_of: TokenOf) -> str:
         quoted, token = json.dumps(part, ensure_ascii=False), token_of(part)
         expressions.append(quoted if token is None else f"(<[{token}]> | {quoted})")
     return " ".join(expressions)
+
+
+def grammar_filter(library: Any, tokenizer: Any, grammar: str) -> Any:
+    """A filter that ends the answer where the grammar is complete.
+
+    Its `failure` is the exception that ended it, if any. Raises `ValueError` for an invalid grammar.
+    """
+    return _tolerant_class(library.LLGuidanceFilter)(
+        tokenizer, lark_grammar=grammar, eos_after_completed=True
+    )
+
+
+@cache
+def _tolerant_class(base: Any) -> Any:
+    """A subclass of the library's filter that stores exceptions."""
+
+    class TolerantFilter(base):  # type: ignore[misc]
+        failure: Exception | None = None
+
+        def accept_token(self, token: int) -> None:
+            try:
+                super().accept_token(token)
+            except Exception as error:
+                self._store(error)
+
+        def get_next_logit_mask(self) -> Any:
+            try:
+                if self.failure is None:
+                    return super().get_next_logit_mask()
+            except Exception as error:
+                self._store(error)
+            torch: Any = import_module("torch")
+            return torch.full((1, self.vocab_size // 32), -1, dtype=torch.int32)  # a bit for each token
+
+        def is_completed(self) -> bool:
+            return self.failure is not None or super().is_completed()
+
+        def _store(self, error: Exception) -> None:
+            traceback.print_exception(error)
+            self.failure = error
+
+    return TolerantFilter

@@ -2,7 +2,7 @@
 
 ExLlamaV3 is published as source: it compiles its kernels with nvcc when it is first imported, and checks at
 each later import that they are current. The check needs the compiler and takes a lock file, which stays
-behind for ever if the process is killed meanwhile; so the extension that the installation of an environment
+behind if the process is killed meanwhile; so the extension that the installation of an environment
 compiled is used unchecked.
 """
 
@@ -18,12 +18,12 @@ NO_CUDA = "the PyTorch beside ExLlamaV3 is built without CUDA: " + MISSING
 NO_NVCC = "ExLlamaV3 has to be compiled, and there is no nvcc: install the CUDA toolkit, or set CUDA_HOME"
 
 
-class LoadFailed(Exception):
+class ExllamaLoadError(Exception):
     """Raised when the model cannot be loaded; the text is one sentence that says what to do."""
 
 
-def library(compiled: str | None) -> Any:
-    """The package `exllamav3`, on a machine with at least one GPU. Raises `LoadFailed`.
+def import_library(compiled: str | None) -> Any:
+    """The package `exllamav3`, on a machine with at least one GPU. Raises `ExllamaLoadError`.
 
     `compiled` is the folder of its compiled extension; with None the package compiles it.
     """
@@ -33,13 +33,13 @@ def library(compiled: str | None) -> Any:
         torch: Any = import_module("torch")
         found: Any = import_module("exllamav3")
     except (ImportError, OSError, RuntimeError) as error:
-        raise LoadFailed(_why(error)) from error
+        raise ExllamaLoadError(_import_error_message(error)) from error
     if not torch.cuda.device_count():
-        raise LoadFailed(NO_GPU)
+        raise ExllamaLoadError(NO_GPU)
     return found
 
 
-def _why(error: Exception) -> str:
+def _import_error_message(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"this Python has no {error.name}: {MISSING}"
     torch: Any = import_module("torch")
@@ -49,4 +49,4 @@ def _why(error: Exception) -> str:
         return NO_GPU
     if import_module("torch.utils.cpp_extension").CUDA_HOME is None:
         return NO_NVCC
-    return "ExLlamaV3 cannot be compiled or imported; its own words are in the engine's log"
+    return "ExLlamaV3 cannot be compiled or imported; its own message is in the engine's log"

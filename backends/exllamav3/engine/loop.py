@@ -11,19 +11,19 @@ from typing import Any
 
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Pipe, Step
-from .model import PAGE, Model
-from .request import ExllamaRequestError, Request, RequestBuilder
+from .model import PAGE, ExllamaModel
+from .request import ExllamaRequest, ExllamaRequestError, RequestBuilder
 
 REASONS = {"max_new_tokens": "length"}
 """The end reason for the generator's reason; all other reasons are "stop"."""
 
 
 @dataclass
-class RunningGeneration:
+class ExllamaGeneration:
     """The state of a running generation; `output_tokens` were passed to its parser."""
 
     number: int
-    request: Request
+    request: ExllamaRequest
     parser: OutputParser
     output_tokens: int = 0
 
@@ -31,14 +31,14 @@ class RunningGeneration:
 class ExllamaLoop:
     """Runs one loaded model; `slots` is the number of requests that run at once."""
 
-    def __init__(self, pipe: Pipe, model: Model) -> None:
+    def __init__(self, pipe: Pipe, model: ExllamaModel) -> None:
         self.slots = model.slots
         self.context = model.context
         self._pipe = pipe
         self._model = model
         self._generator = model.generator
         self._request_builder = RequestBuilder(model)
-        self._running: dict[int, RunningGeneration] = {}
+        self._running: dict[int, ExllamaGeneration] = {}
 
     def run(self) -> None:
         """Run the generator until the worker closes its pipe. Raises what the generator raises."""
@@ -69,53 +69,56 @@ class ExllamaLoop:
             parser = OutputParser(
                 number, self._model.syntax, stop, tools=calls, in_reasoning=request.thinking
             )
-            self._running[number] = RunningGeneration(number, request, parser)
+            self._running[number] = ExllamaGeneration(number, request, parser)
 
     def _cancel(self, number: int, step: Step) -> None:
-        run = self._running.get(number)
-        if run is not None:
-            self._generator.cancel(run.request.job)
-            self._end(run, "cancelled", step)
+        generation = self._running.get(number)
+        if generation is not None:
+            self._generator.cancel(generation.request.job)
+            self._end(generation, "cancelled", step)
 
     def _on_result(self, result: dict[str, Any], step: Step) -> None:
         """Process one result of the generator."""
-        run = self._running.get(result["job"].identifier)
-        if run is None:
+        generation = self._running.get(result["job"].identifier)
+        if generation is None:
             return
         if result["stage"] == "error":
-            del self._running[run.number]
-            self._fail(run.number, result["error"], step)
+            del self._running[generation.number]
+            self._fail(generation.number, result["error"], step)
         elif result["stage"] == "streaming":
-            self._stream(run, result, step)
+            self._stream(generation, result, step)
 
-    def _stream(self, run: RunningGeneration, result: dict[str, Any], step: Step) -> None:
+    def _stream(self, generation: ExllamaGeneration, result: dict[str, Any], step: Step) -> None:
         tokens = result["token_ids"].shape[-1] if "token_ids" in result else 0
-        run.output_tokens += tokens
-        stopped = run.parser.feed(result.get("text", ""), step, tokens)
+        generation.output_tokens += tokens
+        stopped = generation.parser.feed(result.get("text", ""), step, tokens)
         if result["eos"]:
-            run.output_tokens = result["new_tokens"]
+            generation.output_tokens = result["new_tokens"]
         elif stopped:
-            self._generator.cancel(run.request.job)
+            self._generator.cancel(generation.request.job)
         if not stopped and not result["eos"]:
             return
         if any(each.failure for each in result["job"].filters):
-            del self._running[run.number]
-            step.add_error(run.number, "invalid_prompt", "the parameters of a tool are too complex a schema")
+            del self._running[generation.number]
+            message = "the parameters of a tool are too complex a schema"
+            step.add_error(generation.number, "invalid_prompt", message)
             return
         if not stopped:
-            run.parser.finish(step)
+            generation.parser.finish(step)
         reason = "stop" if stopped else REASONS.get(result["eos_reason"], "stop")
-        self._end(run, "tool_calls" if reason == "stop" and run.parser.has_tool_calls else reason, step)
+        if reason == "stop" and generation.parser.has_tool_calls:
+            reason = "tool_calls"
+        self._end(generation, reason, step)
 
-    def _end(self, run: RunningGeneration, reason: str, step: Step) -> None:
-        del self._running[run.number]
+    def _end(self, generation: ExllamaGeneration, reason: str, step: Step) -> None:
+        del self._running[generation.number]
         tokens = (
-            run.request.input_tokens,
-            run.output_tokens,
-            _cached(run.request.job),
-            run.parser.reasoning_tokens,
+            generation.request.input_tokens,
+            generation.output_tokens,
+            _cached(generation.request.job),
+            generation.parser.reasoning_tokens,
         )
-        step.add_end(run.number, reason, tokens)
+        step.add_end(generation.number, reason, tokens)
 
     def _fail(self, number: int, error: Exception, step: Step) -> None:
         """End one generation that failed; raises an error after which no generation can continue."""

@@ -14,14 +14,13 @@ from json import loads
 from typing import Any
 
 from ...shared.engine.pipe import Pipe
-from .library import LoadFailed, library
+from .library import ExllamaLoadError, import_library
 from .loop import ExllamaLoop
-from .model import Model
+from .model import ExllamaModel
 
 
 def main(arguments: list[str]) -> None:
-    """Run an engine. Arguments: the descriptor to read from, the descriptor to write to, the options as
-    JSON."""
+    """Run an engine. Arguments: the descriptor to read from, the one to write to, the options as JSON."""
     pipe, options = Pipe(int(arguments[0]), int(arguments[1])), loads(arguments[2])
     code = 1
     try:
@@ -29,7 +28,7 @@ def main(arguments: list[str]) -> None:
         pipe.ready(loop.slots, loop.context)
         loop.run()
         code = 0
-    except LoadFailed as error:
+    except ExllamaLoadError as error:
         if error.__cause__ is not None:  # the error of the library goes to the log
             traceback.print_exception(error.__cause__)
         pipe.failed(str(error))
@@ -41,6 +40,6 @@ def main(arguments: list[str]) -> None:
 
 
 def _load(pipe: Pipe, options: dict[str, Any]) -> ExllamaLoop:
-    """Load the model. Raises `LoadFailed`."""
+    """Load the model. Raises `ExllamaLoadError`."""
     pipe.load(0.0, "importing ExLlamaV3")
-    return ExllamaLoop(pipe, Model(library(options["compiled"]), options, pipe.load))
+    return ExllamaLoop(pipe, ExllamaModel(import_library(options["compiled"]), options, pipe.load))

@@ -10,7 +10,7 @@ from typing import Any
 from ...shared.engine.chat_template import load_template
 from ...shared.engine.syntax import syntax_of
 from .images import ImageEmbeddings
-from .library import LoadFailed
+from .library import ExllamaLoadError
 
 PAGE = 256  # tokens of a page, the unit in which the cache is reserved
 CHUNK = 2048  # tokens of a prompt that are processed in one pass
@@ -24,8 +24,8 @@ OUT_OF_MEMORY = (
 Progress = Callable[[float, str], None]
 
 
-class Model:
-    """A loaded model. Raises `LoadFailed`.
+class ExllamaModel:
+    """A loaded model. Raises `ExllamaLoadError`.
 
     `context` is the most tokens of one request, prompt and answer together. `reserved_tokens` is what a
     request reserves of the cache at a time: when it has used them, it is preempted for waiting requests and
@@ -37,10 +37,10 @@ class Model:
         folder = Path(options["model"])
         try:
             self._load(folder, options, progress)
-        except LoadFailed:
+        except ExllamaLoadError:
             raise
         except Exception as error:  # the worker reports every failure
-            raise LoadFailed(_sentence(error)) from error
+            raise ExllamaLoadError(_load_error_message(error)) from error
         self.template = load_template(folder)
         self.syntax = syntax_of(options["prompt_format"], self.template.source)
         self.context: int = min(options["cache_size"], self.config.max_position_embeddings or sys.maxsize)
@@ -55,7 +55,7 @@ class Model:
         parts = [model]
         if options["image_input"]:
             if "vision" not in self.config.model_classes:
-                raise LoadFailed("this model has no part for images: set exllama_image_input to false")
+                raise ExllamaLoadError("this model has no part for images: set exllama_image_input to false")
             parts.insert(0, lib.Model.from_config(self.config, component="vision"))
         cache = lib.Cache(
             model, max_num_tokens=options["cache_size"], max_batch_size=slots, **_cache_layer(lib, options)
@@ -102,17 +102,17 @@ def _cache_layer(lib: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warm_up(model: Any, cache: Any, slots: int, progress: Progress) -> None:
-    """Compile and tune the kernels now, not while clients wait. Raises `LoadFailed`."""
+    """Compile and tune the kernels now, not while clients wait. Raises `ExllamaLoadError`."""
     callback = _LoadProgress(progress, 1, LOADED, 1.0, "warming up")
     failed = model.warmup(cache, max_chunk_size=CHUNK, max_batch_size=min(slots, 8), callback=callback)
     if failed:
-        raise LoadFailed(
+        raise ExllamaLoadError(
             f"the model is loaded, and fails when it is tried ({failed[0]}): make exllama_cache_size smaller "
             "if its memory is short, or set exllama_warm_up to false to load it untried"
         )
 
 
-def _sentence(error: Exception) -> str:
+def _load_error_message(error: Exception) -> str:
     message = str(error)
     if (
         type(error).__name__ == "OutOfMemoryError"
@@ -125,4 +125,4 @@ def _sentence(error: Exception) -> str:
         return f"ExLlamaV3 does not know the architecture {architecture}: use another backend for this model"
     if "No tensors found" in message:
         return "the weights are in no form that ExLlamaV3 reads: use the model's EXL3 form"
-    return "ExLlamaV3 cannot load this model; its own words are in the engine's log"
+    return "ExLlamaV3 cannot load this model; its own message is in the engine's log"

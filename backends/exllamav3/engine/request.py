@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...shared.engine.chat_template import PromptError
-from .filter import grammar_filter
-from .grammar import call_grammar
+from .grammar import call_grammar, grammar_filter
 from .images import ImageError
-from .model import Model
+from .model import ExllamaModel
 
 SAMPLED = ("temperature", "top_p", "top_k", "min_p")
 DEFAULT_SAMPLING = {"temperature": 0.8, "min_p": 0.08}
@@ -31,8 +30,8 @@ class ExllamaRequestError(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
-    """One request with its job. `thinking`: the prompt has opened the reasoning."""
+class ExllamaRequest:
+    """One request with its job. `thinking` says that the prompt has opened the reasoning."""
 
     job: Any
     input_tokens: int
@@ -42,7 +41,7 @@ class Request:
 class RequestBuilder:
     """Builds the jobs for one loaded model."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ExllamaModel) -> None:
         self._model = model
         tokenizer = model.tokenizer
         pieces = tokenizer.get_id_to_piece_list(True)
@@ -55,13 +54,13 @@ class RequestBuilder:
         hidden = {token.content for token in added if token.special}
         self._shows_special = not hidden.isdisjoint(model.syntax.markers)
 
-    def build(self, body: dict[str, Any], number: int) -> Request:
+    def build(self, body: dict[str, Any], number: int) -> ExllamaRequest:
         """The job for a request. Raises `ExllamaRequestError`."""
         prompt, embeddings = self._prompt(body)
         model, thinking = self._model, self._opens_reasoning(prompt)
-        least = len(prompt.encode("utf-8", "replace")) // self._longest
-        if least > model.context - 2:  # tokenizing it would block all other requests
-            raise self._too_long(f"at least {least}")
+        minimum = len(prompt.encode("utf-8", "replace")) // self._longest
+        if minimum > model.context - 2:  # tokenizing it would block all other requests
+            raise self._too_long(f"at least {minimum}")
         ids = model.tokenizer.encode(prompt, encode_special_tokens=True, embeddings=embeddings)
         count = int(ids.shape[-1])
         left = model.context - count - 1  # the generator reserves one token
@@ -79,7 +78,7 @@ class RequestBuilder:
             max_rq_tokens=model.reserved_tokens,
             identifier=number,
         )
-        return Request(job, count, thinking)
+        return ExllamaRequest(job, count, thinking)
 
     def _too_long(self, count: int | str) -> ExllamaRequestError:
         sentence = f"the prompt has {count} tokens; {self._model.context - 2} fit"

@@ -25,7 +25,7 @@ LOAD_STEPS = 20
 MAX_PREFIXES = 1_000_000
 
 
-class RunningGeneration:
+class StubGeneration:
     """A running generation: its position in its script, and its token counts."""
 
     def __init__(self, number: int, script: Script, input_tokens: int, cached_tokens: int) -> None:
@@ -72,7 +72,7 @@ class StepTimer:
         self.period = 1 / tokens_per_s if tokens_per_s > 0 else 0.0
         self.count = 1 if tokens_per_s > 0 else BURST
         self.due = now
-        self.runs: list[RunningGeneration] = []
+        self.generations: list[StubGeneration] = []
 
     def next(self, now: float) -> None:
         """Set the time of the next step; missed steps are not caught up."""
@@ -87,9 +87,9 @@ class StubLoop:
         self.raw_out = raw_out  # the outgoing pipe, for malformed data
         self.options = options
         self.slots: int = options["slots"]
-        self.running: dict[int, RunningGeneration] = {}
-        self.queued: deque[RunningGeneration] = deque()  # waiting for a slot
-        self.starting: list[RunningGeneration] = []  # have a slot, their first token is not due yet
+        self.running: dict[int, StubGeneration] = {}
+        self.queued: deque[StubGeneration] = deque()  # waiting for a slot
+        self.starting: list[StubGeneration] = []  # have a slot, their first token is not due yet
         self.timers: dict[float, StepTimer] = {}  # by tokens per second
         self.prefixes: set[int] = set()  # hashes of all prefixes of all earlier prompts
         self.weights: list[bytes] = []  # the memory that it pretends to have loaded
@@ -125,7 +125,8 @@ class StubLoop:
 
     def pause(self) -> float | None:
         """Return the seconds until the next step or first token is due; None when there is neither."""
-        times = [timer.due for timer in self.timers.values()] + [run.ready_at for run in self.starting]
+        times = [timer.due for timer in self.timers.values()]
+        times += [generation.ready_at for generation in self.starting]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
@@ -141,7 +142,7 @@ class StubLoop:
         if script.error is not None:
             frame.setdefault("errors", []).append((number, *script.error))
             return
-        self.queued.append(RunningGeneration(number, script, len(words), self.count_cached(words)))
+        self.queued.append(StubGeneration(number, script, len(words), self.count_cached(words)))
         self.fill_slots()
 
     def count_cached(self, words: list[str]) -> int:
@@ -160,26 +161,27 @@ class StubLoop:
     def fill_slots(self) -> None:
         """Give free slots to queued generations."""
         while self.queued and len(self.running) < self.slots:
-            run = self.queued.popleft()
-            self.running[run.number] = run
-            run.ready_at = time.monotonic() + run.script.first_token_s
-            self.starting.append(run)
+            generation = self.queued.popleft()
+            self.running[generation.number] = generation
+            generation.ready_at = time.monotonic() + generation.script.first_token_s
+            self.starting.append(generation)
 
     def cancel(self, number: int, frame: dict[str, list[Any]]) -> None:
         """End a generation, queued or running."""
-        collections = [self.queued, self.starting, *(timer.runs for timer in self.timers.values())]
-        run = self.running.pop(number, None) or next((r for r in self.queued if r.number == number), None)
-        if run is not None:
-            for runs in collections:
-                if run in runs:
-                    runs.remove(run)
-            run.end(frame, "cancelled")
+        queued = next((one for one in self.queued if one.number == number), None)
+        generation = self.running.pop(number, None) or queued
+        if generation is not None:
+            timed = (timer.generations for timer in self.timers.values())
+            for generations in (self.queued, self.starting, *timed):
+                if generation in generations:
+                    generations.remove(generation)
+            generation.end(frame, "cancelled")
             self.fill_slots()
 
-    def step(self, frame: dict[str, list[Any]]) -> tuple[RunningGeneration, str] | None:
+    def step(self, frame: dict[str, list[Any]]) -> tuple[StubGeneration, str] | None:
         """Add the next tokens of each generation that is due.
 
-        Returns the run and the fault to inject once the frame is written, if there is one.
+        Returns the generation and the fault to inject once the frame is written, if there is one.
         """
         now = time.monotonic()
         fault = None
@@ -188,31 +190,35 @@ class StubLoop:
         for speed, timer in list(self.timers.items()):
             if timer.due > now:
                 continue
-            for run in timer.runs:
-                run.advance(frame, timer.count)
-                if kind := run.due_fault:
-                    fault = (run, kind)
-                elif run.part >= len(run.script.parts):
-                    run.end(frame, run.script.reason)
-                    del self.running[run.number]
-            timer.runs = [run for run in timer.runs if run.number in self.running and not run.due_fault]
+            for generation in timer.generations:
+                generation.advance(frame, timer.count)
+                if kind := generation.due_fault:
+                    fault = (generation, kind)
+                elif generation.part >= len(generation.script.parts):
+                    generation.end(frame, generation.script.reason)
+                    del self.running[generation.number]
+            timer.generations = [
+                generation
+                for generation in timer.generations
+                if generation.number in self.running and not generation.due_fault
+            ]
             timer.next(now)
-            if not timer.runs:
+            if not timer.generations:
                 del self.timers[speed]
         self.fill_slots()
         return fault
 
     def schedule(self, now: float) -> None:
         """Add the generations whose first token is due to the timer of their speed."""
-        for run in [run for run in self.starting if run.ready_at <= now]:
-            self.starting.remove(run)
-            speed = run.script.tokens_per_s
-            self.timers.setdefault(speed, StepTimer(speed, now)).runs.append(run)
+        for generation in [one for one in self.starting if one.ready_at <= now]:
+            self.starting.remove(generation)
+            speed = generation.script.tokens_per_s
+            self.timers.setdefault(speed, StepTimer(speed, now)).generations.append(generation)
 
-    def inject(self, run: RunningGeneration, fault: str) -> None:
+    def inject(self, generation: StubGeneration, fault: str) -> None:
         """Inject a fault."""
         if fault == "crash":
-            os.kill(os.getpid(), run.script.signal)
+            os.kill(os.getpid(), generation.script.signal)
         elif fault == "exit0":
             os._exit(0)
         elif fault == "garbage":

@@ -66,7 +66,7 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
         signal=directives.get("signal", signal.SIGKILL),
     )
     if "error" in directives:
-        script.error = (directives["error"], "the stub was told to fail")
+        script.error = (directives["error"], "the stub fails as directed")
     for fault in FAULTS:
         if f"{fault}_after" in directives:
             script.fault, script.fault_after = fault, directives[f"{fault}_after"]

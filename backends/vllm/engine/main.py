@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from ...shared.engine.pipe import Pipe, Step
 from .chat import ChatPreparer, VllmRequestError
 from .output import VllmOutput
-from .shutdown import leave, release_shared_memory
+from .shutdown import exit_process, release_shared_memory
 
 HEALTH_CHECK_S = 0.5  # between two checks whether the core is alive
 SHUTDOWN_S = 1.0  # from the shutdown of the core to its kill
@@ -45,7 +45,7 @@ class VllmLoop:
 
     def _read(self) -> None:
         if not self._pipe.receive(self._begin, self._cancel):
-            _end(self._engine)
+            _shut_down(self._engine)
 
     def _begin(self, number: int, body: dict[str, Any]) -> None:
         task = self._loop.create_task(self._run(number, body))
@@ -85,7 +85,7 @@ class VllmLoop:
         except Exception as error:
             traceback.print_exc()
             if _is_dead(self._engine):
-                _die(f"the engine's core is dead: {type(error).__name__}")
+                _exit_with_error(f"the engine's core is dead: {type(error).__name__}")
             refused = isinstance(error, import_module("vllm.exceptions").VLLMClientError)
             code = "invalid_prompt" if refused else "engine_error"
             self._step.add_error(number, code, "the engine cannot answer this request")
@@ -107,7 +107,7 @@ async def _serve(pipe: Pipe, options: dict[str, Any]) -> None:
     """Load, report it, and serve until SIGTERM or until the worker closes the pipe."""
     engine, chat = await _loaded(pipe, options)
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, _end, engine)
+    loop.add_signal_handler(signal.SIGTERM, _shut_down, engine)
     vllm_loop = VllmLoop(pipe, engine, chat)
     gc.collect()
     gc.freeze()  # exempt the long-lived objects from garbage collection
@@ -116,7 +116,7 @@ async def _serve(pipe: Pipe, options: dict[str, Any]) -> None:
     while True:
         await asyncio.sleep(HEALTH_CHECK_S)
         if _is_dead(engine):
-            _die("the engine's core is dead")
+            _exit_with_error("the engine's core is dead")
 
 
 async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, ChatPreparer]:
@@ -125,8 +125,8 @@ async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, ChatPrepare
         parsers = import_module("vllm.parser").ParserManager  # a wrong name fails before the long load
         parsers.get_tool_parser(options["tool_parser"], enable_auto_tools=True)
         arguments = import_module("vllm.engine.arg_utils").AsyncEngineArgs
-        asynchronous = import_module("vllm.v1.engine.async_llm").AsyncLLM
-        engine = asynchronous.from_engine_args(arguments(**options["engine"], disable_log_stats=True))
+        async_llm = import_module("vllm.v1.engine.async_llm").AsyncLLM
+        engine = async_llm.from_engine_args(arguments(**options["engine"], disable_log_stats=True))
         chat = ChatPreparer(engine, options)
         await asyncio.to_thread(chat.warm_up)
     except Exception:  # every error must be reported to the worker
@@ -135,7 +135,7 @@ async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, ChatPrepare
             engine.shutdown(timeout=SHUTDOWN_S)
         release_shared_memory()  # the worker kills this process when it reads the failure
         pipe.failed("vLLM cannot load the model")
-        leave(1)
+        exit_process(1)
     return engine, chat
 
 
@@ -143,15 +143,15 @@ def _is_dead(engine: Any) -> bool:
     return bool(engine.errored)
 
 
-def _end(engine: Any) -> NoReturn:
+def _shut_down(engine: Any) -> NoReturn:
     """End the core, and then this process without waiting for its threads."""
     engine.shutdown(timeout=SHUTDOWN_S)
-    leave(0)
+    exit_process(0)
 
 
-def _die(reason: str) -> NoReturn:
+def _exit_with_error(reason: str) -> NoReturn:
     print(reason, file=sys.stderr)
-    leave(1)
+    exit_process(1)
 
 
 def main(arguments: list[str]) -> None:

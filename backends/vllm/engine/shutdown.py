@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 RELEASE_TIMEOUT_S = 1.0
 
 
-def leave(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """End this process at once, without waiting for its threads."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -158,7 +158,7 @@ def test_without_xllamacpp_the_remedy_is_named(
         monkeypatch.setattr("workers.environments.python.find_spec", lambda _name: None)
         return interpreter(tmp_path, backend, configured)
 
-    monkeypatch.setattr("backends.shared.libraries.interpreter", interpreter_without_xllamacpp)
+    monkeypatch.setattr("backends.shared.start.interpreter", interpreter_without_xllamacpp)
     with pytest.raises(
         LoadError, match=r"run `stoker runtimes install llama_server`, or set llama_server_bin"
     ):

@@ -14,7 +14,7 @@ from backends.environment import Variant
 from workers.environments import manifest
 from workers.environments.manifest import Manifest
 from workers.environments.python import ENVIRONMENTS
-from workers.environments.status import choose, environment_statuses
+from workers.environments.status import choose_variant, environment_statuses
 
 
 @pytest.fixture
@@ -120,10 +120,10 @@ def test_the_chosen_variant_is_the_installed_one_else_the_first_that_can_run(tmp
     cpu = ENVIRONMENTS["vllm"].variant("cpu")
     vllm = replace(ENVIRONMENTS["vllm"], variants=(impossible, cpu))
 
-    assert choose(tmp_path, vllm) is cpu
+    assert choose_variant(tmp_path, vllm) is cpu
     installed("vllm", "cuda")
-    assert choose(tmp_path, vllm) is impossible
-    assert choose(tmp_path / "elsewhere", replace(vllm, variants=(impossible,))) is impossible
+    assert choose_variant(tmp_path, vllm) is impossible
+    assert choose_variant(tmp_path / "elsewhere", replace(vllm, variants=(impossible,))) is impossible
 
 
 def test_a_variant_that_does_not_exist_is_refused_with_those_that_do():
