@@ -29,7 +29,7 @@ class CpuMeter:
 
 
 def _used_s(pid: int) -> float:
-    """Of all threads of the process, ended ones included, and of its children that have ended."""
+    """The CPU time of all threads of the process (ended ones included) and of its ended children."""
     times = psutil.Process(pid).cpu_times()
     return float(times.user + times.system + times.children_user + times.children_system)
 

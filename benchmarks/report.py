@@ -160,9 +160,9 @@ def _part_rows() -> list[ReportRow]:
         (BURST, tokens, "{:.1f}"),
         (PACED, tokens, "{:.1f}"),
     ):
-        what = "request" if count is requests else "token"
+        unit = "request" if count is requests else "token"
         for part in PARTS:
-            title = f"{load.title}: {NAMES.get(part, part)}, us/{what}"
+            title = f"{load.title}: {NAMES.get(part, part)}, us/{unit}"
             rows.append(ReportRow(title, load, cpu_us(count, part), form, ratio=False))
     return rows
 

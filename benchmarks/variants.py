@@ -37,19 +37,19 @@ def start_variants(folder: Path, proxy_client: str, log: Callable[[str], None]) 
     """Start all variants; their processes are stopped at the end of the block. Raises `BenchmarkError`."""
     with running(log) as processes:
         log("starting the upstream and the proxy")
-        reference = _reference(processes, folder, proxy_client)
+        reference = _start_reference(processes, folder, proxy_client)
         log("starting the platform, without and with Flower")
         yield [
             *reference,
-            _platform(processes, folder, flower=False),
-            _platform(processes, folder, flower=True),
+            _start_platform_variant(processes, folder, flower=False),
+            _start_platform_variant(processes, folder, flower=True),
         ]
 
 
-def _reference(processes: list[ManagedProcess], folder: Path, client: str) -> list[Variant]:
-    upstream, upstream_port = _python(processes, folder, "upstream")
+def _start_reference(processes: list[ManagedProcess], folder: Path, client: str) -> list[Variant]:
+    upstream, upstream_port = _start_module(processes, folder, "upstream")
     threads = str(Settings().api.threads)
-    proxy, proxy_port = _python(processes, folder, "proxy", str(upstream_port), threads, client)
+    proxy, proxy_port = _start_module(processes, folder, "proxy", str(upstream_port), threads, client)
     # the process that answers is a child that the listening one starts later
     wait(proxy, lambda: fetch(f"http://{HOST}:{proxy_port}/") is not None, "the proxy does not answer")
     engine = [pid(upstream)]
@@ -59,7 +59,7 @@ def _reference(processes: list[ManagedProcess], folder: Path, client: str) -> li
     ]
 
 
-def _python(
+def _start_module(
     processes: list[ManagedProcess], folder: Path, module: str, *arguments: str
 ) -> tuple[ManagedProcess, int]:
     """Start a module of this package that listens on the port in its first argument."""
@@ -84,7 +84,7 @@ def configuration() -> dict[str, Any]:
     return {"responses": {"retention_s": 60}, "models": {"instant": model, "paced": paced}}
 
 
-def _platform(processes: list[ManagedProcess], folder: Path, *, flower: bool) -> Variant:
+def _start_platform_variant(processes: list[ManagedProcess], folder: Path, *, flower: bool) -> Variant:
     """Flower needs task events: both are on, or both are off."""
     home = folder / ("with-flower" if flower else "without-flower")
     started = start_platform(processes, home, configuration(), flower=flower)

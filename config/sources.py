@@ -86,7 +86,7 @@ def read_file(path: Path, name: str, *, required: bool) -> SettingsLayer:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{name}: cannot be read: {error}") from error
     try:
-        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        data = json.loads(text, object_pairs_hook=_reject_duplicate_keys, parse_constant=_reject_constant)
     except json.JSONDecodeError as error:
         raise ConfigError(f"{name}: line {error.lineno}, column {error.colno}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
@@ -109,7 +109,7 @@ def read_environment(environ: Mapping[str, str]) -> SettingsLayer:
         if match is None:
             continue
         section, setting = match[1].lower(), match[2].lower()
-        problem = _unknown(section, setting)
+        problem = _unknown_setting(section, setting)
         if problem:
             problems.append(f"environment variable {name}: {problem}")
         else:
@@ -131,7 +131,7 @@ def read_key_digests(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -140,7 +140,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _no_constant(word: str) -> None:
+def _reject_constant(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
 
 
@@ -154,7 +154,7 @@ def _sections() -> dict[str, dict[str, type]]:
     }
 
 
-def _unknown(section: str, name: str) -> str | None:
+def _unknown_setting(section: str, name: str) -> str | None:
     sections = _sections()
     if section not in sections:
         return f"there is no section {section}{suggestion(section, sections)}"

@@ -43,7 +43,7 @@ MEMORY_RELEASE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _CurrentLoad:
-    """A load that another request finds: the model's state, the operation and what was requested."""
+    """A load that began earlier: the model's state, the operation, and the values that were requested."""
 
     state: ModelState
     operation: str
@@ -150,7 +150,7 @@ class Fleet(WorkerReports):
         operation = new_operation_id("load")
         freed = {} if evicted is None else freed_by_unload(evicted)
         workers = self.workers(row.name)
-        # if it is unknown what the unload frees, memory is checked when it has ended
+        # if the memory that the unload frees is unknown, the memory is checked after the unload
         places = place_replicas(row.definition, count, workers, None if freed is None else required, freed)
         assignments = assign_replicas(row.name, operation, places) if evicted is None else ()
         answer = self.scripts.run(
@@ -175,7 +175,7 @@ class Fleet(WorkerReports):
         return answer, LoadOutcome("load", self._begun(operation, row.name), assignments, begun=True)
 
     def _begun(self, id: str, model: str) -> Operation:
-        """The operation that has just begun, also if Redis cannot be read any more."""
+        """The operation that has just begun, also if Redis cannot be read at the moment."""
         with suppress(StorageUnavailable):
             if (found := self.operation(id)) is not None:
                 return found

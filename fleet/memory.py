@@ -1,6 +1,6 @@
-"""Memory: what a device has, as its worker measured it, and how much a model needs.
+"""The memory of devices, as their workers measured it, and the memory that a model needs.
 
-A model's need is what was measured when the same options were loaded before, else the size of its files
+A model's need is the measurement of its last load with the same options, else the size of its files
 (Runtime Admin API, `vram_estimate_mib` and its source). On a CPU worker it is the machine's memory. A model
 on a remote server needs none.
 """

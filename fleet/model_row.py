@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -77,14 +77,27 @@ def fingerprint(model: ModelDefinition, override: Mapping[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(inputs, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
+class _ReplicaFields(NamedTuple):
+    """The fields of one replica in the answer of `read_models.lua`, in its order."""
+
+    name: bytes
+    state: bytes
+    worker: bytes
+    slots: bytes
+    slots_taken: int
+    running: int
+    ready: int
+
+
 def parse_model_row(
     model: ModelDefinition, raw: Sequence[bytes], waiting: int, replicas: Sequence[Any]
 ) -> ModelRow:
     """Parse one model's part of the answer of `read_models.lua`."""
     flat = [item.decode() for item in raw]
     row = dict(zip(flat[::2], flat[1::2], strict=True))
-    parts = [replicas[at : at + 7] for at in range(0, len(replicas), 7)]
-    ready = [part for part in parts if part[6]]
+    width = len(_ReplicaFields._fields)
+    hosted = [_ReplicaFields(*replicas[at : at + width]) for at in range(0, len(replicas), width)]
+    ready = [replica for replica in hosted if replica.ready]
     wanted = int(row["wanted"]) if "wanted" in row else None
     state = ModelState(row.get("state", "unloaded"))
     return ModelRow(
@@ -93,11 +106,11 @@ def parse_model_row(
         state=state,
         replicas=(_integer(row, "replicas") if state in HAS_OVERRIDE else wanted) or model.replicas,
         # replicas that drain still count as loaded
-        loaded_replicas=len(parts) if state is ModelState.UNLOADING else len(ready),
-        inflight=sum(part[4] for part in parts),
+        loaded_replicas=len(hosted) if state is ModelState.UNLOADING else len(ready),
+        inflight=sum(replica.slots_taken for replica in hosted),
         queue_depth=waiting,
-        running=sum(part[5] for part in parts),
-        slots=min((int(part[3]) for part in ready), default=0),
+        running=sum(replica.running for replica in hosted),
+        slots=min((int(replica.slots) for replica in ready), default=0),
         last_error=row.get("last_error"),
         code=row.get("code"),
         operation_id=row.get("operation"),
@@ -109,7 +122,7 @@ def parse_model_row(
         observed_variant=row.get("observed_variant", ""),
         artifact_mib=_integer(row, "artifact_mib"),
         lost=_integer(row, "lost") or 0,
-        workers=tuple(part[2].decode() for part in parts),
+        workers=tuple(replica.worker.decode() for replica in hosted),
         changed_at=_seconds(row, "changed_us"),
     )
 

@@ -36,9 +36,9 @@ class Recovery:
         return [row.name for row in self.fleet.rows() if self._is_missing(row)]
 
     def _is_missing(self, row: ModelRow) -> bool:
-        should = row.definition.enabled if row.wanted is None else row.wanted
+        wanted = row.definition.enabled if row.wanted is None else row.wanted
         lost = row.state is ModelState.FAILED and row.code in RECOVERABLE_CODES
-        return should and (row.state is ModelState.UNLOADED or lost)
+        return wanted and (row.state is ModelState.UNLOADED or lost)
 
     def reload(self, name: str) -> LoadOutcome:
         """Load a missing model with the replicas and override of its last load. Raises as `Fleet.load`."""

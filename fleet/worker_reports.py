@@ -1,4 +1,4 @@
-"""What workers report about their memory, their model files and their replicas."""
+"""The reports of the workers: their memory, the sizes of model files, and the state of their replicas."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class WorkerReports:
     def replica_starting(
         self, replica: str, worker: str, incarnation: str, call: str | None = None
     ) -> ReplicaStart | None:
-        """Take up a replica that is assigned to this worker; None if it is not, or was taken up before.
+        """Begin to start a replica that is assigned to this worker; None if it is not, or was begun before.
 
         A caller that repeats the call after an error passes the same `call` id and gets the same result.
         """

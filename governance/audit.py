@@ -45,7 +45,7 @@ class AuditLog:
 
         def append(pipeline: Any) -> AuditRecord:
             last = pipeline.xrevrange(self._key, count=1)
-            previous = _read(last[0][1]).digest if last else GENESIS
+            previous = _decode(last[0][1]).digest if last else GENESIS
             body: dict[str, Any] = {
                 "actor": actor,
                 "action": action,
@@ -55,7 +55,7 @@ class AuditLog:
             }
             record = AuditRecord(**body, previous=previous, digest=_digest(body, previous))
             pipeline.multi()
-            pipeline.xadd(self._key, _write(record), maxlen=MAX_RECORDS, approximate=True)
+            pipeline.xadd(self._key, _encode(record), maxlen=MAX_RECORDS, approximate=True)
             return record
 
         appended: AuditRecord = self._client.transaction(append, self._key, value_from_callable=True)
@@ -64,7 +64,7 @@ class AuditLog:
     def records(self) -> Iterator[AuditRecord]:
         """All records in the stream, the oldest first."""
         for _, fields in self._client.xrange(self._key):
-            yield _read(fields)
+            yield _decode(fields)
 
     def broken_at(self) -> int | None:
         """The index of the first record whose digest does not match it or its predecessor; None if all do."""
@@ -82,9 +82,9 @@ def _digest(body: dict[str, Any], previous: str) -> str:
     return hashlib.sha256(previous.encode() + text).hexdigest()
 
 
-def _write(record: AuditRecord) -> dict[str, bytes]:
+def _encode(record: AuditRecord) -> dict[str, bytes]:
     return {"record": orjson.dumps(record)}
 
 
-def _read(fields: dict[bytes, bytes]) -> AuditRecord:
+def _decode(fields: dict[bytes, bytes]) -> AuditRecord:
     return AuditRecord(**orjson.loads(fields[b"record"]))

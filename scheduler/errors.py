@@ -1,4 +1,4 @@
-"""The errors of the platform, grouped by how far a request had got: rejected, evicted from the queue, failed.
+"""The errors of the platform, by the point at which a request failed: admission, queue, run.
 
 `code` is stable and machine-readable; `api.errors` maps it to an HTTP status. The message is for people and
 never contains the text of a library's error.

@@ -19,7 +19,7 @@ class Status(enum.StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """True when the job has ended: the status does not change any more."""
+        """True when the job has ended: its status is final."""
         return self in (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 
 

@@ -20,8 +20,7 @@ MINIMUM_VERSION = (7, 0)
 def check_server(client: redis.Redis, settings: Settings) -> None:
     """Raise `ConfigError`, with one sentence for an operator, when this server cannot be used.
 
-    Logs a warning when the server may evict keys: jobs, queues and nonces would vanish when its memory is
-    full.
+    Logs a warning when the server may evict keys: jobs and queues would be lost when its memory is full.
     """
     parts = urlsplit(settings.redis.url)
     address = parts.path if parts.scheme == "unix" else parts.netloc.rpartition("@")[2]

@@ -163,19 +163,19 @@ def run_unload(name: str, wait: bool, url: str | None) -> None:
 @_url_option
 def run_status(as_json: bool, url: str | None) -> None:
     """Show the models and their state."""
-    from stoker.models import table  # noqa: PLC0415
+    from stoker.models import model_table  # noqa: PLC0415
 
     models = _admin_client(url).get("/v1/admin/models").get("models", [])
-    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(table(models)))
+    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(model_table(models)))
 
 
 @cli.command("gpus")
 @_url_option
 def run_gpus(url: str | None) -> None:
     """Show the memory of the GPUs and of the models."""
-    from stoker.models import memory  # noqa: PLC0415
+    from stoker.models import memory_table  # noqa: PLC0415
 
-    click.echo("\n".join(memory(_admin_client(url).get("/v1/admin/gpu-memory"))))
+    click.echo("\n".join(memory_table(_admin_client(url).get("/v1/admin/gpu-memory"))))
 
 
 @cli.command("ask")

@@ -9,10 +9,10 @@ from typing import Any
 
 from config.settings import ModelDefinition
 from stoker.client import ApiClient, ApiClientError
-from stoker.models import progress
+from stoker.models import progress_line
 from stoker.terminal import TerminalOutput
 
-PICKED_UP_S = 30.0  # a worker starts to load an enabled model within this time
+LOAD_START_S = 30.0  # a worker starts to load an enabled model within this time
 
 
 class InitialLoads:
@@ -36,7 +36,7 @@ class InitialLoads:
     @property
     def timeout_s(self) -> float:
         """The longest time that the loads may take together."""
-        return self._max_load_s + PICKED_UP_S
+        return self._max_load_s + LOAD_START_S
 
     def poll(self) -> bool:
         """Poll the API once and show changes. Returns whether there is nothing left to wait for."""
@@ -46,7 +46,7 @@ class InitialLoads:
         for name in list(self._waiting):
             self._show(name, rows.get(name, {}))
         loading = any(rows.get(name, {}).get("runtime_state") == "loading" for name in self._waiting)
-        return not self._waiting or (bool(rows) and not loading and self._seconds > PICKED_UP_S)
+        return not self._waiting or (bool(rows) and not loading and self._seconds > LOAD_START_S)
 
     def report_unfinished(self) -> None:
         """Name the models that are not loaded yet."""
@@ -68,7 +68,7 @@ class InitialLoads:
             self._screen.line(f"  model    {name} failed: {row.get('last_error')}")
             del self._waiting[name]
         elif state == "loading":
-            self._screen.status(f"  model    {progress(self._operation(name, row))}")
+            self._screen.status(f"  model    {progress_line(self._operation(name, row))}")
 
     def _operation(self, name: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
         with suppress(ApiClientError, KeyError):

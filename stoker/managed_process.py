@@ -22,7 +22,7 @@ MAX_LOG_BYTES = 16 * 1024 * 1024  # a larger log is renamed to `.1` when its pro
 
 
 class Backoff:
-    """The delay before a restart: doubles from 0.5 s to 10 s, and starts over after 30 s of uptime."""
+    """The delay before a restart: doubles from 0.5 s to 10 s, and is reset after 30 s of uptime."""
 
     def __init__(self) -> None:
         self._next_s = FIRST_DELAY_S

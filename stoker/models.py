@@ -26,12 +26,12 @@ def show_operation(
     """Show the operation of a model; with `wait`, follow it to its end. Raises `ApiError` if it fails."""
     operation = row.get("operation") or {}
     if wait and operation.get("kind") == kind and operation.get("status") in RUNNING_STATUSES:
-        follow(client, operation, screen)
+        follow_operation(client, operation, screen)
     else:
         screen.line(f"{row.get('name')}: {row.get('runtime_state')}")
 
 
-def follow(client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput) -> None:
+def follow_operation(client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput) -> None:
     """Show the progress of an operation until its end. Raises `ApiError` if it fails."""
     start = time.monotonic()
     while True:
@@ -43,12 +43,12 @@ def follow(client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutp
         if status == "failed":
             screen.done()
             raise ApiClientError(f"{name}: the {kind} failed: {_reason(operation)}")
-        screen.status(progress(operation))
+        screen.status(progress_line(operation))
         time.sleep(POLL_S)
         operation = client.get(f"/v1/admin/operations/{operation['id']}")
 
 
-def progress(operation: Mapping[str, Any]) -> str:
+def progress_line(operation: Mapping[str, Any]) -> str:
     """Return one line about a running operation."""
     share = operation.get("progress")
     done = f" {100 * share:.0f} %" if isinstance(share, (int, float)) and share > 0 else ""
@@ -58,15 +58,15 @@ def progress(operation: Mapping[str, Any]) -> str:
     return f"{operation.get('model')}: {operation.get('kind')}ing{done}{f' ({stage})' if stage else ''}{eta}"
 
 
-def table(models: list[dict[str, Any]]) -> list[str]:
-    """The models and their states, as lines of a table; why one failed stands below it."""
+def model_table(models: list[dict[str, Any]]) -> list[str]:
+    """The models and their states, as lines of a table, with the error of a failed model below its row."""
     lines = align([COLUMNS, *(_row(model) for model in models)])
     below = [f"  {model['last_error']}" if model.get("last_error") else "" for model in ({}, *models)]
     return [line for pair in zip(lines, below, strict=True) for line in pair if line]
 
 
-def memory(usage: Mapping[str, Any]) -> list[str]:
-    """Return lines with the memory of the GPUs and of each model, and why GPUs are missing."""
+def memory_table(usage: Mapping[str, Any]) -> list[str]:
+    """Return lines with the memory of the GPUs and of each model, and the reason why GPUs are missing."""
     gpus = [(str(gpu["index"]), str(gpu["name"]), str(gpu["used_over_total"])) for gpu in usage["gpus"]]
     models = [
         (

@@ -45,7 +45,7 @@ def listing(runtimes: Path, *, as_json: bool) -> str:
     return "\n".join(
         [
             lines[0],
-            *(text for row, line in zip(rows, lines[1:], strict=True) for text in (line, *_below(row))),
+            *(text for row, line in zip(rows, lines[1:], strict=True) for text in (line, *_remarks(row))),
         ]
     )
 
@@ -55,12 +55,12 @@ def _cells(row: EnvironmentStatus) -> tuple[str, ...]:
     return tuple(cell or "" for cell in cells)
 
 
-def _below(row: EnvironmentStatus) -> Iterable[str]:
+def _remarks(row: EnvironmentStatus) -> Iterable[str]:
     if row.note:
         yield f"  {row.note}"
-    for variant, why in row.obstacles.items():
+    for variant, sentences in row.obstacles.items():
         if row.state != INSTALLED or variant == row.variant:
-            for sentence in why:
+            for sentence in sentences:
                 yield f"  {variant}: {sentence}"
     if row.state not in (INSTALLED, NOT_NEEDED, CANNOT_RUN):
         yield f"  to install it: stoker runtimes install {row.environment}"
@@ -80,7 +80,7 @@ def install(
             status_every_s,
             force,
         )
-        for environment in dict.fromkeys(map(_named, names))
+        for environment in dict.fromkeys(map(_environment_named, names))
     ]
     before = {number: signal.getsignal(number) for number in INTERRUPTING}
     for number, handler in before.items():
@@ -96,7 +96,7 @@ def install(
 
 
 def _install(request: InstallRequest, screen: TerminalOutput) -> str | None:
-    """Install one; the reason if it failed."""
+    """Install one environment. Returns the reason if it failed."""
     try:
         installing.install(request)
     except InstallError as error:
@@ -109,22 +109,22 @@ def _install(request: InstallRequest, screen: TerminalOutput) -> str | None:
 
 
 def _variant(runtimes: Path, environment: Environment, wanted: str | None, screen: TerminalOutput) -> Variant:
-    """The wanted variant, else the one for this machine; shows why that is not the preferred one."""
+    """The wanted variant, else the one for this machine. Shows why it is not the preferred one."""
     if wanted is not None:
         try:
             return environment.variant(wanted)
         except LookupError as error:
             raise click.ClickException(str(error)) from None
     chosen, preferred = choose_variant(runtimes, environment), environment.variants[0]
-    why = obstacles_of(runtimes, environment)[preferred.name]
-    if chosen is not preferred and why and manifest.read(runtimes / environment.name) is None:
-        screen.line(f"{environment.name}: takes {chosen.name}, since for {preferred.name} {why[0]}")
+    obstacles = obstacles_of(runtimes, environment)[preferred.name]
+    if chosen is not preferred and obstacles and manifest.read(runtimes / environment.name) is None:
+        screen.line(f"{environment.name}: takes {chosen.name}, since for {preferred.name} {obstacles[0]}")
     return chosen
 
 
 def remove(runtimes: Path, name: str, screen: TerminalOutput) -> None:
     """Remove one runtime. Raises `click.ClickException`."""
-    environment = _named(name)
+    environment = _environment_named(name)
     try:
         removed = installing.remove(runtimes, environment)
     except InstallError as error:
@@ -133,7 +133,7 @@ def remove(runtimes: Path, name: str, screen: TerminalOutput) -> None:
     screen.line(f"{folder} is removed" if removed else f"{environment.name} is not installed in {runtimes}")
 
 
-def _named(name: str) -> Environment:
+def _environment_named(name: str) -> Environment:
     if name in BACKENDS and name not in ENVIRONMENT_OF_BACKEND:
         raise click.ClickException(f"{name} needs no libraries: it runs as it is")
     environment = ENVIRONMENTS.get(name) or ENVIRONMENT_OF_BACKEND.get(name)

@@ -93,18 +93,18 @@ class LocalPlatform:
     def start(self) -> None:
         """Start all processes, show them, and ask one question. Raises the errors that `up` handles."""
         self.screen.line(f"Starting Stoker, with its data in {short_path(self.settings.data_dir)}")
-        self._redis()
-        api_url, api = self._api()
+        self._start_redis()
+        api_url, api = self._start_api()
         for device in plans.worker_devices():
             self.supervisor.start(plans.worker_plan(self.settings, device, self.environment, self.logs))
             self.screen.step("worker", device.name)
-        flower_url, flower = self._flower() if self.options.flower else (None, None)
+        flower_url, flower = self._start_flower() if self.options.flower else (None, None)
         self._wait_for(api, api_url, "/health")
         run = {"pid": os.getpid(), "url": api_url, "flower": flower_url}
         write_run(self.settings.data_dir, run)
-        models = self._models(ApiClient(api_url, self.keys.admin_key, timeout_s=2))
+        models = self._wait_for_models(ApiClient(api_url, self.keys.admin_key, timeout_s=2))
         if self.options.ask and models:
-            self._ask(api_url, models[0])
+            self._ask_question(api_url, models[0])
         if flower is not None and flower_url is not None:
             self._wait_for(flower, flower_url, "/healthcheck")
         model = models[0] if models else None
@@ -122,19 +122,21 @@ class LocalPlatform:
 
     # ---- processes
 
-    def _redis(self) -> None:
-        url, location = self._embedded() if self.own_redis else (self.settings.redis.url, "that of REDIS_URL")
+    def _start_redis(self) -> None:
+        url, location = (
+            self._start_embedded_redis() if self.own_redis else (self.settings.redis.url, "that of REDIS_URL")
+        )
         # both variables, because the second one overrides the first
         self.environment |= {"REDIS_URL": url, "STOKER_REDIS__URL": url}
         settings = replace(self.settings, redis=replace(self.settings.redis, url=url))
         client = command_client(settings)
         if not self.supervisor.wait_until(
-            lambda: _answers(client.ping), START_S if self.own_redis else EXTERNAL_REDIS_S
+            lambda: _succeeds(client.ping), START_S if self.own_redis else EXTERNAL_REDIS_S
         ):
             raise StartError(
-                _problem(client, settings) or f"Redis ({location}) does not answer; look into its log"
+                _server_problem(client, settings) or f"Redis ({location}) does not answer; look into its log"
             )
-        if (problem := _problem(client, settings)) is not None:
+        if (problem := _server_problem(client, settings)) is not None:
             raise StartError(problem)
         if self.own_redis:
             # the ledger may hold replicas of an earlier run, whose workers are all gone
@@ -142,7 +144,7 @@ class LocalPlatform:
         client.close()
         self.screen.step("redis", location, self.supervisor.processes[0].uptime_s if self.own_redis else None)
 
-    def _embedded(self) -> tuple[str, str]:
+    def _start_embedded_redis(self) -> tuple[str, str]:
         server = find_server()
         port = free_port(HOST, first_port_candidate())
         password = self.keys.redis_password
@@ -150,26 +152,26 @@ class LocalPlatform:
         self.supervisor.start(plan)
         return f"redis://:{password}@{HOST}:{port}/0", f"{HOST}:{port} ({server.label})"
 
-    def _api(self) -> tuple[str, ManagedProcess]:
+    def _start_api(self) -> tuple[str, ManagedProcess]:
         host = self.settings.api.host
         configured = self.settings.api.port if self.options.port is None else self.options.port
-        port = self._port("the API", host, configured)
+        port = self._choose_port("the API", host, configured)
         self.environment["STOKER_API__PORT"] = str(port)
         plan = plans.api_plan(self.settings, self.environment, self.logs)
         return reachable(host, port), self.supervisor.start(plan)
 
-    def _flower(self) -> tuple[str, ManagedProcess] | tuple[None, None]:
+    def _start_flower(self) -> tuple[str, ManagedProcess] | tuple[None, None]:
         if find_spec("flower") is None:
             self.screen.line("  flower   is not installed; tasks are not monitored")
             return None, None
         host = self.settings.flower.host
-        port = self._port(
+        port = self._choose_port(
             "Flower", host, self.settings.flower.port, int(self.environment["STOKER_API__PORT"])
         )
         plan = plans.flower_plan(host, port, self.keys.flower_password, self.environment, self.logs)
         return reachable(host, port), self.supervisor.start(plan)
 
-    def _port(self, server: str, host: str, first: int, *taken: int) -> int:
+    def _choose_port(self, server: str, host: str, first: int, *taken: int) -> int:
         port = free_port(host, first, taken)
         if first not in (0, port):
             self.screen.line(f"  port {first} is taken: {server} uses {port}")
@@ -183,7 +185,7 @@ class LocalPlatform:
             raise StartError(f"{process.name} does not answer at {url}; its log is {process.plan.log}")
         self.screen.step(process.name, url, process.uptime_s)
 
-    def _models(self, client: ApiClient) -> list[str]:
+    def _wait_for_models(self, client: ApiClient) -> list[str]:
         """Wait for the enabled models. Returns those that are loaded."""
         ignore_failures_s = 0.0 if self.own_redis else EXTERNAL_REDIS_S
         initial_loads = InitialLoads(
@@ -193,7 +195,7 @@ class LocalPlatform:
         initial_loads.report_unfinished()
         return initial_loads.loaded
 
-    def _ask(self, url: str, model: str) -> None:
+    def _ask_question(self, url: str, model: str) -> None:
         """Ask in a separate process, so that this one can be stopped at any time."""
         self.screen.line(f"\nAsking {model}: {QUESTION}")
         asking = ManagedProcess(
@@ -211,7 +213,7 @@ class LocalPlatform:
             asking.kill()
 
 
-def _answers(call: Callable[[], object]) -> bool:
+def _succeeds(call: Callable[[], object]) -> bool:
     try:
         call()
     except Exception:
@@ -219,7 +221,7 @@ def _answers(call: Callable[[], object]) -> bool:
     return True
 
 
-def _problem(client: Redis, settings: Settings) -> str | None:
+def _server_problem(client: Redis, settings: Settings) -> str | None:
     """Return why this Redis cannot be used; None if it can."""
     try:
         check_server(client, settings)

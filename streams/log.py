@@ -8,6 +8,7 @@ from typing import Any
 from streams.events import Event, decode
 
 PAGE = 1000
+"""Entries per read."""
 
 
 class StreamLost(Exception):

@@ -32,8 +32,8 @@ SILENCE_S = 2.0
 """After this many seconds without a copy, a cursor reads the log in case a copy was lost."""
 
 WAKE = None
-Copy = tuple[int, bytes] | None
-"""Number and encoded event; `WAKE` (None) only wakes the thread that waits."""
+EventCopy = tuple[int, bytes] | None
+"""The number of an event and its encoded form; `WAKE` (None) only wakes the thread that waits."""
 
 Accept = Callable[[Event], bool]
 """Forwards an event without blocking; returns False to leave the event to `LogCursor.next`."""
@@ -50,8 +50,8 @@ class LogCursor:
         self.number = 0
         """The number of the event that was returned or accepted last."""
         self._subscriber = subscriber
-        self._copies: SimpleQueue[Copy] = SimpleQueue()
-        self._pending: Copy = WAKE
+        self._copies: SimpleQueue[EventCopy] = SimpleQueue()
+        self._pending: EventCopy = WAKE
         self._lock = threading.Lock()
         self._accept: Accept | None = None
         self._failure: Exception | None = None
@@ -136,7 +136,7 @@ class LogCursor:
         """Unsubscribe from the response."""
         self._subscriber.unsubscribe(self)
 
-    def _next_copy(self, timeout_s: float) -> Copy:
+    def _next_copy(self, timeout_s: float) -> EventCopy:
         if self._pending is not WAKE:
             pending, self._pending = self._pending, WAKE
             return pending
@@ -207,9 +207,9 @@ class EventSubscriber:
     def unsubscribe(self, cursor: LogCursor) -> None:
         """Stop delivery to a cursor; called by `LogCursor.close`."""
         with self._lock:
-            left = tuple(other for other in self._cursors.get(cursor.id, ()) if other is not cursor)
-            if left:
-                self._cursors[cursor.id] = left
+            remaining = tuple(other for other in self._cursors.get(cursor.id, ()) if other is not cursor)
+            if remaining:
+                self._cursors[cursor.id] = remaining
             else:
                 self._cursors.pop(cursor.id, None)
 

@@ -38,7 +38,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
     return {
         "broker_url": transport_url(settings.redis.url),
         "broker_transport_options": {
-            # without a time-out, a worker with a half-open connection receives nothing for ever
+            # without a time-out, a worker with a half-open connection would never receive a message again
             "socket_timeout": 5,
             "socket_connect_timeout": 3,
             "socket_keepalive": True,

@@ -49,7 +49,7 @@ def free_port() -> int:
 
 
 @dataclass
-class Server:
+class ValkeyServer:
     """A real Valkey that a test may kill and start again; what it acknowledged survives in its AOF."""
 
     directory: Path
@@ -98,22 +98,22 @@ class Server:
         self.process.wait()
 
 
-def start_server(directory: Path) -> Server:
-    server = Server(directory, free_port())
+def start_server(directory: Path) -> ValkeyServer:
+    server = ValkeyServer(directory, free_port())
     server.start()
     return server
 
 
 @pytest.fixture(scope="session")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
     server = start_server(tmp_path_factory.mktemp("valkey"))
     yield server
     server.kill()
 
 
 @pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[Server]:
-    """For tests that kill it."""
+def own_server(tmp_path: Path) -> Iterator[ValkeyServer]:
+    """A server of the test's own, which the test may kill."""
     directory = tmp_path / "valkey"
     directory.mkdir()
     server = start_server(directory)
@@ -122,7 +122,7 @@ def own_server(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def settings(shared_server: Server, tmp_path: Path) -> Settings:
+def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
     """Default settings with two stub models, on the shared server under a prefix of the test's own."""
     models = {
         name: ModelDefinition(name, "stub", target_inflight=2, replica_max=4) for name in ("alpha", "beta")

@@ -1,4 +1,4 @@
-"""The messages to and from the load generator. Only the standard library is used, for a fast start."""
+"""The messages to and from the load generator. Standard library only, for a fast start."""
 
 from __future__ import annotations
 

@@ -53,5 +53,5 @@ def _order(sides: tuple[Side, Side], number: int) -> tuple[Side, ...]:
 
 def _progress(number: int, pair: Pair, side: Side, clients: int, result: EngineLoadResult) -> str:
     when = f"round {number}" if number else "warming up"
-    what = f"{pair.engine}, {pair.model.title}, {clients} clients"
-    return f"{when:<12} {what:<42}  {side.name:<8}  {result.tokens / result.seconds:6,.0f} tokens/s"
+    subject = f"{pair.engine}, {pair.model.title}, {clients} clients"
+    return f"{when:<12} {subject:<42}  {side.name:<8}  {result.tokens / result.seconds:6,.0f} tokens/s"

@@ -21,11 +21,11 @@ from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory
 from tests.api.conftest import ADMIN_KEY, tenants
-from tests.conftest import Server
+from tests.conftest import ValkeyServer
 from tests.seeds import RUNTIME_ADMIN_API
 from tests.support.simulated_platform import SimulatedPlatform
 
-# every example of that section: backend, body, status, the field at fault
+# every example of that section: backend, body, status, the invalid field
 INVALID: list[tuple[str, dict[str, Any], int, str]] = [
     ("llama_cpp", {"gguf_n_ctx": 0}, 422, "gguf_n_ctx"),
     ("exllamav3", {"exllama_cache_size": 0}, 422, "exllama_cache_size"),
@@ -46,7 +46,7 @@ INVALID: list[tuple[str, dict[str, Any], int, str]] = [
     ("llama_server", {"llama_server_spec_draft_p_min": 1.5}, 400, "llama_server_spec_draft_p_min"),
     ("llama_cpp", {"exllama_cache_size": 512}, 400, "exllama_cache_size"),
     ("vllm", {"llama_server_n_ctx": 512}, 400, "llama_server_n_ctx"),
-    # and what follows from the same rules
+    # further cases of the same rules
     ("llama_cpp", {"gguf_n_ctx": "8192"}, 422, "gguf_n_ctx"),
     ("llama_cpp", {"gguf_n_ctx": None}, 422, "gguf_n_ctx"),
     ("llama_cpp", {"gguf_n_ctx": 4096.0}, 422, "gguf_n_ctx"),
@@ -81,8 +81,8 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ],
     ("llama_cpp", {"gguf_type_k": None, "gguf_type_v": None}),
     ("exllamav3", {"exllama_cache_k_bits": None, "exllama_cache_v_bits": None}),
-    ("vllm", {"vllm_kv_cache_dtype": "fp8_ds_mla"}),  # the service takes any that vLLM knows
-    ("vllm", {"vllm_max_model_len": 1000}),  # a step is what a form offers
+    ("vllm", {"vllm_kv_cache_dtype": "fp8_ds_mla"}),  # every value that vLLM knows is accepted
+    ("vllm", {"vllm_max_model_len": 1000}),  # the step applies to forms only
     ("vllm", {"vllm_speculative_method": None, "vllm_speculative_model": None}),
     ("llama_server", {"llama_server_spec_type": None}),
     ("llama_server", {"llama_server_spec_draft_p_min": 1}),
@@ -91,7 +91,7 @@ VALID: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.fixture
-def loadable(shared_server: Server, tmp_path: Any) -> Iterator[tuple[FlaskClient, SimulatedPlatform]]:
+def loadable(shared_server: ValkeyServer, tmp_path: Any) -> Iterator[tuple[FlaskClient, SimulatedPlatform]]:
     """The API over a real fleet: a model of each backend, and a worker that starts no replica."""
     models = {
         f"m-{name}": ModelDefinition(
@@ -178,8 +178,7 @@ def test_a_valid_load_begins_and_its_override_is_shown_by_key(
         key: BACKENDS[backend].option(key).default  # type: ignore[union-attr]
         for key in override
     }, "an override changes no definition"
-    change = platform.fleet.operation(answer.json["operation"]["id"])
-    assert change
+    assert platform.fleet.operation(answer.json["operation"]["id"])
     replica = next(iter(platform.client.smembers(f"{platform.prefix}worker_replicas:w1"))).decode()
     start = platform.fleet.replica_starting(replica, "w1", platform.incarnations["w1"])
     assert start

@@ -30,7 +30,7 @@ from config.settings import ROOT, ApiSettings, Settings
 from scheduler.job import Claim
 from tests.api.conftest import KEY as API_KEY
 from tests.api.conftest import make_services
-from tests.conftest import Server, free_port
+from tests.conftest import ValkeyServer, free_port
 from tests.support.api_fakes import Fakes
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -69,7 +69,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(shared_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("api")
     port = free_port()
     written = {

@@ -22,8 +22,8 @@ PAGES = tuple(DOCS / name for name in ("api.md", "configuration.md", "operations
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"``([^`].*?)``|`([^`]+)`")
-LINE = re.compile(r"^\|(.+)\|$", re.MULTILINE)
-BAR = re.compile(r"(?<!\\)\|")
+TABLE_LINE = re.compile(r"^\|(.+)\|$", re.MULTILINE)
+CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 Row = tuple[str, ...]
 
@@ -60,7 +60,7 @@ def code(text: str) -> list[str]:
 
 def rows(text: str) -> list[Row]:
     """The rows of all tables in a text, with the headers, without the separator lines."""
-    found = [tuple(cell.strip() for cell in BAR.split(line)) for line in LINE.findall(text)]
+    found = [tuple(cell.strip() for cell in CELL_BORDER.split(line)) for line in TABLE_LINE.findall(text)]
     return [row for row in found if set("".join(row)) - set("-: ")]
 
 

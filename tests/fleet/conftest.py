@@ -1,3 +1,5 @@
+"""A platform without processes, with two workers."""
+
 from __future__ import annotations
 
 import pytest

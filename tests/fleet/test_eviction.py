@@ -67,11 +67,11 @@ def test_a_load_that_evicts_continues_after_the_unload(full: SimulatedPlatform) 
     assert full.recovery.resume_pending() == [], "beta is still loaded"
 
     finish_evicting_beta(full, first)
-    (going,) = full.recovery.resume_pending()
-    assert going.operation
-    assert going.operation.id == waiting.id
+    (resumed,) = full.recovery.resume_pending()
+    assert resumed.operation
+    assert resumed.operation.id == waiting.id
     assert operation(full, outcome).stage == "waiting for a worker"
-    full.finish_load(going)
+    full.finish_load(resumed)
     assert (full.model("alpha"), full.model("beta")) == ("loaded", "unloaded")
     assert (operation(full, outcome).status, full.recovery.resume_pending()) == ("completed", [])
 
@@ -90,12 +90,12 @@ def test_a_load_that_waits_keeps_its_replicas_and_override(full: SimulatedPlatfo
     outcome = full.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048}, "beta"))
     assert outcome.eviction
     finish_evicting_beta(full, outcome.eviction)
-    (going,) = full.recovery.resume_pending()
-    for item in going.assignments:
+    (resumed,) = full.recovery.resume_pending()
+    for item in resumed.assignments:
         start = full.fleet.replica_starting(item.replica, "w1", full.incarnations["w1"])
         assert start
         assert start.override == {"gguf_n_ctx": 2048}
-    assert len(going.assignments) == 2
+    assert len(resumed.assignments) == 2
 
 
 def test_the_same_load_again_changes_nothing_while_it_waits(full: SimulatedPlatform) -> None:
@@ -278,9 +278,9 @@ def test_an_unload_is_begun_by_a_worker_when_the_process_of_the_load_ended_befor
     assert (outcome.kind, outcome.begun, full.model("beta")) == ("unload", True, "unloading")
     assert full.recovery.resume_pending() == []
     finish_evicting_beta(full, outcome)
-    (going,) = full.recovery.resume_pending()
-    assert going.operation
-    assert (going.kind, going.operation.id) == ("load", id)
+    (resumed,) = full.recovery.resume_pending()
+    assert resumed.operation
+    assert (resumed.kind, resumed.operation.id) == ("load", id)
 
 
 def test_an_evicted_model_that_is_lost_before_its_unload_is_not_loaded_again(full: SimulatedPlatform) -> None:
@@ -295,8 +295,8 @@ def test_an_evicted_model_that_is_lost_before_its_unload_is_not_loaded_again(ful
 def test_a_load_that_waits_can_be_cancelled_by_an_unload(full: SimulatedPlatform) -> None:
     outcome = full.fleet.load("alpha", EVICT_BETA)
     assert outcome.eviction
-    back = full.fleet.unload("alpha")
-    assert (back.begun, back.assignments) == (False, ())
+    unload = full.fleet.unload("alpha")
+    assert (unload.begun, unload.assignments) == (False, ())
     row = full.fleet.row("alpha")
     assert (row.state, row.wanted, row.last_error) == ("unloaded", False, None)
     ended = operation(full, outcome)
@@ -305,7 +305,7 @@ def test_a_load_that_waits_can_be_cancelled_by_an_unload(full: SimulatedPlatform
     assert full.recovery.resume_pending() == []
     assert full.recovery.missing() == []
     assert full.model("beta") == "unloaded", "its unload had begun and goes on"
-    assert full.fleet.load("beta").begun, "no memory is reserved any more"
+    assert full.fleet.load("beta").begun, "no memory is reserved now"
 
 
 def test_the_freed_memory_is_reserved_for_the_load_that_waits(full: SimulatedPlatform) -> None:

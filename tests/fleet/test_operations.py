@@ -103,11 +103,11 @@ def test_the_expected_duration_excludes_the_wait_for_an_eviction(platform: Simul
     platform.advance_time(200)
     assert operation(platform, outcome).eta_s == about(30)
     platform.finish_unload(outcome.eviction)
-    (going,) = platform.recovery.resume_pending()
+    (resumed,) = platform.recovery.resume_pending()
     platform.advance_time(10)
     assert operation(platform, outcome).eta_s == about(20)
     platform.advance_time(20)
-    platform.finish_load(going)
+    platform.finish_load(resumed)
     assert operation(platform, outcome).duration_s == about(230)
     unload_takes(platform, 1)
     assert operation(platform, platform.fleet.load("alpha")).eta_s == about(30), (

@@ -250,8 +250,8 @@ def test_replicas_of_one_load_do_not_change_the_configured_number(backends: Simu
 
 
 def test_a_lost_model_is_reloaded_with_its_replicas_and_override(backends: SimulatedPlatform) -> None:
-    request = LoadRequest(2, {"gguf_n_ctx": 2048})
-    backends.finish_load(backends.fleet.load("llama_cpp", request))
+    load_request = LoadRequest(2, {"gguf_n_ctx": 2048})
+    backends.finish_load(backends.fleet.load("llama_cpp", load_request))
     backends.register()
     assert backends.recovery.missing() == ["llama_cpp"]
     assert len(backends.recovery.reload("llama_cpp").assignments) == 2

@@ -1,4 +1,4 @@
-"""Recovery after the loss of a worker at any moment: no operation stays under way for ever."""
+"""Recovery after the loss of a worker at any moment: every operation under way ends."""
 
 from __future__ import annotations
 
@@ -273,9 +273,9 @@ def test_a_reload_gives_way_to_a_concurrent_unload_by_an_operator(
     enabled.register()
     workers = enabled.fleet.workers
 
-    def unloaded_meanwhile(asker: str) -> list[WorkerRow]:
+    def unloaded_meanwhile(for_model: str) -> list[WorkerRow]:
         enabled.fleet.unload("alpha")
-        return workers(asker)
+        return workers(for_model)
 
     monkeypatch.setattr(enabled.fleet, "workers", unloaded_meanwhile)
     assert enabled.recovery.reload("alpha").operation is None

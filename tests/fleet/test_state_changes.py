@@ -228,14 +228,14 @@ def test_a_call_without_effect_writes_no_state_change(platform: SimulatedPlatfor
 
 
 def test_a_reader_continues_after_the_last_id(platform: SimulatedPlatform) -> None:
-    feed = changes(platform)
-    assert (feed.last(), feed.read(STREAM_START)) == (STREAM_START, [])
+    reader = changes(platform)
+    assert (reader.last(), reader.read(STREAM_START)) == (STREAM_START, [])
     platform.load()
-    first, second = feed.read(STREAM_START)
-    assert (feed.last(), feed.read(second.id)) == (second.id, [])
-    assert feed.read(first.id) == [second]
-    assert feed.read(STREAM_START, limit=1) == [first]
-    assert feed.read(second.id, wait_s=0.01) == []
+    first, second = reader.read(STREAM_START)
+    assert (reader.last(), reader.read(second.id)) == (second.id, [])
+    assert reader.read(first.id) == [second]
+    assert reader.read(STREAM_START, limit=1) == [first]
+    assert reader.read(second.id, wait_s=0.01) == []
 
 
 def test_the_stream_is_bounded(platform: SimulatedPlatform) -> None:

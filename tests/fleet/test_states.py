@@ -127,7 +127,7 @@ def check_call(
 
 
 @pytest.mark.rule("state/runtime-state")
-def test_the_terminal_states() -> None:
+def test_a_state_is_terminal_when_no_operation_is_under_way() -> None:
     assert {state for state in ModelState if state.is_terminal} == {"unloaded", "loaded", "failed"}
     assert {state for state in OperationStatus if state.is_terminal} == {"completed", "failed"}
     assert {str(state) for state in ReplicaState} == {"assigned", "starting", "up", "stopping"}
@@ -350,7 +350,7 @@ def test_an_operation_shows_the_mean_of_its_replicas(platform: SimulatedPlatform
 
 
 def test_an_unknown_operation_is_none(platform: SimulatedPlatform) -> None:
-    assert platform.fleet.operation("load_unheard_of") is None
+    assert platform.fleet.operation("load_unknown") is None
 
 
 @pytest.mark.rule("models/inflight-requests-queue-depth", "models/runtime-inflight")

@@ -1,3 +1,5 @@
+"""The audit log is one chain of records; a tampered record is detected."""
+
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor

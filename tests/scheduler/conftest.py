@@ -1,3 +1,5 @@
+"""Platforms without processes: an empty one, and one with a worker and a loaded model."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,6 +1,6 @@
 """Mutation tests of the Lua scripts: do the ledger's tests detect planted bugs?
 
-    python -m tests.scheduler.mutants              run all mutants, with a verdict on each
+    python -m tests.scheduler.mutants              run all mutants and print a result for each
     python -m tests.scheduler.mutants name ...     run some of them
 
 `mutants.txt` lists them: name and Lua file, the text to remove (-), the text to insert (+), and for an
@@ -81,7 +81,7 @@ def pytest_configure() -> None:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MutantResult:
     """The result for a mutant: `by` is the test that failed, or ''."""
 
     mutant: Mutant
@@ -93,7 +93,7 @@ class Verdict:
         return f"{word:8} {self.seconds:5.1f} s  {self.mutant.name:46} {self.by or self.mutant.equivalent}"
 
 
-def run_mutant(mutant: Mutant) -> Verdict:
+def run_mutant(mutant: Mutant) -> MutantResult:
     """Run the suite against one mutant."""
     suite = [str(Path(__file__).parent / name) for name in SUITE]
     command = [sys.executable, "-m", "pytest", "-xq", "--no-header", "-p", "tests.scheduler.mutants", *suite]
@@ -104,26 +104,26 @@ def run_mutant(mutant: Mutant) -> Verdict:
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return Verdict(mutant, "(the suite hung)", LIMIT_S)
+        return MutantResult(mutant, "(the suite hung)", LIMIT_S)
     failed = [line for line in run.stdout.splitlines() if line.startswith("FAILED")]
     by = failed[0].split("::")[1].split(" - ")[0] if failed else ""
     if run.returncode and not failed:
         raise RuntimeError(f"{mutant.name}: the suite did not run: {run.stdout[-2000:]}{run.stderr[-2000:]}")
-    return Verdict(mutant, by, time.monotonic() - began)
+    return MutantResult(mutant, by, time.monotonic() - began)
 
 
 def main(names: list[str]) -> int:
-    """Run the mutants, two at a time, and print a verdict on each."""
-    verdicts = []
+    """Run the mutants, two at a time, and print a result for each."""
+    results = []
     with ThreadPoolExecutor(max_workers=2) as pool:
-        for verdict in pool.map(
+        for result in pool.map(
             run_mutant, [mutant for mutant in read() if not names or mutant.name in names]
         ):
-            print(verdict, flush=True)
-            verdicts.append(verdict)
-    real = [verdict for verdict in verdicts if not verdict.mutant.equivalent]
-    killed = sum(bool(verdict.by) for verdict in real)
-    equal = len(verdicts) - len(real)
+            print(result, flush=True)
+            results.append(result)
+    real = [result for result in results if not result.mutant.equivalent]
+    killed = sum(bool(result.by) for result in real)
+    equal = len(results) - len(real)
     print(f"\n{killed} of {len(real)} killed ({killed / len(real):.0%}); {equal} more are equivalent")
     return 0 if killed >= REQUIRED_SHARE * len(real) else 1
 

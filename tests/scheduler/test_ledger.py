@@ -1,3 +1,5 @@
+"""A job in the ledger: admission, claim, append, release, cancellation and deletion."""
+
 from __future__ import annotations
 
 import pytest
@@ -183,8 +185,8 @@ def test_a_response_whose_log_is_full_must_stop(platform: SimulatedPlatform) -> 
     id = platform.admit()
     claim = platform.claim(id)
     assert claim
-    verdict = platform.append_text(claim, 1, "x" * (platform.settings.limits.max_log_bytes + 1))
-    assert verdict == {id: "full"}
+    stopped = platform.append_text(claim, 1, "x" * (platform.settings.limits.max_log_bytes + 1))
+    assert stopped == {id: "full"}
 
 
 def test_a_response_that_is_not_stored_loses_its_prompt_at_its_end(platform: SimulatedPlatform) -> None:
@@ -278,7 +280,7 @@ def test_delete_of_a_running_response_asks_its_worker_to_stop(platform: Simulate
     platform.release(claim, Status.CANCELLED, code="cancelled")
     assert platform.end(id).status == "cancelled"
     assert 0 < platform.client.ttl(f"{platform.prefix}job:{id}") <= 60
-    assert platform.ledger.delete(id, "acme") is False, "it is not stored any more"
+    assert platform.ledger.delete(id, "acme") is False, "it is no longer stored"
 
 
 def test_a_response_that_is_not_stored_cannot_be_deleted(platform: SimulatedPlatform) -> None:

@@ -252,8 +252,8 @@ class LedgerMachine(RuleBasedStateMachine):
         request = AppendRequest(
             claim.id, claim.fence, number, tuple(TextDelta(text).encode() for text in texts)
         )
-        verdicts = self.append_and_release([request, request] if again else [request], [])
-        if verdicts.get(claim.id) not in {"fenced", "cancel"}:
+        stopped = self.append_and_release([request, request] if again else [request], [])
+        if stopped.get(claim.id) not in {"fenced", "cancel"}:
             accepted += [(claim.fence, text) for text in texts]
 
     @event(4, lambda self: self.valid_claims())

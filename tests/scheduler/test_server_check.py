@@ -1,3 +1,5 @@
+"""The check of the Redis server at the start of a process."""
+
 from __future__ import annotations
 
 import logging
@@ -9,7 +11,7 @@ import redis
 from config.errors import ConfigError
 from config.settings import RedisSettings, Settings
 from scheduler.server_check import check_server
-from tests.conftest import Server
+from tests.conftest import ValkeyServer
 
 
 def at(url: str) -> tuple[redis.Redis, Settings]:
@@ -18,7 +20,7 @@ def at(url: str) -> tuple[redis.Redis, Settings]:
 
 
 def test_a_suitable_server_is_accepted_without_a_warning(
-    shared_server: Server, caplog: pytest.LogCaptureFixture
+    shared_server: ValkeyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     check_server(*at(shared_server.url))
     assert caplog.records == []
@@ -31,7 +33,7 @@ def test_an_unreachable_server_is_reported_with_the_remedy() -> None:
         check_server(*at("redis://:secret@127.0.0.1:1/0"))
 
 
-def test_a_wrong_password_is_reported_and_not_shown(own_server: Server) -> None:
+def test_a_wrong_password_is_reported_and_not_shown(own_server: ValkeyServer) -> None:
     redis.Redis.from_url(own_server.url).config_set("requirepass", "right")
     with pytest.raises(ConfigError, match="refuses the password") as refusal:
         check_server(*at(own_server.url.replace("redis://", "redis://:wrong@")))
@@ -39,7 +41,7 @@ def test_a_wrong_password_is_reported_and_not_shown(own_server: Server) -> None:
 
 
 def test_an_old_server_is_refused_with_the_required_version(
-    shared_server: Server, monkeypatch: pytest.MonkeyPatch
+    shared_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, settings = at(shared_server.url)
     monkeypatch.setattr(client, "info", lambda _section: {"redis_version": "6.2.14"})
@@ -48,7 +50,7 @@ def test_an_old_server_is_refused_with_the_required_version(
 
 
 def test_a_server_that_may_evict_keys_causes_a_warning(
-    own_server: Server, caplog: pytest.LogCaptureFixture
+    own_server: ValkeyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     redis.Redis.from_url(own_server.url).config_set("maxmemory-policy", "allkeys-lru")
     with caplog.at_level(logging.WARNING):

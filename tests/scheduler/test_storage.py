@@ -12,12 +12,12 @@ from config.settings import RedisSettings, Settings
 from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.job import Claim, Status
 from scheduler.redis_connections import command_client
-from tests.conftest import Server
+from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
 
 
 @pytest.fixture
-def platform(own_server: Server, settings: Settings) -> SimulatedPlatform:
+def platform(own_server: ValkeyServer, settings: Settings) -> SimulatedPlatform:
     """One worker and model alpha with two slots, on the test's own server, with the platform's client."""
     own_settings = replace(settings, redis=RedisSettings(own_server.url, settings.redis.prefix))
     platform = SimulatedPlatform(command_client(own_settings), own_settings)
@@ -63,7 +63,7 @@ def calls(platform: SimulatedPlatform) -> dict[str, Callable[[], object]]:
 
 
 def test_every_call_raises_storage_unavailable_when_redis_is_down(
-    platform: SimulatedPlatform, own_server: Server
+    platform: SimulatedPlatform, own_server: ValkeyServer
 ) -> None:
     own_server.kill()
     every = calls(platform)
@@ -79,7 +79,7 @@ def is_unavailable(call: Callable[[], object]) -> bool:
 
 
 def test_a_restart_of_redis_keeps_all_acknowledged_data(
-    platform: SimulatedPlatform, own_server: Server
+    platform: SimulatedPlatform, own_server: ValkeyServer
 ) -> None:
     running, waiting = platform.admit(), [platform.admit() for _ in range(3)][-1]
     claim = platform.run(running)
@@ -96,7 +96,7 @@ def test_a_restart_of_redis_keeps_all_acknowledged_data(
 
 
 def test_when_memory_is_full_admissions_are_refused_and_all_work_can_end(
-    platform: SimulatedPlatform, own_server: Server
+    platform: SimulatedPlatform, own_server: ValkeyServer
 ) -> None:
     running, dispatched, waiting = platform.admit(), platform.admit(), platform.admit()
     claim = platform.run(running)

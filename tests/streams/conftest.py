@@ -1,3 +1,5 @@
+"""Subscribers on a platform without processes."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ from streams import subscriber as module
 from streams.events import End, Event, TextDelta
 from streams.log import StreamLost
 from streams.subscriber import EventSubscriber, LogCursor
-from tests.conftest import Server
+from tests.conftest import ValkeyServer
 from tests.stoker.conftest import eventually
 from tests.streams.conftest import MakeSubscriber, events_of
 from tests.support.simulated_platform import SimulatedPlatform
@@ -455,7 +455,7 @@ def test_an_invalid_message_on_the_channel_does_not_stop_the_delivery(
     assert events_of(cursor, 1) == texts("a")
 
 
-def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings) -> None:
+def test_a_restart_of_redis_loses_nothing(own_server: ValkeyServer, settings: Settings) -> None:
     client = redis.Redis.from_url(own_server.url, retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0))
     platform = SimulatedPlatform(client, settings)
     platform.register()
@@ -483,7 +483,7 @@ def test_a_restart_of_redis_loses_nothing(own_server: Server, settings: Settings
     client.client_kill_filter(_type="pubsub")
 
 
-def test_a_subscriber_starts_while_redis_is_away(own_server: Server, settings: Settings) -> None:
+def test_a_subscriber_starts_while_redis_is_away(own_server: ValkeyServer, settings: Settings) -> None:
     client = redis.Redis.from_url(own_server.url)
     own_server.kill()
     subscriber = EventSubscriber(

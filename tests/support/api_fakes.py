@@ -1,5 +1,4 @@
-"""In-memory fakes of the services below the API: a ledger whose events a test sets, and a fleet whose states
-it sets.
+"""In-memory fakes of the services below the API. A test sets the ledger's events and the states of the fleet.
 
 The event subscriber and the log cursors are the real ones; they read from `FakeStore`.
 """

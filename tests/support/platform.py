@@ -65,7 +65,7 @@ class Platform:
 
     # ---- requests
 
-    def wait_for(self, condition: Callable[[], Any], seconds: float, what: str) -> Any:
+    def wait_for(self, condition: Callable[[], Any], seconds: float, expected_event: str) -> Any:
         """Wait for a true result of `condition` and return it; a failure shows the platform's logs."""
         deadline = time.monotonic() + seconds
         while True:
@@ -74,7 +74,9 @@ class Platform:
                 return result
             dead = self.process.poll() is not None
             if dead or time.monotonic() > deadline:
-                raise AssertionError(f"no {what} after {seconds} s\n{self.output.read_text()}\n{self.logs()}")
+                raise AssertionError(
+                    f"no {expected_event} after {seconds} s\n{self.output.read_text()}\n{self.logs()}"
+                )
             time.sleep(0.02)
 
     def logs(self) -> str:

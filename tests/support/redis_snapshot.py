@@ -32,7 +32,7 @@ return out
 
 @dataclass
 class History:
-    """What a test recorded of earlier calls, for invariants that compare a snapshot with the past.
+    """A test's record of earlier calls, for invariants that compare a snapshot with the past.
 
     `admitted`: tenant by job; `accepted`: (fence, text) of the accepted events by job; `attempts`: fences of
     the claims by job; `run_by`: deadline by job, from its first claim on; `ended`: (status, length of the

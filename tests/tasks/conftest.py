@@ -1,3 +1,5 @@
+"""Celery apps on the shared Redis server, and a worker that records its calls."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

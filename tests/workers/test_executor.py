@@ -14,7 +14,7 @@ from backends.base import Engine, Launch
 from config.settings import LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
 from streams.events import TextDelta
-from tests.conftest import Server
+from tests.conftest import ValkeyServer
 from tests.support.worker_harness import WorkerHarness
 
 
@@ -87,7 +87,7 @@ def test_a_prompt_that_kills_its_engine_is_not_tried_a_third_time(worker: Worker
 
 
 def test_output_produced_while_redis_is_away_is_written_when_it_is_back(
-    own_server: Server, settings: Settings
+    own_server: ValkeyServer, settings: Settings
 ) -> None:
     worker = WorkerHarness(replace(settings, redis=replace(settings.redis, url=own_server.url)))
     worker.load()

@@ -12,7 +12,7 @@ from config.settings import Settings
 from fleet.memory import DeviceMemory
 from fleet.worker_row import WorkerRow
 from scheduler.errors import StorageUnavailable
-from tests.conftest import Server
+from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
 from workers.memory_reporter import MemoryReporter
 
@@ -103,7 +103,7 @@ def test_a_past_incarnation_reports_no_memory(platform: SimulatedPlatform) -> No
 
 
 def test_memory_is_reported_again_after_redis_was_away(
-    reader: DeviceMemoryReader, own_server: Server, settings: Settings
+    reader: DeviceMemoryReader, own_server: ValkeyServer, settings: Settings
 ) -> None:
     own_settings = replace(settings, redis=replace(settings.redis, url=own_server.url))
     platform = SimulatedPlatform(redis.Redis.from_url(own_server.url), own_settings)

@@ -107,7 +107,7 @@ def test_the_stream_holds_a_permit_and_releases_it(admin: FlaskClient, services:
     assert admin.get(URL).status_code == 503
 
 
-class Follower(threading.Thread):
+class StreamFollower(threading.Thread):
     """Reads a stream of model events in its own thread."""
 
     def __init__(self, services: AppServices) -> None:
@@ -132,15 +132,15 @@ class Follower(threading.Thread):
 
 
 @pytest.fixture
-def following(services: AppServices) -> Iterator[Follower]:
-    follower = Follower(services)
+def following(services: AppServices) -> Iterator[StreamFollower]:
+    follower = StreamFollower(services)
     follower.wait_for("gpu_memory")
     yield follower
     follower.stream.disconnect()
     assert follower.closed.wait(5)
 
 
-def test_a_state_change_is_sent_with_its_id_before_the_model(following: Follower, fakes: Fakes) -> None:
+def test_a_state_change_is_sent_with_its_id_before_the_model(following: StreamFollower, fakes: Fakes) -> None:
     following.received.clear()
     fakes.changes.entries.append(change(7, ModelState.FAILED))
     fakes.fleet.states["demo"] = ModelState.FAILED
@@ -150,7 +150,7 @@ def test_a_state_change_is_sent_with_its_id_before_the_model(following: Follower
     assert following.received[0][0] == "7-0"
 
 
-def test_an_operation_is_sent_until_its_end(following: Follower, fakes: Fakes) -> None:
+def test_an_operation_is_sent_until_its_end(following: StreamFollower, fakes: Fakes) -> None:
     fleet = fakes.fleet
     running = Operation("load_9", "load", "demo", OperationStatus.RUNNING, "reading", 0.5, None, 1.0, None)
     fleet.operations["load_9"] = running
@@ -162,7 +162,7 @@ def test_an_operation_is_sent_until_its_end(following: Follower, fakes: Fakes) -
     following.wait_for("operation", status="completed")
 
 
-def test_the_stream_continues_after_redis_was_away(following: Follower, fakes: Fakes) -> None:
+def test_the_stream_continues_after_redis_was_away(following: StreamFollower, fakes: Fakes) -> None:
     fakes.fleet.away = True
     following.closed.wait(0.1)
     fakes.fleet.states["org/plain"] = ModelState.UNLOADING
@@ -170,7 +170,7 @@ def test_the_stream_continues_after_redis_was_away(following: Follower, fakes: F
     following.wait_for("model", name="org/plain", runtime_state="unloading")
 
 
-def test_events_of_a_poll_that_failed_are_sent_by_the_next(following: Follower, fakes: Fakes) -> None:
+def test_events_of_a_poll_that_failed_are_sent_by_the_next(following: StreamFollower, fakes: Fakes) -> None:
     fakes.fleet.failing_reads = 1
     fakes.changes.entries.append(change(7, ModelState.FAILED))
     fakes.fleet.states["demo"] = ModelState.FAILED
@@ -179,7 +179,7 @@ def test_events_of_a_poll_that_failed_are_sent_by_the_next(following: Follower, 
 
 
 def test_the_end_of_an_operation_is_sent_even_if_another_one_has_begun(
-    following: Follower, fakes: Fakes
+    following: StreamFollower, fakes: Fakes
 ) -> None:
     fleet = fakes.fleet
     for id, status in (("unload_1", OperationStatus.COMPLETED), ("load_2", OperationStatus.RUNNING)):

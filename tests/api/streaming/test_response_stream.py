@@ -26,7 +26,7 @@ from tests.support.api_fakes import FakeStore, FakeSubscriber, encode
 SOON_S = 5.0
 
 
-class Client:
+class SimulatedClient:
     """A client of one response at the other end of a connection. The test plays worker and subscriber."""
 
     def __init__(self, *, keep_alive_s: float = 15.0, after: int = -1) -> None:
@@ -73,18 +73,18 @@ class Client:
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
+def client() -> Iterator[SimulatedClient]:
     yield from _client()
 
 
 @pytest.fixture
-def ahead_client() -> Iterator[Client]:
+def ahead_client() -> Iterator[SimulatedClient]:
     """A client whose `starting_after` is beyond all events, with a keep-alive every 50 ms."""
     yield from _client(keep_alive_s=0.05, after=10**6)
 
 
-def _client(**named: float) -> Iterator[Client]:
-    client = Client(**named)  # type: ignore[arg-type]
+def _client(**named: float) -> Iterator[SimulatedClient]:
+    client = SimulatedClient(**named)  # type: ignore[arg-type]
     client.thread.start()
     client.read_until(b"\n" if named else b"response.in_progress")
     yield client
@@ -94,7 +94,7 @@ def _client(**named: float) -> Iterator[Client]:
     assert not client.thread.is_alive()
 
 
-def test_an_event_reaches_the_client_while_its_thread_sleeps(client: Client) -> None:
+def test_an_event_reaches_the_client_while_its_thread_sleeps(client: SimulatedClient) -> None:
     assert eventually(lambda: client.cursor._accept)
     for word in ("Hel", "lo."):
         client.append(TextDelta(word))
@@ -105,7 +105,7 @@ def test_an_event_reaches_the_client_while_its_thread_sleeps(client: Client) -> 
     assert not client.abandoned.is_set()
 
 
-def test_a_client_whose_events_are_all_skipped_gets_keep_alives(ahead_client: Client) -> None:
+def test_a_client_whose_events_are_all_skipped_gets_keep_alives(ahead_client: SimulatedClient) -> None:
     client = ahead_client
     until = time.monotonic() + SOON_S
     comments = 0
@@ -125,7 +125,7 @@ def test_a_client_whose_events_are_all_skipped_gets_keep_alives(ahead_client: Cl
 def test_a_disconnect_while_a_burst_is_collected_is_not_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    client = Client()
+    client = SimulatedClient()
     for word in ("a", "b"):
         client.append(TextDelta(word))
     take = client.cursor._advance
@@ -144,7 +144,7 @@ def test_a_disconnect_while_a_burst_is_collected_is_not_missed(
     assert client.abandoned.is_set()
 
 
-def test_a_client_that_is_gone_ends_the_stream_quietly(client: Client) -> None:
+def test_a_client_that_is_gone_ends_the_stream_quietly(client: SimulatedClient) -> None:
     assert eventually(lambda: client.cursor._accept)
     client.client_end.close()
     client.append(TextDelta("x"))
@@ -152,7 +152,7 @@ def test_a_client_that_is_gone_ends_the_stream_quietly(client: Client) -> None:
 
 
 def test_an_event_that_cannot_be_decoded_ends_its_own_stream_only(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: SimulatedClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caught: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", caught.append)

@@ -1,4 +1,4 @@
-"""The commands that talk to an API."""
+"""The commands that send requests to an API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from stoker.ask import ask
 from stoker.cli import cli
 from stoker.client import ApiClient, ApiClientError
-from stoker.models import progress
+from stoker.models import progress_line
 from stoker.ports import free_port
 
 
@@ -187,9 +187,9 @@ def test_gpus_are_shown_with_the_memory_of_the_models(api, run):
 
 
 def test_the_progress_shows_the_remaining_time_by_an_earlier_load():
-    assert progress({"model": "m", "kind": "load", "progress": 0.5, "stage": "reading", "eta_s": 12.3}) == (
-        "m: loading 50 % (reading), about 12 s left"
-    )
+    assert progress_line(
+        {"model": "m", "kind": "load", "progress": 0.5, "stage": "reading", "eta_s": 12.3}
+    ) == ("m: loading 50 % (reading), about 12 s left")
 
 
 def test_a_question_is_streamed_and_timed(api, run):
@@ -236,8 +236,8 @@ def test_a_question_goes_to_a_remote_model_only_with_consent(api, run):
 
     run("ask", "?")
     run("ask", "--allow-remote", "?")
-    here, far = api.bodies
-    assert (here["model"], "allow_remote" in here) == ("on", False)
+    local, far = api.bodies
+    assert (local["model"], "allow_remote" in local) == ("on", False)
     assert (far["model"], far["allow_remote"]) == ("far", True)
 
 
