@@ -27,7 +27,7 @@ TIMEOUT_S = 10.0  # to connect, and for requests that are answered at once
 
 
 class LoopbackClient:
-    """HTTP client for a managed server on the loopback interface, which wants a `key`."""
+    """HTTP client for a managed server on the loopback interface, which requires a `key`."""
 
     def __init__(self, port: int, key: str) -> None:
         self.port = port

@@ -52,7 +52,7 @@ def test_an_installed_runtime_that_cannot_run_here_has_a_line_with_the_reason(st
     lines = stoker("list").output.splitlines()
     vllm = next(at for at, line in enumerate(lines) if line.startswith("vllm "))
     assert lines[vllm].split()[2:5] == ["installed", "1.2.3", "cuda"]
-    assert lines[vllm + 1].startswith("  cuda: it needs an NVIDIA GPU, and there is none to be seen (")
+    assert lines[vllm + 1].startswith("  cuda: it needs an NVIDIA GPU, and none can be read (")
     assert lines[vllm + 2].startswith("vllm_serve "), "only the installed variant has a reason"
 
 
@@ -96,7 +96,7 @@ def test_a_runtime_that_cannot_run_here_is_not_installed(stoker, tmp_path):
 
     assert refused.exit_code == 1
     assert refused.output.startswith(
-        "Error: exllamav3 (cuda) cannot run here: it needs an NVIDIA GPU, and there is none to be seen ("
+        "Error: exllamav3 (cuda) cannot run here: it needs an NVIDIA GPU, and none can be read ("
     )
     assert "\nvllm (cuda) cannot run here: " in refused.output
     assert not (tmp_path / "runtimes" / "exllamav3").exists()

@@ -209,7 +209,7 @@ def _kill_leftovers(engine: int, child_ended: int) -> None:
 
 
 def _kill(engine: int, *, spare_trackers: bool = True) -> None:
-    """Kill the group; `spare_trackers` spares its resource trackers. Raises `OSError` if there is no group."""
+    """Kill the group; `spare_trackers` spares its resource trackers. Raises `OSError` without a group."""
     group = _group(engine) if spare_trackers else []
     trackers = [pid for pid in group if pid != engine and _is_tracker(pid)]
     if not trackers:

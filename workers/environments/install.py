@@ -41,7 +41,7 @@ def install(request: InstallRequest) -> Manifest:
         try:
             _check_space(request)
             if request.folder.exists():
-                progress.line(f"made again: {reinstall_reason(installed, request) or 'as asked'}")
+                progress.line(f"installed again: {reinstall_reason(installed, request) or 'as asked'}")
             return _install(request, progress, lock_fd, can_run=not reasons)
         except OSError as error:
             raise InstallError(f"{request.name} is not installed: {error}") from error
@@ -70,11 +70,11 @@ def remove(runtimes: Path, environment: Environment) -> bool:
 def reinstall_reason(installed: Manifest | None, request: InstallRequest) -> str | None:
     """Why the existing environment does not satisfy the request; None when it does."""
     if installed is None:
-        return "an earlier installation did not come to its end"
+        return "an earlier installation was not completed"
     if installed.variant != request.variant.name:
         return f"this one is for {installed.variant}"
     if not installed.runs(request.folder):
-        return "the Python that it was made with has gone"
+        return "the Python that it was installed with no longer exists"
     if not installed.is_current(request.environment):
         return f"Stoker pins other versions now than those of this one ({installed.version})"
     return None

@@ -32,7 +32,7 @@ def locked(runtimes: Path, name: str) -> Iterator[int]:
         except BlockingIOError:
             owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
             raise InstallError(
-                f"another `stoker runtimes` (process {owner}) is at work on {name}: wait for its end"
+                f"another `stoker runtimes` (process {owner}) is changing {name}: wait until it has ended"
             ) from None
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)

@@ -72,7 +72,7 @@ def _driver_obstacles(needed: Version) -> Iterator[str]:
     try:
         gpus, cuda = driver.query(_count_and_cuda)
     except DriverError as error:
-        yield f"it needs an NVIDIA GPU, and there is none to be seen ({error})"
+        yield f"it needs an NVIDIA GPU, and none can be read ({error})"
         return
     finally:
         driver.close()
@@ -80,7 +80,7 @@ def _driver_obstacles(needed: Version) -> Iterator[str]:
         yield "it needs an NVIDIA GPU, and the driver has none: give this container the GPU"
     elif cuda is not None and cuda < needed:
         yield (
-            f"it needs a driver for CUDA {_dotted(needed)}, and the one here knows CUDA {_dotted(cuda)}: "
+            f"it needs a driver for CUDA {_dotted(needed)}, and the one here supports CUDA {_dotted(cuda)}: "
             "update the NVIDIA driver"
         )
 

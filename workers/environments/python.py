@@ -49,16 +49,12 @@ def interpreter(environments: Path, backend: str, configured: str | None = None)
         return Path(sys.executable)
     name = environment.name
     if installed is not None:
-        raise EnvironmentMissing(
-            f"the Python that the runtime {name} was made with has gone: run `stoker runtimes install {name}`"
-        )
-    if folder.exists():
-        raise EnvironmentMissing(
-            f"the runtime {name} was not installed to its end: run `stoker runtimes install {name}`"
-        )
-    raise EnvironmentMissing(
-        f"the runtime {name} is not installed here: run `stoker runtimes install {name}`"
-    )
+        reason = f"the Python that the runtime {name} was installed with no longer exists"
+    elif folder.exists():
+        reason = f"the installation of the runtime {name} was not completed"
+    else:
+        reason = f"the runtime {name} is not installed here"
+    raise EnvironmentMissing(f"{reason}: run `stoker runtimes install {name}`")
 
 
 def in_own_python(environment: Environment) -> bool:

@@ -80,7 +80,7 @@ def _status(runtimes: Path, environment: Environment) -> EnvironmentStatus:
     if all(status.obstacles.values()):
         return replace(status, state=CANNOT_RUN)
     if folder.exists():
-        return replace(status, note="its installation did not come to its end")
+        return replace(status, note="its installation was not completed")
     return status
 
 

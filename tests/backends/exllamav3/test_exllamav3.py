@@ -134,7 +134,7 @@ def test_a_request_without_free_cache_waits(engine: Launched) -> None:
 
 def test_an_answer_ends_at_the_end_of_the_cache(engine: Launched) -> None:
     schema = {"type": "object", "properties": {"s": {"type": "string", "minLength": 1900}}, "required": ["s"]}
-    fields = {"tools": (Tool("tell", "Tell a story.", schema),), "tool_choice": "required"}
+    fields = {"tools": (Tool("write", "Write a story.", schema),), "tool_choice": "required"}
     answer = engine.answer(ask("Tell me a story. " + "word " * 450, **fields))
     assert answer.finish is not None
     assert answer.finish.reason == "length"

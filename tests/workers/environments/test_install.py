@@ -135,7 +135,9 @@ def test_an_environment_without_the_python_it_was_installed_with_cannot_run(inst
     try:
         python.unlink()
         python.symlink_to("/usr/bin/env")
-        with pytest.raises(EnvironmentMissing, match=r"Python that the runtime tiny was made with has gone"):
+        with pytest.raises(
+            EnvironmentMissing, match=r"Python that the runtime tiny was installed with no longer exists"
+        ):
             interpreter(install_request.runtimes, "tiny", None)
     finally:
         python.unlink()
@@ -173,7 +175,7 @@ def test_a_compiled_wheel_is_not_compiled_again_and_must_be_importable(harness, 
         install(install_request)
 
     assert install_request.progress.lines[:2] == [
-        "tiny: made again: an earlier installation did not come to its end",
+        "tiny: installed again: an earlier installation was not completed",
         f"tiny: takes the tinylib==2.0 that was built earlier, from {install_request.wheels}",
     ]
     assert manifest.read(install_request.folder) is None
@@ -196,9 +198,7 @@ def test_a_package_that_no_index_has_is_named_and_the_environment_is_not_install
         f"(the whole output is in {install_request.log})"
     )
     assert "tinylib was not found in the package registry" in install_request.log.read_text()
-    with pytest.raises(
-        EnvironmentMissing, match="was not installed to its end: run `stoker runtimes install"
-    ):
+    with pytest.raises(EnvironmentMissing, match="was not completed: run `stoker runtimes install"):
         interpreter(harness.runtimes, "tiny", None)
 
 
@@ -264,7 +264,7 @@ def test_a_second_installation_is_refused_and_an_interrupted_one_leaves_no_proce
             assert eventually(lambda: pid_file.exists() and pid_file.read_text(), 60)
             with pytest.raises(InstallError) as refused:
                 install(harness.request(environment))
-            with pytest.raises(InstallError, match="is at work on tiny"):
+            with pytest.raises(InstallError, match="is changing tiny"):
                 remove(harness.runtimes, environment)
             first.send_signal(signal.SIGINT)
             assert first.wait(30) == 130
@@ -276,9 +276,9 @@ def test_a_second_installation_is_refused_and_an_interrupted_one_leaves_no_proce
                     os.kill(int(pid_file.read_text()), signal.SIGKILL)
 
     assert str(refused.value) == (
-        f"another `stoker runtimes` (process {first.pid}) is at work on tiny: wait for its end"
+        f"another `stoker runtimes` (process {first.pid}) is changing tiny: wait until it has ended"
     )
-    with pytest.raises(EnvironmentMissing, match="was not installed to its end"):
+    with pytest.raises(EnvironmentMissing, match="was not completed"):
         interpreter(harness.runtimes, "tiny", None)
     assert remove(harness.runtimes, environment)
     assert not harness.folder.exists()

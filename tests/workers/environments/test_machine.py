@@ -69,9 +69,7 @@ def test_a_missing_driver_is_reported_with_a_remedy(ask):
         pytest.skip("there is a driver here")
     (why,) = ask("vllm", "cuda")
 
-    assert why.startswith(
-        "it needs an NVIDIA GPU, and there is none to be seen (NVML Shared Library Not Found; "
-    )
+    assert why.startswith("it needs an NVIDIA GPU, and none can be read (NVML Shared Library Not Found; ")
 
 
 def test_a_driver_without_a_gpu_is_reported_with_a_remedy(ask, driver):
@@ -82,7 +80,7 @@ def test_a_driver_without_a_gpu_is_reported_with_a_remedy(ask, driver):
 
 def test_a_driver_that_is_too_old_is_reported_with_both_versions(ask, driver):
     assert ask("vllm", "cuda", **nvml.environment(driver), FAKE_NVML_CUDA="12080") == [
-        "it needs a driver for CUDA 13.0, and the one here knows CUDA 12.8: update the NVIDIA driver"
+        "it needs a driver for CUDA 13.0, and the one here supports CUDA 12.8: update the NVIDIA driver"
     ]
 
 

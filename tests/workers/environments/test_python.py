@@ -57,7 +57,7 @@ def test_a_missing_library_is_reported_with_the_command_that_installs_it(registe
         interpreter(tmp_path, "tiny", None)
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "stoker.json").write_text('{"name": "tiny"')
-    with pytest.raises(EnvironmentMissing, match="was not installed to its end"):
+    with pytest.raises(EnvironmentMissing, match="was not completed"):
         interpreter(tmp_path, "tiny", None)
 
 

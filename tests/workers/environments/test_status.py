@@ -71,7 +71,7 @@ def test_a_library_in_stokers_own_environment_is_installed(rows):
     ("field", "note"),
     [
         ({"lock_sha256": "0" * 64}, "Stoker pins other versions now than those of this one (1.2.3)"),
-        ({"base": "/usr/bin/python3.2"}, "the Python that it was made with has gone"),
+        ({"base": "/usr/bin/python3.2"}, "the Python that it was installed with no longer exists"),
     ],
 )
 def test_an_environment_with_another_lock_or_python_is_outdated(rows, installed, field, note):
@@ -84,7 +84,7 @@ def test_an_incomplete_environment_is_missing(rows, installed):
     manifest.delete(installed("ct2"))
 
     assert rows()["ct2"].state == "missing"
-    assert rows()["ct2"].note == "its installation did not come to its end"
+    assert rows()["ct2"].note == "its installation was not completed"
 
 
 def test_an_environment_without_a_variant_for_this_machine_cannot_run_and_shows_why(rows, monkeypatch):
