@@ -25,7 +25,7 @@ from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
-ENGINE_PROGRAM = Path(__file__).with_name("engine") / "start.py"
+ENGINE_PROGRAM = Path(__file__).with_name("engine") / "bootstrap.py"
 TICK_S = 0.1
 
 RequestEncoder = Callable[[Generation], bytes]

@@ -202,7 +202,7 @@ class Platform:
         for pid, command in self.processes().items():
             with contextlib.suppress(psutil.Error):
                 folder = Path(psutil.Process(pid).cwd())
-                engine = "engine/start.py stub" in command and "guard.py" not in command
+                engine = "engine/bootstrap.py stub" in command and "guard.py" not in command
                 if engine and folder.name.startswith(f"{model}-"):
                     found.append(pid)
         return sorted(found)

@@ -14,9 +14,8 @@ from json import loads
 from typing import Any
 
 from ...shared.engine.pipe import Pipe
-from .library import ExllamaLoadError, import_library
 from .loop import ExllamaLoop
-from .model import ExllamaModel
+from .model import ExllamaLoadError, ExllamaModel, import_library
 
 
 def main(arguments: list[str]) -> None:

@@ -1,7 +1,7 @@
 /* A simulated GPU driver: the part of NVML that nvidia-ml-py and Stoker use.
  *
  * The used memory of a GPU is the resident memory beyond BARE_MIB of each engine of the stub backend on it: of each
- * process that runs "engine/start.py stub" (its guard does not count) with this GPU in its CUDA_VISIBLE_DEVICES, by
+ * process that runs "engine/bootstrap.py stub" (its guard does not count) with this GPU in its CUDA_VISIBLE_DEVICES, by
  * index, UUID or the beginning of a UUID. An engine with several GPUs has an equal share on each. Only engines with
  * the same LD_LIBRARY_PATH as the caller count. These environment variables are read at each call:
  *
@@ -75,7 +75,7 @@ static int is_engine(const char *pid) {
     size_t length = read_proc(pid, "cmdline", line, sizeof line);
     for (size_t i = 0; i < length; i++) /* its arguments have zeros between them */
         if (!line[i]) line[i] = ' ';
-    return strstr(line, "engine/start.py stub") && !strstr(line, "guard.py");
+    return strstr(line, "engine/bootstrap.py stub") && !strstr(line, "guard.py");
 }
 
 /* Whether a process with this environment uses this driver, not that of a concurrent test. */

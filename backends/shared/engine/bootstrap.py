@@ -1,4 +1,4 @@
-"""Starts an engine process: `python -I start.py BACKEND ARGUMENT...` runs `backends.BACKEND.engine.main`.
+"""Starts an engine process: `python -I bootstrap.py BACKEND ARGUMENT...` runs `backends.BACKEND.engine.main`.
 
 The process runs in isolated mode (-I), so neither its working directory nor an environment variable decides
 what it imports. Only the `backends` folder is mounted, as a package; nothing is put on the import path.
