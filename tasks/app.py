@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from celery import Celery
+from celery.loaders.app import AppLoader
 from kombu import Queue
 
 from config.load import load_settings
@@ -71,11 +72,18 @@ def configuration(settings: Settings) -> dict[str, Any]:
 
 
 def create_app(read_settings: Callable[[], Settings]) -> Celery:
-    """A Celery app that calls `read_settings` when its configuration is first used."""
+    """A Celery app that calls `read_settings` when its configuration is first used, in any thread.
+
+    The loader provides the configuration. Celery applies what `add_defaults` promises only after it has
+    published a configuration without it, which another thread would take for the whole one.
+    """
     transport.register()
-    celery = Celery("stoker", set_as_current=False)
-    celery.add_defaults(lambda: configuration(read_settings()))
-    return celery
+
+    class SettingsLoader(AppLoader):
+        def read_configuration(self, env: str = "") -> dict[str, Any]:  # noqa: ARG002 - no variable is read
+            return configuration(read_settings())
+
+    return Celery("stoker", set_as_current=False, loader=SettingsLoader)
 
 
 def queues(worker: str) -> list[Queue]:

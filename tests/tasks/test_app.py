@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 import redis
 from celery import Celery
 
+from config.errors import ConfigError
 from config.settings import ROOT, RedisSettings, Settings
 from tasks.app import configuration, control_queue, create_app, key_prefix, queues, transport_url
 from tasks.definitions import generate, load, unload
@@ -46,6 +49,42 @@ def test_an_import_of_the_app_reads_no_settings(tmp_path: Path) -> None:
     )
     assert done.stdout == "imported\n"
     assert "ConfigError" in done.stderr, "the first use of the configuration reads it"
+
+
+def test_threads_that_use_an_app_first_at_the_same_time_find_its_whole_configuration(
+    settings: Settings,
+) -> None:
+    """Two loads may be the first two requests of an API process."""
+    reading, finish = threading.Event(), threading.Event()
+
+    def read_settings() -> Settings:
+        reading.set()
+        finish.wait(10)
+        return settings
+
+    celery = create_app(read_settings)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(lambda: celery.conf.broker_url)
+        assert reading.wait(10)
+        second = pool.submit(lambda: celery.conf.broker_url)
+        wait([second], timeout=0.2)
+        finish.set()
+        assert first.result() == second.result() == transport_url(settings.redis.url)
+
+
+def test_an_app_reads_its_settings_again_after_they_could_not_be_read(settings: Settings) -> None:
+    answers = iter((ConfigError("not readable"), settings))
+
+    def read_settings() -> Settings:
+        answer = next(answers)
+        if isinstance(answer, ConfigError):
+            raise answer
+        return answer
+
+    celery = create_app(read_settings)
+    with pytest.raises(ConfigError):
+        _ = celery.conf.broker_url
+    assert celery.conf.broker_url == transport_url(settings.redis.url)
 
 
 def test_an_app_is_configured_from_its_settings_at_the_first_use(settings: Settings) -> None:
