@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import tomllib
+from importlib import metadata
 
 from config.settings import ROOT
 
 
 def version() -> str:
-    """The version in `pyproject.toml`, which every installation has; "unknown" where it cannot be read."""
+    """The version in `pyproject.toml`, or that of the installed package where there is no such file.
+
+    "unknown" where neither can be read.
+    """
     try:
         with (ROOT / "pyproject.toml").open("rb") as file:
             return str(tomllib.load(file)["project"]["version"])
     except (OSError, KeyError, tomllib.TOMLDecodeError):
+        pass
+    try:
+        return metadata.version("stoker")
+    except metadata.PackageNotFoundError:
         return "unknown"
