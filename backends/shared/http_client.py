@@ -91,7 +91,8 @@ class HttpCall:
         """Set how long the connection in use may be silent from now on."""
         with self._lock:
             if self._socket is not None:
-                self._socket.settimeout(seconds)
+                with suppress(OSError):  # closed by now
+                    self._socket.settimeout(seconds)
 
     def connect(self, connect: Callable[[], None], close: Callable[[], None]) -> None:
         """Run `connect` in a new thread and wait for it; a connection made after `cancel` is closed.

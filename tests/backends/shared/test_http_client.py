@@ -91,6 +91,14 @@ def test_a_call_can_be_cancelled_while_a_proxy_opens_the_tunnel() -> None:
         done.set()
 
 
+def test_a_read_timeout_for_a_closed_connection_is_ignored() -> None:
+    call, (near, far) = HttpCall(), socket.socketpair()
+    with far:
+        call.attach(near)
+        near.close()
+        call.set_read_timeout(1.0)
+
+
 def test_a_configured_content_type_is_not_sent_twice() -> None:
     with scripted_server(chat("a")) as server:
         configured = HttpClient(server.url, headers={"content-type": "text/plain"}, connect_timeout_s=5.0)
