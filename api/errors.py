@@ -2,7 +2,7 @@
 
 The table covers every code of `scheduler.errors`, `fleet.errors`, the engines and the API. An error body is
 always `{"error": {"message", "type", "param", "code"}}`, with the types of OpenAI (OpenAI API reference,
-"Error codes"). `retry` tells whether the same request may succeed later. If not, the response carries
+"Error codes"). `retry` is whether the same request may succeed later. If not, the response carries
 `x-should-retry: false`, which OpenAI's and Anthropic's SDKs obey; by default they repeat a 409 or a 5xx.
 """
 

@@ -24,7 +24,7 @@ RECOVERABLE_CODES = ("worker_lost", "load_interrupted")
 """Failure codes of models whose worker was lost: the next worker with free memory loads the model again."""
 
 JOB_FIELDS = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
-"""The fields of a job's hash that `Ledger.lookup` reads, in the order in which it reads them."""
+"""The fields of a job's hash that `Ledger.lookup` reads."""
 
 
 class Ledger:
@@ -107,20 +107,21 @@ class Ledger:
     def lookup(self, id: str, tenant: str) -> JobRow | None:
         """Return the current state of a job, None when the tenant has no such job."""
         with redis_errors_translated():
-            raw = self.scripts.client.hmget(f"{self.scripts.prefix}job:{id}", *JOB_FIELDS)
-        if raw[0] is None or raw[0].decode() != tenant:
+            values = self.scripts.client.hmget(f"{self.scripts.prefix}job:{id}", *JOB_FIELDS)
+        row = dict(zip(JOB_FIELDS, values, strict=True))
+        if row["tenant"] is None or row["tenant"].decode() != tenant:
             return None
         return JobRow(
             id=id,
             tenant=tenant,
-            model=raw[1].decode(),
-            dialect=raw[2].decode(),
-            status=Status(raw[3].decode()),
-            echo=raw[4] or b"{}",
-            store=raw[5] == b"1",
-            created_at=int(raw[6]) / 1e6,
-            attempts=int(raw[7]),
-            replica=raw[8].decode() if raw[8] else None,
+            model=row["model"].decode(),
+            dialect=row["dialect"].decode(),
+            status=Status(row["status"].decode()),
+            echo=row["echo"] or b"{}",
+            store=row["store"] == b"1",
+            created_at=int(row["admitted_us"]) / 1e6,
+            attempts=int(row["attempts"]),
+            replica=row["replica"].decode() if row["replica"] else None,
         )
 
     def subscribe(self, id: str, subscriber: str) -> Status | None:

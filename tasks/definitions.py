@@ -1,4 +1,4 @@
-"""The Celery tasks, and the messages that tell workers to load and unload.
+"""The Celery tasks, and the messages that notify workers of loads and unloads.
 
 Each task calls the worker that runs in its process (`tasks/worker_interface.py`). The API imports this module
 for the task signatures and has no worker.

@@ -13,7 +13,7 @@ from tests.support.api_fakes import HELLO, Fakes
 TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
 
 
-def test_a_response_in_one_piece(sdk: openai.OpenAI) -> None:
+def test_a_response_is_returned_in_one_piece(sdk: openai.OpenAI) -> None:
     raw = sdk.responses.with_raw_response.create(model="demo", input="Hi", tools=[TOOL], metadata={"a": "b"})  # type: ignore[list-item]
     response = raw.parse()
     assert response.output_text == "Hello."
@@ -23,7 +23,7 @@ def test_a_response_in_one_piece(sdk: openai.OpenAI) -> None:
     assert raw.request_id.startswith("req_")
 
 
-def test_a_streamed_response(sdk: openai.OpenAI) -> None:
+def test_a_streamed_response_has_increasing_sequence_numbers(sdk: openai.OpenAI) -> None:
     events = list(sdk.responses.create(model="demo", input="Hi", stream=True))
     assert [event.sequence_number for event in events] == list(range(len(events)))
     assert events[-1].type == "response.completed"
@@ -45,7 +45,7 @@ def test_the_stream_helper_assembles_the_whole_response(sdk: openai.OpenAI, fake
     assert final.output[2].arguments == '{"x": 1}'  # type: ignore[union-attr]
 
 
-def test_keep_alives_do_not_disturb_the_client(sdk: openai.OpenAI, fakes: Fakes) -> None:
+def test_the_client_ignores_keep_alives(sdk: openai.OpenAI, fakes: Fakes) -> None:
     ledger = fakes.ledger
     ledger.script = None
     stream = sdk.responses.create(model="demo", input="Hi", stream=True)
@@ -53,7 +53,7 @@ def test_keep_alives_do_not_disturb_the_client(sdk: openai.OpenAI, fakes: Fakes)
     assert [event.type for event in stream][-1] == "response.completed"
 
 
-def test_fetch_replay_resume_and_delete(sdk: openai.OpenAI) -> None:
+def test_a_stored_response_is_fetched_replayed_resumed_and_deleted(sdk: openai.OpenAI) -> None:
     events = list(sdk.responses.create(model="demo", input="Hi", stream=True))
     id = events[0].response.id  # type: ignore[union-attr]
     assert sdk.responses.retrieve(id).output_text == "Hello."
@@ -105,7 +105,7 @@ def test_errors_carry_code_and_param(sdk: openai.OpenAI) -> None:
     assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[0].type")
 
 
-def test_chat_in_one_piece_and_streamed_with_usage(sdk: openai.OpenAI) -> None:
+def test_a_chat_completion_is_returned_in_one_piece_and_streamed_with_usage(sdk: openai.OpenAI) -> None:
     messages = [{"role": "user", "content": "Hi"}]
     whole = sdk.chat.completions.create(model="demo", messages=messages)  # type: ignore[call-overload]
     assert whole.choices[0].message.content == "Hello."

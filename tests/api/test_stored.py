@@ -93,7 +93,7 @@ def test_a_deleted_response_is_gone(http: FlaskClient, stored: str) -> None:
     assert http.delete(url).status_code == 404
 
 
-def test_redis_being_away_is_a_503(http: FlaskClient, fakes: Fakes, stored: str) -> None:
+def test_a_stored_response_is_503_while_redis_is_away(http: FlaskClient, fakes: Fakes, stored: str) -> None:
     fakes.store.away = True
     answer = http.get(f"/v1/responses/{stored}")
     assert (answer.status_code, answer.json["error"]["code"]) == (503, "storage_unavailable")

@@ -33,5 +33,5 @@ def test_the_files_that_a_page_names_exist(page: Path) -> None:
     assert missing == set()
 
 
-def test_many_files_are_named() -> None:
+def test_the_pages_name_many_files() -> None:
     assert len({name for page in PAGES for name in named_files(page)}) >= 40

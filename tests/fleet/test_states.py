@@ -91,7 +91,7 @@ def name_of(value: object) -> str:
 
 @pytest.mark.rule("state/runtime-state", "state/unloaded", "models/runtime-state-is-loaded", "load/rules-3")
 @pytest.mark.parametrize(("arrange", "expected", "after"), LOADS, ids=name_of)
-def test_a_load_in_every_state(
+def test_a_load_begins_does_nothing_or_is_refused_depending_on_the_state(
     platform: SimulatedPlatform,
     arrange: Callable[[SimulatedPlatform], None],
     expected: Expectation | str,
@@ -104,7 +104,7 @@ def test_a_load_in_every_state(
 
 @pytest.mark.rule("state/runtime-state", "state/loaded", "docs/out-of-scope")
 @pytest.mark.parametrize(("arrange", "expected", "after"), UNLOADS, ids=name_of)
-def test_an_unload_in_every_state(
+def test_an_unload_begins_does_nothing_or_is_refused_depending_on_the_state(
     platform: SimulatedPlatform,
     arrange: Callable[[SimulatedPlatform], None],
     expected: Expectation | str,
@@ -294,7 +294,7 @@ def test_a_second_message_starts_no_second_engine(platform: SimulatedPlatform) -
     assert platform.starting(item.replica, item.worker) is None
 
 
-def test_a_call_repeated_after_a_lost_answer_gets_the_same_answer(platform: SimulatedPlatform) -> None:
+def test_a_call_repeated_after_a_lost_reply_gets_the_same_reply(platform: SimulatedPlatform) -> None:
     outcome = platform.fleet.load("alpha")
     item = outcome.assignments[0]
     incarnation = platform.incarnations[item.worker]
@@ -349,7 +349,7 @@ def test_an_operation_shows_the_mean_of_its_replicas(platform: SimulatedPlatform
     assert 86_000 < platform.client.ttl(f"{platform.prefix}operation:{id}") <= 86_400
 
 
-def test_an_unknown_operation_is_none(platform: SimulatedPlatform) -> None:
+def test_an_unknown_operation_is_not_found(platform: SimulatedPlatform) -> None:
     assert platform.fleet.operation("load_unknown") is None
 
 

@@ -74,7 +74,7 @@ def test_the_writers_of_a_key_are_those_in_the_table(key: RedisKey) -> None:
     assert sorted(writers) == sorted(key.writers.split())
 
 
-def test_every_name_is_of_one_kind() -> None:
+def test_every_key_name_matches_one_entry_of_the_table() -> None:
     for key in KEYS:
         name = re.sub(r"<(\w+)>", r"\1", key.name)
         assert find_key(name) is key

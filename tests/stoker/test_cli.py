@@ -116,7 +116,7 @@ def test_the_state_of_a_loaded_model_is_printed_without_waiting(api, run):
     assert run("load", "org/m") == (0, "m: loaded\n")
 
 
-def test_no_wait_returns_at_once(api, run):
+def test_a_command_with_no_wait_returns_at_once(api, run):
     begun = {"name": "m", "runtime_state": "unloading", "operation": operation(kind="unload")}
     api.answers = {"/v1/admin/models/m/unload": [(202, begun)]}
 

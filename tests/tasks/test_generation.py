@@ -135,7 +135,7 @@ def test_the_json_form_is_the_stored_sample(name: str, form: bytes) -> None:
 
 
 @pytest.mark.parametrize("generation", [SMALLEST, LARGEST], ids=["smallest", "largest"])
-def test_a_sample_is_read_back(generation: Generation) -> None:
+def test_a_generation_is_decoded_from_text(generation: Generation) -> None:
     assert Generation.from_json(generation.to_json().decode()) == generation
 
 
