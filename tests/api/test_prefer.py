@@ -81,7 +81,9 @@ def test_the_preference_is_ignored_when_no_permit_is_free(admin: FlaskClient, se
     assert (answer.status_code, answer.headers.get("Preference-Applied")) == (202, None)
 
 
-def test_the_permit_of_a_waiting_load_is_released(admin: FlaskClient, services: AppServices, fakes: Fakes) -> None:
+def test_the_permit_of_a_waiting_load_is_released(
+    admin: FlaskClient, services: AppServices, fakes: Fakes
+) -> None:
     fakes.fleet.reads_until_end = 1
     admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
     free = 0
