@@ -23,25 +23,25 @@ STABLE_SUFFIX = 8  # a prompt stays the same in the next turn, except for this m
 class PrefixMatch:
     """How much of a prompt a sequence has read already.
 
-    `same` is the length of the common prefix in tokens. `count` of them can be reused; if `state` is set, by
-    restoring a saved state.
+    `common` is the length of the common prefix in tokens. `reusable` of them need not be read again; with
+    `from_state`, a saved state has to be restored for that.
     """
 
     sequence: CacheSequence
-    count: int
-    same: int
-    state: bool = False
+    reusable: int
+    common: int
+    from_state: bool = False
 
 
 class PrefixCache:
     """The `count` sequences of the context, each of `context` tokens; `reuse` False disables the cache."""
 
     def __init__(self, memory: SequenceMemory, count: int, context: int, *, reuse: bool) -> None:
-        self.all = [CacheSequence(id) for id in range(count)]
+        self._sequences = [CacheSequence(id) for id in range(count)]
         self._memory = memory
         self._states = SavedStates(memory)
-        self._partial = memory.exact or memory.window > 0
-        self._least_copied = max(MIN_TOKENS_TO_COPY, context // COPY_SHARE)
+        self._limited = memory.is_recurrent or memory.window > 0  # cannot be rolled back to every position
+        self._min_copied = max(MIN_TOKENS_TO_COPY, context // COPY_SHARE)
         self._reuse = reuse
         self._clock = 0
 
@@ -49,30 +49,32 @@ class PrefixCache:
         """Assign a sequence to a request. None when the request has to wait: no sequence is free, or another
         request is reading the same prefix.
         """
-        idle = [sequence for sequence in self.all if sequence.request is None]
+        idle = [sequence for sequence in self._sequences if sequence.request is None]
         if not idle or request.is_waiting:
             return None
-        target = min(idle, key=lambda sequence: sequence.used)
+        target = min(idle, key=lambda sequence: sequence.last_used)
         if self._reuse:
             # the last token is always read: its logits are needed
             prompt = request.tokens[: request.prompt_length - 1]
-            matches = [self._match(sequence, prompt) for sequence in self.all]
-            best = max(matches, key=lambda one: (one.count, one.sequence.request is None))
-            if self._should_wait_for_another(request, prompt, best.count):
+            matches = [self._match(sequence, prompt) for sequence in self._sequences]
+            best = max(matches, key=lambda one: (one.reusable, one.sequence.request is None))
+            if self._should_wait_for_another(request, prompt, best.reusable):
                 return None
-            if best.sequence.request is None and (len(idle) == 1 or 2 * best.count >= best.sequence.length):
+            mostly_reusable = 2 * best.reusable >= best.sequence.length
+            if best.sequence.request is None and (len(idle) == 1 or mostly_reusable):
                 target = best.sequence
             own = matches[target.id]
-            if best.count - own.count >= self._least_copied and (self._memory.exact or not best.state):
+            can_copy = self._memory.is_recurrent or not best.from_state
+            if can_copy and best.reusable - own.reusable >= self._min_copied:
                 self._copy(best, target)
             else:
                 self._continue_in(own)
-            self._mark_save_points(request, target, max(match.same for match in matches))
+            self._mark_save_points(request, target, max(match.common for match in matches))
         else:
             self._memory.truncate(target, 0)
         request.sequence, target.request, target.tokens = target, request, request.tokens
         request.done = request.cached = target.length
-        self._touch(target)
+        self._mark_used(target)
         return target
 
     def on_advance(self, request: RunningRequest, sequence: CacheSequence) -> None:
@@ -84,7 +86,8 @@ class PrefixCache:
 
     def rewind(self, request: RunningRequest, sequence: CacheSequence) -> None:
         """Truncate a sequence to its length before a failed step, or empty it if that is not possible."""
-        if self._memory.truncate(sequence, request.done) and not self._memory.reaches(sequence, request.done):
+        done = request.done
+        if self._memory.truncate(sequence, done) and not self._memory.holds_window(sequence, done):
             self._memory.truncate(sequence, 0)
         self._states.forget(sequence, sequence.length)
         request.done = sequence.length
@@ -92,61 +95,61 @@ class PrefixCache:
     def release(self, request: RunningRequest, sequence: CacheSequence, *, forget: bool = False) -> None:
         """Free the sequence of a request that has ended; `forget` empties it."""
         sequence.request = request.sequence = None
-        self._touch(sequence)
+        self._mark_used(sequence)
         if forget or not self._reuse:
             self._memory.truncate(sequence, 0)
             self._states.forget(sequence, 0)
-            sequence.used = 0
+            sequence.last_used = 0
 
-    def _touch(self, sequence: CacheSequence) -> None:
+    def _mark_used(self, sequence: CacheSequence) -> None:
         self._clock += 1
-        sequence.used = self._clock
+        sequence.last_used = self._clock
 
     def _match(self, sequence: CacheSequence, prompt: Any) -> PrefixMatch:
-        same = sequence.shared(prompt)
-        whole = same == sequence.length
-        if not self._partial or same == 0 or whole:
-            return PrefixMatch(sequence, same, same)
-        if not self._memory.exact and self._memory.reaches(sequence, same):
-            return PrefixMatch(sequence, same, same)
-        return PrefixMatch(sequence, self._states.best(sequence, same), same, state=True)
+        common = sequence.common_prefix(prompt)
+        whole = common == sequence.length
+        if not self._limited or common == 0 or whole:
+            return PrefixMatch(sequence, common, common)
+        if not self._memory.is_recurrent and self._memory.holds_window(sequence, common):
+            return PrefixMatch(sequence, common, common)
+        return PrefixMatch(sequence, self._states.latest(sequence, common), common, from_state=True)
 
     def _should_wait_for_another(self, request: RunningRequest, prompt: Any, count: int) -> bool:
         """Whether it is worth to wait because another request is about to read more of the same prefix."""
-        if self._partial:
+        if self._limited:
             return False
-        for sequence in self.all:
+        for sequence in self._sequences:
             other = sequence.request
             if other is not None and other.done < other.prompt_length:
-                same = sequence.shared(prompt, other.prompt_length)
-                if same > other.done and same - count >= MIN_TOKENS_TO_WAIT_FOR:
-                    request.wait_for_prefix(other, same)
+                common = sequence.common_prefix(prompt, other.prompt_length)
+                if common > other.done and common - count >= MIN_TOKENS_TO_WAIT_FOR:
+                    request.wait_for_prefix(other, common)
                     return True
         return False
 
     def _continue_in(self, match: PrefixMatch) -> None:
         """Truncate a sequence to its reusable prefix."""
         sequence = match.sequence
-        if match.state and match.count and not self._states.restore_at(sequence, sequence, match.count):
+        if not match.from_state or not match.reusable:
+            self._memory.truncate(sequence, match.reusable)
+        elif not self._states.restore_at(sequence, sequence, match.reusable):
             self._memory.truncate(sequence, 0)
-        elif not match.state or not match.count:
-            self._memory.truncate(sequence, match.count)
         self._states.forget(sequence, sequence.length)
 
     def _copy(self, match: PrefixMatch, target: CacheSequence) -> None:
         self._states.forget(target, 0)
         self._memory.copy(match.sequence, target)
-        if match.state:
-            if not self._states.restore_at(match.sequence, target, match.count):
+        if match.from_state:
+            if not self._states.restore_at(match.sequence, target, match.reusable):
                 self._memory.truncate(target, 0)
         else:
-            self._memory.truncate(target, match.count)
+            self._memory.truncate(target, match.reusable)
 
-    def _mark_save_points(self, request: RunningRequest, sequence: CacheSequence, same: int) -> None:
+    def _mark_save_points(self, request: RunningRequest, sequence: CacheSequence, common: int) -> None:
         """Choose the save points: where the next turn will diverge from this prompt, and where this
         prompt diverges from another sequence.
         """
-        if self._partial and request.prompt_length >= MIN_TOKENS_TO_SAVE:
+        if self._limited and request.prompt_length >= MIN_TOKENS_TO_SAVE:
             earliest = sequence.length + MIN_TOKENS_TO_SAVE
-            points = {same, request.prompt_length - STABLE_SUFFIX}
+            points = {common, request.prompt_length - STABLE_SUFFIX}
             request.save_points = sorted(at for at in points if at >= earliest)

@@ -22,8 +22,8 @@ MAX_STATE_BYTES = MAX_BYTES // 8  # of one saved state
 class CacheSequence:
     """One of the context's sequences, in use by a `request` or cached.
 
-    The first `length` of `tokens` are in its memory. `used` is the logical time of its last use, 0 when it is
-    empty.
+    The first `length` of `tokens` are in its memory. `last_used` is the logical time of its last use, 0 when
+    it is empty.
     """
 
     def __init__(self, id: int) -> None:
@@ -31,9 +31,9 @@ class CacheSequence:
         self.request: RunningRequest | None = None
         self.tokens: Any = ()
         self.length = 0
-        self.used = 0
+        self.last_used = 0
 
-    def shared(self, prompt: Any, count: int | None = None) -> int:
+    def common_prefix(self, prompt: Any, count: int | None = None) -> int:
         """The length of the common prefix with a prompt, within the first `count` tokens.
 
         None for `count` compares the tokens in memory.
@@ -49,15 +49,16 @@ class CacheSequence:
 class SequenceMemory:
     """The library's functions on the memory of sequences.
 
-    `exact` says that the memory cannot be rolled back (recurrent and hybrid models). `window` is the sliding
-    window of the model's attention in tokens, 0 without one.
+    `is_recurrent` says that the memory cannot be rolled back (recurrent and hybrid models). `window` is the
+    sliding window of the model's attention in tokens, 0 without one.
     """
 
     def __init__(self, library: Any, model: Any, context: Any) -> None:
         self._library = library
         self._context = context
         self._memory = library.llama_get_memory(context)
-        self.exact = bool(library.llama_model_is_recurrent(model) or library.llama_model_is_hybrid(model))
+        recurrent, hybrid = library.llama_model_is_recurrent(model), library.llama_model_is_hybrid(model)
+        self.is_recurrent = bool(recurrent or hybrid)
         self.window: int = library.llama_model_n_swa(model)
 
     def clear(self) -> None:
@@ -78,7 +79,7 @@ class SequenceMemory:
         self.truncate(target, 0)
         self._library.llama_memory_seq_cp(self._memory, source.id, target.id, -1, -1)
 
-    def reaches(self, sequence: CacheSequence, count: int) -> bool:
+    def holds_window(self, sequence: CacheSequence, count: int) -> bool:
         """Whether the memory still holds every cell that tokens after the first `count` attend to."""
         if self.window == 0:
             return True
@@ -121,7 +122,7 @@ class SavedStates:
         if state is not None:
             self._put(at, state)
 
-    def best(self, sequence: CacheSequence, count: int) -> int:
+    def latest(self, sequence: CacheSequence, count: int) -> int:
         """The largest token count up to `count` at which a state was saved; 0 without one."""
         return max((at for id, at in self._saved if id == sequence.id and at <= count), default=0)
 
