@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from benchmarks.generator_process import LoadGenerator
 from benchmarks.load_messages import ONE, PACE, TOKENS, WORKLOADS, LoadResult, LoadSpec, Workload
-from benchmarks.variants import UPSTREAM, Variant
+from benchmarks.variants import UPSTREAM, BenchmarkVariant
 
 RAMP_S = 0.3
 SETTLE_S = 0.5
@@ -30,7 +30,7 @@ class Sample:
 
 
 def run(
-    variants: Sequence[Variant], rounds: int, seconds: float, log: Callable[[str], None]
+    variants: Sequence[BenchmarkVariant], rounds: int, seconds: float, log: Callable[[str], None]
 ) -> Iterator[Sample]:
     """Measure. Round 0 warms up for half the time and yields no sample. Raises `BenchmarkError`."""
     with LoadGenerator("benchmarks.load_generator", LoadResult) as generator:
@@ -47,14 +47,14 @@ def run(
                         yield Sample(number, load.name, variant.name, result, cpu_s)
 
 
-def _order(variants: Sequence[Variant], load: Workload, number: int) -> list[Variant]:
+def _order(variants: Sequence[BenchmarkVariant], load: Workload, number: int) -> list[BenchmarkVariant]:
     """The variants in this round's order. The upstream is measured with one client only."""
     chosen = [variant for variant in variants if load is ONE or variant.name != UPSTREAM]
     first = number % len(chosen)
     return [*chosen[first:], *chosen[:first]]
 
 
-def _spec(load: Workload, variant: Variant, seconds: float) -> LoadSpec:
+def _spec(load: Workload, variant: BenchmarkVariant, seconds: float) -> LoadSpec:
     return LoadSpec(
         port=variant.port,
         key=variant.key,
@@ -67,7 +67,7 @@ def _spec(load: Workload, variant: Variant, seconds: float) -> LoadSpec:
     )
 
 
-def _progress(number: int, rounds: int, load: Workload, variant: Variant, result: LoadResult) -> str:
+def _progress(number: int, rounds: int, load: Workload, variant: BenchmarkVariant, result: LoadResult) -> str:
     when = f"round {number}/{rounds}" if number else "warming up"
     if load.stream:
         rate = f"{result.tokens / result.seconds:,.0f} tokens/s"

@@ -23,7 +23,7 @@ PARTS = ("api", "worker", "engine", "redis", "flower", "supervisor")
 
 
 @dataclass(frozen=True)
-class Variant:
+class BenchmarkVariant:
     """One server to send requests to: its port, the API key, and the processes whose CPU time counts."""
 
     name: str
@@ -33,7 +33,9 @@ class Variant:
 
 
 @contextmanager
-def start_variants(folder: Path, proxy_client: str, log: Callable[[str], None]) -> Iterator[list[Variant]]:
+def start_variants(
+    folder: Path, proxy_client: str, log: Callable[[str], None]
+) -> Iterator[list[BenchmarkVariant]]:
     """Start all variants; their processes are stopped at the end of the block. Raises `BenchmarkError`."""
     with running(log) as processes:
         log("starting the upstream and the proxy")
@@ -46,7 +48,7 @@ def start_variants(folder: Path, proxy_client: str, log: Callable[[str], None]) 
         ]
 
 
-def _start_reference(processes: list[ManagedProcess], folder: Path, client: str) -> list[Variant]:
+def _start_reference(processes: list[ManagedProcess], folder: Path, client: str) -> list[BenchmarkVariant]:
     upstream, upstream_port = _start_module(processes, folder, "upstream")
     threads = str(Settings().api.threads)
     proxy, proxy_port = _start_module(processes, folder, "proxy", str(upstream_port), threads, client)
@@ -54,8 +56,8 @@ def _start_reference(processes: list[ManagedProcess], folder: Path, client: str)
     wait(proxy, lambda: fetch(f"http://{HOST}:{proxy_port}/") is not None, "the proxy does not answer")
     engine = [pid(upstream)]
     return [
-        Variant(UPSTREAM, upstream_port, "none", CpuMeter({"engine": engine})),
-        Variant(PROXY, proxy_port, "none", CpuMeter({"api": tree(pid(proxy)), "engine": engine})),
+        BenchmarkVariant(UPSTREAM, upstream_port, "none", CpuMeter({"engine": engine})),
+        BenchmarkVariant(PROXY, proxy_port, "none", CpuMeter({"api": tree(pid(proxy)), "engine": engine})),
     ]
 
 
@@ -84,8 +86,10 @@ def configuration() -> dict[str, Any]:
     return {"responses": {"retention_s": 60}, "models": {"instant": model, "paced": paced}}
 
 
-def _start_platform_variant(processes: list[ManagedProcess], folder: Path, *, flower: bool) -> Variant:
+def _start_platform_variant(
+    processes: list[ManagedProcess], folder: Path, *, flower: bool
+) -> BenchmarkVariant:
     """Flower needs task events: both are on, or both are off."""
     home = folder / ("with-flower" if flower else "without-flower")
     started = start_platform(processes, home, configuration(), flower=flower)
-    return Variant(FLOWER if flower else STOKER, started.port, started.keys.api_key, started.cpu)
+    return BenchmarkVariant(FLOWER if flower else STOKER, started.port, started.keys.api_key, started.cpu)

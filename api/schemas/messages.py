@@ -22,21 +22,21 @@ MAX_TOOLS = 128
 IMAGE = "a data: URL, in base64, of a PNG, JPEG, WebP or GIF file."
 
 
-class TextPart(StrictSchema):
+class TextPartSchema(StrictSchema):
     """A text."""
 
     type = EnumField("The type.", ("text", "input_text", "output_text", "summary_text", "reasoning_text"))
     text = StringField("The text.", required=True)
 
 
-class RefusalPart(StrictSchema):
+class RefusalPartSchema(StrictSchema):
     """An earlier refusal of the assistant."""
 
     type = EnumField("The type.", ("refusal",), required=True)
     refusal = StringField("The text.", required=True)
 
 
-class ImagePart(StrictSchema):
+class ImagePartSchema(StrictSchema):
     """An image in the form of the Responses API. Only user messages may hold images."""
 
     type = EnumField("The type.", ("input_image",), required=True)
@@ -52,7 +52,7 @@ class ImageUrl(StrictSchema):
     detail = EnumField("The resolution to read it at, for engines that support it.", DETAILS)
 
 
-class ChatImagePart(StrictSchema):
+class ChatImagePartSchema(StrictSchema):
     """An image in the form of Chat Completions. Only user messages may hold images."""
 
     type = EnumField("The type.", ("image_url",), required=True)
@@ -87,7 +87,7 @@ class ChatMessage(StrictSchema):
             "Its parts.",
             TaggedUnionField(
                 "A part.",
-                {"text": TextPart, "refusal": RefusalPart, "image_url": ChatImagePart},
+                {"text": TextPartSchema, "refusal": RefusalPartSchema, "image_url": ChatImagePartSchema},
                 code="unsupported_input",
             ),
         ),

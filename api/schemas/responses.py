@@ -17,9 +17,9 @@ from api.schemas.messages import (
     ChatMessage,
     FunctionChoice,
     FunctionTool,
-    ImagePart,
-    RefusalPart,
-    TextPart,
+    ImagePartSchema,
+    RefusalPartSchema,
+    TextPartSchema,
 )
 from api.schemas.strict_fields import (
     BooleanField,
@@ -40,11 +40,11 @@ STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cance
 
 
 def _parts(description: str, *types: str) -> ListField:
-    schemas: dict[str, type[StrictSchema]] = dict.fromkeys(types, TextPart)
+    schemas: dict[str, type[StrictSchema]] = dict.fromkeys(types, TextPartSchema)
     if "output_text" in types:
-        schemas["refusal"] = RefusalPart
+        schemas["refusal"] = RefusalPartSchema
     if "input_image" in types:
-        schemas["input_image"] = ImagePart
+        schemas["input_image"] = ImagePartSchema
     return ListField(description, TaggedUnionField("A part.", schemas, code="unsupported_input"))
 
 

@@ -46,7 +46,7 @@ def raise_mismatch(message: str, *path: str | int, code: str = "invalid_request"
     raise error
 
 
-class StrictField(Protocol):
+class CheckedField(Protocol):
     """A field of a strict schema."""
 
     allow_none: bool
@@ -98,7 +98,7 @@ class StrictSchema(marshmallow.Schema):
 
 
 @cache
-def _fields(schema: type[StrictSchema]) -> tuple[Mapping[str, StrictField], tuple[str, ...]]:
+def _fields(schema: type[StrictSchema]) -> tuple[Mapping[str, CheckedField], tuple[str, ...]]:
     """A schema's fields by name, and the names of the required ones."""
     known: dict[str, Any] = dict(schema().fields)
     return known, tuple(name for name, field in known.items() if field.required)
