@@ -12,7 +12,7 @@ from typing import Any
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Pipe, Step
 from .model import PAGE, ExllamaModel
-from .request import ExllamaRequest, ExllamaRequestError, RequestBuilder
+from .request import ExllamaRequest, ExllamaRequestBuilder, ExllamaRequestError
 
 REASONS = {"max_new_tokens": "length"}
 """The end reason for the generator's reason; all other reasons are "stop"."""
@@ -37,7 +37,7 @@ class ExllamaLoop:
         self._pipe = pipe
         self._model = model
         self._generator = model.generator
-        self._request_builder = RequestBuilder(model)
+        self._request_builder = ExllamaRequestBuilder(model)
         self._running: dict[int, ExllamaGeneration] = {}
 
     def run(self) -> None:

@@ -38,7 +38,7 @@ class ExllamaRequest:
     thinking: bool
 
 
-class RequestBuilder:
+class ExllamaRequestBuilder:
     """Builds the jobs for one loaded model."""
 
     def __init__(self, model: ExllamaModel) -> None:

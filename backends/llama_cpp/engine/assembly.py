@@ -16,10 +16,10 @@ from .batch import Batch
 from .loop import LlamaCppLoop
 from .model import LibraryLog, LlamaLoadError, LoadedModel, load, metadata, warm_up
 from .prefix_cache import PrefixCache
-from .request import RequestBuilder
+from .request import LlamaRequestBuilder
 from .sampling import DEFAULTS
 from .sequence import SequenceMemory
-from .steps import StepBudget, Steps
+from .step_runner import StepBudget, StepRunner
 from .tokenizer_pool import TokenizerPool
 from .vocabulary import Vocabulary
 
@@ -52,11 +52,11 @@ def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedM
     memory = SequenceMemory(library, loaded.model, loaded.context)
     prefix_cache = PrefixCache(memory, loaded.slots, loaded.context_size, reuse=options["cache_prompt"])
     batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
-    steps = Steps(batch, StepBudget(capacity, single_s), prefix_cache)
-    return LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, steps), loaded
+    step_runner = StepRunner(batch, StepBudget(capacity, single_s), prefix_cache)
+    return LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, step_runner), loaded
 
 
-def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, Any]) -> RequestBuilder:
+def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, Any]) -> LlamaRequestBuilder:
     """The request builder, from the file's chat template and vocabulary. Raises `LlamaLoadError`."""
     source, for_tools = (_template(library, loaded.model, name) for name in (None, b"tool_use"))
     syntax = syntax_of(options["prompt_format"], source or "")
@@ -67,7 +67,7 @@ def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, 
     except jinja2.TemplateError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         raise LlamaLoadError("the chat template in the file cannot be read") from error
-    return RequestBuilder(
+    return LlamaRequestBuilder(
         library,
         numpy,
         vocabulary,

@@ -14,7 +14,7 @@ from typing import Any
 from ...shared.engine.pipe import Pipe, Step
 from .prefix_cache import PrefixCache
 from .running_request import RunningRequest
-from .steps import Steps
+from .step_runner import StepRunner
 from .tokenizer_pool import TokenizerPool
 
 SWITCH_INTERVAL_S = 0.0005  # how long a tokenizer thread may hold the interpreter lock
@@ -24,12 +24,12 @@ class LlamaCppLoop:
     """Holds every request that has not ended."""
 
     def __init__(
-        self, pipe: Pipe, tokenizer_pool: TokenizerPool, prefix_cache: PrefixCache, steps: Steps
+        self, pipe: Pipe, tokenizer_pool: TokenizerPool, prefix_cache: PrefixCache, step_runner: StepRunner
     ) -> None:
         self._pipe = pipe
         self._tokenizers = tokenizer_pool
         self._prefix_cache = prefix_cache
-        self._steps = steps
+        self._step_runner = step_runner
         self._requests: dict[int, RunningRequest | None] = {}  # None: not tokenized yet
         self._waiting: deque[RunningRequest] = deque()  # for a sequence
         self._poll = select.poll()
@@ -47,15 +47,15 @@ class LlamaCppLoop:
                 return
             if self._waiting:
                 self._admit()
-            if self._steps.running:
-                for request in self._steps.advance(step):
+            if self._step_runner.running:
+                for request in self._step_runner.advance(step):
                     del self._requests[request.number]
             if step.frame:
                 self._pipe.write(step.frame)
 
     def _read_input(self, step: Step) -> bool:
         """Read requests and cancels, blocking when nothing is running; false when the pipe was closed."""
-        busy = self._steps.running or self._waiting
+        busy = self._step_runner.running or self._waiting
         for fd, _ in self._poll.poll(0 if busy else None):
             if fd == self._tokenizers.fileno():
                 self._accept_ready(step)
@@ -91,7 +91,7 @@ class LlamaCppLoop:
         if request in self._waiting:
             self._waiting.remove(request)
         else:
-            self._steps.remove(request)
+            self._step_runner.remove(request)
 
     def _admit(self) -> None:
         """Give free sequences to waiting requests."""
@@ -99,4 +99,4 @@ class LlamaCppLoop:
             sequence = self._prefix_cache.claim(request)
             if sequence is not None:
                 self._waiting.remove(request)
-                self._steps.add(request, sequence)
+                self._step_runner.add(request, sequence)

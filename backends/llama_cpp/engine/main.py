@@ -2,7 +2,7 @@
 
 - `assembly` builds the engine from these parts; `model` loads the file
 - `tokenizer_pool` turns requests into `RunningRequest`s (`request`), each with its `output`
-- `loop` reads the pipe and runs the steps; `steps` computes one `batch` at a time
+- `loop` reads the pipe and runs the steps; `step_runner` computes one `batch` at a time
 - `prefix_cache` chooses the `sequence` that a prompt is read into
 """
 

@@ -28,7 +28,7 @@ class LlamaRequestError(Exception):
 
 
 @dataclass(frozen=True)
-class RequestBuilder:
+class LlamaRequestBuilder:
     """Builds the running requests of one model.
 
     `context` is the most tokens of a prompt and its output together. `sampling` are the model's recommended

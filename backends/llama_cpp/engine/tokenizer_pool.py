@@ -9,7 +9,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
-from .request import LlamaRequestError, RequestBuilder
+from .request import LlamaRequestBuilder, LlamaRequestError
 from .running_request import RunningRequest
 
 WORKERS = 2
@@ -21,7 +21,7 @@ Tokenized = tuple[int, RunningRequest | None, LlamaRequestError | None]
 class TokenizerPool:
     """Threads that turn request bodies into running requests."""
 
-    def __init__(self, builder: RequestBuilder) -> None:
+    def __init__(self, builder: LlamaRequestBuilder) -> None:
         self._builder = builder
         self._in: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         self._out: deque[Tokenized] = deque()

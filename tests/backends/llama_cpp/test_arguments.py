@@ -9,7 +9,7 @@ import pytest
 from backends.base import LoadError
 from backends.llama_cpp.adapter import LlamaCppAdapter
 from backends.llama_cpp.arguments import LlamaCppOptions
-from backends.llama_cpp.engine.steps import MIN_TOKENS, STEP_S, StepBudget
+from backends.llama_cpp.engine.step_runner import MIN_TOKENS, STEP_S, StepBudget
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL
 

@@ -55,8 +55,8 @@ class StepBudget:
         return min(self._capacity, max(tokens, MIN_TOKENS))
 
 
-class Steps:
-    """The running requests and the batch of the next step."""
+class StepRunner:
+    """Runs the steps: holds the running requests and the batch of the next step."""
 
     def __init__(self, batch: Batch, budget: StepBudget, prefix_cache: PrefixCache) -> None:
         self.running: list[StepShare] = []
