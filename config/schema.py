@@ -166,10 +166,10 @@ class ModelSchema(Section):
 
     @validates_schema
     def _options_go_together(self, data: dict[str, Any], **_: object) -> None:
-        given = {name: value for name, value in data.items() if value is not None}
+        values = {name: value for name, value in data.items() if value is not None}
         problems = {
             name: [message]
-            for name, message in (*self.declaration.problems(given), *self.declaration.ineffective(given))
+            for name, message in (*self.declaration.problems(values), *self.declaration.ineffective(values))
         }
         if problems:
             raise ValidationError(problems)
@@ -235,11 +235,11 @@ def _object(option: Option) -> StrictField:
 @cache
 def model_schema(backend: str) -> Schema:
     """The schema of a model of this backend."""
-    known = BACKENDS[backend]
-    options = {option.name: option_field(option) for option in known.options}
-    members: dict[str, Any] = {"declaration": known, "__doc__": f"A model on {backend}.", **options}
-    made: type[ModelSchema] = type(f"ModelOn_{backend}", (ModelSchema,), members)
-    return made()
+    declaration = BACKENDS[backend]
+    options = {option.name: option_field(option) for option in declaration.options}
+    members: dict[str, Any] = {"declaration": declaration, "__doc__": f"A model on {backend}.", **options}
+    schema: type[ModelSchema] = type(f"ModelOn_{backend}", (ModelSchema,), members)
+    return schema()
 
 
 def _read_model(_name: str, raw: object) -> object:

@@ -47,7 +47,7 @@ class Tenants:
         tenant = self._by_digest.get(digest)
         if tenant is None:
             return None
-        stored = next(known for known in tenant.api_keys_sha256 if known == digest)
+        stored = next(one for one in tenant.api_keys_sha256 if one == digest)
         return tenant if hmac.compare_digest(stored.encode("ascii"), digest.encode("ascii")) else None
 
     def names(self) -> list[str]:

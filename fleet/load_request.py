@@ -113,5 +113,5 @@ def check_replicas(model: ModelDefinition, replicas: int) -> None:
 
 def _unknown_field(model: ModelDefinition, name: str) -> str:
     backends = backends_with_option(name)
-    known = f"belongs to {' and '.join(backends)}" if backends else "is not known"
-    return f"{name} {known}; {model.name} runs on {model.backend}"
+    owner = f"belongs to {' and '.join(backends)}" if backends else "is not known"
+    return f"{name} {owner}; {model.name} runs on {model.backend}"

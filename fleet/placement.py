@@ -62,10 +62,10 @@ def reserved_mib(places: Sequence[str], workers: Sequence[WorkerRow], required_m
 
 def freed_by_unload(row: ModelRow) -> dict[str, int] | None:
     """The memory, by worker, that the unload of this model frees; None if it is unknown."""
-    known = estimate_memory(row)
-    if known.mib is None:
+    estimate = estimate_memory(row)
+    if estimate.mib is None:
         return None
-    share = known.mib // max(1, known.replicas)
+    share = estimate.mib // max(1, estimate.replicas)
     return {worker: share * count for worker, count in Counter(row.workers).items()}
 
 

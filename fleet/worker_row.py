@@ -44,7 +44,7 @@ class WorkerRow:
 
 def parse_worker_rows(answer: Sequence[Any]) -> list[WorkerRow]:
     """Parse the answer of `read_workers.lua`. Returns the workers by name."""
-    parts = [answer[at : at + 7] for at in range(0, len(answer), 7)]
+    groups = [answer[at : at + 7] for at in range(0, len(answer), 7)]
     rows = [
         WorkerRow(
             name.decode(),
@@ -55,6 +55,6 @@ def parse_worker_rows(answer: Sequence[Any]) -> list[WorkerRow]:
             DeviceMemory.from_json(memory) if memory else None,
             int(promised),
         )
-        for name, device, since, draining, hosted, memory, promised in parts
+        for name, device, since, draining, hosted, memory, promised in groups
     ]
     return sorted(rows, key=lambda row: row.name)

@@ -123,28 +123,31 @@ class LocalPlatform:
     # ---- processes
 
     def _start_redis(self) -> None:
-        url, location = (
-            self._start_embedded_redis() if self.own_redis else (self.settings.redis.url, "that of REDIS_URL")
-        )
+        """Start the embedded Redis, or take the configured one, and wait until it answers."""
+        if self.own_redis:
+            url, location = self._start_embedded_redis()
+            timeout_s = START_S
+        else:
+            url, location = self.settings.redis.url, "that of REDIS_URL"
+            timeout_s = EXTERNAL_REDIS_S
         # both variables, because the second one overrides the first
         self.environment |= {"REDIS_URL": url, "STOKER_REDIS__URL": url}
         settings = replace(self.settings, redis=replace(self.settings.redis, url=url))
         client = command_client(settings)
-        if not self.supervisor.wait_until(
-            lambda: _succeeds(client.ping), START_S if self.own_redis else EXTERNAL_REDIS_S
-        ):
+        if not self.supervisor.wait_until(lambda: _succeeds(client.ping), timeout_s):
             raise StartError(
                 _server_problem(client, settings) or f"Redis ({location}) does not answer; look into its log"
             )
         if (problem := _server_problem(client, settings)) is not None:
             raise StartError(problem)
         if self.own_redis:
-            # the ledger may hold replicas of an earlier run, whose workers are all gone
+            # the ledger may hold replicas of an earlier run, whose workers have all ended
             Fleet(client, settings).reset_to_configuration()
         client.close()
         self.screen.step("redis", location, self.supervisor.processes[0].uptime_s if self.own_redis else None)
 
     def _start_embedded_redis(self) -> tuple[str, str]:
+        """Return the URL of the started server, and its address and version in words."""
         server = find_server()
         port = free_port(HOST, first_port_candidate())
         password = self.keys.redis_password
@@ -172,6 +175,7 @@ class LocalPlatform:
         return reachable(host, port), self.supervisor.start(plan)
 
     def _choose_port(self, server: str, host: str, first: int, *taken: int) -> int:
+        """Return the first free port from `first` on; shows a line if that is another one."""
         port = free_port(host, first, taken)
         if first not in (0, port):
             self.screen.line(f"  port {first} is taken: {server} uses {port}")

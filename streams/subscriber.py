@@ -150,10 +150,10 @@ class LogCursor:
         self._must_read_log, self._checked_at = False, time.monotonic()
         try:
             events = list(read(self._subscriber.client, self._subscriber.prefix, self.id, self.number))
-            known = events or self._subscriber.client.exists(f"{{{self._subscriber.prefix}}}:job:{self.id}")
+            exists = events or self._subscriber.client.exists(f"{{{self._subscriber.prefix}}}:job:{self.id}")
         except (redis.ConnectionError, redis.TimeoutError):
             return None  # Redis is away: the request's own deadline bounds the wait
-        if not known:
+        if not exists:
             raise StreamLost(self.id)
         if not events:
             return None

@@ -19,15 +19,15 @@ def _field(name: str, load_field: LoadField) -> fields.Field[Any]:
     """A field for the option's type and minimum; the load checks the other constraints."""
     constraint = load_field.constraint
     description = _description(name, constraint)
-    made: fields.Field[Any]
+    field: fields.Field[Any]
     if constraint["kind"] in ("integer", "integer_or_null"):
-        made = IntegerField(description, minimum=constraint["minimum"])
+        field = IntegerField(description, minimum=constraint["minimum"])
     elif constraint["kind"] == "float":
-        made = NumberField(description, minimum=constraint["minimum"])
+        field = NumberField(description, minimum=constraint["minimum"])
     else:
-        made = StringField(description, min_length=1, max_length=512)
-    made.allow_none = load_field.nullable
-    return made
+        field = StringField(description, min_length=1, max_length=512)
+    field.allow_none = load_field.nullable
+    return field
 
 
 def _description(name: str, constraint: Mapping[str, Any]) -> str:
