@@ -102,7 +102,7 @@ MESSAGES: Mapping[str, str] = {
     "cancelled": "the response was cancelled",
     "queue_timeout": "no replica became free in time",
     "deadline_exceeded": "the response took longer than a request may",
-    "storage_unavailable": "the shared store (Redis) was away for too long",
+    "storage_unavailable": "the shared store (Redis) was unreachable for too long",
 }
 """The messages for an `End` that carries none."""
 

@@ -29,15 +29,15 @@ class Reaper:
         self._stop.set()
 
     def _run(self) -> None:
-        away = False
+        unreachable = False
         period = self._ledger.settings.lease.reap_ms / 1000
         while not self._stop.wait(period * random.uniform(0.8, 1.2)):  # noqa: S311 - only to spread the calls
             try:
                 self._ledger.expire()
-                away = False
+                unreachable = False
             except StokerError as error:
-                if not away:
+                if not unreachable:
                     logger.warning("%s", error.message)
-                away = True
+                unreachable = True
             except Exception:
                 logger.exception("the reaper failed; it tries again")

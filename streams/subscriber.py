@@ -152,7 +152,7 @@ class LogCursor:
             events = list(read(self._subscriber.client, self._subscriber.prefix, self.id, self.number))
             exists = events or self._subscriber.client.exists(f"{{{self._subscriber.prefix}}}:job:{self.id}")
         except (redis.ConnectionError, redis.TimeoutError):
-            return None  # Redis is away: the request's own deadline bounds the wait
+            return None  # Redis is unreachable: the request's own deadline bounds the wait
         if not exists:
             raise StreamLost(self.id)
         if not events:
@@ -219,12 +219,12 @@ class EventSubscriber:
 
     def _receive(self) -> None:
         channel = f"{{{self.prefix}}}:subscriber:{self.name}"
-        away = False
+        unreachable = False
         while not self._stopping:
             try:
                 pubsub = self._blocking_client.pubsub()
                 pubsub.subscribe(channel)
-                away = False
+                unreachable = False
                 while True:
                     kind, _, content = pubsub.connection.read_response()
                     if kind == b"message":
@@ -233,9 +233,11 @@ class EventSubscriber:
                         self._ready.set()
                         self._all_catch_up()
             except (redis.ConnectionError, redis.TimeoutError, OSError):
-                if not away:
-                    logger.warning("the shared store (Redis) is away; subscribing again when it is back")
-                away = True
+                if not unreachable:
+                    logger.warning(
+                        "the shared store (Redis) is unreachable; subscribing again as soon as possible"
+                    )
+                unreachable = True
                 time.sleep(0.2)
             except Exception:
                 logger.exception("the subscriber failed; subscribing again")

@@ -1,8 +1,8 @@
 """Writes the events of all running jobs to Redis, one round trip for each step of an engine.
 
 Engines emit deltas from their own threads and never wait for Redis: deltas that arrive during a write form
-the next one, with adjacent pieces of text merged into one event. While Redis is away writes are repeated
-(they are idempotent) and deltas are buffered, up to a limit; beyond it the jobs are stopped.
+the next one, with adjacent pieces of text merged into one event. While Redis is unreachable writes are
+repeated (they are idempotent) and deltas are buffered, up to a limit; beyond it the jobs are stopped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workers.running_job import RunningJob
 logger = logging.getLogger("workers")
 
 MAX_PENDING_DELTAS = 200_000
-"""Deltas buffered while Redis is away; some ten minutes of a busy worker's output."""
+"""Deltas buffered while Redis is unreachable; some ten minutes of a busy worker's output."""
 
 MAX_DELTAS_PER_WRITE = 5_000
 """Redis runs one script at a time: a longer one would delay all its other clients."""
@@ -129,7 +129,7 @@ class EventWriter:
             self._stop_job(jobs[id], code)
 
     def _write_to_ledger(self, entries: list[AppendRequest], releases: list[Release]) -> dict[str, str]:
-        """Write, repeatedly while Redis is away. Returns the jobs to stop, each with the reason."""
+        """Write, repeatedly while Redis is unreachable. Returns the jobs to stop, each with the reason."""
         attempt = 0
         while True:
             try:

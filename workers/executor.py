@@ -142,7 +142,7 @@ class Executor:
         try:
             self._ledger.drain(self.worker, self.incarnation)
         except StokerError:
-            logger.warning("Redis is away; draining all the same")
+            logger.warning("Redis is unreachable; draining all the same")
         self._wait_for_jobs(time.monotonic() + timeout_s)
         for job in list(self.running.values()):
             self.stop_job(job, "worker_shutdown")
@@ -153,7 +153,7 @@ class Executor:
         try:
             self._ledger.deregister(self.worker, self.incarnation, f"worker {self.worker} was shut down")
         except StokerError:
-            logger.warning("Redis is away; this worker's lease will run out")
+            logger.warning("Redis is unreachable; this worker's lease will run out")
 
     def kill(self) -> None:
         """Kill all engines at once, because this incarnation is over."""

@@ -47,7 +47,7 @@ class MemoryReporter:
         self._report_lock = threading.Lock()
 
     def report(self) -> None:
-        """Read the device and report its memory if it changed. Nothing is reported while Redis is away.
+        """Read the device and report its memory if it changed. Reports nothing while Redis is unreachable.
 
         Memory of engines that still load counts as free: their loads have reserved all that they need.
         """

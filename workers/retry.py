@@ -1,4 +1,4 @@
-"""Retries of reports to Redis that must not be lost. The reported facts stay true while Redis is away."""
+"""Retries of reports that must not be lost. The reported facts stay true while Redis is unreachable."""
 
 from __future__ import annotations
 

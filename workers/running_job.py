@@ -20,7 +20,7 @@ STOP_MESSAGES = {
     "cancelled": "the request was cancelled",
     "engine_stalled": "the engine produced no output for too long",
     "output_too_large": "the answer grew larger than limits.max_log_bytes",
-    "storage_unavailable": "the shared store (Redis) was away for too long",
+    "storage_unavailable": "the shared store (Redis) was unreachable for too long",
     "storage_full": "the shared store (Redis) refuses writes: its memory or disk is full",
     UNLOAD_DEADLINE[0]: UNLOAD_DEADLINE[1],
     "worker_shutdown": "the worker was shut down before this request ended",

@@ -22,8 +22,8 @@ routes = RouteGroup("health", __name__, description="Whether the platform can wo
 def check_health() -> Response:
     """Check the platform's health
 
-    Needs no key. 503 when Redis is away or takes no writes, or when there are models and all of them failed;
-    `reason` is the cause.
+    Needs no key. 503 when Redis is unreachable or takes no writes, or when there are models and all of them
+    failed; `reason` is the cause.
     """
     services = current_services()
     try:

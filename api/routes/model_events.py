@@ -55,7 +55,7 @@ def follow_events() -> Response:
         raise InvalidRequest("Last-Event-ID is not the id of an event of this stream", param="Last-Event-ID")
     services = current_services()
     follow = request.args.get("follow") is None or boolean_parameter("follow")
-    services.changes.last()  # raises while an error response is still possible if Redis is away
+    services.changes.last()  # raises while an error response is still possible if Redis is unreachable
     with services.permits.acquire() as permit:
         events = ModelEventStream(services, after, follow=follow, on_close=permit.transfer())
     events.watch(request.environ.get("gunicorn.socket"))

@@ -96,22 +96,22 @@ class ModelEventStream:
             self._on_close()
 
     def stream(self) -> Iterator[bytes]:
-        """The events, until the client disconnects or this process shuts down; none while Redis is away."""
+        """The events, until the client disconnects or this process ends; none while Redis is unreachable."""
         try:
             yield from self._events()
         finally:
             self.close()
 
     def _events(self) -> Iterator[bytes]:
-        away = False
+        unreachable = False
         while not self._disconnected.is_set() and self._services.shutdown.is_running():
             try:
                 events = self._poll()
-                away = False
+                unreachable = False
             except StokerError as error:
-                if not away:
+                if not unreachable:
                     logger.warning("%s", error.message)
-                away, events = True, []
+                unreachable, events = True, []
                 self._disconnected.wait(POLL_INTERVAL_S)
             if events:
                 self._last_written_at = time.monotonic()

@@ -178,7 +178,7 @@ class ResponseStream:
             return LOST
         except Exception as error:
             if isinstance(translate_redis_error(error), StorageUnavailable):
-                return None  # Redis is away: the deadline bounds the wait
+                return None  # Redis is unreachable: the deadline bounds the wait
             raise
 
     def _burst(self, event: Event) -> list[Event]:
@@ -238,7 +238,7 @@ class ResponseStream:
             if not self._ended and self._on_abandon is not None:
                 self._on_abandon()
         except Exception:
-            # Redis may be away: the ledger's own deadline ends a response without a reader
+            # Redis may be unreachable: the ledger's own deadline ends a response without a reader
             logger.warning("could not cancel a response whose client is gone", exc_info=True)
         finally:
             if self._on_close is not None:

@@ -57,8 +57,8 @@ def test_health_reports_loaded_models_and_queue_depth(http: FlaskClient) -> None
     assert answer.json == {"status": "healthy", "uptime": 0, "modelsLoaded": 2, "queueDepth": 4}
 
 
-def test_health_is_503_when_redis_is_away(http: FlaskClient, fakes: Fakes) -> None:
-    fakes.fleet.away = True
+def test_health_is_503_when_redis_is_unreachable(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.unreachable = True
     answer = http.get("/health")
     assert (answer.status_code, answer.json["reason"]) == (503, "storage_unavailable")
 

@@ -93,8 +93,10 @@ def test_a_deleted_response_is_gone(http: FlaskClient, stored: str) -> None:
     assert http.delete(url).status_code == 404
 
 
-def test_a_stored_response_is_503_while_redis_is_away(http: FlaskClient, fakes: Fakes, stored: str) -> None:
-    fakes.store.away = True
+def test_a_stored_response_is_503_while_redis_is_unreachable(
+    http: FlaskClient, fakes: Fakes, stored: str
+) -> None:
+    fakes.store.unreachable = True
     answer = http.get(f"/v1/responses/{stored}")
     assert (answer.status_code, answer.json["error"]["code"]) == (503, "storage_unavailable")
     assert answer.headers["Retry-After"] == "2"

@@ -111,7 +111,7 @@ class FailingLedger:
         if self.calls == 6:
             self.called_often.set()
         if self.calls in {2, 3}:
-            raise StorageUnavailable("away")
+            raise StorageUnavailable("unreachable")
         if self.calls == 4:
             raise ValueError("a bug")
         return 0

@@ -483,7 +483,7 @@ def test_a_restart_of_redis_loses_nothing(own_server: ValkeyServer, settings: Se
     client.client_kill_filter(_type="pubsub")
 
 
-def test_a_subscriber_starts_while_redis_is_away(own_server: ValkeyServer, settings: Settings) -> None:
+def test_a_subscriber_starts_while_redis_is_unreachable(own_server: ValkeyServer, settings: Settings) -> None:
     client = redis.Redis.from_url(own_server.url)
     own_server.kill()
     subscriber = EventSubscriber(

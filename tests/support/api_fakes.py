@@ -39,7 +39,7 @@ class FakeStore:
 
     def __init__(self) -> None:
         self.logs: dict[str, list[bytes]] = {}
-        self.away = False
+        self.unreachable = False
 
     def xrange(self, key: str, start: str, _end: str, count: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
         after = int(start[1:].split("-", maxsplit=1)[0]) if start.startswith("(") else 0
@@ -128,7 +128,7 @@ class FakeLedger:
         return self.rows[id].status
 
     def lookup(self, id: str, tenant: str) -> JobRow | None:
-        if self.store.away:
+        if self.store.unreachable:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         row = self.rows.get(id)
         return row if row is not None and row.tenant == tenant else None
@@ -159,15 +159,15 @@ class FakeFleet:
         self.settings = settings
         self.states = dict.fromkeys(settings.models, ModelState.LOADED)
         self.operations: dict[str, Operation] = {}
-        self.away = False
+        self.unreachable = False
         self.request = LoadRequest()
         self.operation_ids: dict[str, str] = {}
-        self.failing_reads = 0  # how many reads of the workers fail because Redis is away
+        self.failing_reads = 0  # how many reads of the workers fail because Redis is unreachable
         self.reads_until_end: int | None = None  # reads of an operation until it has completed; None: never
         self._reads: Counter[str] = Counter()
 
     def rows(self, *, count_running: bool = False) -> list[ModelRow]:  # noqa: ARG002 - counts nothing
-        if self.away:
+        if self.unreachable:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [self._row(model) for model in self.settings.models.values()]
 
@@ -235,7 +235,7 @@ class FakeStateChanges:
         self.entries: list[StateChange] = []
 
     def last(self) -> str:
-        if self.fleet.away:
+        if self.fleet.unreachable:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return self.entries[-1].id if self.entries else "0-0"
 

@@ -86,7 +86,7 @@ def test_a_prompt_that_kills_its_engine_is_not_tried_a_third_time(worker: Worker
     assert worker.fleet.row("alpha").loaded_replicas == 1
 
 
-def test_output_produced_while_redis_is_away_is_written_when_it_is_back(
+def test_output_produced_while_redis_is_unreachable_is_written_when_it_is_back(
     own_server: ValkeyServer, settings: Settings
 ) -> None:
     worker = WorkerHarness(replace(settings, redis=replace(settings.redis, url=own_server.url)))
@@ -95,7 +95,7 @@ def test_output_produced_while_redis_is_away_is_written_when_it_is_back(
     worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
     own_server.kill()
-    worker.threads[-1].join(10)  # the generation ends while Redis is away
+    worker.threads[-1].join(10)  # the generation ends while Redis is unreachable
     own_server.start()
     assert worker.end(id).status == "completed"
     assert "".join(event.text for event in worker.events(id)[:-1]).split() == [f"tok{n}" for n in range(30)]

@@ -102,7 +102,7 @@ def test_a_past_incarnation_reports_no_memory(platform: SimulatedPlatform) -> No
     assert w1(platform).memory is None
 
 
-def test_memory_is_reported_again_after_redis_was_away(
+def test_memory_is_reported_again_after_redis_was_unreachable(
     reader: DeviceMemoryReader, own_server: ValkeyServer, settings: Settings
 ) -> None:
     own_settings = replace(settings, redis=replace(settings.redis, url=own_server.url))

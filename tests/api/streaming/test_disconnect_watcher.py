@@ -114,7 +114,7 @@ def test_a_cancel_that_fails_does_not_affect_other_clients(
 
     def refuse() -> None:
         ledger.cancelled.append("attempt")
-        raise ConnectionError("Redis is away")
+        raise ConnectionError("Redis is unreachable")
 
     ledger.on_cancel = refuse
     for tries in (1, 2):

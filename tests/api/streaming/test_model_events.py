@@ -93,8 +93,8 @@ def test_only_administrators_may_follow(http: FlaskClient) -> None:
     assert http.get(URL).status_code == 403
 
 
-def test_the_stream_does_not_begin_while_redis_is_away(admin: FlaskClient, fakes: Fakes) -> None:
-    fakes.fleet.away = True
+def test_the_stream_does_not_begin_while_redis_is_unreachable(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.unreachable = True
     assert admin.get(URL).status_code == 503
 
 
@@ -162,11 +162,11 @@ def test_an_operation_is_sent_until_its_end(following: StreamFollower, fakes: Fa
     following.wait_for("operation", status="completed")
 
 
-def test_the_stream_continues_after_redis_was_away(following: StreamFollower, fakes: Fakes) -> None:
-    fakes.fleet.away = True
+def test_the_stream_continues_after_redis_was_unreachable(following: StreamFollower, fakes: Fakes) -> None:
+    fakes.fleet.unreachable = True
     following.closed.wait(0.1)
     fakes.fleet.states["org/plain"] = ModelState.UNLOADING
-    fakes.fleet.away = False
+    fakes.fleet.unreachable = False
     following.wait_for("model", name="org/plain", runtime_state="unloading")
 
 
