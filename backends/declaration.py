@@ -1,4 +1,4 @@
-"""What a backend declares: its options, how they are configured and how one load may change them.
+"""The declaration of a backend: its options, how they are configured, and how one load may change them.
 
 Each `backends/<name>/options.py` holds one `Backend`. `backends.catalogue` collects them.
 """

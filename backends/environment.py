@@ -68,7 +68,7 @@ class Environment:
     name: str
     backends: tuple[str, ...]
     module: str
-    """The module of its library."""
+    """The Python module of the library."""
 
     dists: tuple[str, ...]
     """Distribution names of the library; the version is that of the first one that is installed."""

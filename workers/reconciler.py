@@ -47,7 +47,7 @@ class Reconciler:
                 self._spawn(lambda id=id: executor.generate(id))  # type: ignore[misc]
         for name, state in reply.replicas.items():
             self._reconcile_replica(name, state)
-        for replica in list(self._replicas.table.values()):
+        for replica in list(self._replicas.by_name.values()):
             if replica.name not in reply.replicas:
                 self._stop_unknown(replica)
 

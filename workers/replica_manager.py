@@ -37,7 +37,7 @@ MAX_OLD_ENGINE_LOGS = 50
 
 
 class ReplicaManager:
-    """The replicas of one worker, by name in `table`.
+    """The replicas of one worker, by their names in `by_name`.
 
     `stop_jobs(replica, code)` stops the jobs that run on a replica. `on_end` is called when a replica has
     ended: a load of another model may wait for its memory. Any thread may use it.
@@ -53,7 +53,7 @@ class ReplicaManager:
     ) -> None:
         self.worker = worker
         self.incarnation = ""
-        self.table: dict[str, Replica] = {}
+        self.by_name: dict[str, Replica] = {}
         self.retry = Retry()
         self.memory_reporter = MemoryReporter(worker, fleet)
         self.on_end: Callable[[], object] = lambda: None
@@ -66,7 +66,7 @@ class ReplicaManager:
 
     def get(self, name: str) -> Replica | None:
         """The replica with that name, None when it is not on this worker."""
-        return self.table.get(name)
+        return self.by_name.get(name)
 
     # ---- loading
 
@@ -99,7 +99,7 @@ class ReplicaManager:
             )
         else:
             logger.warning("%s did not load: %s", name, error)
-        replica = self.table.pop(name, None)
+        replica = self.by_name.pop(name, None)
         if replica is not None and replica.engine is not None:
             replica.engine.stop(0.0)
         if replica is None or replica.claim_end():
@@ -113,7 +113,7 @@ class ReplicaManager:
             raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
         model = replace(model, options=effective_options(model, start.override))
         adapter = _adapter(model)
-        replica = self.table[name] = Replica(name, model, slots=self._free_slots(model))
+        replica = self.by_name[name] = Replica(name, model, slots=self._free_slots(model))
         started = time.monotonic()
         with self.memory_reporter.measuring(remote=replica.remote) as measurement:
             engine = replica.engine = adapter.start(self._launch(replica, measurement))
@@ -141,7 +141,7 @@ class ReplicaManager:
 
     def _free_slots(self, model: ModelDefinition) -> int:
         """Slots for one more replica: each running job takes a thread of the pool. Raises `LoadError`."""
-        free = self._settings.worker.threads - sum(replica.slots for replica in list(self.table.values()))
+        free = self._settings.worker.threads - sum(replica.slots for replica in list(self.by_name.values()))
         if free < 1:
             raise LoadError("load_failed", "no threads are left on this worker: raise worker.threads")
         return min(model.target_inflight, free)
@@ -168,7 +168,7 @@ class ReplicaManager:
 
     def _remove_old_logs(self, engines: Path) -> None:
         """Remove the folders of engines that ended, except the latest `MAX_OLD_ENGINE_LOGS`."""
-        current = {_folder_name(name) for name in self.table}
+        current = {_folder_name(name) for name in self.by_name}
         with suppress(OSError):  # another start may be doing the same
             old = [directory for directory in engines.iterdir() if directory.name not in current]
             old.sort(key=lambda directory: directory.stat().st_mtime)
@@ -201,7 +201,7 @@ class ReplicaManager:
 
     def unload(self, name: str) -> str:
         """Drain and stop a replica."""
-        replica = self.table.get(name)
+        replica = self.by_name.get(name)
         if replica is not None and replica.state is ReplicaState.STARTING:
             self.abandon(replica)  # the thread that starts it reports its end
             return "cancelled"
@@ -246,7 +246,7 @@ class ReplicaManager:
                 with self.memory_reporter.measuring(remote=replica.remote):
                     replica.engine.stop(STOP_TIMEOUT_S)
         finally:
-            self.table.pop(replica.name, None)
+            self.by_name.pop(replica.name, None)
             if replica.claim_end():
                 self._report_down(
                     replica.name, code, message, UNLOAD_DEADLINE if replica.overdue else ENGINE_CRASHED
@@ -257,7 +257,7 @@ class ReplicaManager:
         """Stop all engines at once. Only the end of the worker is reported, not that of each replica."""
         self.retry.stop()
         threads = []
-        for replica in list(self.table.values()):
+        for replica in list(self.by_name.values()):
             replica.claim_end()
             if replica.engine is None:
                 self.abandon(replica)
@@ -280,13 +280,13 @@ class ReplicaManager:
 
     def report_lost(self, name: str, error: EngineLost) -> None:
         """Report that a replica's engine is lost, before its jobs are released, and stop the engine."""
-        replica = self.table.get(name)
+        replica = self.by_name.get(name)
         if replica is None or not replica.claim_end():
             return
         logger.error("%s is lost: %s", name, error)
         job = UNLOAD_DEADLINE if replica.overdue else (error.code, str(error))
         self._report_down(name, error.code, str(error), job)
-        self.table.pop(name, None)
+        self.by_name.pop(name, None)
         if replica.engine is not None:
             with self.memory_reporter.measuring(remote=replica.remote):
                 replica.engine.stop(0.0)

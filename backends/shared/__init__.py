@@ -1,1 +1,1 @@
-"""What several backends use on the worker's side."""
+"""Code that several backends use in the worker; `engine/` has the code that their engine processes share."""

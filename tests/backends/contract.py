@@ -338,7 +338,7 @@ class LocalEngineContract(EngineContract):
         assert caught.value.code == "load_timeout"
         assert all(group_is_gone(process.pid) for process in started)
 
-    # dying
+    # the end of an engine
 
     def test_a_killed_engine_is_lost_with_its_signal(self, start: Start) -> None:
         launched = start(self.model())

@@ -51,7 +51,7 @@ def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     local = {"models": models, "limits": {"unload_timeout_s": 1}}
     driver = nvml.environment(nvml.compiled(folder / "nvml"), gpus=2, total_mib=TOTAL_MIB, base_mib=BASE_MIB)
     with running_platform(folder / "up", local, "--port", "0", "--no-flower", environment=driver) as platform:
-        platform.wait_for(lambda: all(mib is not None for mib in used(platform, 2)), 20, "two GPUs")
+        platform.wait_for(lambda: all(mib is not None for mib in used_mib(platform, 2)), 20, "two GPUs")
         platform.wait_for(lambda: platform.model("giant")["vram_estimate_mib"], 20, "sizes of files")
         yield platform
 
@@ -67,27 +67,27 @@ def empty(gpus: Platform) -> Iterator[Platform]:
             "end of the operation",
         )
         gpus.run_operation("unload", name)
-    holds(gpus, BASE_MIB, BASE_MIB)
+    wait_until_used(gpus, BASE_MIB, BASE_MIB)
 
 
-def used(platform: Platform, count: int) -> list[int | None]:
+def used_mib(platform: Platform, count: int) -> list[int | None]:
     _, memory = platform.admin("GET", "/v1/admin/gpu-memory")
     used_mib = {gpu["index"]: gpu["used_mib"] for gpu in memory["gpus"]}
     return [used_mib.get(index) for index in range(count)]
 
 
-def holds(platform: Platform, *expected_mib: int) -> None:
+def wait_until_used(platform: Platform, *expected_mib: int) -> None:
     """Wait until about this much memory of each GPU is reported as used."""
 
     def near() -> bool:
-        now = used(platform, len(expected_mib))
+        now = used_mib(platform, len(expected_mib))
         pairs = zip(now, expected_mib, strict=True)
         return all(mib is not None and abs(mib - about) <= NEAR_MIB for mib, about in pairs)
 
     platform.wait_for(near, REPORTED_S, f"memory {expected_mib}")
 
 
-def begin(platform: Platform, name: str, **body: object) -> tuple[int, Any]:
+def begin_load(platform: Platform, name: str, **body: object) -> tuple[int, Any]:
     return platform.admin("POST", f"/v1/admin/models/{name}/load", body)
 
 
@@ -95,7 +95,7 @@ def begin(platform: Platform, name: str, **body: object) -> tuple[int, Any]:
 def test_replicas_are_spread_over_the_gpus_and_their_memory_is_measured(empty: Platform) -> None:
     before = empty.model("pair")
     assert (before["vram_estimate_mib"], before["vram_estimate_source"]) == (200, "model_artifact_size")
-    status, begun = begin(empty, "pair", replicas=2)
+    status, begun = begin_load(empty, "pair", replicas=2)
     assert status == 202
     assert (begun["vram_estimate_mib"], begun["vram_estimate_replica_count"]) == (400, 2)
     row = empty.run_operation("load", "pair")
@@ -105,7 +105,7 @@ def test_replicas_are_spread_over_the_gpus_and_their_memory_is_measured(empty: P
     assert (row["vram_estimate_source"], row["vram_estimate_replica_count"]) == ("observed_load_delta", 2)
     assert row["vram_estimate_mib"] == pytest.approx(400, abs=2 * NEAR_MIB)
     assert row["operation"]["result"]["memory_mib"] == row["vram_estimate_mib"]
-    holds(empty, BASE_MIB + 200, BASE_MIB + 200)
+    wait_until_used(empty, BASE_MIB + 200, BASE_MIB + 200)
     _, memory = empty.admin("GET", "/v1/admin/gpu-memory")
     assert memory["error"] is None
     for gpu in memory["gpus"]:
@@ -114,13 +114,13 @@ def test_replicas_are_spread_over_the_gpus_and_their_memory_is_measured(empty: P
         assert gpu["workers"] == [f"gpu{gpu['index']}"]
     unloaded = empty.run_operation("unload", "pair")
     assert unloaded["vram_estimate_mib"] == row["vram_estimate_mib"]
-    holds(empty, BASE_MIB, BASE_MIB)
+    wait_until_used(empty, BASE_MIB, BASE_MIB)
 
 
 @pytest.mark.rule("beyond/memory")
 def test_a_load_that_does_not_fit_is_refused_with_the_numbers(empty: Platform) -> None:
     before = empty.model("giant")
-    status, body = begin(empty, "giant")
+    status, body = begin_load(empty, "giant")
     assert (status, body["error"]["code"]) == (409, "insufficient_memory")
     message = body["error"]["message"]
     for part in ("1200 MiB", "gpu0 has ", "gpu1 has ", f"of {TOTAL_MIB} MiB free", "evictModel"):
@@ -133,7 +133,7 @@ def test_a_load_that_does_not_fit_is_refused_with_the_numbers(empty: Platform) -
 @pytest.mark.rule("beyond/memory")
 def test_only_one_of_two_concurrent_loads_begins_when_memory_suffices_for_one(empty: Platform) -> None:
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda name: begin(empty, name), ("left", "right")))
+        answers = list(pool.map(lambda name: begin_load(empty, name), ("left", "right")))
     assert sorted(status for status, _ in answers) == [202, 409]
     (refused,) = (body for status, body in answers if status == 409)
     assert refused["error"]["code"] == "insufficient_memory"
@@ -146,12 +146,12 @@ def test_only_one_of_two_concurrent_loads_begins_when_memory_suffices_for_one(em
 @pytest.mark.rule("beyond/evictmodel")
 def test_a_load_may_name_a_model_that_is_unloaded_first(empty: Platform) -> None:
     empty.run_operation("load", "left")
-    status, body = begin(empty, "right", evictModel="unknown")
+    status, body = begin_load(empty, "right", evictModel="unknown")
     assert (status, body["error"]["code"], body["error"]["param"]) == (404, "unknown_model", "evictModel")
-    status, body = begin(empty, "right")
+    status, body = begin_load(empty, "right")
     assert (status, body["error"]["code"]) == (409, "insufficient_memory")
     evicted_pids = empty.engine_pids("left")
-    status, body = begin(empty, "right", evictModel="left")
+    status, body = begin_load(empty, "right", evictModel="left")
     assert status == 202, body
     assert (body["runtime_state"], body["operation"]["evicts"]) == ("loading", "left")
     assert body["operation"]["stage"] == "unloading left"
@@ -162,12 +162,12 @@ def test_a_load_may_name_a_model_that_is_unloaded_first(empty: Platform) -> None
     assert other["runtime_state"] == "unloaded"
     assert empty.operation(other["operation_id"])["status"] == "completed"
     assert not set(evicted_pids) & set(empty.processes())
-    holds(empty, BASE_MIB + 500, BASE_MIB)
+    wait_until_used(empty, BASE_MIB + 500, BASE_MIB)
 
 
 @pytest.mark.rule("load/notes-2")
 def test_a_load_fails_as_a_whole_when_one_replica_dies(empty: Platform) -> None:
-    status, begun = begin(empty, "pair", replicas=2)
+    status, begun = begin_load(empty, "pair", replicas=2)
     assert status == 202
     one, other = empty.wait_for(
         lambda: len(found := empty.engine_pids("pair")) == 2 and found, 5, "engines that load"
@@ -180,7 +180,7 @@ def test_a_load_fails_as_a_whole_when_one_replica_dies(empty: Platform) -> None:
     operation = empty.operation(begun["operation"]["id"])
     assert (operation["status"], operation["error_code"]) == ("failed", "load_failed")
     empty.wait_for(lambda: other not in empty.processes(), 5, "end of the other engine")
-    holds(empty, BASE_MIB, BASE_MIB)
+    wait_until_used(empty, BASE_MIB, BASE_MIB)
     assert empty.respond("pair", "x")[1]["error"]["code"] == "model_failed"
     assert empty.run_operation("load", "pair")["runtime_state"] == "loaded"
 

@@ -66,16 +66,16 @@ def begin(platform: Platform, verb: str, name: str) -> str:
     return str(row["operation"]["id"])
 
 
-def at_once(_running: Platform, _operation: str) -> None:
-    """At once, perhaps before the worker has received the load."""
+def immediately(_running: Platform, _operation: str) -> None:
+    """Do not wait: the worker is killed perhaps before it has received the load."""
 
 
-def late(platform: Platform, operation: str) -> None:
-    """When the load has passed its half, with 0.8 s left for the kill."""
+def in_the_second_half(platform: Platform, operation: str) -> None:
+    """Wait until more than half of the load is done; 0.8 s are left for the kill."""
     platform.wait_for(lambda: platform.operation(operation)["progress"] > 0.5, 5, "half-loaded engine")
 
 
-def change_to(platform: Platform, follower: Follower, model: str, state: str) -> dict[str, Any]:
+def wait_for_change(platform: Platform, follower: Follower, model: str, state: str) -> dict[str, Any]:
     """Wait for the first change to that state that the follower receives; returns the event's data."""
 
     def received() -> dict[str, Any] | None:
@@ -85,17 +85,17 @@ def change_to(platform: Platform, follower: Follower, model: str, state: str) ->
     return answer
 
 
-def has_one_engine(platform: Platform, model: str) -> None:
+def wait_for_one_engine(platform: Platform, model: str) -> None:
     """Wait until the loaded model's engine is the only one."""
     platform.wait_for(
         lambda: platform.engine_pids(model) == [platform.engine_pid(model)], 5, "end of the orphaned engine"
     )
 
 
-def is_interrupted_and_loads_again(
+def check_interruption_and_reload(
     platform: Platform, follower: Follower, operation: str, broken_at: float
 ) -> None:
-    failed = change_to(platform, follower, "one", "failed")
+    failed = wait_for_change(platform, follower, "one", "failed")
     assert failed["at"] - broken_at < PROMISE_S
     assert (failed["code"], failed["operation_id"]) == ("load_interrupted", operation)
     ended = platform.operation(operation)
@@ -125,7 +125,7 @@ def test_a_model_that_loses_one_of_two_workers_stays_loaded_and_regains_its_repl
     assert len(idle.engine_pids("twins")) == 2
 
 
-@pytest.mark.parametrize("moment", [at_once, late])
+@pytest.mark.parametrize("moment", [immediately, in_the_second_half])
 def test_a_load_interrupted_by_a_killed_worker_is_repeated_by_another_worker(
     idle: Platform, moment: Callable[[Platform, str], None]
 ) -> None:
@@ -134,8 +134,8 @@ def test_a_load_interrupted_by_a_killed_worker_is_repeated_by_another_worker(
         moment(idle, operation)
         (worker,) = idle.workers_of("one")
         os.kill(idle.worker_pid(worker), signal.SIGKILL)
-        is_interrupted_and_loads_again(idle, follower, operation, time.time())
-    has_one_engine(idle, "one")
+        check_interruption_and_reload(idle, follower, operation, time.time())
+    wait_for_one_engine(idle, "one")
 
 
 def test_a_worker_frozen_while_it_loads_loses_its_lease_and_leaves_no_engine(idle: Platform) -> None:
@@ -146,13 +146,13 @@ def test_a_worker_frozen_while_it_loads_loses_its_lease_and_leaves_no_engine(idl
         pid = idle.worker_pid(worker)
         os.kill(pid, signal.SIGSTOP)
         try:
-            is_interrupted_and_loads_again(idle, follower, operation, time.time())
+            check_interruption_and_reload(idle, follower, operation, time.time())
             assert idle.workers_of("one") != [worker]
         finally:
             os.kill(pid, signal.SIGCONT)
     # it is fenced, and exits with its engines
     idle.wait_for(lambda: not psutil.pid_exists(orphan), 5, "end of the orphaned engine")
-    has_one_engine(idle, "one")
+    wait_for_one_engine(idle, "one")
     assert idle.model("one")["runtime_state"] == "loaded"
 
 
@@ -170,7 +170,7 @@ def test_a_worker_lost_while_it_unloads_leaves_the_model_unloaded(
         os.kill(pid, how)
         broken_at = time.time()
         try:
-            unloaded = change_to(idle, follower, "fixed", "unloaded")
+            unloaded = wait_for_change(idle, follower, "fixed", "unloaded")
             assert unloaded["at"] - broken_at < PROMISE_S
         finally:
             if how is signal.SIGSTOP:

@@ -65,10 +65,10 @@ def test_a_job_without_output_moves_to_the_other_replica_when_its_engine_dies(
     worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: id in worker.executor.running)
     first = worker.executor.running[id].replica
-    engine = worker.executor.replicas.table[first].engine
+    engine = worker.executor.replicas.by_name[first].engine
     assert engine
     os.kill(engine.pid, signal.SIGKILL)
-    worker.until(lambda: first not in worker.executor.replicas.table)
+    worker.until(lambda: first not in worker.executor.replicas.by_name)
     worker.ledger.scripts.offset_us = 2_000_000
     assert worker.end(id).status == "completed"
     row = worker.fleet.row("alpha")
@@ -108,7 +108,7 @@ def test_a_failed_load_reports_its_reason_and_removes_the_replica(settings: Sett
     worker.fleet.load("bad", LoadRequest(1))
     worker.until(lambda: worker.fleet.row("bad").state == "failed")
     assert "no such weights" in (worker.fleet.row("bad").last_error or "")
-    assert worker.executor.replicas.table == {}
+    assert worker.executor.replicas.by_name == {}
     assert worker.errors
     worker.executor.kill()
 
@@ -129,7 +129,7 @@ def test_one_replica_that_fails_to_load_stops_the_others(settings: Settings) -> 
         message="broken",
     )
     worker.until(lambda: not worker.client.smembers(f"{worker.fleet.scripts.prefix}replicas:alpha"))
-    assert worker.executor.replicas.table == {}
+    assert worker.executor.replicas.by_name == {}
     assert worker.fleet.row("alpha").state == "failed"
     worker.load()  # and it can be loaded again
     worker.executor.kill()
@@ -199,7 +199,7 @@ def test_on_end_is_called_at_every_end_of_a_replica(settings: Settings) -> None:
     worker.fleet.unload("good")
     worker.until(lambda: len(ends) == 2)
     worker.load("good")
-    (entry,) = worker.executor.replicas.table.values()
+    (entry,) = worker.executor.replicas.by_name.values()
     assert entry.engine
     os.kill(entry.engine.pid, signal.SIGKILL)
     worker.until(lambda: len(ends) == 3)
@@ -259,7 +259,7 @@ def test_an_unexpected_error_of_a_start_is_reported_as_a_failed_load(
     assert "Too many open files" in (row.last_error or "")
     assert outcome.operation
     assert getattr(worker.fleet.operation(outcome.operation.id), "status", "") == "failed"
-    assert worker.executor.replicas.table == {}
+    assert worker.executor.replicas.by_name == {}
     worker.executor.kill()
 
 
@@ -268,14 +268,14 @@ def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settin
     worker = WorkerHarness(replace(settings, models=models))
     other = worker.ledger.register("w2", f"{worker.ledger.scripts.prefix}wake_ups", "@ID@", "cpu")
     worker.fleet.load("alpha", LoadRequest(2))
-    (own,) = worker.until(lambda: list(worker.executor.replicas.table))
+    (own,) = worker.until(lambda: list(worker.executor.replicas.by_name))
     (other_replica,) = (name for name in worker.ledger.heartbeat("w2", other).replicas)
     worker.fleet.replica_starting(other_replica, "w2", other)
     worker.fleet.replica_down(
         other_replica, "w2", other, code="load_failed", message="no"
     )  # so the other replica has to stop
     assert worker.executor.unload(own) == "cancelled"
-    worker.until(lambda: worker.executor.replicas.table == {})
+    worker.until(lambda: worker.executor.replicas.by_name == {})
     worker.until(lambda: worker.fleet.row("alpha").workers == ())
     assert worker.fleet.row("alpha").state == "failed"
     worker.executor.kill()

@@ -65,7 +65,7 @@ def test_a_remote_model_loads_and_answers_without_a_process_or_memory(
     assert "".join(event.text for event in worker.events(id) if isinstance(event, TextDelta)) == "at last"
     worker.fleet.unload("model")
     worker.until(lambda: worker.fleet.row("model").state == "unloaded")
-    assert worker.executor.replicas.table == {}
+    assert worker.executor.replicas.by_name == {}
 
 
 def test_a_failed_load_reports_the_reason(worker: WorkerHarness, server: ScriptedServer) -> None:
@@ -138,7 +138,7 @@ def test_a_cancelled_load_closes_its_connection_to_the_server(
 ) -> None:
     server.list_models = Handler.wait_for_disconnect
     worker.fleet.load("model")
-    (name,) = worker.until(lambda: list(worker.executor.replicas.table))
+    (name,) = worker.until(lambda: list(worker.executor.replicas.by_name))
     assert server.waiting.wait(5)
     assert worker.executor.unload(name) == "cancelled"
     worker.until(lambda: worker.fleet.row("model").state == "failed")

@@ -40,7 +40,7 @@ def make_worker(settings: Settings) -> Iterator[MakeWorker]:
 
 
 def freeze(worker: WorkerHarness) -> None:
-    (entry,) = worker.executor.replicas.table.values()
+    (entry,) = worker.executor.replicas.by_name.values()
     assert entry.engine
     assert entry.engine.pid
     os.kill(entry.engine.pid, signal.SIGSTOP)
@@ -62,7 +62,7 @@ def test_an_engine_that_hangs_while_its_server_still_responds_is_lost(make_worke
     assert [(end.status, end.code) for end in ends] == [("failed", "engine_stalled")] * 3
     worker.until(lambda: worker.fleet.row("alpha").state == "failed")
     assert "no longer computes" in (worker.fleet.row("alpha").last_error or "")
-    assert worker.executor.replicas.table == {}
+    assert worker.executor.replicas.by_name == {}
     worker.load()
     assert worker.end(submit(worker, "What is the capital of Norway?")).status == "completed"
 

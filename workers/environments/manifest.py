@@ -1,7 +1,7 @@
 """The manifest of an environment: `stoker.json` in its folder, written at the end of its installation.
 
-An environment without a manifest is incomplete. One whose lock or whose Python has changed since is outdated:
-with another lock it still runs, without its Python it does not.
+An environment without a manifest is incomplete. An environment is outdated when its lock or its Python has
+changed since: with another lock it still runs, without its Python it does not.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Manifest:
     made_at: str
 
     def write(self, folder: Path) -> None:
-        """Write it to the environment in `folder`, which then counts as installed."""
+        """Write the manifest to the environment in `folder`, which then counts as installed."""
         draft = folder / f".{FILE}"
         draft.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
         draft.replace(folder / FILE)

@@ -1,4 +1,4 @@
-"""What the adapter passes to CTranslate2's engine process: the options of a model, and a request."""
+"""The options and the requests that the adapter passes to CTranslate2's engine process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a `llama_cpp` model may set."""
+"""The arguments of a `llama_cpp` engine, and its step budget."""
 
 from __future__ import annotations
 

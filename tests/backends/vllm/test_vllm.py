@@ -1,4 +1,4 @@
-"""The `vllm` backend, held to the contract."""
+"""The `vllm` backend, tested against the contract."""
 
 from __future__ import annotations
 

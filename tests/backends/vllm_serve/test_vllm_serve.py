@@ -1,4 +1,4 @@
-"""The `vllm_serve` backend, held to the contract."""
+"""The `vllm_serve` backend, tested against the contract."""
 
 from __future__ import annotations
 
