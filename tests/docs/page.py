@@ -18,6 +18,11 @@ from dataclasses import dataclass
 from config.settings import ROOT
 
 DOCS = ROOT / "docs"
+PACKAGES = (
+    *("api", "tasks", "workers", "backends", "fleet", "scheduler", "streams", "governance", "telemetry"),
+    *("config", "stoker"),
+)
+"""The top-level packages that are installed."""
 PAGES = tuple(DOCS / name for name in ("api.md", "configuration.md", "operations.md", "runtimes.md"))
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -14,21 +14,7 @@ from config.load import load_settings
 from config.settings import ROOT
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from scheduler.scripts import source
-from tests.docs.page import blocks, code, read, rows, section
-
-PACKAGES = (
-    "api",
-    "tasks",
-    "workers",
-    "fleet",
-    "scheduler",
-    "streams",
-    "governance",
-    "telemetry",
-    "config",
-    "backends",
-    "stoker",
-)
+from tests.docs.page import PACKAGES, blocks, code, read, rows, section
 
 
 @pytest.fixture(scope="module")

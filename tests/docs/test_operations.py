@@ -21,24 +21,11 @@ from config.settings import (
 from governance.audit import MAX_RECORDS
 from scheduler.redis_keys import KEYS
 from stoker.managed_process import MAX_LOG_BYTES
-from tests.docs.page import blocks, code, read, rows, section
+from tests.docs.page import PACKAGES, blocks, code, read, rows, section
 from workers.agent import EX_TEMPFAIL, RECOVERY_INTERVAL_S
 from workers.replica_manager import MAX_OLD_ENGINE_LOGS
 from workers.stall_detector import CANCEL_TIMEOUT_S
 
-PACKAGES = (
-    "api",
-    "tasks",
-    "workers",
-    "fleet",
-    "scheduler",
-    "streams",
-    "governance",
-    "telemetry",
-    "config",
-    "backends",
-    "stoker",
-)
 NO_SENTENCE = re.compile(
     r"[a-z_]+(\.[a-z_]+)?|[A-Z_]+|/.*|--.*|\S+\.log|stoker .*|cpu\d|nvidia-smi|\"device\": \"cuda\"|printf %s"
 )

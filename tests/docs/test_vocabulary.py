@@ -10,11 +10,9 @@ from itertools import combinations
 from pathlib import Path
 
 from config.settings import ROOT
+from tests.docs.page import PACKAGES
 
-FOLDERS = (
-    *("api", "backends", "benchmarks", "config", "fleet", "governance", "models", "scheduler", "stoker"),
-    *("streams", "tasks", "telemetry", "tests", "workers"),
-)
+FOLDERS = (*PACKAGES, "benchmarks", "models", "tests")
 RETIRED_WORDS = {
     "jobs, queues and messages": """
         ticket tickets bell bells ring rings doorbell band bands inbox inboxes
