@@ -129,7 +129,7 @@ def test_one_replica_that_fails_to_load_stops_the_others(settings: Settings) -> 
         message="broken",
     )
     worker.until(lambda: not worker.client.smembers(f"{worker.fleet.scripts.prefix}replicas:alpha"))
-    assert worker.executor.replicas.by_name == {}
+    worker.until(lambda: worker.executor.replicas.by_name == {})
     assert worker.fleet.row("alpha").state == "failed"
     worker.load()  # and it can be loaded again
     worker.executor.kill()
