@@ -1,7 +1,7 @@
 """Starts an engine process of this project and runs many generations in it at once, over two pipes.
 
-The code of these engine processes is in `backends/<name>/engine/`; `backends.shared.frames` describes the
-frames.
+The code of these engine processes is in `backends/<name>/engine/`; `workers.engine_process.pipe_protocol`
+describes the frames.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 import orjson
 
 from backends.base import Emit, Finish, GenerationError
-from backends.shared.frames import Frames, MalformedFrameError
 from backends.shared.start import EngineStart
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
+from workers.engine_process.pipe_protocol import Frames, MalformedFrameError
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 ENGINE_PROGRAM = Path(__file__).with_name("engine") / "bootstrap.py"

@@ -1,4 +1,6 @@
-"""The engine's end of the two pipes to its worker; `backends.shared.frames` describes the frames."""
+"""The engine's end of the two pipes to its worker; `workers.engine_process.pipe_protocol` describes the
+frames.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from backends.shared.frames import MAX_FRAME, Frames, MalformedFrameError
+from workers.engine_process.pipe_protocol import MAX_FRAME, Frames, MalformedFrameError
 
 
 @pytest.fixture
