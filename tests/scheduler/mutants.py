@@ -23,7 +23,10 @@ from config.settings import ROOT
 
 LIST = Path(__file__).with_name("mutants.txt")
 VARIABLE = "STOKER_MUTANT"
-SUITE = ("test_ledger.py", "test_expiry.py", "test_fairness.py", "../fleet", "test_ledger_state.py")
+SUITE = (
+    *("test_ledger.py", "test_expiry.py", "test_worker_loss.py", "test_engine_loss.py", "test_fairness.py"),
+    *("../fleet", "test_ledger_state.py"),
+)
 LIMIT_S = 300
 REQUIRED_SHARE = 0.9
 

@@ -1,0 +1,175 @@
+"""Crashed engines, and models that are unloading: their jobs are requeued or fail."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from config.settings import Settings
+from fleet.load_request import LoadRequest
+from scheduler.job import Status
+from tests.support.faults import recoverable, replicas_of, two_workers
+from tests.support.simulated_platform import SimulatedPlatform
+
+LEASE = 5.0
+
+
+# ---- engines
+
+
+def test_a_crashed_engine_fails_the_waiting_jobs_when_it_was_the_last(platform: SimulatedPlatform) -> None:
+    (replica,) = replicas_of(platform)
+    streaming, silent, waiting = platform.admit(), platform.admit(), platform.admit()
+    platform.append_text(platform.run(streaming), 1, "Once")
+    platform.run(silent)
+    platform.crash(replica)
+    row = platform.fleet.row("alpha")
+    assert (row.state, row.code, row.last_error) == ("failed", "engine_crashed", "killed by SIGSEGV")
+    assert platform.end(streaming).code == "engine_crashed"
+    assert platform.end(silent).code == "engine_crashed"
+    end = platform.end(waiting)
+    assert (end.status, end.code) == ("failed", "model_failed")
+    assert "SIGSEGV" not in (platform.end(streaming).message or ""), (
+        "tenants do not see the details for operators"
+    )
+    assert platform.waiting() == []
+    assert recoverable(platform) == [], "a crashed model is not loaded again by itself"
+
+
+def test_a_crashed_engine_fails_no_waiting_job_when_the_model_has_another_replica(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform, names = two_workers(client, settings)
+    first, second, waiting = platform.admit(), platform.admit(), platform.admit()
+    victim = first if platform.field(first, "replica") == names[0] else second
+    other = second if victim == first else first
+    platform.run(victim, "w1")
+    survivor = platform.run(other, "w2")
+    platform.crash(names[0], "w1")
+    assert platform.model() == "loaded"
+    assert platform.fleet.row("alpha").last_error == "killed by SIGSEGV"
+    assert set(platform.waiting()) == {victim, waiting}
+    platform.wake_ups("w2")
+    platform.release(survivor)
+    assert platform.wake_ups("w2") == [victim], "it is older than the one that waits"
+
+
+def test_a_job_without_events_moves_to_a_replica_with_a_free_slot(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform, names = two_workers(client, settings, slots=2)
+    ids = [platform.admit() for _ in range(2)]
+    victim = next(id for id in ids if platform.field(id, "replica") == names[0])
+    platform.run(victim, "w1")
+    platform.wake_ups("w2")
+    platform.crash(names[0], "w1")
+    assert platform.wake_ups("w2") == [victim]
+    assert platform.field(victim, "replica") == names[1]
+    assert platform.run(victim, "w2")
+
+
+def test_a_release_may_requeue_a_job_once_and_only_without_events(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    lost = {"status": Status.FAILED, "code": "engine_crashed", "retry": True}
+    platform.release(platform.run(id), **lost)
+    assert platform.status(id) == "dispatched"
+    platform.release(platform.run(id), **lost)
+    assert platform.end(id).code == "engine_crashed"
+    with_events = platform.admit()
+    claim = platform.run(with_events)
+    platform.append_text(claim, 1, "Once")
+    platform.release(claim, **lost)
+    assert platform.end(with_events).code == "engine_crashed"
+
+
+def test_a_cancelled_job_is_not_requeued(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    claim = platform.run(id)
+    platform.ledger.cancel(id, "acme")
+    platform.release(claim, Status.FAILED, code="engine_crashed", retry=True)
+    end = platform.end(id)
+    assert (end.status, end.code) == ("cancelled", "cancelled")
+
+
+def test_a_job_that_completes_before_its_cancel_arrives_is_completed(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    claim = platform.run(id)
+    platform.ledger.cancel(id, "acme")
+    platform.release(claim, Status.COMPLETED, finish_reason="stop")
+    assert platform.end(id).status == "completed"
+
+
+# ---- a model that is unloading requeues no jobs
+
+
+@pytest.mark.parametrize("fault", ["crash", "restart", "silence", "retry"])
+def test_no_job_waits_for_a_model_that_was_unloaded(platform: SimulatedPlatform, fault: str) -> None:
+    (replica,) = replicas_of(platform)
+    silent, unclaimed, waiting = platform.admit(), platform.admit(), platform.admit()
+    claim = platform.run(silent)
+    platform.fleet.unload("alpha")
+    assert platform.end(waiting).code == "model_unloading"
+    if fault == "crash":
+        platform.crash(replica)
+    elif fault == "restart":
+        platform.register("w1")
+    elif fault == "silence":
+        platform.run_for(LEASE + 1)
+    else:
+        platform.release(claim, Status.FAILED, code="engine_crashed", retry=True)
+        platform.ledger.cancel(unclaimed, "acme")
+        platform.stopped(replica)
+    assert platform.model() == "unloaded"
+    assert platform.waiting() == []
+    for id in (silent, unclaimed):
+        assert platform.end(id).status in {"failed", "cancelled"}
+
+
+def test_unloading_a_lost_model_fails_its_waiting_jobs(platform: SimulatedPlatform) -> None:
+    ids = [platform.admit() for _ in range(3)]
+    platform.run_for(LEASE + 1)
+    assert platform.waiting() == ids
+    platform.fleet.unload("alpha")
+    assert [platform.end(id).code for id in ids] == ["model_unloading"] * 3
+    assert recoverable(platform) == []
+
+
+def test_unloading_a_model_whose_worker_left_fails_its_waiting_jobs(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    assert platform.waiting() == [id]
+    platform.fleet.unload("alpha")
+    assert platform.end(id).code == "model_unloading"
+    assert recoverable(platform) == []
+
+
+def test_waiting_jobs_stay_queued_when_the_recovery_load_is_interrupted_too(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = SimulatedPlatform(client, settings)
+    platform.register("w1")
+    platform.load()
+    id = platform.admit()
+    platform.run_for(LEASE + 1)
+    platform.register("w2")
+    platform.register("w3")
+    outcome = platform.fleet.load("alpha", LoadRequest(2))
+    left, right = outcome.assignments
+    platform.starting(left.replica, left.worker)
+    platform.starting(right.replica, right.worker)
+    platform.register(left.worker)  # it was restarted in the middle of the load
+    assert platform.model() == "failed"
+    assert not platform.up(right.replica, right.worker)
+    platform.crash(right.replica, right.worker, code="load_cancelled")
+    assert platform.status(id) == "queued"
+    assert recoverable(platform) == ["alpha"]
+
+
+def test_waiting_jobs_fail_when_the_recovery_load_fails(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    platform.run_for(LEASE + 1)
+    platform.register("w2")
+    outcome = platform.fleet.load("alpha")
+    platform.starting(outcome.assignments[0].replica, "w2")
+    platform.crash(outcome.assignments[0].replica, "w2", code="load_failed")
+    assert platform.end(id).code == "model_failed"
