@@ -74,7 +74,7 @@ def cpu_table(
     samples: Sequence[EngineSample], engines: Sequence[str], models: Sequence[BenchmarkModel]
 ) -> str:
     """A Markdown table of the CPU time per token, by part."""
-    rows = [["CPU us/token", "clients", *PARTS.values(), "asked directly"]]
+    rows = [["CPU us/token", "clients", *PARTS.values(), "called directly"]]
     for engine in engines:
         for model in models:
             found = EngineSamples(samples, engine, model.name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
 
 import pytest
 from flask import Flask
@@ -16,6 +15,7 @@ from api.services import AppServices
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.rule("beyond/prefer-wait-n")
 
@@ -110,13 +110,6 @@ def test_the_wait_ends_when_the_client_disconnects(
             b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
             % (LOAD.encode(), ADMIN_KEY.encode(), len(body), body)
         )
-        until(lambda: services.disconnects.watched() == 1)
-    until(lambda: services.disconnects.watched() == 0)
+        wait_until(lambda: services.disconnects.watched() == 1)
+    wait_until(lambda: services.disconnects.watched() == 0)
     assert fakes.fleet.states["demo"] is ModelState.LOADING, "the load continues"
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

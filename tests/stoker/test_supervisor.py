@@ -14,8 +14,9 @@ import pytest
 from config.settings import ROOT
 from stoker.managed_process import Backoff, ProcessPlan, last_lines
 from stoker.supervisor import ProcessDied, StopRequested
+from tests.support.waiting import wait_until
 
-from .conftest import SLEEPER, STUBBORN, eventually, is_alive, plan
+from .conftest import SLEEPER, STUBBORN, is_alive, plan
 
 NOTE = """
 import signal, sys, time
@@ -91,7 +92,7 @@ def test_processes_are_stopped_rank_by_rank(supervisor, tmp_path):
         supervisor.start(plan(name, NOTE.format(pause, order, name), tmp_path, rank=rank))
         for name, rank, pause in (("redis", 9, 0), ("worker", 2, 0.2), ("api", 1, 0.4))
     ]
-    assert eventually(lambda: all("up\n" in process.plan.log.read_text() for process in processes))
+    wait_until(lambda: all("up\n" in process.plan.log.read_text() for process in processes))
 
     assert supervisor.stop() is True
     assert (tmp_path / "order").read_text() == "apiworkerredis"
@@ -100,7 +101,7 @@ def test_processes_are_stopped_rank_by_rank(supervisor, tmp_path):
 def test_a_process_that_ignores_sigterm_is_killed_after_its_timeout(supervisor, tmp_path):
     process = supervisor.start(plan("stubborn", STUBBORN, tmp_path, stop_s=0.3))
     pid = process.pid
-    assert eventually(lambda: last_lines(process.plan.log) == ["ready"])
+    wait_until(lambda: last_lines(process.plan.log) == ["ready"])
     began = time.monotonic()
 
     assert supervisor.stop() is False
@@ -110,7 +111,7 @@ def test_a_process_that_ignores_sigterm_is_killed_after_its_timeout(supervisor, 
 
 def test_a_signal_ends_the_run_and_a_second_one_kills_at_once(supervisor, tmp_path):
     process = supervisor.start(plan("stubborn", STUBBORN, tmp_path, stop_s=600))
-    assert eventually(lambda: last_lines(process.plan.log) == ["ready"])
+    wait_until(lambda: last_lines(process.plan.log) == ["ready"])
     supervisor.starting = False
     signal.raise_signal(signal.SIGINT)
     supervisor.run()  # returns, because of the signal
@@ -130,7 +131,7 @@ def test_a_signal_while_starting_is_not_lost(supervisor):
 
 def test_remaining_processes_in_the_group_of_a_dead_process_are_killed(supervisor, tmp_path):
     process = supervisor.start(plan("parent", PARENT, tmp_path))
-    assert eventually(lambda: last_lines(process.plan.log))
+    wait_until(lambda: last_lines(process.plan.log))
     (line,) = last_lines(process.plan.log)
     grandchild = int(line)
     os.kill(process.pid, signal.SIGKILL)
@@ -162,7 +163,7 @@ def test_no_process_outlives_a_killed_supervisor():
         assert all(is_alive(pid) for pid in pids)
         parent.kill()
 
-    assert eventually(lambda: not any(is_alive(pid) for pid in pids))
+    wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
 
 def test_each_start_is_marked_in_the_log_and_only_the_lines_since_the_last_are_quoted(

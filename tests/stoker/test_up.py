@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from config.settings import ROOT
+from tests.support.waiting import wait_until
 
-from .conftest import eventually, is_alive
+from .conftest import is_alive
 
 MODELS = {
     "stoker-demo": {"enabled": False},
@@ -56,7 +57,7 @@ class Up:
 
     def wait_until(self, words: str, seconds: float = 60) -> str:
         """Wait until it has printed this."""
-        assert eventually(lambda: words in self.text or self.process.poll() is not None, seconds), self.text
+        wait_until(lambda: words in self.text or self.process.poll() is not None, seconds, lambda: self.text)
         assert words in self.text, self.text
         return self.text
 
@@ -151,7 +152,7 @@ def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_co
     platform.process.send_signal(signal.SIGINT)
     assert platform.process.wait(30) == 0
     assert platform.text.endswith("Stopped\n")
-    assert eventually(lambda: not any(is_alive(pid) for pid in tree), 2), tree
+    wait_until(lambda: not any(is_alive(pid) for pid in tree), 2, lambda: tree)
     assert not (platform.data / "run.json").exists()
 
 
@@ -162,7 +163,7 @@ def test_a_killed_stoker_up_takes_its_processes_along_and_restarts_with_the_same
     first.process.kill()
     first.process.wait()
 
-    assert eventually(lambda: not any(is_alive(pid) for pid in tree), 10), tree
+    wait_until(lambda: not any(is_alive(pid) for pid in tree), 10, lambda: tree)
     again = up("--no-flower", "--no-ask", "--port", "0")
     assert key in again.wait_until("Stoker runs.")
     again.process.terminate()

@@ -15,8 +15,7 @@ from redis.retry import Retry
 from stoker.data_folder import DataFolderLock
 from stoker.ports import free_port
 from stoker.valkey import HOST, ServerNotFound, find_server, server_plan
-
-from .conftest import eventually
+from tests.support.waiting import wait_until
 
 PASSWORD = "correct-horse"
 NEVER = Retry(NoBackoff(), 0)
@@ -39,7 +38,7 @@ def server(supervisor, tmp_path):
 
 def connect(port):
     client = redis.Redis(HOST, port, password=PASSWORD, retry=NEVER)
-    assert eventually(lambda: answers(client))
+    wait_until(lambda: answers(client))
     return client
 
 

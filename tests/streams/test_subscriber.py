@@ -16,9 +16,9 @@ from streams.events import End, Event, TextDelta
 from streams.log import StreamLost
 from streams.subscriber import EventSubscriber, LogCursor
 from tests.conftest import ValkeyServer
-from tests.stoker.conftest import eventually
 from tests.streams.conftest import MakeSubscriber, events_of
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.waiting import wait_until
 
 
 def begin(platform: SimulatedPlatform, subscriber: EventSubscriber, id: str) -> tuple[LogCursor, Claim]:
@@ -209,7 +209,7 @@ def delivering(cursor: LogCursor, sink: Sink, timeout_s: float = 10) -> threadin
     """Start a thread that waits in `deliver_to`; returns once the subscriber delivers to the sink."""
     reader = threading.Thread(target=cursor.deliver_to, args=(sink, timeout_s), name="reader")
     reader.start()
-    assert eventually(lambda: cursor._accept)
+    wait_until(lambda: cursor._accept)
     return reader
 
 
@@ -255,7 +255,7 @@ def test_events_are_not_delivered_while_an_event_waits_for_next(
     platform.append_text(claim, 1, "a")
     assert cursor.next(1.9) == TextDelta("a")
     platform.append_text(claim, 2, "b")
-    assert eventually(lambda: not cursor._copies.empty())
+    wait_until(lambda: not cursor._copies.empty())
     sink = Sink()
     cursor.deliver_to(sink, 10)
     cursor.deliver_to(sink, 10)
@@ -336,7 +336,7 @@ def test_an_error_of_a_sink_is_raised_only_in_its_own_thread(
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert eventually(lambda: broken._accept)
+    wait_until(lambda: broken._accept)
     platform.append_text(claim, 1, "a", "b")
     reader.join(5)
     assert len(raised) == 1

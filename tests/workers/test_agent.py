@@ -15,16 +15,9 @@ from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
 from streams.events import End
+from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import WorkerAgent
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 10) -> None:
-    """Wait without sending heartbeats."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not become true"
-        time.sleep(0.01)
 
 
 def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another_load(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import orjson
 import pytest
@@ -17,17 +17,11 @@ from api.streaming.disconnect_watcher import DisconnectWatcher
 from streams.events import TextDelta
 from tests.api.conftest import KEY
 from tests.support.api_fakes import Fakes
+from tests.support.waiting import wait_until
 
 SOON_S = 1.0
 
-
-def eventually(condition: Callable[[], object]) -> float:
-    """Wait until the condition is true; returns the seconds that it took."""
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < 5, "the condition never became true"
-        time.sleep(0.005)
-    return time.monotonic() - began
+eventually = partial(wait_until, seconds=5)
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from api.streaming.response_stream import ClientDisconnected, ResponseStream
 from config.settings import ApiSettings, Settings
 from streams.events import End, Event, TextDelta
 from streams.subscriber import SILENCE_S
-from tests.stoker.conftest import eventually
 from tests.support.api_fakes import FakeStore, FakeSubscriber, encode
+from tests.support.waiting import wait_until
 
 SOON_S = 5.0
 
@@ -95,7 +95,7 @@ def _client(**named: float) -> Iterator[SimulatedClient]:
 
 
 def test_an_event_reaches_the_client_while_its_thread_sleeps(client: SimulatedClient) -> None:
-    assert eventually(lambda: client.cursor._accept)
+    wait_until(lambda: client.cursor._accept)
     for word in ("Hel", "lo."):
         client.append(TextDelta(word))
         client.read_until(f'"delta":"{word}"'.encode())
@@ -145,7 +145,7 @@ def test_a_disconnect_while_a_burst_is_collected_is_not_missed(
 
 
 def test_a_client_that_is_gone_ends_the_stream_quietly(client: SimulatedClient) -> None:
-    assert eventually(lambda: client.cursor._accept)
+    wait_until(lambda: client.cursor._accept)
     client.client_end.close()
     client.append(TextDelta("x"))
     assert client.abandoned.wait(SOON_S)
@@ -156,7 +156,7 @@ def test_an_event_that_cannot_be_decoded_ends_its_own_stream_only(
 ) -> None:
     caught: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", caught.append)
-    assert eventually(lambda: client.cursor._accept)
+    wait_until(lambda: client.cursor._accept)
     client.store.logs["r1"].append(b'{"t":"unknown"}')
     client.subscriber._deliver(b'r1 1 {"t":"unknown"}')
     client.thread.join(SOON_S)

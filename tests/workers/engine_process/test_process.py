@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
@@ -15,6 +14,7 @@ import pytest
 
 from tests.backends.conftest import has_ended
 from tests.support.process_groups import group_is_gone
+from tests.support.waiting import wait_until
 from workers.engine_process import process as module
 from workers.engine_process.errors import Exit
 from workers.engine_process.process import LOG_NAME, EngineProcess, clean_environment, last_lines
@@ -42,14 +42,6 @@ def begin(tmp_path: Path, exits: SimpleQueue[Exit]) -> Iterator[Begin]:
     yield start
     for process in running:
         process.stop(0.0)
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    """Poll a condition."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_an_engine_inherits_no_secrets(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +100,7 @@ def test_a_crash_before_a_stop_is_unexpected_even_if_it_is_noticed_later(
     assert has_ended(process.pid, TIMEOUT_S)
     stopping = threading.Thread(target=process.stop, args=(TIMEOUT_S,))
     stopping.start()
-    wait_until(lambda: process._stop_requested)
+    wait_until(lambda: process._stop_requested, TIMEOUT_S)
     os.kill(process.guard_pid, signal.SIGCONT)
     stopping.join()
     assert exits.get_nowait() == Exit(None, signal.SIGSEGV, expected=False)
@@ -116,7 +108,7 @@ def test_a_crash_before_a_stop_is_unexpected_even_if_it_is_noticed_later(
 
 def test_an_engine_that_ignores_sigterm_is_killed(begin: Begin, exits: SimpleQueue[Exit]) -> None:
     process = begin("sh", "-c", IGNORES_SIGTERM)
-    wait_until(lambda: last_lines(process.log_path) == "ready")
+    wait_until(lambda: last_lines(process.log_path) == "ready", TIMEOUT_S)
     process.stop(0.05)
     assert exits.get_nowait() == Exit(None, signal.SIGKILL, expected=True)
 
@@ -151,7 +143,7 @@ def test_an_engine_whose_guard_is_killed_is_lost_with_all_its_children(
     begin: Begin, exits: SimpleQueue[Exit]
 ) -> None:
     process = begin("sh", "-c", "sleep 60 & echo $!; wait")
-    wait_until(lambda: last_lines(process.log_path).isdigit())
+    wait_until(lambda: last_lines(process.log_path).isdigit(), TIMEOUT_S)
     child = int(last_lines(process.log_path))
     os.kill(process.guard_pid, signal.SIGKILL)
     assert exits.get(timeout=TIMEOUT_S) == Exit(None, signal.SIGKILL, expected=False)
@@ -197,7 +189,7 @@ def test_a_log_that_grows_too_large_is_emptied(begin: Begin, monkeypatch: pytest
         sizes.append(process.log_path.stat().st_size)
         return sizes != sorted(sizes)
 
-    wait_until(shrank)
+    wait_until(shrank, TIMEOUT_S)
 
 
 def test_the_end_of_a_log_is_short_and_printable(tmp_path: Path) -> None:
@@ -227,7 +219,7 @@ def test_many_starts_leak_neither_files_nor_threads(tmp_path: Path, exits: Simpl
     for _ in range(200):
         start_and_stop()
     assert exits.qsize() == 201
-    wait_until(lambda: threading.active_count() <= threads)
+    wait_until(lambda: threading.active_count() <= threads, TIMEOUT_S)
     assert open_files() == files
 
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 import pytest
 
 from config.settings import ROOT
-from tests.stoker.conftest import eventually, is_alive
+from tests.stoker.conftest import is_alive
+from tests.support.waiting import wait_until
 from tests.workers.environments.conftest import Harness
 from tests.workers.environments.index import Index
 from workers.environments import manifest
@@ -261,7 +262,7 @@ def test_a_second_installation_is_refused_and_an_interrupted_one_leaves_no_proce
     code = INSTALLER.format(root=str(ROOT), lock=str(harness.lock), runtimes=str(harness.runtimes))
     with subprocess.Popen([sys.executable, "-c", code]) as first:
         try:
-            assert eventually(lambda: pid_file.exists() and pid_file.read_text(), 60)
+            wait_until(lambda: pid_file.exists() and pid_file.read_text(), 60)
             with pytest.raises(InstallError) as refused:
                 install(harness.request(environment))
             with pytest.raises(InstallError, match="is changing tiny"):
