@@ -15,7 +15,7 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test test-gpu test-runtimes runtimes lint bench bench-engines openapi demo-model lock clean
+.PHONY: help up test test-hostile test-gpu test-runtimes runtimes lint bench bench-engines bench-growth bench-peers bench-idle openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
@@ -25,6 +25,9 @@ up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a d
 
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kill processes with many streams
+	@$(BIN)/python -m pytest -m hostile $(ARGS)
 
 test-runtimes: $(VENV)/dev.stamp runtimes ## run the contract tests on each runtime that needs no GPU, and measure it
 	@$(BIN)/python -m pytest -m "(engines or contract) and not gpu" $(ARGS)
@@ -47,6 +50,15 @@ bench: $(VENV)/dev.stamp ## measure latency, throughput and CPU against a bare p
 bench-engines: $(VENV)/dev.stamp ## measure each engine through the platform against the same engine called directly
 	@$(BIN)/python -m benchmarks.engines $(ARGS)
 
+bench-peers: $(VENV)/dev.stamp ## measure Stoker beside LiteLLM, SMG and vllm-router, and check the bars
+	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+bench-idle: $(VENV)/dev.stamp ## measure what 10,000 idle streams cost one API process
+	@$(BIN)/python -m benchmarks.idle_streams $(ARGS)
+
+bench-growth: $(VENV)/dev.stamp ## measure whether a request costs more on a larger platform
+	@$(BIN)/python -m benchmarks.growth $(ARGS)
+
 openapi: $(VENV)/up.stamp ## write the OpenAPI document to docs/openapi.json
 	@$(BIN)/python -m stoker openapi > docs/openapi.json
 
@@ -62,6 +74,7 @@ lock: $(VENV)/dev.stamp ## pin the newest versions that fit pyproject.toml, with
 	  && $$compile --extra up -c requirements-dev.lock pyproject.toml -o requirements-up.lock \
 	  && $$compile -c requirements-dev.lock pyproject.toml -o requirements.lock
 	@$(BIN)/python -m tests.workers.environments
+	@$(BIN)/python -m benchmarks.peers.environments
 
 clean: ## remove .venv and the caches, but not the data in .stoker
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

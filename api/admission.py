@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import time
 from dataclasses import dataclass, replace
 
 from flask import Request
@@ -14,9 +13,9 @@ from api.auth.authenticator import Caller
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.errors import InvalidRequest, NotFound
 from api.services import AppServices
+from api.streaming.response_readers import ResponseReader
 from api.streaming.stored_response import decode_metadata, encode_metadata, follow_from_start
 from scheduler.job import Job
-from streams.subscriber import LogCursor
 
 DEFAULT_OUTPUT_TOKENS = 256
 """The estimated length of an answer where the request sets no limit."""
@@ -30,17 +29,24 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An admitted response: its metadata, and the cursor to read it by; None if the client does not wait."""
+    """An admitted response. `replayed`: an earlier request created it."""
 
     metadata: ResponseMetadata
-    cursor: LogCursor | None
     replayed: bool = False
 
 
-def make_job(
-    dialect: Dialect, parsed: ParsedRequest, caller: Caller, request: Request, created_at: int
+def make_job(  # noqa: PLR0913 - all that a request consists of
+    dialect: Dialect,
+    parsed: ParsedRequest,
+    caller: Caller,
+    request: Request,
+    *,
+    created_at: int,
+    subscriber: str | None,
 ) -> Job:
-    """The job of a request. Raises `InvalidRequest` for a malformed Idempotency-Key."""
+    """The job of a request; its events go to `subscriber`, too. Raises `InvalidRequest` for a malformed
+    Idempotency-Key.
+    """
     generation = parsed.generation.to_json()
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
@@ -58,6 +64,7 @@ def make_job(
         dialect=dialect.NAME,
         generation=generation,
         echo=encode_metadata(parsed, created_at),
+        subscriber=subscriber,
         store=parsed.store,
         cost=_prompt_tokens(parsed, len(generation)) + output_tokens,
         idempotency_key=key,
@@ -78,35 +85,27 @@ def _body_hash(dialect: Dialect, body: bytes) -> str:
     return hashlib.sha256(dialect.NAME.encode() + b"\0" + body).hexdigest()
 
 
-def admit(
-    services: AppServices, dialect: Dialect, parsed: ParsedRequest, caller: Caller, request: Request
+async def admit(
+    services: AppServices,
+    parsed: ParsedRequest,
+    job: Job,
+    created_at: int,
+    reader: ResponseReader | None,
 ) -> Admitted:
-    """Admit the request. Raises `Rejected`.
+    """Admit the job; `reader` follows its response. Raises `Rejected`.
 
     A repeat under the same Idempotency-Key gets the earlier response, from its first event.
     """
-    created_at = int(time.time())
-    job = make_job(dialect, parsed, caller, request, created_at)
-    cursor = None
-    if parsed.stays_connected:
+    if reader is not None:
         # before the admission, so that not even the first event is missed
-        cursor = services.subscriber.subscribe(job.id)
-        job = replace(job, subscriber=services.subscriber.name)
-    try:
-        admission = services.ledger.admit(job)
-    except BaseException:
-        if cursor is not None:
-            cursor.close()
-        raise
+        reader.follow(services.subscriber, job.id)
+    admission = await services.async_ledger.admit(job)
     if not admission.replayed:
-        return Admitted(ResponseMetadata(job.id, created_at, job.model, parsed.echo), cursor)
-    if cursor is not None:
-        cursor.close()
-    row = services.ledger.lookup(admission.id, job.tenant)
+        return Admitted(ResponseMetadata(job.id, created_at, job.model, parsed.echo))
+    row = await services.async_ledger.lookup(admission.id, job.tenant)
     if row is None:
         raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
+    if reader is not None:
+        await follow_from_start(services, reader, row.id)
     # the ledger drops the echo of a response that is not stored; an equal body has an equal echo
-    metadata = replace(decode_metadata(row), echo=parsed.echo)
-    return Admitted(
-        metadata, follow_from_start(services, row.id) if parsed.stays_connected else None, replayed=True
-    )
+    return Admitted(replace(decode_metadata(row), echo=parsed.echo), replayed=True)

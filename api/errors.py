@@ -54,6 +54,8 @@ CODES: Mapping[str, ErrorKind] = {
     "remote_not_allowed": ErrorKind(403, PERMISSION),
     "not_found": ErrorKind(404, INVALID),
     "method_not_allowed": ErrorKind(405, INVALID),
+    "request_timeout": ErrorKind(408, INVALID, retry=True),
+    "head_too_large": ErrorKind(431, INVALID),
     "request_too_large": ErrorKind(413, INVALID),
     "unsupported_media_type": ErrorKind(415, INVALID),
     "server_busy": ErrorKind(503, SERVER, retry=True),
@@ -89,6 +91,7 @@ CODES: Mapping[str, ErrorKind] = {
     "engine_stalled": ErrorKind(504, SERVER),
     "deadline_exceeded": ErrorKind(504, SERVER),
     "stream_lost": ErrorKind(504, SERVER),
+    "log_lost": ErrorKind(503, SERVER, retry=True),
     "worker_lost": ErrorKind(503, SERVER, retry=True),
     "worker_shutdown": ErrorKind(503, SERVER, retry=True),
     "unload_deadline": ErrorKind(503, SERVER),
@@ -150,7 +153,7 @@ class Forbidden(ApiError):
 
 
 class ServerBusy(ApiError):
-    """Raised when no concurrency permit is free."""
+    """Raised when this process follows as many responses, or has as many requests, as it may."""
 
     default_code = "server_busy"
 

@@ -17,6 +17,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.auth.access import Access, declare
+from api.blocking import declare_not_blocking
 from api.errors import CODES, ApiError, InvalidRequest, envelope
 from api.http_responses import error_response, json_response, unexpected_error_response
 from api.request_body import read_body
@@ -95,6 +96,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         invalid_body: type[ApiError] = InvalidRequest,
         errors: Sequence[str] = (),
         streams: bool = False,
+        blocking: bool = True,
         path: Mapping[str, str] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
         headers: Sequence[Mapping[str, Any]] = (),
@@ -103,7 +105,8 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
 
         `responses` maps a status to the schema of its body. With a `body` schema the view gets the validated
         body as its first argument; `invalid_body` is raised for one that does not fit. `errors` are codes of
-        the error table. `streams` adds an event stream as a second content type.
+        the error table. `streams` adds an event stream as a second content type. The server calls a view with
+        `blocking=False` on its event loop: it must do no I/O and wait for nothing.
         """
 
         def decorate(view: ViewFunction) -> ViewFunction:
@@ -123,6 +126,8 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
                 content = {"application/json": {"schema": body}}
                 operation["requestBody"] = {"required": True, "content": content}
             documented = declare(self.doc(**operation)(handler), access)
+            if not blocking:
+                declare_not_blocking(documented)
             parameters = [
                 {
                     "name": name,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-import threading
-import time
+from contextlib import suppress
 
 from flask import request
 
+from api.server.client_connection import ClientConnection
 from api.services import AppServices
 from fleet.operation import Operation
 
@@ -26,25 +27,30 @@ def requested_wait_s() -> int:
     return min(int(found[1]), MAX_WAIT_S) if found else 0
 
 
-def wait_for_operation(services: AppServices, operation: Operation, wait_s: int) -> Operation | None:
-    """The operation at its end, or as it is after `wait_s`. None when no concurrency permit is free.
+class OperationWait:
+    """One request's wait for the end of an operation. Fulfils `OpenStream`."""
 
-    Returns early when the client disconnects or the process shuts down. Raises `StorageUnavailable`.
-    """
-    permit = services.permits.try_acquire()
-    if permit is None:
-        return None
-    with permit:
-        disconnected = threading.Event()
-        watch = services.disconnects.watch(request.environ.get("gunicorn.socket"), disconnected.set)
-        try:
-            deadline, pause_s = time.monotonic() + wait_s, POLL_INTERVAL_S[0]
-            latest: Operation = operation
-            while not latest.status.is_terminal and (left := deadline - time.monotonic()) > 0:
-                if disconnected.wait(min(pause_s, left)) or not services.shutdown.is_running():
-                    break
-                latest = services.fleet.operation(operation.id) or latest
-                pause_s = min(pause_s * 1.5, POLL_INTERVAL_S[1])
-            return latest
-        finally:
-            services.disconnects.forget(watch)
+    def __init__(self, connection: ClientConnection) -> None:
+        self._disconnected = asyncio.Event()
+        connection.on_disconnect(self._disconnected.set)
+
+    def sweep(self, now: float) -> None:
+        """See `OpenStream.sweep`: there is nothing to do."""
+
+    async def end_of(self, services: AppServices, operation: Operation, wait_s: int) -> Operation:
+        """The operation at its end, or as it is after `wait_s`.
+
+        Returns early when the client disconnects or the process shuts down. Raises `StorageUnavailable`.
+        """
+        loop = asyncio.get_running_loop()
+        deadline, pause_s = loop.time() + wait_s, POLL_INTERVAL_S[0]
+        latest = operation
+        while not latest.status.is_terminal and (left := deadline - loop.time()) > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._disconnected.wait(), min(pause_s, left))
+            if self._disconnected.is_set() or not services.shutdown.is_running():
+                break
+            read: Operation | None = await asyncio.to_thread(services.fleet.operation, operation.id)
+            latest = read or latest
+            pause_s = min(pause_s * 1.5, POLL_INTERVAL_S[1])
+        return latest

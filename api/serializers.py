@@ -7,7 +7,6 @@ from typing import Any
 
 from api.capabilities import modalities, multi_turn, thinking_modes
 from backends.catalogue import BACKENDS, redacted_options
-from config.settings import Settings
 from fleet.memory import Gpu, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
@@ -31,7 +30,7 @@ COMMON_FIELDS = (
 """The fields of a definition that all backends share."""
 
 
-def serialize_model(row: ModelRow, settings: Settings) -> Json:
+def serialize_model(row: ModelRow) -> Json:
     """A row of `GET /v1/admin/models`."""
     model = row.definition
     backend = BACKENDS[model.backend]
@@ -44,12 +43,12 @@ def serialize_model(row: ModelRow, settings: Settings) -> Json:
         "loaded_replicas": row.loaded_replicas,
         "inflight_requests": row.inflight,
         "queue_depth": row.queue_depth,
-        "runtime_inflight": row.running,
+        "runtime_inflight": row.inflight,
         "last_error": row.last_error,
         "last_error_code": row.code,
         "operation_id": row.operation_id,
         "loaded_at": row.loaded_at,
-        **_capacity(row, settings),
+        **_capacity(row),
         "load_constraints": backend.load_constraints,
         "load_recommendations": backend.recommendations,
         "load_override": dict(row.active_override),
@@ -67,14 +66,13 @@ def _identity(row: ModelRow) -> Json:
     return {"name": row.name, "runtime_state": str(row.state), "is_loaded": loaded}
 
 
-def _capacity(row: ModelRow, settings: Settings) -> Json:
+def _capacity(row: ModelRow) -> Json:
     """The requests in flight per replica, and the memory estimate."""
     memory = estimate_memory(row)
     configured = row.definition.target_inflight
     return {
         "configured_target_inflight": configured,
-        # as the engines reported it; without engines, the configured number, limited by a worker's threads
-        "effective_target_inflight": row.slots or min(configured, settings.worker.threads),
+        "effective_target_inflight": row.slots or configured,  # as the engines reported it
         "vram_estimate_mib": memory.mib,
         "vram_estimate_replica_count": memory.replicas,
         "vram_estimate_source": memory.source,
@@ -132,7 +130,7 @@ def serialize_state_change(change: StateChange) -> Json:
     }
 
 
-def serialize_memory(rows: Sequence[ModelRow], workers: Sequence[WorkerRow], settings: Settings) -> Json:
+def serialize_memory(rows: Sequence[ModelRow], workers: Sequence[WorkerRow]) -> Json:
     """The body of `GET /v1/admin/gpu-memory`."""
     return {
         "gpus": _gpus(workers),
@@ -146,7 +144,7 @@ def serialize_memory(rows: Sequence[ModelRow], workers: Sequence[WorkerRow], set
             }
             for worker in workers
         ],
-        "models": [{**_identity(row), **_capacity(row, settings)} for row in rows],
+        "models": [{**_identity(row), **_capacity(row)} for row in rows],
         "error": _missing_gpus_reason(workers),
     }
 

@@ -1,36 +1,49 @@
 """The services that the views use, made once per process and stored in `app.extensions["stoker"]`.
 
 Nothing connects and no thread starts before `AppServices.start`. The process that serves the app calls it,
-after gunicorn's fork: neither a connection nor a thread survives a fork.
+after the fork: neither a connection nor a thread survives one.
 """
 
 from __future__ import annotations
 
-import threading
+import asyncio
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from flask import current_app
 
 from api.auth.authenticator import Authenticator
-from api.permits import ConcurrencyPermits
-from api.streaming.disconnect_watcher import DisconnectWatcher
-from config.settings import Settings
+from api.loop_thread import LoopThread
+from api.streaming.model_events import ModelFeed
+from api.streaming.model_snapshots import SnapshotReader
+from api.streaming.open_streams import OpenStreams
+from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings
 from config.tenants import Tenants
 from fleet.fleet import Fleet
 from fleet.state_changes import StateChanges
 from governance.audit import AuditLog
+from scheduler.async_connection import AsyncConnection
+from scheduler.async_ledger import AsyncLedger
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
-from scheduler.redis_connections import blocking_client, command_client
+from scheduler.redis_connections import command_client
+from scheduler.subscription import Subscription
 from streams.subscriber import EventSubscriber
+
+logger = logging.getLogger("api")
 
 EXTENSION = "stoker"
 
 PROBE_TIMEOUT_S = 1.0
 """The time-out of a health check's write, shorter than that of other commands."""
+
+
+MAX_LOG_READS = 4
+"""The most logs that are read and rendered as a whole at a time; each takes some milliseconds of the loop."""
 
 
 class RedisProbe:
@@ -57,54 +70,98 @@ class ShutdownFlag:
         self.is_running: Callable[[], bool] = lambda: True
 
 
-@dataclass(frozen=True)
+@dataclass
 class AppServices:
-    """The services of one API process."""
+    """The services of one API process; `connection` and `async_ledger` are for the event loop's thread."""
 
     settings: Settings
     authenticator: Authenticator
     ledger: Ledger
+    connection: AsyncConnection
+    async_ledger: AsyncLedger
     fleet: Fleet
-    changes: StateChanges
     subscriber: EventSubscriber
     reaper: Reaper
     audit: AuditLog
     redis_probe: RedisProbe
-    disconnects: DisconnectWatcher
-    permits: ConcurrencyPermits
+    streams: OpenStreams
+    model_feed: ModelFeed
+    log_reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOG_READS))
+    """Held while a whole log is read and rendered, so that other requests come in between."""
     shutdown: ShutdownFlag = field(default_factory=ShutdownFlag)
     created_at: float = field(default_factory=time.monotonic)
-    _started: threading.Event = field(default_factory=threading.Event)
+    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
+    """Coroutine functions that run on the event loop from `start` to `stop`."""
+    _tasks: list[Future[None]] = field(default_factory=list)
+    _loop: asyncio.AbstractEventLoop | None = None
+    _loop_thread: LoopThread | None = None
 
-    def start(self) -> None:
-        """Start the subscriber's and the reaper's threads. Called once, before the first request."""
-        self.subscriber.start()
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that serves detached responses; set from `start` on."""
+        if self._loop is None:
+            raise RuntimeError("the services have not been started")
+        return self._loop
+
+    def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Start the subscriber and the reaper. Called once, before the first request.
+
+        `loop` is the server's event loop, whose thread makes this call; without one, the services run a loop
+        in a thread of their own.
+        """
+        if loop is None:
+            self._loop_thread = LoopThread()
+            self._loop_thread.start()
+            loop = self._loop_thread.loop
+        self._loop = loop
+        for run in self.background:
+            task = asyncio.run_coroutine_threadsafe(run(), loop)
+            task.add_done_callback(_report_failure)
+            self._tasks.append(task)
         self.reaper.start()
-        self._started.set()
 
     def stop(self) -> None:
-        """Stop the threads that `start` started, if it was called."""
-        if self._started.is_set():
-            self.subscriber.stop()
-            self.reaper.stop()
+        """Stop what `start` started, if it was called."""
+        if self._loop is None:
+            return
+        for task in self._tasks:
+            task.cancel()
+        self.model_feed.close()
+        self.reaper.stop()
+        asyncio.run_coroutine_threadsafe(self.connection.close(), self._loop)
+        if self._loop_thread is not None:
+            self._loop_thread.stop()
+
+
+def _report_failure(task: Future[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("a task of the event loop has ended", exc_info=error)
 
 
 def open_services(settings: Settings) -> AppServices:
     """Make the services. Raises `ConfigError` when the platform would be open to the network."""
     client = command_client(settings)
     ledger = Ledger(client, settings)
+    connection = AsyncConnection(settings)
+    fleet, changes = Fleet(client, settings), StateChanges(client, settings.redis.prefix)
+    subscriber = EventSubscriber(connection, settings.redis.prefix)
+    subscription = Subscription(settings, subscriber.channel, subscriber.deliver, subscriber.catch_up_all)
+    several = bool(settings.tenants.keys() - {DEFAULT_TENANT, ADMIN_TENANT})
+    streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=several)
     return AppServices(
         settings=settings,
         authenticator=Authenticator(settings, Tenants(settings)),
         ledger=ledger,
-        fleet=Fleet(client, settings),
-        changes=StateChanges(client, settings.redis.prefix),
-        subscriber=EventSubscriber(client, blocking_client(settings), settings.redis.prefix),
+        connection=connection,
+        async_ledger=AsyncLedger(connection, settings),
+        fleet=fleet,
+        subscriber=subscriber,
         reaper=Reaper(ledger),
         audit=AuditLog(client, settings.redis.prefix),
         redis_probe=RedisProbe(settings),
-        disconnects=DisconnectWatcher(),
-        permits=ConcurrencyPermits(settings.api.threads),
+        streams=streams,
+        model_feed=ModelFeed(SnapshotReader(fleet, changes)),
+        background=(subscription.run, subscriber.run, streams.run),
     )
 
 

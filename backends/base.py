@@ -6,6 +6,7 @@ An engine answers many requests at once, in a process of its own or, for a remot
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from tasks.generation import Generation
 from workers.engine_process.errors import EngineError, Exit
 
 Emit = Callable[[Delta], None]
-"""Receives one delta of a running generation. Must not block on the network; called from any thread."""
+"""Receives one delta of a running generation. Must not block."""
 
 Progress = Callable[[float, str], None]
 """Receives the progress of a load: the fraction that is done (0 to 1), and the stage in a few words."""
@@ -48,13 +49,34 @@ class Finish:
     usage: Usage
 
 
+class Sink(Protocol):
+    """Receives the output and the outcome of one generation.
+
+    All methods are called on the worker's event loop and must not block. After the deltas comes exactly one
+    call of `finish` or `fail`, and nothing after it. A sink whose `delta` raises ends its own generation: the
+    engine cancels it and calls `fail` with code engine_error.
+    """
+
+    def delta(self, delta: Delta) -> None:
+        """Take one delta."""
+        ...
+
+    def finish(self, finish: Finish) -> None:
+        """The generation has ended in the engine; its reason is "cancelled" after `Engine.cancel`."""
+        ...
+
+    def fail(self, error: EngineError) -> None:
+        """The generation failed: a `GenerationError`, or `EngineLost` when its engine is gone."""
+        ...
+
+
 class CancellationToken:
     """Cancels one engine start: the worker holds it, the start watches it. All methods are thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._cancelled = False
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], object]] = []
 
     @property
     def cancelled(self) -> bool:
@@ -70,7 +92,7 @@ class CancellationToken:
             callback()
 
     @contextmanager
-    def on_cancel(self, callback: Callable[[], None]) -> Iterator[None]:
+    def on_cancel(self, callback: Callable[[], object]) -> Iterator[None]:
         """Call `callback` once if the token is cancelled while the block runs, or was cancelled before it."""
         with self._lock:
             cancelled = self._cancelled
@@ -95,7 +117,8 @@ class Launch:
     is called once, from any thread, when the process of an engine that `start` returned has ended, expected
     or not; when `start` raises, the process has already ended and `on_exit` is not called. `on_process` is
     called with the pid of the engine process (the leader of a process group) as soon as it runs. Cancelling
-    `cancellation` makes `start` end early.
+    `cancellation` makes `start` end early. `loop` is the worker's event loop, which the engine's pipes and
+    connections belong to; it runs in another thread than `start`.
     """
 
     model: ModelDefinition
@@ -105,6 +128,7 @@ class Launch:
     environments: Path
     progress: Progress
     on_exit: Callable[[Exit], None]
+    loop: asyncio.AbstractEventLoop
     on_process: Callable[[int], None] = lambda _pid: None
     cancellation: CancellationToken = field(default_factory=CancellationToken)
 
@@ -126,12 +150,25 @@ class Engine(Protocol):
         """
         ...
 
+    def submit(self, id: str, generation: Generation, sink: Sink) -> None:
+        """Start one generation; called on the worker's event loop, and does not block.
+
+        Raises nothing: every outcome goes to the sink, perhaps before this method returns.
+        """
+        ...
+
     def cancel(self, id: str) -> None:
-        """Make a generation end, so that its slot is free within a second. Unknown ids are ignored."""
+        """Make a generation end, so that its slot is free within a second; called on the worker's event loop.
+
+        Unknown ids are ignored.
+        """
         ...
 
     def stop(self, timeout_s: float) -> None:
-        """End the process (SIGTERM to its group, SIGKILL after the timeout) and wait for it. Idempotent."""
+        """End the process (SIGTERM to its group, SIGKILL after the timeout) and wait for it. Idempotent.
+
+        Called from any thread but that of the event loop.
+        """
         ...
 
 

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Mapping
 
 import psutil
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-"""Linux counts a process's CPU time in these ticks (10 ms each on most systems)."""
+CPUCLOCK_SCHED = 2  # of linux/posix-timers.h: the time that the scheduler has given to all threads
 
 
 class CpuMeter:
-    """The CPU time of named parts of a system, each of one or more processes.
-
-    A window has a resolution of one tick for each process, so medians over rounds are taken.
-    """
+    """The CPU time of named parts of a system, each of one or more processes."""
 
     def __init__(self, parts: Mapping[str, list[int]]) -> None:
         self.parts = parts
 
-    def seconds(self) -> dict[str, float]:
-        """User and system time of each part since its start.
+    def read(self) -> dict[str, float]:
+        """Seconds of user and system time of each part since its start.
 
-        Raises `psutil.NoSuchProcess` when one of the processes has ended.
+        Raises `OSError` or `psutil.NoSuchProcess` when one of the processes has ended.
         """
         return {part: sum(map(_used_s, pids)) for part, pids in self.parts.items()}
 
 
 def _used_s(pid: int) -> float:
-    """The CPU time of all threads of the process (ended ones included) and of its ended children."""
+    """The CPU time of all threads of the process (ended ones included) and of its ended children.
+
+    That of the process is exact; that of the ended children is counted in ticks of 10 ms on most systems.
+    """
     times = psutil.Process(pid).cpu_times()
-    return float(times.user + times.system + times.children_user + times.children_system)
+    return time.clock_gettime(~pid << 3 | CPUCLOCK_SCHED) + float(times.children_user + times.children_system)
 
 
 def tree(root: int) -> list[int]:

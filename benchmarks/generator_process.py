@@ -1,4 +1,4 @@
-"""Runs a load generator as a process, and takes the CPU time of the measured processes in the same window."""
+"""Runs a load generator as a process, and takes the readings of a meter in the same window."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from benchmarks.cpu_time import CpuMeter
 from config.settings import ROOT
 
 Result = TypeVar("Result")
@@ -17,6 +16,14 @@ Result = TypeVar("Result")
 
 class BenchmarkError(Exception):
     """Raised when a process of the benchmark fails; the text names it and the reason."""
+
+
+class Meter(Protocol):
+    """Counts what the measured processes use, by name."""
+
+    def read(self) -> dict[str, float]:
+        """The counts since some time before the measurement."""
+        ...
 
 
 class LoadGenerator(Generic[Result]):
@@ -32,20 +39,20 @@ class LoadGenerator(Generic[Result]):
             argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
 
-    def measure(self, spec: Mapping[str, Any], cpu: CpuMeter) -> tuple[Result, dict[str, float]]:
+    def measure(self, spec: Mapping[str, Any], meter: Meter) -> tuple[Result, dict[str, float]]:
         """Generate the specified load.
 
-        Returns the result, and the CPU seconds of each part in the same window. Raises `BenchmarkError`.
+        Returns the result, and what the meter has counted in the same window. Raises `BenchmarkError`.
         """
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         self._process.stdin.write(json.dumps(spec) + "\n")
         self._process.stdin.flush()
         self._read_message()
-        before = cpu.seconds()
+        before = meter.read()
         result = self._parse(**self._read_message())
-        after = cpu.seconds()
+        after = meter.read()
         self._read_message()
-        return result, {part: after[part] - before[part] for part in after}
+        return result, {name: after[name] - before[name] for name in after}
 
     def _read_message(self) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe

@@ -19,13 +19,15 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from benchmarks.load_messages import PROMPT, TOKENS, LoadResult, LoadSpec, percentile
+from benchmarks.load_messages import TOKENS, LoadResult, LoadSpec, percentile
 
 HOST = "127.0.0.1"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 CHUNK = re.compile(rb"\r\n[0-9a-fA-F]+\r\n")
-DELTA = re.compile(rb'"delta":"([^"]*)"')
+DELTA = re.compile(rb'"(?:delta|content)": ?"([^"]*)"')
+"""The text of an event, of a stream of Responses or of Chat Completions."""
+
 TOKEN = b"tok"
 TIMEOUT_S = 5.0
 """The limit of the time without any response, and of the wait for the remaining responses."""
@@ -114,7 +116,11 @@ class Window:
     def count(self, client: KeepAliveClient, period_s: float) -> None:
         """Count a complete response."""
         self.latencies.append(time.perf_counter() - client.sent_at)
-        if period_s:
+        self.count_delays(client, period_s)
+
+    def count_delays(self, client: KeepAliveClient, period_s: float) -> None:
+        """Count how late the tokens of a paced stream have arrived so far."""
+        if period_s and client.arrivals:
             self.token_delays.extend(token_delays(client.arrivals, period_s))
 
     def close(self) -> LoadResult:
@@ -145,10 +151,9 @@ def _ms(seconds: float | None) -> float | None:
 
 def encode_request(spec: LoadSpec) -> bytes:
     """The bytes of the HTTP request."""
-    body = f'{{"model":"{spec.model}","stream":{str(spec.stream).lower()},"input":"{PROMPT}"}}'
     return (
-        f"POST /v1/responses HTTP/1.1\r\nHost: {HOST}:{spec.port}\r\nAuthorization: Bearer {spec.key}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        f"POST {spec.path} HTTP/1.1\r\nHost: {HOST}:{spec.port}\r\nAuthorization: Bearer {spec.key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(spec.body)}\r\n\r\n{spec.body}"
     ).encode()
 
 
@@ -174,6 +179,9 @@ class WindowMeasurement:
         self.window = Window()
         yield None
         self._until(self.window.opened_at + self.spec.seconds)
+        for client in self.clients:  # a server that is late ends no stream within the window
+            if client.waiting:
+                self.window.count_delays(client, self.spec.period_s)
         yield self.window.close()
         if not self.spec.period_s:  # paced streams would take too long: they are cut
             self._drain()

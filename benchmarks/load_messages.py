@@ -28,19 +28,21 @@ ONE = Workload("one", "1 client", 1, "instant")
 MANY = Workload("many", "32 clients", 32, "instant")
 BURST = Workload("burst", "64 streams, instant", 64, "instant", stream=True)
 PACED = Workload("paced", f"64 streams, {PACE:.0f} tokens/s each", 64, "paced", stream=True, paced=True)
+LONE = Workload("lone", f"1 stream, {PACE:.0f} tokens/s", 1, "paced", stream=True, paced=True)
 WORKLOADS = (ONE, MANY, BURST, PACED)
 
 
 @dataclass(frozen=True)
 class LoadSpec:
-    """One measurement of `seconds` after a ramp of `ramp_s` seconds.
+    """One measurement of `seconds` after a ramp of `ramp_s` seconds. Each request posts `body` to `path`.
 
     `period_s` is the time between two tokens of a paced stream, else 0.
     """
 
     port: int
     key: str
-    model: str
+    path: str
+    body: str
     clients: int
     stream: bool
     ramp_s: float

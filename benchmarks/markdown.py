@@ -21,6 +21,9 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {text} |" for text in (line(head), rule, *map(line, body)))
 
 
-def spread(ratios: Sequence[float]) -> str:
+def spread(values: Sequence[float], form: str = "{:.2f}") -> str:
     """The median and the range; empty without values."""
-    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else NONE
+    if not values:
+        return NONE
+    middle, low, high = map(form.format, (median(values), min(values), max(values)))
+    return f"{middle} ({low} to {high})"

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cpu_time import CpuMeter, tree_by_part
+from redis import Redis
+
+from benchmarks.cpu_time import CpuMeter, listening_ports, tree_by_part
 from benchmarks.generator_process import BenchmarkError
 from config.generated_keys import GeneratedKeys, read_keys
 from config.settings import ROOT
@@ -33,7 +35,7 @@ COMMANDS = {
     "workers/engine_process/guard.py": "engine",
     "valkey-server": "redis",
     "redis-server": "redis",
-    "celery": "flower",
+    "stoker.flower": "flower",
     "stoker up": "supervisor",
 }
 """Parts of the platform by a text in the command line. Child processes belong to their parent's part."""
@@ -95,9 +97,10 @@ def _until(condition: Callable[[], object], seconds: float) -> bool:
     return True
 
 
-def fetch(url: str, key: str = "") -> bytes | None:
-    """GET: the body, empty if the request is refused, None if the server fails or does not answer."""
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"})  # noqa: S310 - an address on loopback
+def fetch(url: str, key: str = "", sent: bytes | None = None) -> bytes | None:
+    """GET, or POST of the JSON `sent`: the answer, empty if it is refused, None if the server fails."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(url, sent, headers)  # noqa: S310 - an address on loopback
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - an address on loopback
             return bytes(answer.read())
@@ -125,6 +128,12 @@ class BenchmarkPlatform:
     def port(self) -> int:
         """The port of its API."""
         return int(self.url.rpartition(":")[2])
+
+    @property
+    def redis(self) -> Redis:
+        """A client of its Redis server."""
+        (server,) = self.cpu.parts["redis"]
+        return Redis(host=HOST, port=listening_ports(server)[0], password=self.keys.redis_password)
 
     @property
     def cpu(self) -> CpuMeter:

@@ -1,8 +1,8 @@
 """The reference: a bare Flask -> HTTP proxy. `python -m benchmarks.proxy PORT UPSTREAM_PORT THREADS CLIENT`.
 
-It runs under the same server as the platform's API (gunicorn, gthread, one process, the same number of
-threads) and does the minimum: no API key, no validation, no queue, no log. `http.client` with one keep-alive
-connection per thread is the cheapest HTTP client in Python; `httpx` is a common one.
+It runs under gunicorn (gthread, one process, a thread for each client) and does the minimum: no API key, no
+validation, no queue, no log. `http.client` with one keep-alive connection per thread is the cheapest HTTP
+client in Python; `httpx` is a common one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 
 CLIENTS = ("http.client", "httpx")
 HEADERS = {"Content-Type": "application/json"}
-PATH = "/v1/responses"
+PATHS = ("/v1/responses", "/v1/chat/completions")
 READ_BYTES = 1 << 16
-Forward = Callable[[bytes], Response]
+Forward = Callable[[str, bytes], Response]
 
 
 class HttpClientForwarder:
@@ -32,12 +32,12 @@ class HttpClientForwarder:
         self._port = port
         self._local = threading.local()
 
-    def __call__(self, body: bytes) -> Response:
+    def __call__(self, path: str, body: bytes) -> Response:
         """Forward the request, and stream the response as it arrives."""
         if not hasattr(self._local, "connection"):
             self._local.connection = http.client.HTTPConnection("127.0.0.1", self._port)
         connection: http.client.HTTPConnection = self._local.connection
-        connection.request("POST", PATH, body, HEADERS)
+        connection.request("POST", path, body, HEADERS)
         response = connection.getresponse()
         kind = response.headers["Content-Type"]
         if kind == "text/event-stream":
@@ -63,9 +63,9 @@ class HttpxForwarder:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
         self._client = httpx.Client(base_url=f"http://127.0.0.1:{port}", limits=limits)
 
-    def __call__(self, body: bytes) -> Response:
+    def __call__(self, path: str, body: bytes) -> Response:
         """Forward the request, and stream the response as it arrives."""
-        forwarded = self._client.build_request("POST", PATH, content=body, headers=HEADERS)
+        forwarded = self._client.build_request("POST", path, content=body, headers=HEADERS)
         response = self._client.send(forwarded, stream=True)
         kind = response.headers["Content-Type"]
         if kind == "text/event-stream":
@@ -76,7 +76,7 @@ class HttpxForwarder:
 
 
 class ProxyServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn with the settings of the platform's API."""
+    """gunicorn with a thread for each client."""
 
     def __init__(self, port: int, threads: int, create: Callable[[], Flask]) -> None:
         self._settings: dict[str, Any] = {
@@ -105,7 +105,8 @@ def create_app(port: int, client: str) -> Flask:
     """A proxy to the upstream on this port."""
     app = Flask("proxy")
     forward: Forward = HttpxForwarder(port) if client == "httpx" else HttpClientForwarder(port)
-    app.add_url_rule(PATH, view_func=lambda: forward(request.get_data()), endpoint="proxy", methods=["POST"])
+    for path in PATHS:
+        app.add_url_rule(path, path, lambda: forward(request.path, request.get_data()), methods=["POST"])
     return app
 
 

@@ -9,27 +9,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from redis import Redis
+
 from benchmarks.cpu_time import CpuMeter, tree
-from benchmarks.load_messages import PACE, TOKENS
+from benchmarks.load_messages import ONE, PACE, TOKENS, Workload
 from benchmarks.processes import HOST, fetch, is_listening, pid, running, start, start_platform, wait
-from config.settings import ROOT, Settings
+from config.settings import ROOT
 from stoker.managed_process import ManagedProcess, ProcessPlan
 from stoker.ports import free_port
 
 UPSTREAM, PROXY, STOKER, FLOWER = "upstream", "proxy", "stoker", "stoker + Flower"
 SLOTS = 64
+PROXY_THREADS = 256
 PARTS = ("api", "worker", "engine", "redis", "flower", "supervisor")
 """The parts of the platform. The reference has an api (the proxy) and an engine (the upstream)."""
 
 
+RESPONSES, CHAT = "/v1/responses", "/v1/chat/completions"
+REDIS_COMMANDS = "redis commands"
+
+
 @dataclass(frozen=True)
 class BenchmarkVariant:
-    """One server to send requests to: its port, the API key, and the processes whose CPU time counts."""
+    """One server to send requests to: its port, the API key, and the processes whose CPU time counts.
+
+    Requests are sent to `path`; `fields` is JSON to add to each body (`,"name":value`). Its Redis server is
+    `redis`. `loads` are the only workloads that it is measured with; None is all.
+    """
 
     name: str
     port: int
     key: str
     cpu: CpuMeter
+    path: str = RESPONSES
+    fields: str = ""
+    redis: Redis | None = None
+    loads: tuple[Workload, ...] | None = None
+
+    def read(self) -> dict[str, float]:
+        """The CPU seconds by part and, under `REDIS_COMMANDS`, the commands that Redis has executed."""
+        counts = self.cpu.read()
+        if self.redis is not None:
+            statistics = self.redis.info("commandstats")
+            counts[REDIS_COMMANDS] = sum(command["calls"] for command in statistics.values())
+        return counts
 
 
 @contextmanager
@@ -50,13 +73,13 @@ def start_variants(
 
 def _start_reference(processes: list[ManagedProcess], folder: Path, client: str) -> list[BenchmarkVariant]:
     upstream, upstream_port = _start_module(processes, folder, "upstream")
-    threads = str(Settings().api.threads)
-    proxy, proxy_port = _start_module(processes, folder, "proxy", str(upstream_port), threads, client)
+    arguments = (str(upstream_port), str(PROXY_THREADS), client)
+    proxy, proxy_port = _start_module(processes, folder, "proxy", *arguments)
     # the process that answers is a child that the listening one starts later
     wait(proxy, lambda: fetch(f"http://{HOST}:{proxy_port}/") is not None, "the proxy does not answer")
     engine = [pid(upstream)]
     return [
-        BenchmarkVariant(UPSTREAM, upstream_port, "none", CpuMeter({"engine": engine})),
+        BenchmarkVariant(UPSTREAM, upstream_port, "none", CpuMeter({"engine": engine}), loads=(ONE,)),
         BenchmarkVariant(PROXY, proxy_port, "none", CpuMeter({"api": tree(pid(proxy)), "engine": engine})),
     ]
 
@@ -72,8 +95,8 @@ def _start_module(
     return process, port
 
 
-def configuration() -> dict[str, Any]:
-    """The platform's settings: two stub models, and defaults otherwise."""
+def stub_models() -> dict[str, Any]:
+    """Two stub models, as in the settings."""
     model = {
         "backend": "stub",
         "enabled": True,
@@ -81,9 +104,7 @@ def configuration() -> dict[str, Any]:
         "stub_tokens": TOKENS,
         "stub_directives": False,
     }
-    paced = {**model, "stub_tokens_per_s": PACE}
-    # a short retention, or Redis would fill in a long run
-    return {"responses": {"retention_s": 60}, "models": {"instant": model, "paced": paced}}
+    return {"instant": model, "paced": {**model, "stub_tokens_per_s": PACE}}
 
 
 def _start_platform_variant(
@@ -91,5 +112,7 @@ def _start_platform_variant(
 ) -> BenchmarkVariant:
     """Flower needs task events: both are on, or both are off."""
     home = folder / ("with-flower" if flower else "without-flower")
-    started = start_platform(processes, home, configuration(), flower=flower)
+    # a short retention, or Redis would fill in a long run
+    settings = {"responses": {"retention_s": 60}, "models": stub_models()}
+    started = start_platform(processes, home, settings, flower=flower)
     return BenchmarkVariant(FLOWER if flower else STOKER, started.port, started.keys.api_key, started.cpu)

@@ -59,9 +59,18 @@ class ApiSchema(Section):
     port = integer(0, 65535)
     processes = integer(1, 256)
     threads = integer(4, 10_000)
+    max_streams = integer(1, 1_000_000)
     keep_alive_s = number(0.1, 3600)
-    max_body_bytes = integer(1024, MAX_INT)
     graceful_timeout_s = integer(0, 3600)
+    head_timeout_s = number(0.1, 3600)
+    body_timeout_s = number(0.1, 3600)
+    min_body_rate = integer(0, MAX_INT)
+    write_timeout_s = number(0.1, 3600)
+    max_head_bytes = integer(1024, MAX_INT)
+    max_body_bytes = integer(1024, MAX_INT)
+    max_pending_body_bytes = integer(1024, 2**53)
+    max_connections = integer(1, 1_000_000)
+    max_connections_per_address = integer(1, 1_000_000, nullable=True)
 
 
 class FlowerSchema(Section):
@@ -74,7 +83,6 @@ class FlowerSchema(Section):
 class WorkerSchema(Section):
     """`worker`."""
 
-    threads = integer(1, 10_000)
     task_events = flag()
     drain_timeout_s = number(0, 86_400)
 

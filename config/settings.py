@@ -34,15 +34,24 @@ class RedisSettings:
 
 @dataclass(frozen=True)
 class ApiSettings:
-    """The HTTP server (gunicorn with threads)."""
+    """The HTTP server: processes with an event loop each."""
 
     host: str = "127.0.0.1"
     port: int = 8080
     processes: int = 1
-    threads: int = 256  # each open stream occupies one; fewer requests than this are admitted
+    threads: int = 32  # for short requests; those that wait or stream hold none
+    max_streams: int = 10_000  # requests of one process that wait for a model; beyond it: 503 server_busy
     keep_alive_s: float = 15.0  # after this time without an event, a stream gets a `: ka` comment
-    max_body_bytes: int = 8 * 1024 * 1024
     graceful_timeout_s: int = 10
+    head_timeout_s: float = 10.0  # time for a request's head to arrive
+    body_timeout_s: float = 30.0  # time for its body
+    min_body_rate: int = 1024  # bytes per second of a body, on average, after its first 5 s
+    write_timeout_s: float = 30.0  # a client that takes nothing of its answer for this time is disconnected
+    max_head_bytes: int = 64 * 1024
+    max_body_bytes: int = 8 * 1024 * 1024
+    max_pending_body_bytes: int = 256 * 1024 * 1024  # of all bodies that are arriving, per process
+    max_connections: int = 16_384  # per process
+    max_connections_per_address: int | None = None  # three quarters of max_connections unless set
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,6 @@ class FlowerSettings:
 class WorkerSettings:
     """The worker processes, one per GPU."""
 
-    threads: int = 128  # concurrent requests of one worker; loads and unloads have further threads
     task_events: bool = True  # shown by Flower; cost CPU time per task (see docs/benchmarks.md)
     drain_timeout_s: float = 30.0  # time for running requests to finish after SIGTERM
 

@@ -25,6 +25,7 @@ from fleet.load_request import (
 )
 from fleet.memory import required_mib
 from fleet.model_row import ModelRow, fingerprint, parse_model_row
+from fleet.model_summary import FIELDS, ModelSummary, parse_model_summary
 from fleet.operation import Operation, begun_operation, new_operation_id, parse_operation
 from fleet.placement import freed_by_unload, place_replicas, reserved_mib
 from fleet.states import ModelState
@@ -74,12 +75,19 @@ class Fleet(WorkerReports):
             raise UnknownModel(f"model {name!r} is not configured", param=param) from None
 
     def row(self, name: str) -> ModelRow:
-        """One model, with its running jobs counted. Raises `UnknownModel`."""
-        return self._read([self.definition(name)], count_running=True)[0]
+        """One model. Raises `UnknownModel`."""
+        return self._read([self.definition(name)])[0]
 
-    def rows(self, *, count_running: bool = False) -> list[ModelRow]:
-        """All models at one instant, in configuration order; `count_running` fills in `ModelRow.running`."""
-        return self._read(list(self.settings.models.values()), count_running=count_running)
+    def rows(self) -> list[ModelRow]:
+        """All models at one instant, in configuration order."""
+        return self._read(list(self.settings.models.values()))
+
+    def summaries(self) -> list[ModelSummary]:
+        """The main fields of all models at one instant, in configuration order; cheap with many replicas."""
+        models = list(self.settings.models.values())
+        answer = self.scripts.run("read_summaries", *(model.name for model in models))
+        groups = [answer[at : at + FIELDS] for at in range(0, len(answer), FIELDS)]
+        return [parse_model_summary(model, group) for model, group in zip(models, groups, strict=True)]
 
     def workers(self, for_model: str = "") -> list[WorkerRow]:
         """The registered workers by name; memory that is reserved for `for_model` itself counts as free."""
@@ -97,9 +105,9 @@ class Fleet(WorkerReports):
         """How long a replica stays assigned to a worker without a heartbeat, in microseconds."""
         return self.settings.lease.lease_ms * 1000
 
-    def _read(self, definitions: list[ModelDefinition], *, count_running: bool) -> list[ModelRow]:
+    def _read(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
         names = [model.name for model in definitions]
-        answer = self.scripts.run("read_models", int(count_running), *names)
+        answer = self.scripts.run("read_models", *names)
         groups = [answer[at : at + 3] for at in range(0, len(answer), 3)]
         return [parse_model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]
 
@@ -247,7 +255,8 @@ class Fleet(WorkerReports):
 
     def reset_to_configuration(self) -> None:
         """Forget all workers, and all loads and unloads by request. Called when the whole platform starts."""
-        self.scripts.run("reset_to_configuration", *self.settings.models)
+        while self.scripts.run("reset_to_configuration", *self.settings.models) == b"more":
+            pass
 
 
 def _reservation(places: Sequence[str], workers: Sequence[WorkerRow], required: int | None) -> bytes | str:

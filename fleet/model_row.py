@@ -25,8 +25,8 @@ class ModelRow:
       the number of replicas that ended with their workers and were not replaced yet.
     - `operation_id` is the latest load or unload. `override` has the fields that the last load overrode; it
       is in force while the model is loading, loaded or unloading.
-    - `slots` is the capacity of one replica, as the engines reported it (0 before that). `inflight` jobs hold
-      a slot; `running` of them were claimed by a worker (0 unless the caller asked for the count).
+    - `slots` is the capacity of one replica, as the engines reported it (0 before that). `inflight` jobs
+      run: each holds a slot.
     - Memory is in MiB: `observed_mib` was measured for `observed_replicas` replicas with the options of which
       `observed_variant` is the fingerprint; `artifact_mib` is the size of the model's files.
     """
@@ -38,7 +38,6 @@ class ModelRow:
     loaded_replicas: int
     inflight: int
     queue_depth: int
-    running: int = 0
     slots: int = 0
     last_error: str | None = None
     code: str | None = None
@@ -85,7 +84,6 @@ class _ReplicaFields(NamedTuple):
     worker: bytes
     slots: bytes
     slots_taken: int
-    running: int
     ready: int
 
 
@@ -109,7 +107,6 @@ def parse_model_row(
         loaded_replicas=len(hosted) if state is ModelState.UNLOADING else len(ready),
         inflight=sum(replica.slots_taken for replica in hosted),
         queue_depth=waiting,
-        running=sum(replica.running for replica in hosted),
         slots=min((int(replica.slots) for replica in ready), default=0),
         last_error=row.get("last_error"),
         code=row.get("code"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -10,6 +11,9 @@ from fleet.errors import InsufficientMemory, NoWorker
 from fleet.memory import estimate_memory
 from fleet.model_row import ModelRow
 from fleet.worker_row import WorkerRow
+
+NAMED_WORKERS = 8
+"""How many workers an error names."""
 
 
 def place_replicas(
@@ -33,23 +37,26 @@ def place_replicas(
     available = _available_mib(candidates, freed)
     placed: Counter[str] = Counter()
     chosen: list[str] = []
-    for _ in range(replicas):
-        fitting = [worker for worker in candidates if _has_memory(available, worker, required_mib)]
-        if not fitting:
+
+    def preference(worker: WorkerRow) -> tuple[int, int, int, str]:
+        return placed[worker.name], -available.get(worker.memory_id, 0), worker.replicas, worker.name
+
+    # a heap, so that the work does not grow with replicas times workers; a worker's place in it may be out of
+    # date, since replicas on another worker may take the same memory
+    heap = [(preference(worker), worker) for worker in candidates]
+    heapq.heapify(heap)
+    while len(chosen) < replicas:
+        if not heap:
             raise InsufficientMemory(_shortage(model, replicas, candidates, required_mib or 0, freed))
-        best = min(
-            fitting,
-            key=lambda worker: (
-                placed[worker.name],
-                -available.get(worker.memory_id, 0),
-                worker.replicas,
-                worker.name,
-            ),
-        )
-        placed[best.name] += 1
-        if best.memory_id in available:
-            available[best.memory_id] -= required_mib or 0
-        chosen.append(best.name)
+        stored, best = heapq.heappop(heap)
+        if not _has_memory(available, best, required_mib):
+            continue  # the memory only shrinks
+        if stored == preference(best):
+            placed[best.name] += 1
+            if best.memory_id in available:
+                available[best.memory_id] -= required_mib or 0
+            chosen.append(best.name)
+        heapq.heappush(heap, (preference(best), best))
     return chosen
 
 
@@ -94,14 +101,18 @@ def _shortage(
     freed: Mapping[str, int],
 ) -> str:
     each = "" if replicas == 1 else f" for each of {replicas} replicas"
+    measured = [(worker, worker.memory) for worker in workers if worker.memory and worker.memory_id]
+    # of many workers those with the most free memory are named
+    most_free = sorted(measured, key=lambda pair: -pair[1].free_mib)[:NAMED_WORKERS]
+    named = measured if len(measured) <= NAMED_WORKERS else most_free
     devices = "; ".join(
-        f"{worker.name} has {worker.memory.free_mib} of {worker.memory.total_mib} MiB free"
+        f"{worker.name} has {memory.free_mib} of {memory.total_mib} MiB free"
         + (f", {worker.promised_mib} of them promised to loads under way" if worker.promised_mib else "")
         + (f", and {freed[worker.name]} more without the evicted model" if worker.name in freed else "")
-        for worker in workers
-        if worker.memory and worker.memory_id
+        for worker, memory in named
     )
+    others = "" if named is measured else f"; {len(measured) - NAMED_WORKERS} other workers have no more"
     return (
-        f"{model.name} needs about {required_mib} MiB{each}, and {devices}:"
+        f"{model.name} needs about {required_mib} MiB{each}, and {devices}{others}:"
         " unload a model, name one as evictModel, or ask for less"
     )

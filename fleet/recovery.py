@@ -1,7 +1,7 @@
 """Finds loads that should be under way and are not, and continues them.
 
-Every worker calls these methods every two seconds and after it stopped an engine, since the process that
-began a load may have ended.
+The process that began a load may have ended, so every worker asks every two seconds and after it stopped an
+engine whether it is its turn to look (`is_due`); one of all workers looks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from fleet.fleet import MEMORY_RELEASE_S, Fleet
 from fleet.load_request import LoadOutcome, LoadRequest, assign_replicas, assignment_arguments, mib_argument
 from fleet.memory import required_mib
 from fleet.model_row import ModelRow
+from fleet.model_summary import ModelSummary
 from fleet.operation import new_operation_id
 from fleet.placement import place_replicas
 from fleet.states import ModelState
+from scheduler.commands import RECOVERABLE_CODES
 from scheduler.errors import UnknownModel
-from scheduler.ledger import RECOVERABLE_CODES
 from scheduler.scripts import redis_errors_translated
 
 
@@ -27,23 +28,27 @@ class Recovery:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
 
+    def is_due(self, interval_s: float) -> bool:
+        """Whether this process should look now; of all workers that ask every `interval_s`, one does.
+
+        The first one that asks does after a worker registered, and after a model was unloaded, failed or lost
+        a replica.
+        """
+        # a bit shorter than the interval, so that a lone worker never asks too early
+        return bool(self.fleet.scripts.run("recovery_due", int(interval_s * 0.75e6)))
+
     def missing(self) -> list[str]:
         """The models that should be loaded and are not: enabled models, and models lost with their worker.
 
         A model that an operator unloaded stays unloaded until it is loaded by request or the platform
         restarts.
         """
-        return [row.name for row in self.fleet.rows() if self._is_missing(row)]
-
-    def _is_missing(self, row: ModelRow) -> bool:
-        wanted = row.definition.enabled if row.wanted is None else row.wanted
-        lost = row.state is ModelState.FAILED and row.code in RECOVERABLE_CODES
-        return wanted and (row.state is ModelState.UNLOADED or lost)
+        return [model.name for model in self.fleet.summaries() if _is_missing(model)]
 
     def reload(self, name: str) -> LoadOutcome:
         """Load a missing model with the replicas and override of its last load. Raises as `Fleet.load`."""
         row = self.fleet.row(name)
-        if not self._is_missing(row):
+        if not _is_missing(row):
             return LoadOutcome("load", None)  # another worker was faster
         request = LoadRequest(row.replicas, row.override if row.wanted else {})
         return self.fleet.begin(name, request, takeover=True)
@@ -54,9 +59,11 @@ class Recovery:
         Returns the outcomes whose workers the caller has to notify.
         """
         outcomes = []
-        for row in self.fleet.rows():
+        summaries = self.fleet.summaries()
+        short = [model.name for model in summaries if model.state is ModelState.LOADED and model.lost]
+        for row in map(self.fleet.row, short):
             if row.state is not ModelState.LOADED or not row.lost:
-                continue
+                continue  # another worker was faster
             required = required_mib(row, dict(row.override))
             places = self._places_for_lost(row, required)
             assignments = assign_replicas(row.name, new_operation_id("load"), places)
@@ -127,3 +134,9 @@ class Recovery:
             *assignment_arguments(assignments),
         )
         return LoadOutcome("load", operation, assignments, begun=True) if answer[0] == b"ok" else None
+
+
+def _is_missing(model: ModelSummary | ModelRow) -> bool:
+    wanted = model.definition.enabled if model.wanted is None else model.wanted
+    lost = model.state is ModelState.FAILED and model.code in RECOVERABLE_CODES
+    return wanted and (model.state is ModelState.UNLOADED or lost)

@@ -10,7 +10,6 @@ class Status(enum.StrEnum):
     """The states of a job; scheduler/README.md has the transitions."""
 
     QUEUED = "queued"
-    DISPATCHED = "dispatched"
     RUNNING = "running"
     COMPLETED = "completed"
     INCOMPLETE = "incomplete"
@@ -57,6 +56,17 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
+class Expired:
+    """What `Ledger.expire` did: how many jobs, loads and workers it ended; whether to call it again at once.
+
+    `ended` is -1 when it extended all leases instead, because Redis was down.
+    """
+
+    ended: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
 class JobRow:
     """The current state of a job. `created_at` is in Unix seconds by Redis' clock."""
 
@@ -74,25 +84,29 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that a worker has claimed. Every later write to the job carries the fencing token `fence`."""
+    """A job that was given to a worker. Every write to the job carries the fencing token `fence`.
+
+    `last` is the number of the last event in the job's log: the first event of this run is `last` + 1.
+    `attempt` is 1 for the first run of the job.
+    """
 
     id: str
     fence: str
     replica: str
     generation: bytes
+    last: int
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
     """The state that a worker should have.
 
-    `running`: the jobs that it has claimed; `cancelled`: those of them to stop; `unclaimed`: jobs dispatched
-    to it whose wake-up message seems lost; `replicas`: state by replica.
+    `running`: the jobs that run on it; `cancelled`: those of them to stop; `replicas`: state by replica.
     """
 
     running: frozenset[str]
     cancelled: tuple[str, ...]
-    unclaimed: tuple[str, ...]
     replicas: dict[str, str]
 
 
@@ -108,7 +122,11 @@ class AppendRequest:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The end of a running job. `retry`: the job may be queued again, once, if its log is empty."""
+    """The end of a running job. `retry`: the job may be queued again, once, if its log is empty.
+
+    `last` is the number of the run's last event: if the log does not have it, Redis lost it, and the job ends
+    as failed (`log_lost`).
+    """
 
     id: str
     fence: str
@@ -119,3 +137,17 @@ class Release:
     usage: bytes = b""
     tokens: int | None = None
     retry: bool = False
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepReply:
+    """The reply to a worker's step.
+
+    `stopped`: the jobs whose run must stop, and why: `fenced` (the job is no longer this run's), `cancel`,
+    `full` (its log is at its limit) or `log_lost` (Redis lost events of its log; the job has ended).
+    `claims`: the jobs that this worker runs next.
+    """
+
+    stopped: dict[str, str]
+    claims: tuple[Claim, ...]

@@ -11,9 +11,15 @@ from scheduler.ledger import Ledger
 
 logger = logging.getLogger("scheduler")
 
+PAUSE_S = 0.01
+"""Between two steps of unfinished work: other calls have the server meanwhile."""
+
 
 class Reaper:
-    """A thread that calls `Ledger.expire` about every `lease.reap_ms`."""
+    """A thread that calls `Ledger.expire` about every `lease.reap_ms`, and at once while work is unfinished.
+
+    Of many processes that call it, one does the work: the others' calls return at once.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -33,7 +39,7 @@ class Reaper:
         period = self._ledger.settings.lease.reap_ms / 1000
         while not self._stop.wait(period * random.uniform(0.8, 1.2)):  # noqa: S311 - only to spread the calls
             try:
-                self._ledger.expire()
+                self._expire()
                 unreachable = False
             except StokerError as error:
                 if not unreachable:
@@ -41,3 +47,9 @@ class Reaper:
                 unreachable = True
             except Exception:
                 logger.exception("the reaper failed; it tries again")
+
+    def _expire(self) -> None:
+        # half of the period is less than the time between two calls of this process: it never calls too early
+        more = self._ledger.expire(self._ledger.settings.lease.reap_ms * 500).more
+        while more and not self._stop.wait(PAUSE_S):
+            more = self._ledger.expire().more

@@ -23,7 +23,7 @@ from config.settings import Settings
 COMMAND_TIMEOUT_S = 5.0  # detects a half-open connection; no script takes as long
 CONNECT_TIMEOUT_S = 3.0
 HEALTH_CHECK_S = 15  # a connection that was idle for longer is checked with a PING first
-SPARE_CONNECTIONS = 32  # beside those for each thread: subscribers, reapers, the worker's event writer
+SPARE_CONNECTIONS = 32  # beside those for each thread of the API: subscribers, reapers, a worker's threads
 
 Command = Sequence[Any]
 
@@ -34,29 +34,16 @@ def command_client(settings: Settings) -> Redis:
     Answers are bytes. Opens no connection: the first command does. Accepts `redis://`, `rediss://` and
     `unix://`.
     """
-    return _client(settings, COMMAND_TIMEOUT_S)
-
-
-def blocking_client(settings: Settings) -> Redis:
-    """Return a client for subscriptions and blocking reads: it has no read time-out.
-
-    It uses RESP2: there a published message is an ordinary reply, which a subscriber can read without
-    redis-py's handling of RESP3 push messages.
-    """
-    return _client(settings, None, protocol=2)
-
-
-def _client(settings: Settings, timeout_s: float | None, protocol: int = 3) -> Redis:
     url = settings.redis.url
     options: dict[str, Any] = {
         "decode_responses": False,
-        "protocol": protocol,
-        "socket_timeout": timeout_s,
+        "protocol": 3,
+        "socket_timeout": COMMAND_TIMEOUT_S,
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "health_check_interval": HEALTH_CHECK_S,
         "retry": Retry(NoBackoff(), 0),
         # for each thread one that `RedisConnections` holds for its scripts, and one for its other commands
-        "max_connections": 2 * max(settings.api.threads, settings.worker.threads) + SPARE_CONNECTIONS,
+        "max_connections": 2 * settings.api.threads + SPARE_CONNECTIONS,
         # neither the server's maintenance pushes nor the library's name is worth a round trip per connection
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),
         "driver_info": None,

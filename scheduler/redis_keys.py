@@ -38,11 +38,11 @@ KEYS = (
         "job:<id>",
         "hash",
         "the state of a job: status, tenant, weight, model, priority, dialect, generation, echo, "
-        "subscribers, store, retention_s, cost, max_wait_us, attempts, cancel, "
+        "subscribers, store, retention_s, cost, max_wait_us, max_run_us, attempts (dispatches), cancel, "
         "last (number of its last event), bytes (of its log); run_by_us: deadline of the run, set by the "
-        "first claim; while dispatched or running: replica, worker, fence, call; and the times "
-        "admitted_us, dispatched_us, claimed_us, ended_us",
-        "admit append subscribe cancel claim delete include/dispatch include/requeue include/terminal",
+        "first dispatch; while it runs: replica, slots (of the replica), worker, fence; and the times "
+        "admitted_us, claimed_us (at the dispatch), ended_us",
+        "admit step subscribe delete include/dispatch include/requeue include/terminal",
         ENDED,
     ),
     RedisKey(
@@ -56,7 +56,7 @@ KEYS = (
         "deadlines",
         "zset",
         "jobs that have not ended, by the time at which `expire` ends them",
-        "admit claim expire include/requeue include/terminal",
+        "admit expire include/dispatch include/requeue include/terminal",
         EMPTY,
     ),
     RedisKey(
@@ -87,30 +87,47 @@ KEYS = (
     RedisKey(
         "skipped:<model>",
         "hash",
-        "how often each waiting priority was skipped since a job of it was dispatched last",
+        "the priorities with waiting jobs, and how often each was skipped since a job of it was dispatched",
         "include/queue",
         EMPTY,
     ),
     RedisKey(
         "served:<model>",
         "hash",
-        "tokens served by tenant, divided by weight; @floor is the value at which an idle tenant starts",
+        "tokens served by tenant, divided by weight; @floor is the value at which an idle tenant starts, "
+        "@wait_ms the average wait",
         "include/queue",
         FOREVER,
     ),
-    # ---- dispatched and running jobs
+    # ---- running jobs
     RedisKey(
         "slots:<replica>",
         "set",
-        "the jobs that hold its slots: dispatched or running",
-        "include/dispatch include/requeue include/replica include/terminal",
+        "the jobs that run on it: each holds a slot",
+        "include/dispatch include/unfinished",
         EMPTY,
     ),
     RedisKey(
+        "claims:<incarnation>",
+        "list",
+        "the claim messages that a worker has not taken yet, the oldest first",
+        "include/dispatch include/replica",
+        "until it is empty, or the incarnation ends",
+    ),
+    RedisKey("cancelled:<worker>", "set", "its running jobs that it has to stop", "include/terminal", EMPTY),
+    RedisKey(
         "leases",
         "zset",
-        "dispatched and running jobs, by the time at which they count as lost",
-        "heartbeat claim expire include/dispatch include/requeue include/terminal",
+        "running jobs, by the time at which they count as lost",
+        "heartbeat expire include/dispatch include/requeue include/terminal",
+        EMPTY,
+    ),
+    RedisKey(
+        "unfinished",
+        "zset",
+        "work that a call left for `expire`, by time, as JSON arrays: jobs of a replica that is gone, "
+        "waiting jobs of a model that will not be served, models with jobs to dispatch",
+        "expire include/dispatch",
         EMPTY,
     ),
     RedisKey("fence", "string", "the latest fencing token or incarnation", "include/base", FOREVER),
@@ -119,14 +136,14 @@ KEYS = (
         "workers",
         "zset",
         "registered workers, by the time at which their lease ends",
-        "heartbeat expire register include/replica",
+        "heartbeat register include/replica",
         EMPTY,
     ),
     RedisKey(
         "worker:<worker>",
         "hash",
-        "incarnation (missing: the worker was removed), wake_up_list, wake_up_message, device, description, "
-        "since_us, draining; memory_id, free_mib and memory (JSON), as it reported them",
+        "incarnation (missing: the worker was removed), device, description, since_us, draining; memory_id, "
+        "free_mib and memory (JSON), as it reported them",
         "deregister register report_memory include/replica",
         "until it deregisters",
     ),
@@ -144,10 +161,10 @@ KEYS = (
         "state, operation (the latest), wanted (replicas; 0: unloaded by an operator), replicas (of the "
         "load), "
         "override (JSON), reserved (MiB by device memory for a load that waits, JSON), variant (fingerprint "
-        "of the loaded configuration), code and last_error, lost (replicas), wait_ms (average), "
+        "of the loaded configuration), code and last_error, lost (replicas), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",
-        "report_artifacts begin_load begin_unload report_load_error claim replace_lost replica_up "
+        "report_artifacts begin_load begin_unload report_load_error replace_lost replica_up "
         "reset_to_configuration include/dispatch include/model include/replica",
         FOREVER,
     ),
@@ -159,16 +176,24 @@ KEYS = (
         EMPTY,
     ),
     RedisKey(
-        "ready:<model>",
+        "loading_replicas",
         "set",
-        "those of them that accept jobs",
-        "begin_unload deregister replica_up include/replica",
+        "the replicas whose engines have not come up: memory is promised to them until they do or end",
+        "replica_up include/assign include/replica",
+        EMPTY,
+    ),
+    RedisKey(
+        "ready:<model>",
+        "zset",
+        "those of them that accept jobs, by the share of their slots that is taken",
+        "begin_unload deregister replica_up include/dispatch include/replica",
         EMPTY,
     ),
     RedisKey(
         "replica:<replica>",
         "hash",
-        "state, model, worker, operation, progress, slots, pid (empty: no local process), lease_us, call, "
+        "state, model, worker, incarnation (of the worker), operation, progress, slots, pid (empty: no local "
+        "process), lease_us, call, "
         "override, need_mib (promised until it is up), memory_mib (observed), up_us",
         "begin_unload replica_progress replica_starting replica_up include/assign include/replica",
         "until it is down",
@@ -184,7 +209,8 @@ KEYS = (
         "operation:<id>",
         "hash",
         "a load or unload: kind, model, status, stage, progress, replicas, evicts, code and error, "
-        "memory_mib, expected_ms, created_us, began_us (on the workers), finished_us",
+        "memory_mib, expected_ms, created_us, began_us (on the workers), finished_us; progress_sum (over its "
+        "replicas), up (replicas)",
         "begin_load begin_unload replica_progress replica_starting replica_up include/assign include/model",
         "a day",
     ),
@@ -197,7 +223,25 @@ KEYS = (
     ),
     # ---- the platform
     RedisKey(
-        "expired_at", "string", "time of the last `expire`, to detect that Redis was down", "expire", FOREVER
+        "expired_at",
+        "string",
+        "time of the last run of `expire`: processes take turns, and a gap shows that Redis was down",
+        "expire",
+        FOREVER,
+    ),
+    RedisKey(
+        "leases_extended_to",
+        "string",
+        "no lease ends before this time, since Redis was down until shortly before",
+        "expire",
+        FOREVER,
+    ),
+    RedisKey(
+        "recovery_looked_at",
+        "string",
+        "time at which a worker last looked for models and loads to recover; missing: look at once",
+        "recovery_due include/model",
+        FOREVER,
     ),
     RedisKey("probe", "string", "written to check that Redis accepts writes", "scheduler/ledger.py", "60 s"),
     RedisKey("audit", "stream", "the audit log, as a chain of hashes", "governance/audit.py", FOREVER),
@@ -208,7 +252,7 @@ KEYS = (
         "notify:<worker>",
         "channel",
         "cancels for jobs that a worker runs; its heartbeat repeats them",
-        "cancel delete expire",
+        "expire include/terminal",
         "not stored",
     ),
 )

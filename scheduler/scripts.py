@@ -1,7 +1,7 @@
 """Runs the Lua scripts: one file per command; `-- include: name` lines insert the shared functions.
 
-Every script is safe to call twice, so a call whose reply was lost is repeated once. Redis' errors are raised
-as `StorageUnavailable` or `StorageFull`.
+Every script is safe to call twice, so `run` repeats a call once if its reply was lost. Redis' errors are
+raised as `StorageUnavailable` or `StorageFull`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from redis.exceptions import (
     TimeoutError,
 )
 
+from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.redis_connections import connections_of
 
@@ -46,44 +47,63 @@ def source(path: Path) -> str:
     return INCLUDE.sub(include, path.read_text())
 
 
-class Scripts:
-    """Runs the scripts of one folder by name.
+class ScriptCommands:
+    """The commands that run the scripts of one folder.
 
     `offset_us` (microseconds) is added to Redis' clock: tests move time with it.
     """
 
-    def __init__(self, client: redis.Redis, prefix: str, folder: Path = LUA) -> None:
-        self.client: Any = client  # redis-py types every reply as a union of all its modes
+    def __init__(self, prefix: str, folder: Path) -> None:
         self.prefix = "{" + prefix + "}:"
         self.offset_us = 0
-        self._connections = connections_of(client)
         self._folder = folder
         self._digests: dict[str, str] = {}
 
     def command(self, name: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-        """Return the EVALSHA command that runs a script, for `exchange`."""
+        """Return the EVALSHA command that runs a script."""
         digest = self._digests.get(name)
         if digest is None:
-            text = source(self._folder / f"{name}.lua")
-            digest = self._digests[name] = hashlib.sha1(text.encode()).hexdigest()  # noqa: S324 - EVALSHA's name
+            digest = self._digests[name] = hashlib.sha1(self.source(name).encode()).hexdigest()  # noqa: S324 - EVALSHA's name
         return ("EVALSHA", digest, 1, self.prefix, self.offset_us, *arguments)
+
+    def source(self, name: str) -> str:
+        """Return the text of a script."""
+        return source(self._folder / f"{name}.lua")
+
+
+class Scripts(ScriptCommands):
+    """Runs the scripts of one folder by name."""
+
+    def __init__(self, client: redis.Redis, prefix: str, folder: Path = LUA) -> None:
+        super().__init__(prefix, folder)
+        self.client: Any = client  # redis-py types every reply as a union of all its modes
+        self._connections = connections_of(client)
 
     def run(self, name: str, *arguments: Argument) -> Any:
         """Run a script and return its reply as Redis sends it, with strings as bytes.
 
         Raises `StorageUnavailable` when Redis cannot be reached, `StorageFull` when it refuses writes.
         """
+        return self._run(self.exchange, name, arguments)
+
+    def run_once(self, name: str, *arguments: Argument) -> Any:
+        """Run a script like `run`, but leave it to the caller to repeat a call whose reply was lost."""
+        return self._run(self._connections.exchange, name, arguments)
+
+    def _run(
+        self,
+        exchange: Callable[[Sequence[tuple[Argument, ...]]], list[Any]],
+        name: str,
+        arguments: Sequence[Argument],
+    ) -> Any:
         command = self.command(name, arguments)
-        try:
-            (reply,) = self.exchange([command])
+        with redis_errors_translated():
+            (reply,) = exchange([command])
             if isinstance(reply, NoScriptError):
-                text = source(self._folder / f"{name}.lua")
-                (reply,) = self.exchange([("EVAL", text, *command[2:])])
-        except Exception as error:
-            raise translate_redis_error(error) from error
-        if isinstance(reply, Exception):
-            raise translate_redis_error(reply)
-        return reply
+                (reply,) = exchange([("EVAL", self.source(name), *command[2:])])
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
 
     def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """Run commands in one round trip; the reply to a refused command is its exception."""
@@ -104,6 +124,45 @@ class Scripts:
         with redis_errors_translated():
             for path in sorted(self._folder.glob("*.lua")):
                 self.client.script_load(source(path))
+
+
+class AsyncScripts(ScriptCommands):
+    """Runs the scripts of one folder by name, for the coroutines of one event loop."""
+
+    def __init__(self, connection: AsyncConnection, prefix: str, folder: Path = LUA) -> None:
+        super().__init__(prefix, folder)
+        self._connection = connection
+
+    async def run(self, name: str, *arguments: Argument) -> Any:
+        """See `Scripts.run`."""
+        return await self._run(self.exchange, name, arguments)
+
+    async def run_once(self, name: str, *arguments: Argument) -> Any:
+        """See `Scripts.run_once`."""
+        return await self._run(self._connection.exchange, name, arguments)
+
+    async def _run(
+        self,
+        exchange: Callable[[Sequence[tuple[Argument, ...]]], Awaitable[list[Any]]],
+        name: str,
+        arguments: Sequence[Argument],
+    ) -> Any:
+        command = self.command(name, arguments)
+        with redis_errors_translated():
+            (reply,) = await exchange([command])
+            if isinstance(reply, NoScriptError):
+                (reply,) = await exchange([("EVAL", self.source(name), *command[2:])])
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
+
+    async def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+        """See `Scripts.exchange`."""
+        try:
+            return await self._connection.exchange(commands)
+        except (ConnectionError, TimeoutError):
+            # the connection broke while it was idle, or the reply was lost
+            return await self._connection.exchange(commands)
 
 
 def call_id() -> str:

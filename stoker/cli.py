@@ -68,9 +68,12 @@ def run_api(port: int | None) -> None:
     configure_logging(settings)
     if port is not None:
         settings = replace(settings, api=replace(settings.api, port=port))
-    from api import server  # noqa: PLC0415
+    from api.server.serve import ListenError, serve  # noqa: PLC0415
 
-    server.serve(settings)
+    try:
+        serve(settings)
+    except ListenError as error:
+        sys.exit(str(error))
 
 
 @cli.command("worker")

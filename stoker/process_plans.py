@@ -82,8 +82,7 @@ def worker_plan(
 
 def flower_argv(host: str, port: int) -> list[str]:
     """The command of Flower."""
-    command = [sys.executable, "-m", "celery", "-A", "tasks.app", "flower"]
-    return [*command, f"--address={host}", f"--port={port}"]
+    return [sys.executable, "-m", "stoker.flower", f"--address={host}", f"--port={port}"]
 
 
 def flower_plan(

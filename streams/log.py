@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from streams.events import Event, decode
+PAGE = 100
+"""Entries per read while a client follows the log."""
 
-PAGE = 1000
-"""Entries per read."""
+PAGE_BYTES = 64 * 1024
+"""A page of large events has fewer entries, about so many bytes together."""
+
+WHOLE_PAGE = 1000
+"""Entries per read of a whole log."""
+
+Command = tuple[Any, ...]
+
+
+class CommandConnection(Protocol):
+    """Runs commands on Redis; `scheduler.async_connection.AsyncConnection` fulfils it."""
+
+    async def exchange(self, commands: Sequence[Command]) -> list[Any]:
+        """Send all commands in one round trip and return their replies; a refused command's is its error."""
+        ...
 
 
 class StreamLost(Exception):
@@ -20,12 +34,31 @@ def log_key(prefix: str, id: str) -> str:
     return f"{{{prefix}}}:log:{id}"
 
 
-def read(client: Any, prefix: str, id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
-    """Yield (number, event) for the entries after number `after` that exist now, in order."""
-    while True:
-        entries = client.xrange(log_key(prefix, id), f"({after}-0" if after else "-", "+", count=PAGE)
-        for entry_id, fields in entries:
-            after = int(entry_id.split(b"-")[0])
-            yield after, decode(fields[b"e"])
-        if len(entries) < PAGE:
-            return
+def page_command(prefix: str, id: str, after: int, count: int) -> Command:
+    """The command that reads up to `count` entries after number `after`."""
+    return "XRANGE", log_key(prefix, id), f"({after}-0" if after else "-", "+", "COUNT", count
+
+
+def entries_of(reply: list[Any]) -> list[tuple[int, bytes]]:
+    """The (number, encoded event) pairs in the reply to `page_command`."""
+    return [(int(entry_id[: entry_id.index(b"-")]), fields[1]) for entry_id, fields in reply]
+
+
+def last_command(prefix: str, id: str) -> Command:
+    """The command that reads the number of a response's latest event; None when the response is gone."""
+    return "HGET", f"{{{prefix}}}:job:{id}", "last"
+
+
+async def read_log(connection: CommandConnection, prefix: str, id: str) -> list[bytes]:
+    """Return the encoded events that are in the log now. Raises redis-py's errors."""
+    events: list[bytes] = []
+    after, is_complete = 0, False
+    while not is_complete:
+        (reply,) = await connection.exchange([page_command(prefix, id, after, WHOLE_PAGE)])
+        if isinstance(reply, Exception):
+            raise reply
+        page = entries_of(reply)
+        events += [event for _, event in page]
+        is_complete = len(page) < WHOLE_PAGE
+        after = after if is_complete else page[-1][0]
+    return events

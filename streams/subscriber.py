@@ -1,256 +1,227 @@
-"""Delivers the events of all open responses of one API process over one Redis connection.
+"""Delivers the events of all open responses of one API process, on its event loop.
 
-The scripts that append to a log also publish a copy of each event to the subscribers of the response. Copies
-can be lost (pub/sub guarantees nothing); log entries cannot. A `LogCursor` therefore checks the event
-numbers: after a gap, a reconnect, or two seconds without a copy it reads the log. A client neither misses an
-event nor receives one twice.
+The scripts that append to a log also publish a copy of each event to the subscribers of the response: one
+message holds all that one call appended. `EventSubscriber.deliver` passes a message to the cursors of its
+responses, so one step of an engine is one wake-up of the process, whatever the number of its clients.
 
-To wake a client's thread for each event costs more than the event itself. A thread that only forwards events
-therefore gives the subscriber a function that forwards them (`LogCursor.deliver_to`), and sleeps until there
-is something else to do.
+Copies are lost only with the connection that they come over (`scheduler/subscription.py`), so nothing reads
+the log of a silent response. After a new subscription, all cursors compare their place with the ledger, and
+those that are behind read their logs: a bounded number per round trip, so that neither Redis nor the loop is
+held up. As a second safety, a sweep once a second compares cursors that were silent for `SILENCE_S`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
-import threading
-import time
-from collections.abc import Callable
-from queue import Empty, SimpleQueue
-from types import TracebackType
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import redis
 
-from streams.events import Event, decode
-from streams.log import StreamLost, read
+from streams.cursor import CursorState, LogCursor, Reader
+from streams.log import Command, CommandConnection, entries_of, last_command, page_command
 
 logger = logging.getLogger("streams")
 
-SILENCE_S = 2.0
-"""After this many seconds without a copy, a cursor reads the log in case a copy was lost."""
+SILENCE_S = 30.0
+"""A cursor without an event for this time is compared with the ledger."""
 
-WAKE = None
-EventCopy = tuple[int, bytes] | None
-"""The number of an event and its encoded form; `WAKE` (None) only wakes the thread that waits."""
+SWEEP_S = 1.0
+CHECKS_PER_SWEEP = 500
+CHECKS_PER_EXCHANGE = 200
+"""The most cursors that one round trip compares with the ledger."""
 
-Accept = Callable[[Event], bool]
-"""Forwards an event without blocking; returns False to leave the event to `LogCursor.next`."""
+PAGES_PER_EXCHANGE = 4
+"""The most logs that one round trip reads a page of."""
 
+RETRY_S = 0.2
+"""The pause before a next try while Redis is unreachable."""
 
-class LogCursor:
-    """A client's position in the log of one response.
-
-    Used by one thread at a time; `wake`, `catch_up` and `on_event` may be called from other threads.
-    """
-
-    def __init__(self, subscriber: EventSubscriber, id: str) -> None:
-        self.id = id
-        self.number = 0
-        """The number of the event that was returned or accepted last."""
-        self._subscriber = subscriber
-        self._copies: SimpleQueue[EventCopy] = SimpleQueue()
-        self._pending: EventCopy = WAKE
-        self._lock = threading.Lock()
-        self._accept: Accept | None = None
-        self._failure: Exception | None = None
-        self._backlog: list[tuple[int, Event]] = []
-        self._checked_at = time.monotonic()
-        self._must_read_log = False
-
-    def next(self, timeout_s: float) -> Event | None:
-        """Return the next event; None when there was none within `timeout_s`, or when `wake` was called.
-
-        Raises `StreamLost` when the log is gone.
-        """
-        if self._backlog:
-            return self._advance(*self._backlog.pop())
-        if self._must_read_log and (event := self._read_log()) is not None:
-            return event
-        try:
-            copy = self._next_copy(timeout_s)
-            while copy is not WAKE and copy[0] <= self.number:
-                copy = self._next_copy(timeout_s)  # already read from the log
-        except Empty:
-            if time.monotonic() - self._checked_at < SILENCE_S:
-                return None
-            return self._read_log()
-        if copy is WAKE:
-            return None
-        number, data = copy
-        return self._advance(number, decode(data)) if number == self.number + 1 else self._read_log()
-
-    def deliver_to(self, accept: Accept, timeout_s: float) -> None:
-        """Let the subscriber's thread pass the next events to `accept`, for at most `timeout_s`.
-
-        Returns as soon as `next` has to be called: for an event that was not accepted, a gap in the numbers,
-        a silence, or a `wake`. `accept` is not called after the return. Raises what `accept` raised.
-        """
-        with self._lock:
-            if self._backlog or self._must_read_log or self._pending is not WAKE or not self._copies.empty():
-                return
-            self._accept = accept
-        silent_s = time.monotonic() - self._checked_at
-        try:
-            self._pending = self._copies.get(timeout=max(0.0, min(timeout_s, SILENCE_S - silent_s)))
-        except Empty:
-            pass
-        finally:
-            with self._lock:
-                self._accept = None
-        if self._failure is not None:
-            raise self._failure
-
-    def wake(self) -> None:
-        """Make a waiting `next` or `deliver_to` return at once."""
-        self._copies.put(WAKE)
-
-    def on_event(self, number: int, data: bytes) -> None:
-        """Called by the subscriber for each copy of an event of this response."""
-        with self._lock:
-            if self._accept is not None:
-                if number <= self.number:
-                    return
-                if number == self.number + 1 and self._offer(self._accept, number, data):
-                    return
-            self._copies.put((number, data))
-
-    def _offer(self, accept: Accept, number: int, data: bytes) -> bool:
-        try:
-            event = decode(data)
-            if not accept(event):
-                return False
-        except Exception as error:
-            self._failure = error
-            return False
-        self._advance(number, event)
-        return True
-
-    def catch_up(self) -> None:
-        """Make the next call of `next` read the log first, and a waiting one return at once."""
-        self._must_read_log = True
-        self.wake()
-
-    def close(self) -> None:
-        """Unsubscribe from the response."""
-        self._subscriber.unsubscribe(self)
-
-    def _next_copy(self, timeout_s: float) -> EventCopy:
-        if self._pending is not WAKE:
-            pending, self._pending = self._pending, WAKE
-            return pending
-        return self._copies.get(timeout=min(timeout_s, SILENCE_S))
-
-    def _advance(self, number: int, event: Event) -> Event:
-        self.number, self._checked_at = number, time.monotonic()
-        return event
-
-    def _read_log(self) -> Event | None:
-        self._must_read_log, self._checked_at = False, time.monotonic()
-        try:
-            events = list(read(self._subscriber.client, self._subscriber.prefix, self.id, self.number))
-            exists = events or self._subscriber.client.exists(f"{{{self._subscriber.prefix}}}:job:{self.id}")
-        except (redis.ConnectionError, redis.TimeoutError):
-            return None  # Redis is unreachable: the request's own deadline bounds the wait
-        if not exists:
-            raise StreamLost(self.id)
-        if not events:
-            return None
-        self._backlog = events[::-1]
-        return self._advance(*self._backlog.pop())
-
-    def __enter__(self) -> LogCursor:
-        """Close the cursor at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the cursor."""
-        self.close()
+_UNREACHABLE = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 
 class EventSubscriber:
-    """Receives copies of events for every open response of this API process over one Redis subscription.
+    """Receives copies of events for every open response of this API process. Fulfils `CatchUp`.
 
-    `client` runs short commands. `blocking_client` holds the subscription: RESP2, no read time-out.
+    Used by the event loop's thread only. `connection` reads the logs.
     """
 
-    def __init__(self, client: redis.Redis, blocking_client: redis.Redis, prefix: str) -> None:
+    def __init__(self, connection: CommandConnection, prefix: str) -> None:
         self.name = secrets.token_hex(8)
-        self.client: Any = client
+        self.channel = f"{{{prefix}}}:subscriber:{self.name}"
         self.prefix = prefix
-        self._blocking_client: Any = blocking_client
-        self._cursors: dict[str, tuple[LogCursor, ...]] = {}
-        self._lock = threading.Lock()
-        self._ready = threading.Event()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._receive, name="subscriber", daemon=True)
+        self.now = 0.0
+        self._connection = connection
+        self._cursors: dict[bytes, tuple[LogCursor, ...]] = {}
+        self._to_read: deque[LogCursor] = deque()
+        self._to_check: deque[LogCursor] = deque()
+        self._catching_up: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Start the thread; returns when Redis has confirmed the subscription, after 2 s at the latest."""
-        self._thread.start()
-        self._ready.wait(timeout=2)
+    def subscribe(self, id: str, reader: Reader) -> LogCursor:
+        """Return a cursor at the start of response `id`. Call it before a new response is admitted.
 
-    def stop(self) -> None:
-        """End the thread after its current read."""
-        self._stopping = True
-
-    def subscribe(self, id: str) -> LogCursor:
-        """Return a cursor at the start of response `id`. Call it before a new response is admitted."""
-        cursor = LogCursor(self, id)
-        with self._lock:
-            self._cursors[id] = (*self._cursors.get(id, ()), cursor)
+        For a response that may have events, call `Ledger.subscribe` and `LogCursor.catch_up` then.
+        """
+        self.now = asyncio.get_running_loop().time()
+        cursor = LogCursor(self, id, reader)
+        key = id.encode()
+        self._cursors[key] = (*self._cursors.get(key, ()), cursor)
         return cursor
-
-    def unsubscribe(self, cursor: LogCursor) -> None:
-        """Stop delivery to a cursor; called by `LogCursor.close`."""
-        with self._lock:
-            remaining = tuple(other for other in self._cursors.get(cursor.id, ()) if other is not cursor)
-            if remaining:
-                self._cursors[cursor.id] = remaining
-            else:
-                self._cursors.pop(cursor.id, None)
 
     def open_responses(self) -> int:
         """Return how many responses have at least one cursor."""
         return len(self._cursors)
 
-    def _receive(self) -> None:
-        channel = f"{{{self.prefix}}}:subscriber:{self.name}"
-        unreachable = False
-        while not self._stopping:
-            try:
-                pubsub = self._blocking_client.pubsub()
-                pubsub.subscribe(channel)
-                unreachable = False
-                while True:
-                    kind, _, content = pubsub.connection.read_response()
-                    if kind == b"message":
-                        self._deliver(content)
-                    elif kind == b"subscribe":
-                        self._ready.set()
-                        self._all_catch_up()
-            except (redis.ConnectionError, redis.TimeoutError, OSError):
-                if not unreachable:
-                    logger.warning(
-                        "the shared store (Redis) is unreachable; subscribing again as soon as possible"
-                    )
-                unreachable = True
-                time.sleep(0.2)
-            except Exception:
-                logger.exception("the subscriber failed; subscribing again")
-                time.sleep(0.2)
+    async def run(self) -> None:
+        """Sweep once a second, until cancelled."""
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            self.sweep(asyncio.get_running_loop().time())
 
-    def _deliver(self, lines: bytes) -> None:
-        for line in lines.split(b"\n"):
-            id, number, data = line.split(b" ", 2)
-            for cursor in self._cursors.get(id.decode(), ()):
-                cursor.on_event(int(number), data)
+    def sweep(self, now: float) -> None:
+        """Compare some of the cursors that are silent with the ledger. `now` is the loop's clock."""
+        self.now = now
+        if self._to_check:
+            return  # Redis is slow or unreachable
+        silent = (
+            cursor
+            for group in self._cursors.values()
+            for cursor in group
+            if cursor.active_at <= now - SILENCE_S and cursor.state is CursorState.LIVE
+        )
+        for cursor in list(islice(silent, CHECKS_PER_SWEEP)):
+            self.check(cursor)
 
-    def _all_catch_up(self) -> None:
-        with self._lock:
-            cursors = [cursor for group in self._cursors.values() for cursor in group]
-        for cursor in cursors:
-            cursor.catch_up()
+    # ---- called by the subscription
+
+    def deliver(self, message: bytes) -> None:
+        """Pass on the copies in a published message: a line "<id> <number> <event>" each.
+
+        Those of one response are adjacent lines; a cursor gets them together.
+        """
+        self.now = asyncio.get_running_loop().time()
+        cursors = self._cursors
+        previous, group, first, events = b"", tuple[LogCursor, ...](), 0, list[bytes]()
+        try:
+            for line in message.split(b"\n"):
+                id, number, event = line.split(b" ", 2)
+                if id == previous and int(number) == first + len(
+                    events
+                ):  # the next event of the same response
+                    events.append(event)
+                    continue
+                for cursor in group:
+                    cursor.on_copies(first, events)
+                previous, group = id, cursors.get(id, ())
+                first, events = int(number), [event]
+            for cursor in group:
+                cursor.on_copies(first, events)
+        except ValueError:
+            logger.exception("a message of the subscription is not valid: %.100r", message)
+            self.catch_up_all()
+
+    def catch_up_all(self) -> None:
+        """Compare all cursors with the ledger: copies may have been lost."""
+        self._to_check.clear()
+        for group in self._cursors.values():
+            for cursor in group:
+                cursor.on_lost_copies()
+
+    # ---- called by the cursors
+
+    def read(self, cursor: LogCursor) -> None:
+        """See `CatchUp.read`."""
+        self._to_read.append(cursor)
+        self._start_catching_up()
+
+    def check(self, cursor: LogCursor) -> None:
+        """See `CatchUp.check`."""
+        self._to_check.append(cursor)
+        self._start_catching_up()
+
+    def forget(self, cursor: LogCursor) -> None:
+        """See `CatchUp.forget`."""
+        key = cursor.id.encode()
+        remaining = tuple(other for other in self._cursors.get(key, ()) if other is not cursor)
+        if remaining:
+            self._cursors[key] = remaining
+        else:
+            self._cursors.pop(key, None)
+
+    # ---- catching up
+
+    def _start_catching_up(self) -> None:
+        if self._catching_up is None and (self._to_read or self._to_check):
+            self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        """Read logs and compare numbers until there is nothing to do."""
+        try:
+            while self._to_read or self._to_check:
+                read = _take(self._to_read, PAGES_PER_EXCHANGE, CursorState.READING)
+                checked = _take(self._to_check, CHECKS_PER_EXCHANGE, CursorState.LIVE)
+                if not await self._exchange(read, checked):
+                    self._to_read.extend(read)
+                    self._to_check.extend(checked)
+                    await asyncio.sleep(RETRY_S)
+        finally:
+            self._catching_up = None
+
+    async def _exchange(self, read: list[LogCursor], checked: list[LogCursor]) -> bool:
+        """Read and compare for these cursors in one round trip. Returns False if it must be repeated."""
+        sizes = [cursor.before_page() for cursor in read]
+        places = [cursor.number for cursor in checked]  # copies may arrive before the replies
+        commands: list[Command] = [
+            page_command(self.prefix, cursor.id, cursor.number, size)
+            for cursor, size in zip(read, sizes, strict=True)
+        ]
+        commands += [last_command(self.prefix, cursor.id) for cursor in checked]
+        try:
+            replies = await self._connection.exchange(commands)
+        except _UNREACHABLE:
+            return False
+        except Exception as error:  # redis-py's own first commands may be refused
+            logger.warning("cannot read logs, will try again: %s: %s", type(error).__name__, error)
+            return False
+        if any(isinstance(reply, _UNREACHABLE) for reply in replies):
+            return False  # Redis is loading its data
+        self.now = asyncio.get_running_loop().time()
+        for cursor, size, reply in zip(read, sizes, replies, strict=False):
+            with _failing(cursor):
+                cursor.on_page(entries_of(_accepted(reply)), size)
+        for cursor, place, reply in zip(checked, places, replies[len(read) :], strict=True):
+            with _failing(cursor):
+                last = _accepted(reply)
+                cursor.on_last(None if last is None else int(last), place)
+        return True
+
+
+def _accepted(reply: Any) -> Any:
+    """The reply to a command. Raises its error when Redis has refused the command."""
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
+
+
+@contextmanager
+def _failing(cursor: LogCursor) -> Iterator[None]:
+    """End the cursor with an error of the block, so that no other cursor waits for ever."""
+    try:
+        yield
+    except Exception as error:
+        cursor.on_failure(error)
+
+
+def _take(waiting: deque[LogCursor], count: int, state: CursorState) -> list[LogCursor]:
+    """Remove up to `count` cursors; those that are no longer in that state are dropped."""
+    taken: list[LogCursor] = []
+    while waiting and len(taken) < count:
+        cursor = waiting.popleft()
+        if cursor.state is state:
+            taken.append(cursor)
+    return taken

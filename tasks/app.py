@@ -1,8 +1,8 @@
-"""The Celery app. Its messages only notify workers; the state of every job is in Redis (`scheduler/`).
+"""The Celery app. Its messages notify workers of loads and unloads, whose state is in Redis (`fleet/`).
 
 A message may be lost or delivered twice, since Redis' BRPOP and the record of the popped message are two
-steps. A worker's heartbeat finds the jobs whose message was lost. So messages are acknowledged early, results
-are not stored, and a message carries an id and nothing of the request.
+steps. A worker's heartbeat finds the replicas whose message was lost. So messages are acknowledged early, and
+results are not stored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tasks import transport
 
 
 def control_queue(worker: str) -> str:
-    """The queue of a worker's loads and unloads, which never wait behind generations."""
+    """The queue of a worker's loads and unloads."""
     return f"{worker}.control"
 
 
@@ -88,10 +88,7 @@ def create_app(read_settings: Callable[[], Settings]) -> Celery:
 
 def queues(worker: str) -> list[Queue]:
     """The queues that a worker consumes."""
-    return [
-        Queue(worker, routing_key=worker),
-        Queue(control_queue(worker), routing_key=control_queue(worker)),
-    ]
+    return [Queue(control_queue(worker), routing_key=control_queue(worker))]
 
 
 app = create_app(load_settings)

@@ -1,4 +1,4 @@
-"""The Celery tasks, and the messages that notify workers of loads and unloads.
+"""The Celery tasks, which load and unload replicas, and the messages that notify workers of them.
 
 Each task calls the worker that runs in its process (`tasks/worker_interface.py`). The API imports this module
 for the task signatures and has no worker.
@@ -7,7 +7,6 @@ for the task signatures and has no worker.
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from kombu.exceptions import OperationalError
 
@@ -17,15 +16,7 @@ from scheduler.errors import Failed
 from tasks.app import app, control_queue
 from tasks.worker_interface import current_worker
 
-GENERATE = "stoker.generate"
-
 logger = logging.getLogger("tasks")
-
-
-@app.task(name=GENERATE, bind=True, throws=(Failed,))
-def generate(self: Any) -> str:
-    """Run the job whose id is the task's id. The task has no arguments."""
-    return current_worker().generate(self.request.id)
 
 
 @app.task(name="stoker.load", throws=(Failed,))

@@ -2,7 +2,7 @@
 
 kombu records each delivered message in a list of its own and removes it at the acknowledgement, so that the
 message can be delivered again: two more transactions per task. Stoker's messages only notify. A lost one is
-found by the worker's heartbeat, and a second delivery claims nothing, so that list is not needed.
+found by the worker's heartbeat, and a second delivery starts nothing, so that list is not needed.
 
 kombu also makes a new `redis.Redis` (a table of 169 callbacks) for every publish, although the connection
 comes from the channel's pool. This channel reuses one client.

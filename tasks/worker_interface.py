@@ -14,10 +14,6 @@ class WorkerInterface(Protocol):
     They return a few words for Flower.
     """
 
-    def generate(self, id: str) -> str:
-        """Claim the job with this id and run it to its end."""
-        ...
-
     def load(self, replica: str) -> str:
         """Start the engine of a replica that is assigned to this worker."""
         ...

@@ -14,7 +14,7 @@ import orjson
 
 from config.settings import Settings
 
-QUIET_LIBRARIES = ("amqp", "kombu", "redis", "urllib3")
+QUIET_LIBRARIES = ("aiohttp", "amqp", "kombu", "redis")
 """Libraries whose records below `warning` are dropped."""
 
 

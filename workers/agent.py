@@ -1,4 +1,4 @@
-"""The worker agent: heartbeats, receives cancellations, and repairs the fleet's state."""
+"""The worker agent: heartbeats, and repairs of the fleet's state."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import logging
 import os
 import threading
 import time
-from typing import Any
-
-import redis
 
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
@@ -17,35 +14,38 @@ from scheduler.errors import Fenced, StokerError
 from scheduler.ledger import Ledger
 from tasks.definitions import notify_workers
 from workers.executor import Executor
+from workers.io_loop import IoLoop
 from workers.model_files import size_mib
 from workers.reconciler import Reconciler, spawn_thread
 
 logger = logging.getLogger("workers")
 
 EX_TEMPFAIL = 75
-"""The exit code of a worker whose incarnation is over; its supervisor starts a fresh one."""
+"""The exit code of a worker that cannot go on; its supervisor starts a fresh one."""
 
-LISTEN_TIMEOUT_S = 1.0
+LOOP_SILENCE_S = 10.0
+"""A worker whose event loop has run nothing for this long has ended its work: it exits."""
+
+GIVEN_UP = "worker %s was given up or another one took its name: ending, so that a fresh one can start"
+HANGS = "the event loop of worker %s hangs: ending, so that a fresh one can start"
+
 RECOVERY_INTERVAL_S = 2.0
 FILE_SIZE_INTERVAL_S = 30.0
 
 
 class WorkerAgent:
-    """Three threads: the heartbeat, the cancellation listener and the recovery loop.
+    """Two threads: the heartbeat and the recovery loop. `io` is the loop that the executor's jobs run on."""
 
-    `listener` is a Redis client without read time-out for the subscription.
-    """
-
-    def __init__(self, executor: Executor, ledger: Ledger, fleet: Fleet, listener: redis.Redis) -> None:
+    def __init__(self, executor: Executor, ledger: Ledger, fleet: Fleet, io: IoLoop) -> None:
         self._executor = executor
+        self._io = io
         self._ledger = ledger
         self._fleet = fleet
         self._heartbeat_s = ledger.settings.lease.beat_ms / 1000
         self._reconciler = Reconciler(executor, self._heartbeat_s, spawn_thread)
         self._recovery = Recovery(fleet)
-        self._listener: Any = listener
         self._stopping = threading.Event()  # of the recovery loop
-        self._ended = threading.Event()  # of all three threads
+        self._ended = threading.Event()  # of both threads
         self._replica_ended = threading.Event()
         self._threads: list[threading.Thread] = []
         self._logged_obstacles: dict[str, str] = {}  # model -> error code
@@ -53,8 +53,8 @@ class WorkerAgent:
         executor.replicas.on_end = self._replica_ended.set
 
     def start(self) -> None:
-        """Start the three threads."""
-        for target in (self._heartbeat, self._listen_for_cancellations, self._recover):
+        """Start both threads."""
+        for target in (self._heartbeat, self._recover):
             thread = threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -65,7 +65,7 @@ class WorkerAgent:
         self._replica_ended.set()
 
     def end(self) -> None:
-        """End all three threads and wait for them, in a process that continues without this worker."""
+        """End both threads and wait for them, in a process that continues without this worker."""
         self.stop()
         self._ended.set()
         for thread in self._threads:
@@ -77,12 +77,15 @@ class WorkerAgent:
         redis_away = False
         while not self._ended.wait(self._heartbeat_s):
             try:
-                self._executor.stall_detector.check()
+                if self._io.silence_s() > LOOP_SILENCE_S:
+                    self._exit(HANGS)
+                self._io.loop.call_soon_threadsafe(self._executor.stall_detector.check)
                 reply = self._ledger.heartbeat(self._executor.worker, self._executor.incarnation)
-                self._reconciler.apply(reply)
+                self._io.loop.call_soon_threadsafe(self._reconciler.apply, reply)
                 redis_away = False
             except Fenced:
-                self._exit_fenced()
+                if not self._executor.draining:
+                    self._exit(GIVEN_UP)
             except StokerError as error:
                 if not redis_away:
                     logger.warning("%s", error.message)
@@ -90,38 +93,10 @@ class WorkerAgent:
             except Exception:
                 logger.exception("a heartbeat failed; the next one follows")
 
-    def _exit_fenced(self) -> None:
-        if self._executor.draining:
-            return
-        logger.error(
-            "worker %s was given up or another one took its name: ending, so that a fresh one can start",
-            self._executor.worker,
-        )
+    def _exit(self, message: str) -> None:
+        logger.error(message, self._executor.worker)
         self._executor.kill()
         os._exit(EX_TEMPFAIL)
-
-    # ---- cancellations
-
-    def _listen_for_cancellations(self) -> None:
-        """Stop jobs as soon as they are cancelled. The next heartbeat repeats a message that was lost."""
-        channel = self._ledger.notify_channel(self._executor.worker)
-        while not self._ended.is_set():
-            try:
-                with self._listener.pubsub() as pubsub:
-                    pubsub.subscribe(channel)
-                    while not self._ended.is_set():
-                        self._handle_message(pubsub.get_message(timeout=LISTEN_TIMEOUT_S))
-            except (redis.ConnectionError, redis.TimeoutError, OSError):
-                time.sleep(0.2)
-            except Exception:
-                logger.exception("the cancellation listener failed; it subscribes again")
-                time.sleep(0.2)
-
-    def _handle_message(self, message: Any) -> None:
-        if message is not None and message["type"] == "message":
-            verb, _, id = message["data"].decode().partition(" ")
-            if verb == "cancel":
-                self._executor.stop_job_id(id, "cancelled")
 
     # ---- recovery
 
@@ -136,16 +111,21 @@ class WorkerAgent:
                 if time.monotonic() >= files_due:
                     self._report_file_sizes()
                     files_due = time.monotonic() + FILE_SIZE_INTERVAL_S
-                for outcome in (*self._recovery.resume_pending(), *self._recovery.replace_lost()):
-                    self._notify(outcome)
-                for name in self._recovery.missing():
-                    self._reload(name)
+                if self._recovery.is_due(RECOVERY_INTERVAL_S):
+                    self._look_for_work()
             except StokerError as error:
                 logger.debug("%s", error.message)  # the heartbeat logs it as a warning
             except Exception:
                 logger.exception("recovery failed; trying again")
             self._replica_ended.wait(RECOVERY_INTERVAL_S)
             self._replica_ended.clear()
+
+    def _look_for_work(self) -> None:
+        """Continue interrupted loads, replace lost replicas, and load missing models."""
+        for outcome in (*self._recovery.resume_pending(), *self._recovery.replace_lost()):
+            self._notify(outcome)
+        for name in self._recovery.missing():
+            self._reload(name)
 
     def _report_file_sizes(self) -> None:
         """Report the sizes of models' files that changed since the last report."""

@@ -1,158 +1,247 @@
-"""Writes the events of all running jobs to Redis, one round trip for each step of an engine.
+"""Writes the output and the ends of all running jobs to Redis, one call for each step of an engine.
 
-Engines emit deltas from their own threads and never wait for Redis: deltas that arrive during a write form
-the next one, with adjacent pieces of text merged into one event. While Redis is unreachable writes are
-repeated (they are idempotent) and deltas are buffered, up to a limit; beyond it the jobs are stopped.
+All runs on the worker's event loop, and nothing waits for Redis: what the engines produce in one iteration of
+the loop forms one `step` call, and what they produce during the call forms the next one, with adjacent pieces
+of text merged into one event. While Redis is unreachable or refuses writes, a call is repeated (it is
+idempotent) and deltas are buffered, up to a limit; beyond it the jobs are stopped.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
 
+from scheduler.async_ledger import AsyncLedger
 from scheduler.errors import StokerError
-from scheduler.job import AppendRequest, Release
-from scheduler.ledger import Ledger
+from scheduler.job import AppendRequest, Claim, Release, StepReply
 from streams.events import Delta, ReasoningDelta, TextDelta
 from workers.running_job import RunningJob
 
 logger = logging.getLogger("workers")
 
 MAX_PENDING_DELTAS = 200_000
-"""Deltas buffered while Redis is unreachable; some ten minutes of a busy worker's output."""
+"""Deltas buffered while Redis is unreachable or refuses writes; ten minutes of a busy worker's output."""
 
-MAX_DELTAS_PER_WRITE = 5_000
+MAX_DELTAS_PER_STEP = 5_000
 """Redis runs one script at a time: a longer one would delay all its other clients."""
 
-BATCH_INTERVAL_S = 0.0005
-"""The least time between two writes: the jobs of one engine step emit one after another and share a write."""
+MAX_ENDS_PER_STEP = 100
+"""For the same reason: each end also dispatches the next job."""
+
+STEP_INTERVAL_S = 0.001
+"""The least time between two calls (libuv's timers count milliseconds): the jobs of one engine step may emit
+in several iterations of the loop, and share a call."""
+
+MERGED_CHARS = 8192
+"""Adjacent pieces of text are merged up to this length, so that slow clients read a log in small pages."""
 
 RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
+STOP_CODES = {"cancel": "cancelled", "full": "output_too_large"}
+
+NOTHING = StepReply({}, ())
+
 
 class EventWriter:
-    """A thread between the engines and the ledger.
+    """Collects deltas and releases, and writes them with one `AsyncLedger.step` at a time.
 
     `stop_job(job, code)` is called when a job has to stop, with the code fenced, cancelled, output_too_large,
-    engine_error, storage_full or storage_unavailable.
+    engine_error or storage_unavailable. `begin_jobs` receives the claims in the replies;
+    `recover_claims` is called when a reply, and perhaps claims with it, was lost.
     """
 
-    def __init__(self, ledger: Ledger, stop_job: Callable[[RunningJob, str], None]) -> None:
+    def __init__(
+        self,
+        ledger: AsyncLedger,
+        worker: str,
+        stop_job: Callable[[RunningJob, str], None],
+        begin_jobs: Callable[[Sequence[Claim]], None],
+        recover_claims: Callable[[], object],
+    ) -> None:
         self._ledger = ledger
+        self._worker = worker
+        self._incarnation = ""
         self._stop_job = stop_job
-        self._pending: deque[tuple[RunningJob, Delta | Release]] = deque()
-        self._urgent = threading.Event()
-        self._wake = threading.Event()
-        self._idle = threading.Event()
-        self._idle.set()
-        self._thread = threading.Thread(target=self._run, name="event-writer", daemon=True)
+        self._begin_jobs = begin_jobs
+        self._recover_claims = recover_claims
+        self._unwritten: list[RunningJob] = []  # the jobs that have deltas
+        self._count = 0  # of their deltas
+        self._releases: dict[str, tuple[RunningJob, Release]] = {}
+        self._in_step: list[Release] = []
+        self._writing = False
+        self._written_at = 0.0
+        self._wake: asyncio.Future[None] | None = None  # set while `run` waits for output
+        self._pause: asyncio.Future[None] | None = None  # set while `run` waits for more output
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+    def begin(self, incarnation: str) -> None:
+        """Start under this incarnation of the worker, on the loop."""
+        self._incarnation = incarnation
+        self._task = asyncio.ensure_future(self._run())
+
+    @property
+    def releasing(self) -> set[str]:
+        """The ids of the jobs that have ended here, and perhaps not yet in the ledger."""
+        return {*self._releases, *(release.id for release in self._in_step)}
 
     def write(self, job: RunningJob, delta: Delta) -> None:
-        """Queue a delta of a job's engine. Never waits for Redis."""
-        job.note_output()
-        if job.stop_code is not None:
-            return
-        self._put(job, delta)
-        if len(self._pending) > MAX_PENDING_DELTAS:
+        """Queue a delta of a job's engine."""
+        if not job.deltas:
+            self._unwritten.append(job)
+        job.deltas.append(delta)
+        self._count += 1
+        if self._wake is not None:
+            self._wake_up()
+        if self._count > MAX_PENDING_DELTAS:
             self._stop_job(job, "storage_unavailable")
 
     def end(self, job: RunningJob, release: Release) -> None:
         """Queue a job's release, after all its deltas."""
-        self._put(job, release)
-        self._urgent.set()
+        self._releases[job.claim.id] = (job, release)
+        if self._wake is not None:
+            self._wake_up()
+        elif self._pause is not None and not self._pause.done():
+            self._pause.set_result(None)  # a release is not delayed: it frees a slot for the next job
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """Wait until everything queued so far is written. False after `timeout_s`."""
+        """Wait, in another thread than the loop's, until everything is written. False after `timeout_s`."""
         deadline = time.monotonic() + timeout_s
-        while self._pending or not self._idle.is_set():
+        while self._unwritten or self._releases or self._writing:
             if time.monotonic() > deadline:
                 return False
-            self._idle.wait(0.05)
             time.sleep(0.005)
         return True
 
-    def _put(self, job: RunningJob, item: Delta | Release) -> None:
-        self._pending.append((job, item))
-        if not self._wake.is_set():
-            self._wake.set()
+    def _wake_up(self) -> None:
+        # `run` continues in the next iteration of the loop: with all output of this one
+        if self._wake is not None:
+            self._wake.set_result(None)
+            self._wake = None
 
-    def _run(self) -> None:
-        written_at = 0.0
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
-            self._wake.wait()
-            self._idle.clear()
-            if (early_s := written_at + BATCH_INTERVAL_S - time.monotonic()) > 0:
-                self._urgent.wait(early_s)  # a release is not delayed: it frees a slot for the next job
-            self._urgent.clear()
-            self._wake.clear()
-            jobs: dict[str, RunningJob] = {}
-            deltas: dict[str, list[Delta]] = {}
-            releases: list[Release] = []
-            for _ in range(min(len(self._pending), MAX_DELTAS_PER_WRITE)):
-                job, item = self._pending.popleft()
-                if isinstance(item, Release):
-                    releases.append(item)
-                else:
-                    jobs[job.claim.id] = job
-                    deltas.setdefault(job.claim.id, []).append(item)
-            if deltas or releases:
-                self._write_batch(jobs, deltas, releases)
-                written_at = time.monotonic()
-            if self._pending:
-                self._wake.set()
-            self._idle.set()
-
-    def _write_batch(
-        self, jobs: dict[str, RunningJob], deltas: dict[str, list[Delta]], releases: list[Release]
-    ) -> None:
-        entries = []
-        for id, job_deltas in deltas.items():
-            job = jobs[id]
+            if not self._unwritten and not self._releases:
+                wake = self._wake = loop.create_future()
+                await wake
+            early_s = self._written_at + STEP_INTERVAL_S - time.monotonic()
+            if early_s > 0 and not self._releases:
+                await self._wait_for_more(early_s)
+            self._writing = True  # before the output is taken: see `wait_idle`
             try:
-                events = tuple(delta.encode() for delta in merge_text(job_deltas))
+                await self._write_step()
             except Exception:
-                logger.exception("the output of %s cannot be encoded", id)
-                self._stop_job(job, "engine_error")
-                continue
-            entries.append(AppendRequest(id, job.claim.fence, job.events_written + 1, events))
-            job.events_written += len(events)
-        for id, verdict in self._write_to_ledger(entries, releases).items():
-            code = {"cancel": "cancelled", "full": "output_too_large"}.get(verdict, verdict)
-            self._stop_job(jobs[id], code)
+                logger.exception("a step of the event writer failed")
+            finally:
+                self._writing = False
+            self._written_at = time.monotonic()
 
-    def _write_to_ledger(self, entries: list[AppendRequest], releases: list[Release]) -> dict[str, str]:
-        """Write, repeatedly while Redis is unreachable. Returns the jobs to stop, each with the reason."""
+    async def _wait_for_more(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        pause = self._pause = loop.create_future()
+        timer = loop.call_later(seconds, _set, pause)
+        await pause
+        self._pause = None
+        timer.cancel()
+
+    async def _write_step(self) -> None:
+        jobs = self._take_deltas()
+        appends = [append for job, deltas in jobs.items() if (append := self._append_request(job, deltas))]
+        by_id = {job.claim.id: job for job in jobs}
+        written = ((job, release) for job, release in self._releases.values() if not job.deltas)
+        self._in_step = [
+            replace(release, last=job.last_event) for job, release in islice(written, MAX_ENDS_PER_STEP)
+        ]
+        for release in self._in_step:
+            del self._releases[release.id]
+        reply = await self._send(appends, self._in_step)
+        self._in_step = []
+        for id, verdict in reply.stopped.items():
+            if id in by_id:
+                self._stop_job(by_id[id], STOP_CODES.get(verdict, verdict))
+        if reply.claims:
+            self._begin_jobs(reply.claims)
+
+    def _take_deltas(self) -> dict[RunningJob, list[Delta]]:
+        """Take the deltas of the next call, by job. The surplus stays for the call after it."""
+        taken: dict[RunningJob, list[Delta]] = {}
+        jobs, self._unwritten = self._unwritten, []
+        newest = {job.claim.id: job for job in jobs}  # of several runs of a job, the last wrote last
+        free = MAX_DELTAS_PER_STEP
+        for index, job in enumerate(jobs):
+            if len(job.deltas) <= free:
+                deltas, job.deltas = job.deltas, []
+            else:
+                deltas, job.deltas = job.deltas[:free], job.deltas[free:]
+            free -= len(deltas)
+            # Redis refuses the events of a fenced run. It names runs by the id of their job: two in one call
+            # could not be distinguished.
+            if job.stop_code != "fenced" and newest[job.claim.id] is job:
+                taken[job] = deltas
+            if free == 0:
+                self._unwritten = [other for other in jobs[index:] if other.deltas]
+                break
+        self._count -= MAX_DELTAS_PER_STEP - free
+        return taken
+
+    def _append_request(self, job: RunningJob, deltas: list[Delta]) -> AppendRequest | None:
+        try:
+            events = tuple([delta.encode() for delta in merge_text(deltas)])
+        except Exception:
+            logger.exception("the output of %s cannot be encoded", job.claim.id)
+            self._stop_job(job, "engine_error")
+            return None
+        number = job.last_event + 1
+        job.last_event += len(events)
+        return AppendRequest(job.claim.id, job.claim.fence, number, events)
+
+    async def _send(self, appends: list[AppendRequest], releases: list[Release]) -> StepReply:
+        """Write, repeatedly while Redis is unreachable."""
+        if not appends and not releases:
+            return NOTHING
         attempt = 0
         while True:
             try:
-                return self._ledger.append_and_release(entries, releases)
+                reply = await self._ledger.step(self._worker, self._incarnation, appends, releases)
             except StokerError as error:
                 if attempt == 0:
                     logger.warning("%s", error.message)
-                if error.code == "storage_full" and entries:
-                    # Redis accepts releases even then; the events are lost, and their jobs end with that
-                    # error
-                    self._write_to_ledger([], releases)
-                    return {entry.id: "storage_full" for entry in entries}
             except Exception:
                 logger.exception("a write failed that cannot be repeated")
-                return {entry.id: "storage_unavailable" for entry in entries}
-            time.sleep(RETRY_DELAYS_S[min(attempt, len(RETRY_DELAYS_S) - 1)])
+                reply = await self._send([], releases) if appends else NOTHING
+                return StepReply({append.id: "storage_unavailable" for append in appends}, reply.claims)
+            else:
+                if attempt:
+                    self._recover_claims()
+                return reply
+            await asyncio.sleep(RETRY_DELAYS_S[min(attempt, len(RETRY_DELAYS_S) - 1)])
             attempt += 1
 
 
 def merge_text(deltas: list[Delta]) -> Iterator[Delta]:
-    """The same deltas with adjacent pieces of text, or of reasoning, merged into one."""
+    """The same deltas with adjacent pieces of text, or of reasoning, merged into events of MERGED_CHARS."""
+    if len(deltas) == 1:
+        yield deltas[0]
+        return
     for kind, group in groupby(deltas, key=type):
-        if kind is TextDelta or kind is ReasoningDelta:
-            yield kind("".join([delta.text for delta in group]))  # type: ignore[union-attr]
-        else:
+        if kind is not TextDelta and kind is not ReasoningDelta:
             yield from group
+            continue
+        pieces: list[str] = []
+        size = 0
+        for delta in group:
+            pieces.append(delta.text)  # type: ignore[union-attr]
+            size += len(pieces[-1])
+            if size >= MERGED_CHARS:
+                yield kind("".join(pieces))
+                pieces, size = [], 0
+        if pieces:
+            yield kind("".join(pieces))
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

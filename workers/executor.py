@@ -1,54 +1,84 @@
-"""Runs the jobs of one worker: claims them, runs them in engines, and reports how they ended.
+"""Runs the jobs of one worker: submits their claims to engines, and reports how they ended.
 
-The scheduler decides which job runs next; the executor decides nothing about order.
+The scheduler decides which job runs next; the executor decides nothing about order. A job belongs to the
+thread of the worker's event loop from its claim to its release.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
 import time
-from functools import partial
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
 
-from backends.base import Finish
+from backends.base import Finish, GenerationError
 from config.settings import Settings
 from fleet.fleet import Fleet
-from scheduler.errors import Failed, Fenced, StokerError
+from scheduler.async_connection import AsyncConnection
+from scheduler.async_ledger import AsyncLedger
+from scheduler.errors import Fenced, StokerError
 from scheduler.job import Claim, Release, Status
 from scheduler.ledger import Ledger
-from scheduler.scripts import call_id
+from streams.events import Delta, Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineError, EngineLost
 from workers.event_writer import EventWriter
+from workers.recent import RecentNames
 from workers.replica_manager import ReplicaManager
-from workers.running_job import RunningJob, release_after_error, release_after_finish
+from workers.running_job import STOP_MESSAGES, RunningJob, release_after_error, release_after_finish
 from workers.stall_detector import StallDetector
+from workers.task_events import TaskEvents
 
 logger = logging.getLogger("workers")
 
+REMEMBERED_CLAIMS = 10_000
+REMEMBERED_CANCELLATIONS = 1_000
+
+CLAIMS_TIMEOUT_S = 2.0
+STOPPED_TIMEOUT_S = 2.0
+"""How long a shut-down waits for the ends of stopped jobs, and again after their engines have stopped."""
+
+ENGINE_GONE = EngineLost("engine_crashed", "the engine is gone")
+
 
 class Executor:
-    """Implements `tasks.worker_interface.WorkerInterface`.
+    """Implements `tasks.worker_interface.WorkerInterface`, and runs jobs on the event loop `loop`.
 
-    `running` holds the jobs in engines by id; `claiming` the ids of the jobs from their claim to their end;
-    `draining` is set when the worker shuts down and takes no new replicas.
+    `running` holds the jobs by id, from their claim to their end; `draining` is set when the worker shuts
+    down and takes no new replicas. Methods are called on the loop, except those that name threads.
     """
 
-    def __init__(self, worker: str, settings: Settings, ledger: Ledger, fleet: Fleet) -> None:
+    def __init__(
+        self, worker: str, settings: Settings, ledger: Ledger, fleet: Fleet, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self.worker = worker
+        self.loop = loop
         self.running: dict[str, RunningJob] = {}
-        self.claiming: set[str] = set()
         self.draining = False
-        self.event_writer = EventWriter(ledger, self.stop_job)
-        self.replicas = ReplicaManager(worker, settings, ledger, fleet, self.stop_jobs_on)
-        self.stall_detector = StallDetector(settings.limits, self.running, self.replicas, self.stop_job)
+        self.task_events = TaskEvents(loop)
+        self.async_ledger = AsyncLedger(AsyncConnection(settings), settings)
+        self.event_writer = EventWriter(
+            self.async_ledger, worker, self.stop_job, self.begin_jobs, self.recover_claims
+        )
+        self.replicas = ReplicaManager(worker, settings, ledger, fleet, loop)
+        self.replicas.stop_jobs = self.stop_jobs_on
+        self.stall_detector = StallDetector(
+            settings.limits, self.running, self.replicas, self.stop_job, self.lose_engine
+        )
         self._ledger = ledger
-        self._lock = threading.Lock()
+        self._fences = RecentNames(REMEMBERED_CLAIMS)
+        self._cancelled_early = RecentNames(REMEMBERED_CANCELLATIONS)
+        self._later_claims: dict[str, Claim] = {}  # of jobs that still run here under an earlier claim
+        self._lost_engines: dict[str, asyncio.Future[None]] = {}  # by replica, until the ledger knows
+        self._recovering = False
+        self._tasks: set[asyncio.Future[Any]] = set()
 
     def begin(self, incarnation: str) -> None:
-        """Start under the incarnation that the ledger gave at registration."""
+        """Start under the incarnation that the ledger gave at registration. From any thread."""
         self.replicas.incarnation = self.replicas.memory_reporter.incarnation = incarnation
-        self.event_writer.start()
+        self.loop.call_soon_threadsafe(self.event_writer.begin, incarnation)
 
     @property
     def incarnation(self) -> str:
@@ -56,117 +86,240 @@ class Executor:
         return self.replicas.incarnation
 
     def load(self, replica: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`."""
+        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
         return self.replicas.load(replica)
 
     def unload(self, replica: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`."""
+        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
         return self.replicas.unload(replica)
 
-    # ---- one job
+    # ---- from a claim to its release
 
-    def generate(self, id: str) -> str:
-        """Claim the job and run it to its end (see `tasks.worker_interface.WorkerInterface`)."""
-        with self._lock:
-            if id in self.claiming:
-                return "already here"
-            self.claiming.add(id)
-        try:
-            call = call_id()  # a claim whose answer was lost is repeated under the same id and granted again
-            claim = self.replicas.retry.retry_until_stopped(
-                lambda: self._ledger.claim(self.worker, self.incarnation, id, call)
-            )
-            return self._run(claim) if claim else "nothing to do"
-        except Fenced:
-            return "fenced"
-        finally:
-            self.claiming.discard(id)
+    def begin_jobs(self, claims: Sequence[Claim]) -> None:
+        """Run jobs. A claim that was seen before is ignored: it may arrive in several ways, and late."""
+        for claim in claims:
+            if not self._fences.add(claim.fence):
+                continue
+            earlier = self.running.get(claim.id)
+            if earlier is None:
+                self._begin_job(claim)
+            elif int(claim.fence) > int(self._later_claims.get(claim.id, earlier.claim).fence):
+                # the ledger ended the earlier claim (its lease ran out); its generation has to end first
+                self._later_claims[claim.id] = claim
+                self.stop_job(earlier, "fenced")
 
-    def _run(self, claim: Claim) -> str:
-        job = RunningJob(claim)
-        self.running[claim.id] = job
-        try:
-            release = release_after_finish(job, self._run_in_engine(job))
-        except EngineLost as error:
-            self.replicas.report_lost(job.replica, error)
-            release = release_after_error(job, error, retry=not job.has_output)
-        except EngineError as error:
-            release = release_after_error(job, error)
-        except Exception:
-            logger.exception("%s failed with an unexpected error", claim.id)
-            release = release_after_error(job, EngineError("engine_error", "the engine failed"))
-        finally:
-            self.running.pop(claim.id, None)
-        self.event_writer.end(job, release)
-        return _task_result(release)
-
-    def _run_in_engine(self, job: RunningJob) -> Finish:
+    def _begin_job(self, claim: Claim) -> None:
+        job = self.running[claim.id] = RunningJob(claim, self)
+        self.task_events.began(job)
+        if claim.id in self._cancelled_early:
+            job.stop("cancelled")
+            job.finish(Finish("cancelled", Usage()))
+            return
         replica = self.replicas.get(job.replica)
         if replica is None or replica.engine is None:
-            raise EngineLost("engine_crashed", "the engine is gone")
-        generation = Generation.from_json(job.claim.generation)
+            job.fail(ENGINE_GONE)
+            return
         try:
-            finish = replica.engine.generate(job.claim.id, generation, partial(self.event_writer.write, job))
+            replica.engine.submit(claim.id, Generation.from_json(claim.generation), job)
+        except Exception:
+            logger.exception("%s failed with an unexpected error", claim.id)
+            job.fail(GenerationError("engine_error", "the engine failed"))
+
+    def job_delta(self, job: RunningJob, delta: Delta) -> None:
+        """See `JobOwner`."""
+        self.event_writer.write(job, delta)
+
+    def job_left_engine(self, job: RunningJob, outcome: Finish | EngineError) -> None:
+        """See `JobOwner`."""
+        if isinstance(outcome, EngineLost):
+            self._spawn(self._end_after_loss(job, outcome))
+        elif isinstance(outcome, EngineError):
+            self._end(job, release_after_error(job, outcome))
+        elif job.suspect:
+            self._spawn(self._end_after_probe(job, outcome))
+        else:
+            self._end(job, release_after_finish(job, outcome))
+
+    async def _end_after_loss(self, job: RunningJob, error: EngineLost) -> None:
+        # the ledger has to know first: otherwise it would give the slot, or this job, to the lost engine
+        await self.lose_engine(job.replica, error)
+        self._end(job, release_after_error(job, error, retry=not job.has_output))
+
+    async def _end_after_probe(self, job: RunningJob, finish: Finish) -> None:
+        """End a job whose engine may hang, after a probe: only then may its slot get the next job."""
+        replica = self.replicas.get(job.replica)
+        if replica is not None and replica.engine is not None and not replica.remote:
+            try:
+                await self.stall_detector.probe(job, replica.engine)
+            except EngineLost as error:
+                await self._end_after_loss(job, error)
+                return
+            except Exception:
+                logger.exception("a probe for %s failed with an unexpected error", job.claim.id)
+        self._end(job, release_after_finish(job, finish))
+
+    def _end(self, job: RunningJob, release: Release) -> None:
+        id = job.claim.id
+        del self.running[id]
+        if (
+            job.stop_code != "fenced"
+        ):  # the ledger has ended this run: its end belongs to whoever took it over
+            self.event_writer.end(job, release)
+        self.task_events.ended(job, release)
+        later = self._later_claims.pop(id, None)
+        if later is not None:
+            self._begin_job(later)
+
+    def lose_engine(self, replica: str, error: EngineLost) -> asyncio.Future[None]:
+        """Report a lost engine, in a thread. The result is done when the ledger knows."""
+        reported = self._lost_engines.get(replica)
+        if reported is None:
+            reported = self.loop.run_in_executor(None, self._report_lost, replica, error)
+            self._lost_engines[replica] = reported
+            reported.add_done_callback(lambda _: self._lost_engines.pop(replica))
+        return reported
+
+    def _report_lost(self, replica: str, error: EngineLost) -> None:
+        try:
+            self.replicas.report_lost(replica, error)
+        except StokerError:
+            logger.warning("Redis is unreachable; the loss of %s is not reported", replica)
+        except Exception:  # the jobs that wait for this have to end all the same
+            logger.exception("the loss of %s is not reported", replica)
+
+    # ---- claims whose message was lost
+
+    def reconcile_jobs(self, running: frozenset[str], older_than_s: float) -> None:
+        """Bring the jobs into the state of the ledger, which lists these as running here.
+
+        A job that it does not list is stopped, unless it began less than `older_than_s` ago: perhaps after
+        the ledger's answer.
+        """
+        now = time.monotonic()
+        for id, job in list(self.running.items()):
+            if id not in running and now - job.started > older_than_s:
+                self.stop_job(job, "fenced")
+        if not running <= self._known_ids():
+            self.recover_claims()
+
+    def recover_claims(self) -> None:
+        """Ask the ledger for claims that did not arrive here."""
+        if not self._recovering:
+            self._recovering = True
+            self._spawn(self._recover_claims())
+
+    async def _recover_claims(self) -> None:
+        while await self._recover_some_claims():
+            pass  # one reply does not hold more than some megabytes of requests
+
+    async def _recover_some_claims(self) -> bool:
+        """Begin the jobs of one reply. True when some were new, so that the next reply may hold more."""
+        try:
+            claims = await self.async_ledger.take_claims(self.worker, self.incarnation, self._known_ids())
+        except Fenced:
+            return False  # the heartbeat ends this process
+        except StokerError as error:
+            logger.debug("%s", error.message)  # the next heartbeat lists the jobs again
+            return False
         finally:
-            job.left_engine = True
-        if job.suspect and not replica.remote:
-            self.stall_detector.probe(job, replica.engine, generation)
-        return finish
+            self._recovering = False
+        known = self._known_ids()
+        lost = [one for one in claims if one.id not in known and (one.fence in self._fences or one.last)]
+        if lost:
+            await self._end_lost_jobs(lost)
+        more = any(claim.fence not in self._fences for claim in claims)
+        self.begin_jobs(claims)
+        return more
+
+    async def _end_lost_jobs(self, claims: Sequence[Claim]) -> None:
+        """End jobs that ran here and have ended: Redis has lost their ends, and lists them as running again.
+
+        Where the list was only outdated, the ledger refuses this.
+        """
+        releases = [
+            Release(claim.id, claim.fence, Status.FAILED, code="log_lost", message=STOP_MESSAGES["log_lost"])
+            for claim in claims
+        ]
+        for claim in claims:
+            logger.warning("Redis has lost the end of %s", claim.id)
+            self._fences.add(claim.fence)
+        with suppress(StokerError):  # the next heartbeat lists the jobs again
+            reply = await self.async_ledger.step(self.worker, self.incarnation, [], releases)
+            self.begin_jobs(reply.claims)
+
+    def _known_ids(self) -> set[str]:
+        return {*self.running, *self.event_writer.releasing}
 
     # ---- stopping jobs
 
     def stop_job(self, job: RunningJob, code: str) -> None:
         """Stop a running job with a reason `code` (see `RunningJob.stop_code`); the first reason stays."""
-        if job.stop(code):
+        if job.stop(code) and not job.left_engine:
             replica = self.replicas.get(job.replica)
             if replica and replica.engine:
                 replica.engine.cancel(job.claim.id)
 
-    def stop_job_id(self, id: str, code: str) -> None:
-        """Stop the job with that id; unknown ids are ignored."""
+    def on_message(self, message: bytes) -> None:
+        """Take a message from the ledger's channel for this worker: `cancel <job id>`."""
+        verb, _, id = message.decode().partition(" ")
+        if verb == "cancel":
+            self.cancel_job(id)
+
+    def cancel_job(self, id: str) -> None:
+        """Cancel the job with that id. Its claim may arrive after this, in which case it will not start."""
         job = self.running.get(id)
-        if job:
-            self.stop_job(job, code)
+        if job is not None:
+            self.stop_job(job, "cancelled")
+        if job is None or id in self._later_claims:
+            self._cancelled_early.add(id)
 
     def stop_jobs_on(self, replica: str, code: str) -> None:
-        """Stop all jobs that run on a replica."""
+        """Stop all jobs that run on a replica. From any thread."""
+        self.loop.call_soon_threadsafe(self._stop_jobs, code, replica)
+
+    def _stop_jobs(self, code: str, replica: str | None = None) -> None:
         for job in list(self.running.values()):
-            if job.replica == replica:
+            if replica is None or job.replica == replica:
                 self.stop_job(job, code)
 
     # ---- shutting down
 
     def shut_down(self, timeout_s: float) -> None:
-        """Let running jobs finish for up to `timeout_s`, stop the rest, then stop all engines."""
+        """Let running jobs finish for up to `timeout_s`, stop the rest, then stop all engines.
+
+        From any thread but the loop's.
+        """
         self.draining = True
         try:
             self._ledger.drain(self.worker, self.incarnation)
         except StokerError:
             logger.warning("Redis is unreachable; draining all the same")
-        self._wait_for_jobs(time.monotonic() + timeout_s)
-        for job in list(self.running.values()):
-            self.stop_job(job, "worker_shutdown")
-        self._wait_for_jobs(time.monotonic() + 2)
-        self.event_writer.wait_idle(2)
+        # jobs that were dispatched here before, and whose claims are on their way, may finish as well
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._recover_claims(), self.loop).result(CLAIMS_TIMEOUT_S)
+        self._wait_for_jobs(timeout_s)
+        self.loop.call_soon_threadsafe(self._stop_jobs, "worker_shutdown")
+        self._wait_for_jobs(STOPPED_TIMEOUT_S)
         self.replicas.stop_all()
-        self.event_writer.wait_idle(1)
+        self._wait_for_jobs(STOPPED_TIMEOUT_S)
         try:
             self._ledger.deregister(self.worker, self.incarnation, f"worker {self.worker} was shut down")
         except StokerError:
             logger.warning("Redis is unreachable; this worker's lease will run out")
 
     def kill(self) -> None:
-        """Kill all engines at once, because this incarnation is over."""
+        """Kill all engines at once, because this incarnation is over. From any thread but the loop's."""
         self.draining = True
         self.replicas.stop_all(timeout_s=0.0)
 
-    def _wait_for_jobs(self, deadline: float) -> None:
+    def _wait_for_jobs(self, timeout_s: float) -> None:
+        """Wait until no job runs and all that they produced is written."""
+        deadline = time.monotonic() + timeout_s
         while self.running and time.monotonic() < deadline:
             time.sleep(0.02)
+        self.event_writer.wait_idle(2)
 
-
-def _task_result(release: Release) -> str:
-    """The Celery task's result, shown in Flower. Raises `Failed` for a failed job: its task fails too."""
-    if release.status is Status.FAILED:
-        raise Failed(release.message, code=release.code)
-    return str(release.status)
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(coroutine)
+        self._tasks.add(task)  # the loop holds tasks weakly
+        task.add_done_callback(self._tasks.discard)

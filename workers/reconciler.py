@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 
 from fleet.states import ReplicaState
@@ -22,7 +21,7 @@ Spawn = Callable[[Callable[[], object]], None]
 class Reconciler:
     """Applies heartbeat replies to an executor.
 
-    `spawn` runs calls that may take long in other threads, since the heartbeat must not wait for them.
+    `spawn` runs calls that may take long in other threads, since the event loop must not wait for them.
     `heartbeat_s` is the time between two heartbeats.
     """
 
@@ -33,18 +32,10 @@ class Reconciler:
         self._spawn = spawn
 
     def apply(self, reply: HeartbeatReply) -> None:
-        """Stop cancelled and fenced jobs, run jobs that got no wake-up message, load and unload replicas."""
-        executor = self._executor
+        """Stop cancelled and fenced jobs, ask for lost claims, load and unload replicas. On the loop."""
         for id in reply.cancelled:
-            executor.stop_job_id(id, "cancelled")
-        for id, job in list(executor.running.items()):
-            # a younger job may have been claimed after the ledger answered
-            if id not in reply.running and time.monotonic() - job.started > 2 * self._heartbeat_s:
-                executor.stop_job(job, "fenced")
-        for id in reply.unclaimed:
-            if id not in executor.claiming:
-                logger.warning("%s was dispatched here and its wake-up message was lost: running it", id)
-                self._spawn(lambda id=id: executor.generate(id))  # type: ignore[misc]
+            self._executor.cancel_job(id)
+        self._executor.reconcile_jobs(reply.running, 2 * self._heartbeat_s)
         for name, state in reply.replicas.items():
             self._reconcile_replica(name, state)
         for replica in list(self._replicas.by_name.values()):
@@ -69,6 +60,7 @@ class Reconciler:
         if replica.state is ReplicaState.STARTING:
             self._replicas.abandon(replica)
         elif replica.state is ReplicaState.UP and replica.claim_end():
+            replica.end_reported.set()
             logger.warning("%s is not in the ledger any more: stopping it", replica.name)
             self._spawn(lambda: self._replicas.stop(replica, "", ""))
 

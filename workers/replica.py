@@ -17,7 +17,8 @@ class Replica:
 
     `engine` is None until the adapter has started it. `slots` is the number of jobs that may run on it at
     once. `cancellation` ends its start early. `overdue` is set when its unload took longer than
-    `limits.unload_timeout_s`: jobs that still run on it end with the code `unload_deadline`.
+    `limits.unload_timeout_s`: jobs that still run on it end with the code `unload_deadline`. `end_reported`
+    is set when the ledger knows that it has ended, or need not know.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Replica:
     slots: int = 0
     overdue: bool = False
     cancellation: CancellationToken = field(default_factory=CancellationToken)
+    end_reported: threading.Event = field(default_factory=threading.Event)
     _end_claimed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

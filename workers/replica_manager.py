@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shutil
 import threading
@@ -40,7 +41,8 @@ class ReplicaManager:
     """The replicas of one worker, by their names in `by_name`.
 
     `stop_jobs(replica, code)` stops the jobs that run on a replica. `on_end` is called when a replica has
-    ended: a load of another model may wait for its memory. Any thread may use it.
+    ended: a load of another model may wait for its memory. Engines get the worker's event loop `loop`. Any
+    thread may use it; only `get` and `abandon` do not block, as the loop requires.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class ReplicaManager:
         settings: Settings,
         ledger: Ledger,
         fleet: Fleet,
-        stop_jobs: Callable[[str, str], None],
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.worker = worker
         self.incarnation = ""
@@ -57,10 +59,11 @@ class ReplicaManager:
         self.retry = Retry()
         self.memory_reporter = MemoryReporter(worker, fleet)
         self.on_end: Callable[[], object] = lambda: None
+        self.stop_jobs: Callable[[str, str], None] = lambda _replica, _code: None
         self._settings = settings
         self._ledger = ledger
         self._fleet = fleet
-        self._stop_jobs = stop_jobs
+        self._loop = loop
         self._loading: set[str] = set()  # replicas in `load`: a heartbeat may ask for one of them again
         self._lock = threading.Lock()
 
@@ -113,7 +116,7 @@ class ReplicaManager:
             raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
         model = replace(model, options=effective_options(model, start.override))
         adapter = _adapter(model)
-        replica = self.by_name[name] = Replica(name, model, slots=self._free_slots(model))
+        replica = self.by_name[name] = Replica(name, model, slots=model.target_inflight)
         started = time.monotonic()
         with self.memory_reporter.measuring(remote=replica.remote) as measurement:
             engine = replica.engine = adapter.start(self._launch(replica, measurement))
@@ -139,13 +142,6 @@ class ReplicaManager:
         logger.info("%s is up: %s, %d slots, %.1f s", name, where, replica.slots, took_s)
         return f"{replica.slots} slots"
 
-    def _free_slots(self, model: ModelDefinition) -> int:
-        """Slots for one more replica: each running job takes a thread of the pool. Raises `LoadError`."""
-        free = self._settings.worker.threads - sum(replica.slots for replica in list(self.by_name.values()))
-        if free < 1:
-            raise LoadError("load_failed", "no threads are left on this worker: raise worker.threads")
-        return min(model.target_inflight, free)
-
     def _launch(self, replica: Replica, measurement: MemoryMeasurement) -> Launch:
         engines = self._settings.data_dir / "engines" / self.worker
         directory = engines / _folder_name(replica.name)
@@ -164,6 +160,7 @@ class ReplicaManager:
             on_exit=lambda exit: self._exited(replica, exit),
             on_process=measurement.set_group,
             cancellation=replica.cancellation,
+            loop=self._loop,
         )
 
     def _remove_old_logs(self, engines: Path) -> None:
@@ -225,7 +222,7 @@ class ReplicaManager:
                 self._report_drain(replica, jobs, most)
             time.sleep(0.05)
         replica.overdue = True
-        self._stop_jobs(replica.name, "unload_deadline")
+        self.stop_jobs(replica.name, "unload_deadline")
         # the stopped jobs report their ends; if their engine ended first, that would look like a crash
         deadline = time.monotonic() + JOBS_END_S
         while time.monotonic() < deadline and self._count_jobs(replica):
@@ -248,9 +245,8 @@ class ReplicaManager:
         finally:
             self.by_name.pop(replica.name, None)
             if replica.claim_end():
-                self._report_down(
-                    replica.name, code, message, UNLOAD_DEADLINE if replica.overdue else ENGINE_CRASHED
-                )
+                job = UNLOAD_DEADLINE if replica.overdue else ENGINE_CRASHED
+                self._report_end(replica, code, message, job)
                 self.on_end()
 
     def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
@@ -259,6 +255,7 @@ class ReplicaManager:
         threads = []
         for replica in list(self.by_name.values()):
             replica.claim_end()
+            replica.end_reported.set()
             if replica.engine is None:
                 self.abandon(replica)
                 continue
@@ -279,13 +276,20 @@ class ReplicaManager:
             self.report_lost(replica.name, ended)
 
     def report_lost(self, name: str, error: EngineLost) -> None:
-        """Report that a replica's engine is lost, before its jobs are released, and stop the engine."""
+        """Report that a replica's engine is lost, before its jobs are released, and stop the engine.
+
+        When another thread reports its end already, this one waits for that report. Raises `StokerError` only
+        after the worker has begun to stop.
+        """
         replica = self.by_name.get(name)
-        if replica is None or not replica.claim_end():
+        if replica is None:
+            return
+        if not replica.claim_end():
+            replica.end_reported.wait()
             return
         logger.error("%s is lost: %s", name, error)
         job = UNLOAD_DEADLINE if replica.overdue else (error.code, str(error))
-        self._report_down(name, error.code, str(error), job)
+        self._report_end(replica, error.code, str(error), job)
         self.by_name.pop(name, None)
         if replica.engine is not None:
             with self.memory_reporter.measuring(remote=replica.remote):
@@ -295,6 +299,12 @@ class ReplicaManager:
     def report_missing(self, name: str) -> None:
         """Report the end of a replica that the ledger assigns to this worker and that does not exist here."""
         self._report_down(name, "unloaded", "it was not running")
+
+    def _report_end(self, replica: Replica, code: str, message: str, job: tuple[str, str]) -> None:
+        try:
+            self._report_down(replica.name, code, message, job)
+        finally:
+            replica.end_reported.set()
 
     def _report_down(self, name: str, code: str, message: str, job: tuple[str, str] = ENGINE_CRASHED) -> None:
         """Report a replica's end; `job` is the code and message with which jobs that still run on it end."""

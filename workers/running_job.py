@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
 import orjson
 
 from backends.base import Finish
 from scheduler.job import Claim, Release, Status
+from streams.events import Delta
 from workers.engine_process.errors import EngineError
 
 SUSPECT_AFTER_S = 5.0
@@ -19,33 +21,49 @@ UNLOAD_DEADLINE = ("unload_deadline", "the model was unloaded before this reques
 STOP_MESSAGES = {
     "cancelled": "the request was cancelled",
     "engine_stalled": "the engine produced no output for too long",
+    "log_lost": "a part of the output was lost",
     "output_too_large": "the answer grew larger than limits.max_log_bytes",
     "storage_unavailable": "the shared store (Redis) was unreachable for too long",
-    "storage_full": "the shared store (Redis) refuses writes: its memory or disk is full",
     UNLOAD_DEADLINE[0]: UNLOAD_DEADLINE[1],
     "worker_shutdown": "the worker was shut down before this request ended",
 }
 
 
-class RunningJob:
-    """A claimed job while it runs.
+class JobOwner(Protocol):
+    """Receives what a running job's engine produces. Called on the worker's event loop."""
 
-    `events_written` counts the events handed to Redis; only the event writer's thread changes it.
-    `has_output` says whether the engine has produced any output. `last_activity` is the time
+    def job_delta(self, job: RunningJob, delta: Delta) -> None:
+        """The engine produced a delta."""
+        ...
+
+    def job_left_engine(self, job: RunningJob, outcome: Finish | EngineError) -> None:
+        """The generation has ended in the engine."""
+        ...
+
+
+class RunningJob:
+    """A claimed job while it runs, and the sink of its engine (see `backends.base.Sink`).
+
+    All of it belongs to the thread of the worker's event loop.
+
+    `deltas` are those that the event writer has not taken yet; `last_event` is the number of the last event
+    handed to Redis. `has_output` says whether the engine has produced any output. `last_activity` is the time
     (`time.monotonic()`) of the latest output, or of the stop if that was later. `left_engine` is set when the
-    engine's call has returned. `suspect` is set when the job was stopped after a long silence: the engine may
-    hang.
+    generation has ended in the engine. `suspect` is set when the job was stopped after a long silence: the
+    engine may hang.
 
     `stop_code` is None while the job may run, then the first reason to stop it: cancelled, fenced,
-    engine_stalled, engine_error, output_too_large, storage_unavailable, storage_full, unload_deadline or
-    worker_shutdown.
+    engine_stalled, engine_error, output_too_large, storage_unavailable, unload_deadline or worker_shutdown.
     """
 
     __slots__ = (
+        "_owner",
+        "began_at",
         "claim",
-        "events_written",
+        "deltas",
         "has_output",
         "last_activity",
+        "last_event",
         "left_engine",
         "replica",
         "started",
@@ -53,20 +71,38 @@ class RunningJob:
         "suspect",
     )
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, owner: JobOwner) -> None:
+        self._owner = owner
         self.claim = claim
         self.replica = claim.replica
-        self.events_written = 0
+        self.deltas: list[Delta] = []
+        self.last_event = claim.last
         self.has_output = False
         self.left_engine = False
         self.suspect = False
+        self.began_at = time.time()
         self.started = self.last_activity = time.monotonic()
         self.stop_code: str | None = None
 
-    def note_output(self) -> None:
-        """Record that the engine produced output now."""
+    def delta(self, delta: Delta) -> None:
+        """See `backends.base.Sink`."""
         self.last_activity = time.monotonic()
         self.has_output = True
+        if self.stop_code is None:
+            self._owner.job_delta(self, delta)
+
+    def finish(self, finish: Finish) -> None:
+        """See `backends.base.Sink`."""
+        self._leave_engine(finish)
+
+    def fail(self, error: EngineError) -> None:
+        """See `backends.base.Sink`."""
+        self._leave_engine(error)
+
+    def _leave_engine(self, outcome: Finish | EngineError) -> None:
+        if not self.left_engine:
+            self.left_engine = True
+            self._owner.job_left_engine(self, outcome)
 
     def stop(self, code: str) -> bool:
         """Record why the job has to stop. False when it was stopped before: the first reason stays."""

@@ -1,16 +1,20 @@
-"""Detects engines that produce no output: stops their jobs, probes the engines, and kills those that hang."""
+"""Detects engines that produce no output: stops their jobs, probes the engines, and kills those that hang.
+
+All runs on the worker's event loop.
+"""
 
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from backends.base import Engine, GenerationError
+from backends.base import Engine, Finish
 from config.settings import LimitSettings
+from streams.events import Delta
 from tasks.generation import Generation, Message, Sampling, text_content
-from workers.engine_process.errors import EngineLost
+from workers.engine_process.errors import EngineError, EngineLost
 from workers.replica_manager import ReplicaManager
 from workers.running_job import RunningJob
 
@@ -19,7 +23,11 @@ CANCEL_TIMEOUT_S = 3.0
 
 
 class StallDetector:
-    """Watches the `running` jobs of a worker. `stop_job(job, code)` stops one of them."""
+    """Watches the `running` jobs of a worker.
+
+    `stop_job(job, code)` stops one of them; `lose_engine(replica, error)` begins to report an engine as lost
+    and to kill it.
+    """
 
     def __init__(
         self,
@@ -27,11 +35,13 @@ class StallDetector:
         running: Mapping[str, RunningJob],
         replicas: ReplicaManager,
         stop_job: Callable[[RunningJob, str], None],
+        lose_engine: Callable[[str, EngineLost], object],
     ) -> None:
         self._limits = limits
         self._running = running
         self._replicas = replicas
         self._stop_job = stop_job
+        self._lose_engine = lose_engine
 
     def check(self) -> None:
         """Stop jobs without output for too long, and kill engines that do not end a stopped job."""
@@ -49,14 +59,16 @@ class StallDetector:
     def _enforce_stop(self, job: RunningJob, since_stop_s: float) -> None:
         replica = self._replicas.get(job.replica)
         if replica and replica.engine:
-            # repeated: the first cancel may have come before the engine knew the job
-            replica.engine.cancel(job.claim.id)
+            replica.engine.cancel(job.claim.id)  # repeated: a full pipe does not take the first one
         if since_stop_s > CANCEL_TIMEOUT_S:
             error = EngineLost("engine_stalled", "the engine did not stop a request when asked to")
-            self._replicas.report_lost(job.replica, error)
+            self._lose_engine(job.replica, error)
 
-    def probe(self, job: RunningJob, engine: Engine, generation: Generation) -> None:
-        """Make sure that the engine of a suspect job still computes, before the next job gets its slot.
+    async def probe(self, job: RunningJob, engine: Engine) -> None:
+        """Make sure that the engine of a suspect job still computes: let it generate one token.
+
+        A health check is not enough: an engine's server can answer one, and even a cancel, while the part
+        that computes hangs (a frozen core process, a kernel that does not return).
 
         Raises `EngineLost` when the engine produces no token within `limits.probe_timeout_s` while it
         produces output for no other job either.
@@ -64,42 +76,53 @@ class StallDetector:
         id, began = f"{job.claim.id}/probe", time.monotonic()
 
         def on_timeout() -> None:
-            others = [other for other in list(self._running.values()) if other.replica == job.replica]
+            others = [other for other in self._running.values() if other.replica == job.replica]
             if any(
                 other.has_output and not other.stop_code and other.last_activity > began for other in others
             ):
                 engine.cancel(id)  # it computes for other jobs
             else:
                 error = EngineLost("engine_stalled", "the engine no longer computes")
-                self._replicas.report_lost(job.replica, error)
+                self._lose_engine(job.replica, error)
 
-        request_one_token(engine, id, generation, self._limits.probe_timeout_s, on_timeout)
+        sink = _ProbeSink(self._limits.probe_timeout_s, on_timeout)
+        engine.submit(id, one_token_like(Generation.from_json(job.claim.generation)), sink)
+        await sink.ended
 
 
-def request_one_token(
-    engine: Engine, id: str, like: Generation, timeout_s: float, on_timeout: Callable[[], None]
-) -> None:
-    """Let an engine generate one token with the model of `like`, in the calling thread.
-
-    A health check is not enough: an engine's server can answer one, and even a cancel, while the part that
-    computes hangs (a frozen core process, a kernel that does not return).
-
-    `on_timeout` is called from another thread when there is no token after `timeout_s`; it has to cancel the
-    generation `id` or stop the engine. Raises `EngineLost`.
-    """
-    probe = replace(
-        like,
+def one_token_like(generation: Generation) -> Generation:
+    """A generation of one token with the same model."""
+    return replace(
+        generation,
         messages=(Message("user", text_content("Hi")),),
         sampling=Sampling(max_tokens=1),
         tools=(),
         tool_choice="auto",
     )
-    timer = threading.Timer(timeout_s, on_timeout)
-    timer.daemon = True
-    timer.start()
-    try:
-        engine.generate(id, probe, lambda _: timer.cancel())
-    except GenerationError:
-        pass  # the engine refuses this generation, so it works
-    finally:
-        timer.cancel()
+
+
+class _ProbeSink:
+    """The sink of a probe: `ended` is done at its end, with `EngineLost` if the engine is lost.
+
+    `on_timeout` is called when there is no token after `timeout_s`; it has to cancel the generation or stop
+    the engine.
+    """
+
+    def __init__(self, timeout_s: float, on_timeout: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self._timer = loop.call_later(timeout_s, on_timeout)
+
+    def delta(self, _delta: Delta) -> None:
+        self._timer.cancel()
+
+    def finish(self, _finish: Finish) -> None:
+        self._timer.cancel()
+        self.ended.set_result(None)
+
+    def fail(self, error: EngineError) -> None:
+        self._timer.cancel()
+        if isinstance(error, EngineLost):
+            self.ended.set_exception(error)
+        else:
+            self.ended.set_result(None)  # the engine refuses this generation, so it works

@@ -57,6 +57,13 @@ class StreamRenderer(Protocol):
         """Return the frames of the next event of the log; those of an `End` are the last ones."""
         ...
 
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded frames of a `TextDelta` that continues a message, as most events of a stream do.
+
+        For any other text it returns b"" and has no effect: `render` has to be called.
+        """
+        ...
+
 
 class Dialect(Protocol):
     """One client API, implemented by a module."""

@@ -15,6 +15,7 @@ from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.errors import body_of, error_from_end
+from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
 from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMode
 
@@ -149,6 +150,7 @@ class _ChunkRenderer:
         self._metadata = metadata
         self._output = ResponseOutput()
         self._with_usage = bool(metadata.echo.get("include_usage"))
+        self._text_chunk: FrameTemplate | None = None
 
     def begin(self) -> list[Frame]:
         """Return the chunk with the role."""
@@ -164,6 +166,14 @@ class _ChunkRenderer:
         if self._output.end is not None:
             frames += self._finish()
         return frames
+
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded chunk of a text that continues the message."""
+        if self._output.continue_message(text) is None:
+            return b""
+        if self._text_chunk is None:
+            self._text_chunk = FrameTemplate(self._chunk({"content": FrameTemplate.TEXT}))
+        return self._text_chunk.fill(text)
 
     def _delta(self, kind: ChangeKind, item: OutputItem, piece: str) -> dict[str, Any] | None:
         if item.kind is ItemKind.CALL:

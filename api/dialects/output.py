@@ -44,7 +44,9 @@ class OutputItem:
     @property
     def text(self) -> str:
         """All pieces: the text, or a call's arguments."""
-        return "".join(self.pieces)
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]  # the last frames of a stream share one copy of a long text
+        return self.pieces[0] if self.pieces else ""
 
 
 ItemChange = tuple[ChangeKind, OutputItem, str]
@@ -83,6 +85,14 @@ class ResponseOutput:
                 return self._extend_call(event)
             case End():
                 return self._finish(event)
+
+    def continue_message(self, text: str) -> OutputItem | None:
+        """Add text to the open message, and return that; None, with no effect, if `apply` is needed."""
+        item = self._open
+        if not text or item is None or item.kind is not ItemKind.MESSAGE:
+            return None
+        item.pieces.append(text)
+        return item
 
     @property
     def status(self) -> str | None:

@@ -20,6 +20,7 @@ from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.errors import InvalidRequest, error_from_end, kind_of
+from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
 from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, ToolChoiceMode, text_content
 
@@ -259,6 +260,7 @@ class _EventRenderer:
         self._output = ResponseOutput()
         self._number = 0
         self._in_progress_sent = False
+        self._template: tuple[OutputItem, FrameTemplate] | None = None
 
     def begin(self) -> list[Frame]:
         """Return `created`, then `queued` for a background response, `in_progress` for any other."""
@@ -276,6 +278,22 @@ class _EventRenderer:
             name = "response.incomplete" if status == "cancelled" else f"response.{status}"
             frames.append(self._snapshot(name, status))
         return frames
+
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded frame of a text that continues the message."""
+        item = self._output.continue_message(text)
+        if item is None:
+            return b""
+        if self._template is None or self._template[0] is not item:
+            self._template = item, self._text_template(item)
+        number, self._number = self._number, self._number + 1
+        return self._template[1].fill_numbered(number, text)
+
+    def _text_template(self, item: OutputItem) -> FrameTemplate:
+        number, self._number = self._number, FrameTemplate.NUMBER
+        (frame,) = self._change(ChangeKind.EXTENDED, item, FrameTemplate.TEXT)
+        self._number = number
+        return FrameTemplate(frame)
 
     def _in_progress(self) -> Frame:
         self._in_progress_sent = True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -10,17 +12,21 @@ from flask import Response
 
 from api.auth.access import Access
 from api.auth.authenticator import current_caller
-from api.errors import NotFound, UnprocessableRequest
+from api.detached import DetachedResponse
+from api.errors import NotFound, ServerBusy, UnprocessableRequest
 from api.http_responses import json_response
 from api.openapi import RouteGroup
-from api.prefer import requested_wait_s, wait_for_operation
+from api.prefer import OperationWait, requested_wait_s
 from api.routes.error_codes import STORAGE
 from api.routes.parameters import PREFER
 from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, GpuMemory, OperationObject
 from api.schemas.load import EVICT, LoadRequestBody
 from api.serializers import serialize_memory, serialize_model, serialize_operation
-from api.services import current_services
+from api.server.client_connection import ClientConnection
+from api.services import AppServices, current_services
+from api.streaming.answers import send_json
 from fleet.load_request import LoadOutcome, LoadRequest
+from fleet.operation import Operation
 
 logger = logging.getLogger("api")
 
@@ -39,8 +45,8 @@ def list_admin_models() -> Response:
     if the key is there, null included, else that of `definition`.
     """
     services = current_services()
-    rows = services.fleet.rows(count_running=True)
-    return json_response({"models": [serialize_model(row, services.settings) for row in rows]})
+    rows = services.fleet.rows()
+    return json_response({"models": [serialize_model(row) for row in rows]})
 
 
 @routes.endpoint(
@@ -56,7 +62,7 @@ def retrieve_admin_model(name: str) -> Response:
     The same row as in the list.
     """
     services = current_services()
-    return json_response(serialize_model(services.fleet.row(name), services.settings))
+    return json_response(serialize_model(services.fleet.row(name)))
 
 
 @routes.endpoint("/v1/admin/gpu-memory", access=Access.ADMIN, responses={200: GpuMemory}, errors=STORAGE)
@@ -68,7 +74,7 @@ def show_gpu_memory() -> Response:
     """
     services = current_services()
     rows, workers = services.fleet.rows(), services.fleet.workers()
-    return json_response(serialize_memory(rows, workers, services.settings))
+    return json_response(serialize_memory(rows, workers))
 
 
 @routes.endpoint(
@@ -150,20 +156,35 @@ def _operation_response(name: str, outcome: LoadOutcome) -> Response:
     """Record, notify the workers, wait if the client prefers that, and answer with the model's row."""
     from tasks.definitions import notify_workers  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
-    services = current_services()
+    services, tenant = current_services(), current_caller().tenant.name
     for begun in filter(None, (outcome.eviction, outcome)):
         _audit(begun)
     notify_workers(outcome)
-    operation, headers = outcome.operation, {}
-    wait_s = requested_wait_s()
-    if wait_s and operation and (awaited := wait_for_operation(services, operation, wait_s)):
-        operation, headers = awaited, {"Preference-Applied": f"wait={wait_s}"}
-    body = serialize_model(services.fleet.row(name), services.settings)
+    wait_s, operation = requested_wait_s(), outcome.operation
+    if not wait_s or operation is None:
+        return json_response(*_changed_model(services, name, outcome, operation))
+
+    async def serve(connection: ClientConnection) -> None:
+        waited, wait = operation, OperationWait(connection)
+        applied = {}
+        with suppress(ServerBusy), services.streams.hold(wait, tenant):
+            waited = await wait.end_of(services, operation, wait_s)
+            applied = {"Preference-Applied": f"wait={wait_s}"}
+        body, status, headers = await asyncio.to_thread(_changed_model, services, name, outcome, waited)
+        send_json(connection, body, status, headers | applied)
+
+    return DetachedResponse(serve)
+
+
+def _changed_model(
+    services: AppServices, name: str, outcome: LoadOutcome, operation: Operation | None
+) -> tuple[dict[str, Any], int, dict[str, str]]:
+    """The model's row with the operation: body, status and headers."""
+    body = serialize_model(services.fleet.row(name))
     body["operation"] = serialize_operation(operation) if operation else None
-    pending = outcome.begun and operation is not None and not operation.status.is_terminal
-    if pending and operation:
-        headers["Location"] = f"/v1/admin/operations/{operation.id}"
-    return json_response(body, 202 if pending else 200, headers)
+    if not outcome.begun or operation is None or operation.status.is_terminal:
+        return body, 200, {}
+    return body, 202, {"Location": f"/v1/admin/operations/{operation.id}"}
 
 
 def _audit(outcome: LoadOutcome) -> None:

@@ -24,6 +24,7 @@ routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
     body=ChatRequest,
     responses={200: ChatCompletion},
     streams=True,
+    blocking=False,
     headers=(PRIORITY, IDEMPOTENCY_KEY),
     errors=GENERATION,
 )

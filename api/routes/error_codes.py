@@ -36,6 +36,7 @@ GENERATION = (
     "engine_stalled",
     "deadline_exceeded",
     "stream_lost",
+    "log_lost",
     *STORAGE,
 )
 """The error codes of requests that generate: from admission, the queue and the engine."""

@@ -11,7 +11,7 @@ from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.schemas.models import Health
 from api.services import AppServices, current_services
-from fleet.model_row import ModelRow
+from fleet.model_summary import ModelSummary
 from fleet.states import ModelState
 from scheduler.errors import StokerError
 
@@ -28,18 +28,18 @@ def check_health() -> Response:
     services = current_services()
     try:
         services.redis_probe.write()
-        rows = services.fleet.rows()
+        models = services.fleet.summaries()
     except StokerError as error:
         return _health_response(services, [], error.code)
-    failed = bool(rows) and all(row.state is ModelState.FAILED for row in rows)
-    return _health_response(services, rows, "all_models_failed" if failed else None)
+    failed = bool(models) and all(model.state is ModelState.FAILED for model in models)
+    return _health_response(services, models, "all_models_failed" if failed else None)
 
 
-def _health_response(services: AppServices, rows: list[ModelRow], reason: str | None) -> Response:
+def _health_response(services: AppServices, models: list[ModelSummary], reason: str | None) -> Response:
     health = {
         "status": "unhealthy" if reason else "healthy",
         "uptime": int(time.monotonic() - services.created_at),
-        "modelsLoaded": sum(row.state is ModelState.LOADED for row in rows),
-        "queueDepth": sum(row.queue_depth for row in rows),
+        "modelsLoaded": sum(model.state is ModelState.LOADED for model in models),
+        "queueDepth": sum(model.queue_depth for model in models),
     }
     return json_response(health | ({"reason": reason} if reason else {}), 503 if reason else 200)

@@ -7,13 +7,15 @@ import re
 from flask import Response, request
 
 from api.auth.access import Access
+from api.auth.authenticator import current_caller
+from api.detached import DetachedResponse
 from api.errors import InvalidRequest
 from api.openapi import RouteGroup
 from api.routes.error_codes import STORAGE
 from api.routes.parameters import LAST_EVENT_ID, boolean_parameter
+from api.server.client_connection import ClientConnection
 from api.services import current_services
-from api.streaming import sse
-from api.streaming.model_events import ModelEventStream
+from api.streaming.model_events import ModelFollower, send_current
 
 routes = RouteGroup("events", __name__, description="Changes of the models; for administrators.")
 
@@ -36,6 +38,7 @@ def _is_id(text: str) -> bool:
     access=Access.ADMIN,
     responses={},
     streams=True,
+    blocking=False,
     query=(_FOLLOW,),
     headers=(LAST_EVENT_ID,),
     errors=("server_busy", *STORAGE),
@@ -53,13 +56,18 @@ def follow_events() -> Response:
     after = request.headers.get("Last-Event-ID")
     if after is not None and not _is_id(after):
         raise InvalidRequest("Last-Event-ID is not the id of an event of this stream", param="Last-Event-ID")
-    services = current_services()
+    services, tenant = current_services(), current_caller().tenant.name
     follow = request.args.get("follow") is None or boolean_parameter("follow")
-    services.changes.last()  # raises while an error response is still possible if Redis is unreachable
-    with services.permits.acquire() as permit:
-        events = ModelEventStream(services, after, follow=follow, on_close=permit.transfer())
-    events.watch(request.environ.get("gunicorn.socket"))
-    response = Response(events.stream(), headers=sse.HEADERS)
-    # in addition to the generator's own `finally`, which does not run if the generator never began
-    response.call_on_close(events.close)
-    return response
+
+    async def serve(connection: ClientConnection) -> None:
+        def is_running() -> bool:
+            return services.shutdown.is_running()
+
+        follower = ModelFollower(connection, services.settings.api.keep_alive_s, is_running)
+        with services.streams.hold(follower, tenant):
+            if follow:
+                await follower.follow(services.model_feed, after)
+            else:
+                await send_current(connection, services.model_feed, after)
+
+    return DetachedResponse(serve)

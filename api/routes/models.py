@@ -15,6 +15,7 @@ from api.routes.error_codes import STORAGE
 from api.schemas.models import ModelList, ModelObject
 from api.services import current_services
 from fleet.model_row import ModelRow
+from fleet.model_summary import ModelSummary
 
 routes = RouteGroup(
     "models", __name__, description="The models, with the keys of OpenAI's and Anthropic's objects."
@@ -27,7 +28,7 @@ def list_models() -> Response:
 
     All configured models, loaded or not; `state` tells which can answer now.
     """
-    models = [_serialize(row) for row in current_services().fleet.rows()]
+    models = [_serialize(model) for model in current_services().fleet.summaries()]
     names = [model["id"] for model in models] or [None]
     return json_response(
         {
@@ -55,16 +56,16 @@ def retrieve_model(name: str) -> Response:
     return json_response(_serialize(current_services().fleet.row(name)))
 
 
-def _serialize(row: ModelRow) -> dict[str, Any]:
-    created = int(row.loaded_at or 0)
+def _serialize(model: ModelSummary | ModelRow) -> dict[str, Any]:
+    created = int(model.loaded_at or 0)
     return {
-        "id": row.name,
+        "id": model.name,
         "object": "model",
         "created": created,
         "owned_by": "stoker",
         "type": "model",
-        "display_name": row.name,
+        "display_name": model.name,
         "created_at": datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "state": str(row.state),
-        "remote": remote(row.definition),
+        "state": str(model.state),
+        "remote": remote(model.definition),
     }

@@ -9,6 +9,7 @@ from flask import Response
 
 from api.auth.access import Access
 from api.auth.authenticator import current_caller
+from api.detached import DetachedResponse
 from api.dialects import responses
 from api.errors import NotFound
 from api.http_responses import json_response
@@ -23,8 +24,11 @@ from api.routes.parameters import (
     integer_parameter,
 )
 from api.schemas.responses import DeletedResponse, ResponseObject, ResponsesRequest
-from api.services import current_services
-from api.streaming.respond import generate, open_stream, stream_response
+from api.server.client_connection import ClientConnection
+from api.services import AppServices, current_services
+from api.streaming.answers import send_json
+from api.streaming.respond import generate
+from api.streaming.response_readers import StreamingReader
 from api.streaming.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
 from scheduler.job import JobRow, Status
 from streams.events import Event
@@ -41,6 +45,7 @@ _ID = {"id": "The response's id."}
     body=ResponsesRequest,
     responses={200: ResponseObject},
     streams=True,
+    blocking=False,
     headers=(PRIORITY, IDEMPOTENCY_KEY),
     errors=GENERATION,
 )
@@ -62,6 +67,7 @@ def create_response(body: dict[str, Any]) -> Response:
     access=Access.TENANT,
     responses={200: ResponseObject},
     streams=True,
+    blocking=False,
     path=_ID,
     query=(STREAM, STARTING_AFTER),
     errors=("not_found", "server_busy", *STORAGE),
@@ -72,11 +78,18 @@ def retrieve_response(id: str) -> Response:
     As it is now; with `stream=true` all its events from the first one, or those after `starting_after`, and
     then those to come. Works for as long as the response is stored, on any API process.
     """
-    row = _stored(id)
-    if boolean_parameter("stream"):
-        after = integer_parameter("starting_after")
-        return _resume(row, -1 if after is None else after)
-    return json_response(_serialize(row, read_events(current_services(), id)))
+    services, tenant = current_services(), current_caller().tenant.name
+    is_streamed, after = boolean_parameter("stream"), integer_parameter("starting_after")
+
+    async def serve(connection: ClientConnection) -> None:
+        row = _stored(id, await services.async_ledger.lookup(id, tenant))
+        if is_streamed:
+            await _resume(services, row, -1 if after is None else after, connection)
+        else:
+            async with services.log_reads:
+                send_json(connection, _serialize(row, await read_events(services, id)))
+
+    return DetachedResponse(serve)
 
 
 @routes.endpoint(
@@ -92,8 +105,9 @@ def delete_response(id: str) -> Response:
 
     A response that has not ended is cancelled first.
     """
-    _stored(id)
-    current_services().ledger.delete(id, current_caller().tenant.name)
+    ledger, tenant = current_services().ledger, current_caller().tenant.name
+    _stored(id, ledger.lookup(id, tenant))
+    ledger.delete(id, tenant)
     return json_response({"id": id, "object": "response", "deleted": True})
 
 
@@ -102,8 +116,9 @@ def delete_response(id: str) -> Response:
     "POST",
     access=Access.TENANT,
     responses={200: ResponseObject},
+    blocking=False,
     path=_ID,
-    errors=("not_found", *STORAGE),
+    errors=("not_found", "server_busy", *STORAGE),
 )
 def cancel_response(id: str) -> Response:
     """Cancel a response
@@ -111,27 +126,34 @@ def cancel_response(id: str) -> Response:
     Ends a response, in the background or not; one that has ended stays as it is. Answers with the response
     once it has ended, or as it is after two seconds.
     """
-    services, row = current_services(), _own(id)
-    status = services.ledger.cancel(id, current_caller().tenant.name)
-    if status is None:
-        raise _not_found(id)
-    # the row from before: the ledger drops the echo of an ended response that is not stored
-    return json_response(_serialize(replace(row, status=status), wait_for_end(services, id)))
+    services, tenant = current_services(), current_caller().tenant.name
+
+    async def serve(connection: ClientConnection) -> None:
+        row = _own(id, await services.async_ledger.lookup(id, tenant))
+        status = await services.async_ledger.cancel(id, tenant)
+        if status is None:
+            raise _not_found(id)
+        if not status.is_terminal:
+            await wait_for_end(services, connection, id, tenant)
+        async with services.log_reads:
+            # the row from before: the ledger drops the echo of an ended response that is not stored
+            row = replace(row, status=status)
+            send_json(connection, _serialize(row, await read_events(services, id)))
+
+    return DetachedResponse(serve)
 
 
-def _own(id: str) -> JobRow:
-    """The caller's response with that id. Raises `NotFound`, also for the response of another tenant."""
-    row = current_services().ledger.lookup(id, current_caller().tenant.name)
+def _own(id: str, row: JobRow | None) -> JobRow:
+    """The row, if it is a response of the caller. Raises `NotFound`, also for another tenant's response."""
     if row is None or row.dialect != responses.NAME:
         raise _not_found(id)
     return row
 
 
-def _stored(id: str) -> JobRow:
-    row = _own(id)
-    if not row.store:
+def _stored(id: str, row: JobRow | None) -> JobRow:
+    if not _own(id, row).store:
         raise _not_found(id)
-    return row
+    return _own(id, row)
 
 
 def _not_found(id: str) -> NotFound:
@@ -139,12 +161,17 @@ def _not_found(id: str) -> NotFound:
 
 
 def _serialize(row: JobRow, events: list[Event]) -> dict[str, Any]:
-    waiting = row.status in (Status.QUEUED, Status.DISPATCHED)
+    waiting = row.status is Status.QUEUED
     return responses.response_object(decode_metadata(row), events, "queued" if waiting else "in_progress")
 
 
-def _resume(row: JobRow, after: int) -> Response:
-    services = current_services()
-    with services.permits.acquire() as permit:
-        response_stream = open_stream(services, follow_from_start(services, row.id), permit)
-    return stream_response(response_stream, responses.stream_renderer(decode_metadata(row)), after)
+async def _resume(services: AppServices, row: JobRow, after: int, connection: ClientConnection) -> None:
+    """Stream the events of a response whose `sequence_number` is greater than `after`."""
+    reader = StreamingReader(connection, services.settings, after)
+    with services.streams.hold(reader, row.tenant):
+        try:
+            await follow_from_start(services, reader, row.id)
+            reader.begin(responses.stream_renderer(decode_metadata(row)))
+            await reader.done
+        finally:
+            reader.close()

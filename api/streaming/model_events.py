@@ -1,171 +1,202 @@
-"""Reports changes of the models to an administrator's client as server-sent events, so that it need not poll.
+"""Reports changes of the models to administrators' clients as server-sent events, so that they need not poll.
 
-There are two sources. State changes come from the fleet's stream, in order, and can be replayed. Models,
-operations and the memory are read after each state change and every second, and are sent when they differ
-from the values that were last sent to this client. So a client may connect at any time, and its values are
-at most a second old.
+One feed per process reads a snapshot after each state change and every second, while there are followers; a
+thread does that for all of them. Each follower sends its client what differs from what that client has. So a
+client may connect at any time, and its values are at most a second old.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from socket import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-import orjson
-
-from api.serializers import (
-    Json,
-    serialize_memory,
-    serialize_model,
-    serialize_operation,
-    serialize_state_change,
-)
-from api.services import AppServices
+from api.server.client_connection import ClientConnection
 from api.streaming import sse
-from fleet.states import ModelState
+from api.streaming.model_snapshots import CurrentValue, Position, Snapshot, SnapshotReader, position_of
 from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")
 
+Result = TypeVar("Result")
+
 POLL_INTERVAL_S = 1.0
-PAGE_SIZE = 100  # state changes per read
-IN_TRANSITION = (ModelState.LOADING, ModelState.UNLOADING)
+THREADS = 4
+"""Threads that read snapshots: one for the feed while it has followers, the others for new followers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEvent:
-    """One event. Only those with an `id` can be replayed."""
+class ModelFeed:
+    """Passes a snapshot to all followers after each change. For the event loop's thread only."""
 
-    name: str
-    data: Json
-    id: str | None = None
+    def __init__(self, reader: SnapshotReader) -> None:
+        self._reader = reader
+        self._followers: set[ModelFollower] = set()
+        self._pending: frozenset[str] = frozenset()
+        self._task: asyncio.Task[None] | None = None
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="model-events")
 
-    def encode(self) -> bytes:
-        """The event's bytes."""
-        return sse.encode_one(self.name, self.data, self.id)
+    async def join(self, follower: ModelFollower) -> None:
+        """Pass snapshots to the follower from now on: all state changes that are later than this call.
+
+        Raises `StorageUnavailable`, and has not joined then.
+        """
+        if self._task is None:
+            last = await self._in_thread(self._reader.last)
+            if self._task is None:
+                self._followers.add(follower)  # before the task begins, which ends without a follower
+                self._task = asyncio.get_running_loop().create_task(self._run(last))
+        self._followers.add(follower)
+
+    def leave(self, follower: ModelFollower) -> None:
+        """Pass nothing more to the follower."""
+        self._followers.discard(follower)
+
+    async def read(self, after: str | None) -> Snapshot:
+        """A snapshot as it is now, with the state changes after that id. Raises `StorageUnavailable`."""
+        snapshot = await self._in_thread(self._reader.read, after)
+        self._pending |= snapshot.pending
+        return snapshot
+
+    def close(self) -> None:
+        """End the threads after their current reads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, last: str) -> None:
+        """Read while there are followers. After an error, the next read begins at the same place."""
+        unreachable = False
+        try:
+            while self._followers:
+                try:
+                    asked = self._pending
+                    snapshot = await self._in_thread(self._reader.read, last, POLL_INTERVAL_S, asked)
+                except StokerError as error:
+                    if not unreachable:
+                        logger.warning("%s", error.message)
+                    unreachable = True
+                    await asyncio.sleep(POLL_INTERVAL_S)
+                    continue
+                unreachable, last = False, snapshot.last
+                self._pending = (self._pending - asked) | snapshot.pending
+                for follower in list(self._followers):
+                    follower.on_snapshot(snapshot)
+        except Exception:
+            logger.exception("the feed of model events failed")
+            for follower in list(self._followers):
+                follower.connection.abort()
+        finally:
+            self._task = None
+
+    async def _in_thread(self, read: Callable[..., Result], *arguments: object) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, read, *arguments)
 
 
-class ModelEventStream:
-    """The events for one client.
+class ModelFollower:
+    """Sends the events to one client.
 
-    `after` is the id of the last state change that the client has received; None begins with the current
-    state. Without `follow` the stream ends after the first events. Calls `on_close` when it is closed.
+    While the connection accepts nothing more, snapshots are dropped; then the follower reads one itself.
     """
 
     def __init__(
-        self,
-        services: AppServices,
-        after: str | None,
-        *,
-        follow: bool = True,
-        on_close: Callable[[], None] | None = None,
+        self, connection: ClientConnection, keep_alive_s: float, is_running: Callable[[], bool]
     ) -> None:
-        self._services = services
-        self._after = after
-        self._follow = follow
-        self._on_close = on_close
-        self._sent: dict[str, bytes] = {}
-        self._operations: set[str] = set()  # ids of operations whose end has not been sent yet
-        self._disconnected = threading.Event()
-        self._last_written_at = time.monotonic()
-        self._closed = False
-        self._unwatch: Callable[[], None] | None = None
+        self.connection = connection
+        self._keep_alive_s = keep_alive_s
+        self._is_running = is_running
+        self._written_at = 0.0
+        self._position: Position = (0, 0)
+        self._last = ""
+        self._sent: dict[str, CurrentValue] = {}
+        self._waiting: list[Snapshot] | None = []  # snapshots that come while this follower reads its own
+        self._changed = asyncio.Event()
+        self._is_behind = self._is_done = False
 
-    def watch(self, connection: socket | None) -> None:
-        """End the stream when the client disconnects."""
-        disconnects = self._services.disconnects
-        watch = disconnects.watch(connection, self.disconnect)
-        self._unwatch = lambda: disconnects.forget(watch)
+    async def follow(self, feed: ModelFeed, after: str | None) -> None:
+        """Send events until the client disconnects or this process ends.
 
-    def disconnect(self) -> None:
-        """End the stream: the client has disconnected."""
-        self._disconnected.set()
-
-    def close(self) -> None:
-        """End the watch and call `on_close`. Only the first call has an effect."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._unwatch is not None:
-            self._unwatch()
-        if self._on_close is not None:
-            self._on_close()
-
-    def stream(self) -> Iterator[bytes]:
-        """The events, until the client disconnects or this process ends; none while Redis is unreachable."""
-        try:
-            yield from self._events()
-        finally:
-            self.close()
-
-    def _events(self) -> Iterator[bytes]:
-        unreachable = False
-        while not self._disconnected.is_set() and self._services.shutdown.is_running():
-            try:
-                events = self._poll()
-                unreachable = False
-            except StokerError as error:
-                if not unreachable:
-                    logger.warning("%s", error.message)
-                unreachable, events = True, []
-                self._disconnected.wait(POLL_INTERVAL_S)
-            if events:
-                self._last_written_at = time.monotonic()
-                yield b"".join(event.encode() for event in events)
-            elif time.monotonic() - self._last_written_at >= self._services.settings.api.keep_alive_s:
-                self._last_written_at = time.monotonic()
-                yield sse.KEEP_ALIVE
-            if not self._follow:
-                return
-
-    def _poll(self) -> list[ModelEvent]:
-        """The new events. Waits for a state change for POLL_INTERVAL_S, except in the first call.
-
-        An error leaves the state as it was, so that the next call returns the same events.
+        `after` is the id of the last state change that the client has received; None begins with the current
+        state. Raises `StorageUnavailable` before the answer has begun.
         """
-        changes = self._services.changes
-        after = changes.last() if self._after is None else self._after
-        new = changes.read(after, POLL_INTERVAL_S if self._sent else 0.0)
-        while len(new) % PAGE_SIZE == 0 and (more := new and changes.read(new[-1].id)):
-            new += more
-        events = [ModelEvent("state", serialize_state_change(change), change.id) for change in new]
-        sent = dict(self._sent)
-        operations = self._operations | {change.operation for change in new if change.operation}
-        events += self._differences(sent, operations)
-        self._after, self._sent, self._operations = (new[-1].id if new else after), sent, operations
-        return events
+        self.connection.on_disconnect(self._end)
+        try:
+            await feed.join(self)
+            snapshot: Snapshot | None = await feed.read(after)
+            self.connection.on_writable(self._changed.set)
+            self.connection.begin(200, sse.HEADERS)
+            while not self._is_done:
+                if snapshot is not None:
+                    self._catch_up(snapshot)
+                await self._until_behind()
+                if not self._is_done:
+                    snapshot = await self._read_again(feed)
+        finally:
+            feed.leave(self)
 
-    def _differences(self, sent: dict[str, bytes], operations: set[str]) -> list[ModelEvent]:
-        """The events for all that differs from `sent`. Updates `sent`; removes operations that have ended."""
-        services, events = self._services, []
-        rows = services.fleet.rows(count_running=True)
-        for row in rows:
-            events += _changed(sent, "model", row.name, serialize_model(row, services.settings))
-            if row.state in IN_TRANSITION and row.operation_id:
-                operations.add(row.operation_id)
-        for id in sorted(operations):
-            operation = services.fleet.operation(id)
-            if operation is not None:
-                events += _changed(sent, "operation", id, serialize_operation(operation))
-            if operation is None or operation.status.is_terminal:
-                operations.remove(id)
-                sent.pop(f"operation {id}", None)
-        memory = serialize_memory(rows, services.fleet.workers(), services.settings)
-        # a machine's free memory differs at each read; only the GPUs and the error are compared
-        compared = {"gpus": memory["gpus"], "error": memory["error"]}
-        return events + _changed(sent, "gpu_memory", "", memory, compared=compared)
+    def on_snapshot(self, snapshot: Snapshot) -> None:
+        """Send what the client does not have."""
+        if self._waiting is not None:
+            self._waiting.append(snapshot)
+        elif self.connection.writable and not self._is_behind:
+            self._send(snapshot)
+        else:
+            self._is_behind = True
+
+    def sweep(self, now: float) -> None:
+        """See `OpenStream.sweep`."""
+        if not self._is_running():
+            self.connection.end()
+            self._end()
+        elif self._written_at and now - self._written_at >= self._keep_alive_s and self.connection.writable:
+            self._write(sse.KEEP_ALIVE)
+
+    def _catch_up(self, snapshot: Snapshot) -> None:
+        self._send(snapshot)
+        waiting, self._waiting = self._waiting, None
+        for later in waiting or ():
+            self._send(later)
+
+    async def _until_behind(self) -> None:
+        """Wait until snapshots have been dropped and the connection is writable again."""
+        while not self._is_done and not (self._is_behind and self.connection.writable):
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _read_again(self, feed: ModelFeed) -> Snapshot | None:
+        self._is_behind, self._waiting = False, []
+        try:
+            return await feed.read(self._last)
+        except StokerError:
+            self._is_behind, self._waiting = True, None
+            await asyncio.sleep(POLL_INTERVAL_S)
+            return None
+
+    def _send(self, snapshot: Snapshot) -> None:
+        pieces = [event for position, event in snapshot.changes if position > self._position]
+        pieces += [value.event for key, value in snapshot.values.items() if self._is_new(key, value)]
+        self._sent = snapshot.values
+        if (position := position_of(snapshot.last)) > self._position:
+            self._position, self._last = position, snapshot.last
+        if pieces:
+            self._write(b"".join(pieces))
+
+    def _is_new(self, key: str, value: CurrentValue) -> bool:
+        sent = self._sent.get(key)
+        return sent is None or sent.compared != value.compared
+
+    def _write(self, data: bytes) -> None:
+        self._written_at = asyncio.get_running_loop().time()
+        self.connection.write(data)
+
+    def _end(self) -> None:
+        self._is_done = True
+        self._changed.set()
 
 
-def _changed(
-    sent: dict[str, bytes], kind: str, name: str, data: Json, *, compared: Json | None = None
-) -> list[ModelEvent]:
-    """One event if `compared` (else `data`) differs from what was sent; else none. Updates `sent`."""
-    key, now = f"{kind} {name}", orjson.dumps(compared or data)
-    if sent.get(key) == now:
-        return []
-    sent[key] = now
-    return [ModelEvent(kind, {"type": kind, kind: data})]
+async def send_current(connection: ClientConnection, feed: ModelFeed, after: str | None) -> None:
+    """Send the current state, after the state changes since the id `after`. Raises `StorageUnavailable`."""
+    snapshot = await feed.read(after)
+    connection.begin(200, sse.HEADERS)
+    changes = [event for _, event in snapshot.changes]
+    connection.write(b"".join([*changes, *(value.event for value in snapshot.values.values())]))
+    connection.end()

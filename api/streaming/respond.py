@@ -1,100 +1,145 @@
-"""Answers a request for a generation: as a stream, in one piece, or at once with an id to fetch it by."""
+"""Answers a request for a generation: as a stream, in one piece, or at once with an id to fetch it by.
+
+The view checks the request and detaches; everything that waits runs on the event loop.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import time
 from typing import Any
 
 from flask import Response, request
 
 from api import capabilities
-from api.admission import Admitted, admit
+from api.admission import Admitted, admit, make_job
 from api.auth.authenticator import current_caller
-from api.dialects.base import Dialect, ParsedRequest, StreamRenderer
+from api.detached import DetachedResponse
+from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
 from api.errors import error_from_end
-from api.http_responses import json_response
-from api.permits import Permit
+from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
-from api.streaming import sse
-from api.streaming.chunked_writer import ChunkedWriter
-from api.streaming.response_stream import ClientDisconnected, ResponseStream
+from api.streaming.answers import send_json
+from api.streaming.response_readers import ResponseReader, StreamingReader, WholeReader
 from api.streaming.stored_response import read_events
-from streams.events import End
-from streams.subscriber import LogCursor
+from scheduler.errors import StokerError
+from scheduler.job import Job
+from streams.events import End, Event
 
-CLIENT_CLOSED_REQUEST = 499
-"""The status that nginx logs for a client that closed the connection. The client does not receive it."""
+logger = logging.getLogger("api")
 
 
 def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
-    """Parse the request, admit it and answer it. Raises `StokerError` when it ends without an answer."""
+    """Parse and check the request, and detach. Raises `StokerError` when it is refused. Does no I/O."""
     services = current_services()
     parsed = dialect.parse(body)
     capabilities.check(services.fleet.definition(parsed.generation.model), parsed)
-    if not parsed.stays_connected:
-        admitted = admit(services, dialect, parsed, current_caller(), request)
-        events = read_events(services, admitted.metadata.id) if admitted.replayed else []
-        return json_response(dialect.response_object(admitted.metadata, events, "queued"))
-    with services.permits.acquire() as permit:
-        admitted = admit(services, dialect, parsed, current_caller(), request)
-        response_stream = _admitted_stream(services, admitted, parsed, permit)
-    if parsed.stream:
-        return stream_response(response_stream, dialect.stream_renderer(admitted.metadata))
-    return _whole_response(dialect, admitted, response_stream)
+    created_at = int(time.time())
+    subscriber = services.subscriber.name if parsed.stays_connected else None
+    job = make_job(dialect, parsed, current_caller(), request, created_at=created_at, subscriber=subscriber)
+    return DetachedResponse(GenerationExchange(services, dialect, parsed, job, created_at).serve)
 
 
-def _admitted_stream(
-    services: AppServices, admitted: Admitted, parsed: ParsedRequest, permit: Permit
-) -> ResponseStream:
-    """The stream of an admitted response.
+class GenerationExchange:
+    """One request for a generation, from its admission to its answer.
 
-    A disconnect cancels the response, unless it runs in the background or an earlier request has created it.
+    The prompt is dropped when the job is admitted: a response may run for minutes.
     """
-    assert admitted.cursor is not None  # noqa: S101 - a request that waits has a cursor
-    id, tenant = admitted.metadata.id, current_caller().tenant.name
-    survives = parsed.background or admitted.replayed
-    cancel = None if survives else lambda: services.ledger.cancel(id, tenant)
-    return open_stream(services, admitted.cursor, permit, cancel)
 
-
-def open_stream(
-    services: AppServices,
-    cursor: LogCursor,
-    permit: Permit,
-    on_abandon: Callable[[], object] | None = None,
-) -> ResponseStream:
-    """A stream for the client of the current request. The permit passes to it; its `close` releases it."""
-    response_stream = ResponseStream(
-        cursor, services.settings, on_abandon=on_abandon, on_close=permit.transfer()
+    __slots__ = (
+        "_created_at",
+        "_dialect",
+        "_id",
+        "_is_background",
+        "_is_stored",
+        "_is_streamed",
+        "_request",
+        "_services",
+        "_tenant",
     )
-    response_stream.watch(services.disconnects, request.environ.get("gunicorn.socket"))
-    return response_stream
 
+    def __init__(
+        self, services: AppServices, dialect: Dialect, parsed: ParsedRequest, job: Job, created_at: int
+    ) -> None:
+        self._services = services
+        self._dialect = dialect
+        self._created_at = created_at
+        self._id, self._tenant = job.id, job.tenant
+        self._is_background, self._is_streamed = parsed.background, parsed.stream
+        self._is_stored = job.store
+        self._request: tuple[ParsedRequest, Job] | None = (parsed, job)
 
-def _whole_response(dialect: Dialect, admitted: Admitted, response_stream: ResponseStream) -> Response:
-    try:
-        events = response_stream.collect()
-    except ClientDisconnected:
-        return Response(status=CLIENT_CLOSED_REQUEST)
-    finally:
-        response_stream.close()
-    end = events[-1]
-    assert isinstance(end, End)  # noqa: S101 - `collect` returns when the response has ended
-    if final_status(end) == "failed" or (
-        final_status(end) == "cancelled" and not dialect.HAS_CANCELLED_STATUS
-    ):
-        raise error_from_end(end)
-    return json_response(dialect.response_object(admitted.metadata, events), headers=measurements(end))
+    async def serve(self, connection: ClientConnection) -> None:
+        """Admit the job and answer. Raises `StokerError` when the request ends without an answer."""
+        if self._is_streamed:
+            await self._follow(StreamingReader(connection, self._services.settings))
+        elif self._is_background:
+            await self._answer_at_once(connection)
+        else:
+            whole = WholeReader(connection, self._services.settings)
+            metadata = await self._follow(whole)
+            if not whole.disconnected:
+                self._answer_whole(whole, metadata)
 
+    async def _answer_at_once(self, connection: ClientConnection) -> None:
+        admitted = await self._admit(None)
+        if not admitted.replayed:
+            self._send(connection, admitted.metadata, [])
+            return
+        async with self._services.log_reads:
+            events = await read_events(self._services, admitted.metadata.id)
+            self._send(connection, admitted.metadata, events)
 
-def stream_response(response_stream: ResponseStream, renderer: StreamRenderer, after: int = -1) -> Response:
-    """Server-sent events, those after that `sequence_number`. Closing the response closes the stream."""
-    events = response_stream.stream(renderer, after, ChunkedWriter.for_request(request.environ))
-    response = Response(events, headers=sse.HEADERS)
-    # in addition to the generator's own `finally`, which does not run if the generator never began
-    response.call_on_close(response_stream.close)
-    return response
+    def _send(self, connection: ClientConnection, metadata: ResponseMetadata, events: list[Event]) -> None:
+        send_json(connection, self._dialect.response_object(metadata, events, "queued"))
+
+    async def _follow(self, reader: ResponseReader) -> ResponseMetadata:
+        """Admit the job, and return when its response has ended or the client has disconnected.
+
+        A disconnect cancels the response, unless it runs in the background or an earlier request has created
+        it. A process that stops disconnects its clients, and they can fetch what is stored.
+        """
+        survives = self._is_background
+        with self._services.streams.hold(reader, self._tenant):
+            try:
+                admitted = await self._admit(reader)
+                survives = survives or admitted.replayed
+                if isinstance(reader, StreamingReader) and not reader.disconnected:
+                    reader.begin(self._dialect.stream_renderer(admitted.metadata))
+                await reader.done
+            except StokerError:
+                survives = True  # there is no response
+                raise
+            finally:
+                reader.close()
+                survives = survives or (self._is_stored and not self._services.shutdown.is_running())
+                if not (reader.has_ended or survives):
+                    await self._cancel()
+        return admitted.metadata
+
+    async def _admit(self, reader: ResponseReader | None) -> Admitted:
+        assert self._request is not None  # noqa: S101 - a request is admitted once
+        parsed, job = self._request
+        self._request = None
+        return await admit(self._services, parsed, job, self._created_at, reader)
+
+    async def _cancel(self) -> None:
+        try:
+            await self._services.async_ledger.cancel(self._id, self._tenant)
+        except StokerError:
+            # Redis may be unreachable: the ledger's own deadline ends a response without a reader
+            logger.warning("could not cancel a response whose client is gone", exc_info=True)
+
+    def _answer_whole(self, reader: WholeReader, metadata: ResponseMetadata) -> None:
+        events = reader.events()
+        end = events[-1]
+        assert isinstance(end, End)  # noqa: S101 - the reader is done
+        status = final_status(end)
+        if status == "failed" or (status == "cancelled" and not self._dialect.HAS_CANCELLED_STATUS):
+            raise error_from_end(end)
+        body = self._dialect.response_object(metadata, events)
+        send_json(reader.connection, body, headers=measurements(end))
 
 
 def measurements(end: End) -> dict[str, str]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from typing import Any
 
 import orjson
 
 from api.dialects.base import ParsedRequest, ResponseMetadata
+from api.server.client_connection import ClientConnection
 from api.services import AppServices
+from api.streaming.response_readers import EndReader, ResponseReader
 from scheduler.job import JobRow
 from scheduler.scripts import redis_errors_translated
-from streams.events import End, Event
-from streams.log import read
-from streams.subscriber import LogCursor
+from streams.events import Event, decode_all
+from streams.log import read_log
 
 CANCEL_TIMEOUT_S = 2.0
 """How long `wait_for_end` waits for a cancelled response to end. Its worker is notified at once, or learns of
@@ -31,32 +32,28 @@ def decode_metadata(row: JobRow) -> ResponseMetadata:
     return ResponseMetadata(row.id, stored.get("at", int(row.created_at)), row.model, stored.get("echo", {}))
 
 
-def follow_from_start(services: AppServices, id: str) -> LogCursor:
-    """A cursor at the first event of a response that may have many already."""
-    cursor = services.subscriber.subscribe(id)
-    try:
-        services.ledger.subscribe(id, services.subscriber.name)
-    except BaseException:
-        cursor.close()
-        raise
+async def follow_from_start(services: AppServices, reader: ResponseReader, id: str) -> None:
+    """Let the reader follow a response that may have many events already. Raises `StorageUnavailable`."""
+    cursor = reader.follow(services.subscriber, id)
+    await services.async_ledger.subscribe(id, services.subscriber.name)
     cursor.catch_up()
-    return cursor
 
 
-def read_events(services: AppServices, response_id: str) -> list[Event]:
+async def read_events(services: AppServices, id: str) -> list[Event]:
     """The events that are in the log now. Raises `StorageUnavailable`."""
     with redis_errors_translated():
-        return [
-            event for _, event in read(services.subscriber.client, services.subscriber.prefix, response_id)
-        ]
+        return decode_all(await read_log(services.connection, services.settings.redis.prefix, id))
 
 
-def wait_for_end(services: AppServices, response_id: str) -> list[Event]:
-    """The events up to the end, or those in the log after CANCEL_TIMEOUT_S. Raises `StorageUnavailable`."""
-    deadline = time.monotonic() + CANCEL_TIMEOUT_S
-    with follow_from_start(services, response_id) as cursor:
-        events = read_events(services, response_id)
-        while not (events and isinstance(events[-1], End)) and (left := deadline - time.monotonic()) > 0:
-            cursor.next(left)
-            events = read_events(services, response_id)
-    return events
+async def wait_for_end(services: AppServices, connection: ClientConnection, id: str, tenant: str) -> None:
+    """Wait until the response has ended, its log is lost, or CANCEL_TIMEOUT_S have passed.
+
+    Raises `ServerBusy` or `StorageUnavailable`.
+    """
+    reader = EndReader(connection, services.settings)
+    with services.streams.hold(reader, tenant):
+        try:
+            await follow_from_start(services, reader, id)
+            await asyncio.wait([reader.done], timeout=CANCEL_TIMEOUT_S)
+        finally:
+            reader.close()

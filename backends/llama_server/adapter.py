@@ -17,12 +17,11 @@ from functools import partial
 from pathlib import Path
 
 import orjson
-from urllib3.exceptions import HTTPError
 
 from backends.base import GenerationError, Launch, LoadError
 from backends.llama_server.arguments import LlamaServerOptions
 from backends.shared.chat_request import llama_body
-from backends.shared.http_client import LOOPBACK
+from backends.shared.http_client import LOOPBACK, HttpError
 from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.start import EngineStart, engine_python, library_path, starting
@@ -82,7 +81,7 @@ def _start_native(
 def _is_healthy(client: LoopbackClient) -> bool:
     try:
         return client.get("/health", with_key=False)[0] == 200
-    except HTTPError:
+    except HttpError:
         return False
 
 
@@ -134,7 +133,7 @@ def _verify(start: EngineStart, process: EngineProcess, client: LoopbackClient) 
         unauthorized, _ = client.get("/props", with_key=False)
         _, properties = client.get("/props")
         slots, context = properties["total_slots"], properties["default_generation_settings"]["n_ctx"]
-    except HTTPError as error:
+    except HttpError as error:
         raise start.failed(process) from error
     except (LookupError, TypeError) as error:
         raise LoadError("load_failed", "another server answers on the engine's port") from error

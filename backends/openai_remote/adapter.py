@@ -12,12 +12,13 @@ A load checks that the server can be reached, accepts the key and has the model.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
+from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any
 
 import orjson
-from urllib3.exceptions import HTTPError
 
 from backends.base import Launch, LoadError
 from backends.openai_remote.api import RemoteApi
@@ -33,7 +34,7 @@ from backends.openai_remote.errors import (
     retry_after_s,
 )
 from backends.openai_remote.remote_engine import RemoteEngine
-from backends.shared.http_client import CallCancelled, HttpCall, HttpClient
+from backends.shared.http_client import HttpClient, HttpError
 from backends.shared.start import EngineStart, starting
 from telemetry.logging import printable
 
@@ -56,51 +57,49 @@ class OpenAIRemoteAdapter:
         with starting(launch) as start:
             options = RemoteOptions.of(launch.model)
             client = http_client(options)
-            models = _list_models(start, client, options)
-            start.progress(0.9, "looking for the model")
-            api = RemoteApi(options, launch.model.prompt_format, stoker=_is_stokers(models, options))
-            return RemoteEngine(options, client, api, launch.slots)
+            try:
+                models = _list_models(start, client, options)
+                start.progress(0.9, "looking for the model")
+                api = RemoteApi(options, launch.model.prompt_format, stoker=_is_stokers(models, options))
+                return RemoteEngine(launch.loop, client, api, launch.slots)
+            except BaseException:
+                client.close()
+                raise
 
 
 def _list_models(start: EngineStart, client: HttpClient, options: RemoteOptions) -> Any:
     """Return the JSON of the server's list of models, None if it has none. Raises `LoadError`.
 
-    The call is cancelled with the start, and when the load times out.
+    The requests run on the event loop; they are cancelled with the start, and when the load times out.
     """
     start.progress(0.1, f"asking {options.place} for its models")
-    call = HttpCall(options.read_timeout_s)
 
-    def pause(seconds: float, error: RemoteError) -> None:
-        start.progress(0.1, f"{error}; trying again")
-        call.wait(seconds)
+    async def pause(seconds: float, error: RemoteError) -> None:
+        await asyncio.to_thread(start.progress, 0.1, f"{error}; trying again")
+        await asyncio.sleep(seconds)
 
-    timer = threading.Timer(start.left_s, call.cancel)
-    timer.daemon = True
-    with start.launch.cancellation.on_cancel(call.cancel):
-        timer.start()
+    requests = retry(options.retries, partial(_request_models, client, options), pause)
+    future = asyncio.run_coroutine_threadsafe(requests, start.launch.loop)
+    with start.launch.cancellation.on_cancel(future.cancel):
         try:
-            return retry(options.retries, lambda: _request_models(client, options, call), pause)
-        except CallCancelled:
+            return future.result(start.left_s)
+        except (CancelledError, TimeoutError):
+            future.cancel()
             start.check()
             raise
-        finally:
-            timer.cancel()
 
 
-def _request_models(client: HttpClient, options: RemoteOptions, call: HttpCall) -> Any:
-    """Make one attempt at `_list_models`. Raises `LoadError`, `RemoteError` or `CallCancelled`."""
+async def _request_models(client: HttpClient, options: RemoteOptions) -> Any:
+    """Make one attempt at `_list_models`. Raises `LoadError` or `RemoteError`."""
     place = options.place
     try:
-        response = client.request(call, "GET", "/models")
-        try:
-            status, headers, body = response.status, response.headers, response.read(LONGEST_LIST)
-        finally:
-            response.close()
-    except HTTPError as error:
-        call.check()
+        async with client.request(
+            "GET", "/models", headers={"connection": "close"}, read_timeout_s=options.read_timeout_s
+        ) as response:
+            status, headers, body = response.status, response.headers, await response.read(LONGEST_LIST)
+    except HttpError as error:
         sentence = f"{place} cannot be reached: {reason(error)}; start it, or correct openai_remote_url"
         raise RemoteError(_load_failed(sentence), retryable=is_transient(error)) from error
-    call.check()
     if status in (401, 403):
         raise _load_failed(key_rejected(options))
     if status in RETRYABLE:

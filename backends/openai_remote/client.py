@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import base64
 import ssl
-from urllib.parse import unquote
+from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
-
-from urllib3.exceptions import LocationParseError
-from urllib3.util import Url, parse_url
 
 from backends.base import LoadError
 from backends.openai_remote.arguments import RemoteOptions
@@ -34,12 +31,12 @@ def http_client(options: RemoteOptions) -> HttpClient:
         headers={"user-agent": "stoker", **authorization, **configured},
         connect_timeout_s=options.connect_timeout_s,
         tls=ssl.create_default_context() if options.scheme == "https" else None,
-        proxy_url=None if proxy is None else f"http://{proxy.host}:{proxy.port or 80}",
+        proxy_url=None if proxy is None else f"http://{proxy.netloc.rpartition('@')[2]}",
         proxy_headers=None if proxy is None else _credentials(proxy),
     )
 
 
-def _proxy(options: RemoteOptions) -> Url | None:
+def _proxy(options: RemoteOptions) -> SplitResult | None:
     """Return the proxy that the environment names for the server, None if it names none.
 
     Raises `LoadError`, whose message does not repeat the address: it may contain a password.
@@ -49,9 +46,9 @@ def _proxy(options: RemoteOptions) -> Url | None:
     if not url or options.host in LOOPBACK or proxy_bypass(options.place):
         return None
     try:
-        proxy = parse_url(url if "://" in url else f"http://{url}")
-        usable = proxy.scheme == "http" and proxy.host and proxy.port != 0
-    except LocationParseError:
+        proxy = urlsplit(url if "://" in url else f"http://{url}")
+        usable = proxy.scheme == "http" and proxy.hostname and proxy.port != 0
+    except ValueError:
         usable = False
     if not usable:
         raise LoadError(
@@ -62,10 +59,9 @@ def _proxy(options: RemoteOptions) -> Url | None:
     return proxy
 
 
-def _credentials(proxy: Url) -> dict[str, str]:
+def _credentials(proxy: SplitResult) -> dict[str, str]:
     """Return the header with the user and the password of the proxy's address, if it has them."""
-    if proxy.auth is None:
+    if proxy.username is None:
         return {}
-    user, _, password = proxy.auth.partition(":")
-    credentials = f"{unquote(user)}:{unquote(password)}"
+    credentials = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
     return {"proxy-authorization": f"Basic {base64.b64encode(credentials.encode()).decode()}"}

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import random
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import orjson
-from urllib3.exceptions import HTTPError
+from aiohttp import ClientHttpProxyError, ClientResponseError
 
 from backends.base import GenerationError
 from backends.catalogue import REDACTED
 from backends.openai_remote.arguments import RemoteOptions
-from backends.shared.http_client import root_cause
+from backends.shared.http_client import HttpError
+from telemetry.logging import printable
 from workers.engine_process.errors import EngineError
 
 T = TypeVar("T")
@@ -63,43 +65,51 @@ class RemoteError(Exception):
         return longest * share
 
 
-def retry(retries: int, run: Callable[[], T], pause: Callable[[float, RemoteError], object]) -> T:
+async def retry(
+    retries: int, run: Callable[[], Awaitable[T]], pause: Callable[[float, RemoteError], Awaitable[object]]
+) -> T:
     """Return what `run` returns, repeating it up to `retries` times after a retryable error.
 
     `pause` waits between two attempts. Raises the `error` of the last attempt's `RemoteError`.
     """
     for attempt in range(1, retries + 1):
         try:
-            return run()
+            return await run()
         except RemoteError as failed:
             if not failed.retryable:
                 raise failed.error from failed.__cause__
-            pause(failed.pause_s(attempt), failed)
+            await pause(failed.pause_s(attempt), failed)
     try:
-        return run()
+        return await run()
     except RemoteError as failed:
         raise failed.error from failed.__cause__
 
 
-def from_connection(options: RemoteOptions, error: HTTPError) -> RemoteError:
+def from_connection(options: RemoteOptions, error: HttpError) -> RemoteError:
     """Return the error for a connection that failed, or was lost before the first token."""
     log.warning("%s cannot be reached: %s", options.place, reason(error))
     unavailable = GenerationError("remote_unavailable", "the remote server cannot be reached")
     return RemoteError(unavailable, retryable=is_transient(error))
 
 
-def is_transient(error: HTTPError) -> bool:
+def is_transient(error: HttpError) -> bool:
     """Whether another connection may succeed."""
-    return not isinstance(root_cause(error), ssl.SSLCertVerificationError)
+    return not isinstance(error.cause, ssl.SSLCertVerificationError)
 
 
-def reason(error: HTTPError) -> str:
+def reason(error: HttpError) -> str:
     """Return why a connection failed, in a few words for operators."""
-    cause = root_cause(error)
+    cause = error.cause
     if isinstance(cause, ssl.SSLCertVerificationError):
         return (
             f"its certificate is not trusted: {cause.verify_message}; SSL_CERT_FILE may name its authority's"
         )
+    if isinstance(cause, ClientHttpProxyError):
+        return f"the proxy answered {cause.status} {printable(cause.message)}"
+    if isinstance(cause, ClientResponseError):
+        return "it does not answer in HTTP"
+    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+        return os.strerror(cause.errno)  # without the address, which event loops append
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
 
 
@@ -205,5 +215,5 @@ def _for_log(options: RemoteOptions, error: Mapping[str, Any]) -> str:
     for secret in (options.key, *options.headers.values()):
         words = words.replace(secret, REDACTED) if secret else words
     # a blank for each control character: without them, the pieces between them might form the key again
-    printable = "".join(letter if letter.isprintable() else " " for letter in words)
-    return " ".join(printable.split())[:LOGGED_CHARACTERS]
+    visible = "".join(letter if letter.isprintable() else " " for letter in words)
+    return " ".join(visible.split())[:LOGGED_CHARACTERS]

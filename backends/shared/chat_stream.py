@@ -8,7 +8,7 @@ all; some chunks with usage have no choices.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -34,23 +34,39 @@ LARGEST_COUNT = 2**31 - 1
 LARGEST_INDEX = 10_000  # of a tool call
 
 
-def events(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the data of each server-sent event in a body that arrives in pieces.
+class EventStream:
+    """Splits a body that arrives in pieces into the data of its server-sent events.
 
     These servers put a whole event on one `data:` line (old llama-servers: an error on an `error:` line);
-    names, ids and comments are ignored. Raises `GenerationError` for a line over `LONGEST_LINE`.
+    names, ids and comments are ignored.
     """
-    incomplete: list[bytes] = []
-    for piece in pieces:
-        incomplete.append(piece)
-        if b"\n" in piece:
-            *lines, rest = b"".join(incomplete).split(b"\n")
-            incomplete = [rest]
-            for line in lines:
-                if line.startswith((b"data:", b"error:")):
-                    yield line.partition(b":")[2].strip()
-        elif sum(map(len, incomplete)) > LONGEST_LINE:
-            raise malformed_event()
+
+    def __init__(self) -> None:
+        self._incomplete: list[bytes] = []
+        self._size = 0
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """Return the data of the events that end in this piece.
+
+        Raises `GenerationError` for a line over `LONGEST_LINE`.
+        """
+        if self._incomplete:
+            self._incomplete.append(piece)
+            self._size += len(piece)
+            if b"\n" in piece:
+                piece = b"".join(self._incomplete)
+                self._incomplete.clear()
+            elif self._size > LONGEST_LINE:
+                raise malformed_event()
+            else:
+                return []
+        *lines, rest = piece.split(b"\n")
+        if rest:
+            self._incomplete.append(rest)
+            self._size = len(rest)
+        return [
+            line[line.index(b":") + 1 :].strip() for line in lines if line.startswith((b"data:", b"error:"))
+        ]
 
 
 def parse_json(data: bytes) -> Any:

@@ -1,58 +1,56 @@
 """An engine that is a managed server on the loopback interface, used through OpenAI's chat completions API.
 
-Each generation is one streamed POST on a connection of its own (llama-server closes it after a stream).
-Closing the connection early cancels the generation. Requests are always streamed, since only then does a
-server notice the closed connection at once.
+Each generation is one streamed POST. Closing its connection early cancels the generation. Requests are always
+streamed, since only then does a server notice the closed connection at once.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 import orjson
-from urllib3 import BaseHTTPResponse
-from urllib3.exceptions import HTTPError
 
-from backends.base import Emit, Finish, GenerationError
-from backends.shared.chat_stream import ChatParser, engine_failed, events
-from backends.shared.http_client import LOOPBACK, CallCancelled, HttpCall, HttpClient, chunks
+from backends.base import Finish, GenerationError, Sink
+from backends.shared.chat_stream import ChatParser, EventStream, engine_failed
+from backends.shared.generation_tasks import RunningGeneration, TaskEngine
+from backends.shared.http_client import LOOPBACK, HttpClient, HttpError
 from tasks.generation import Generation
-from workers.engine_process.errors import EngineError
+from workers.engine_process.errors import EngineError, Exit
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 PATH = "/v1/chat/completions"
 TIMEOUT_S = 10.0  # to connect, and for requests that are answered at once
+LONGEST_BODY = 1 << 20  # bytes read of an answer that is no stream
 
 
-class LoopbackClient:
+class LoopbackClient(HttpClient):
     """HTTP client for a managed server on the loopback interface, which requires a `key`."""
 
     def __init__(self, port: int, key: str) -> None:
         self.port = port
         self.key = key
-        self._client = HttpClient(f"http://{LOOPBACK}:{port}", connect_timeout_s=TIMEOUT_S)
-
-    def post(self, call: HttpCall, path: str, body: bytes) -> BaseHTTPResponse:
-        """POST JSON with the key; the caller closes the response. Raises `HTTPError` or `CallCancelled`."""
-        return self._client.request(call, "POST", path, body, headers=self._authorization)
+        headers = {"authorization": f"Bearer {key}"}
+        super().__init__(f"http://{LOOPBACK}:{port}", headers=headers, connect_timeout_s=TIMEOUT_S)
 
     def get(self, path: str, *, with_key: bool = True) -> tuple[int, Any]:
-        """GET within seconds: return the status and the JSON body (None if empty). Raises `HTTPError`."""
-        headers = self._authorization if with_key else None
-        response = self._client.request(HttpCall(TIMEOUT_S), "GET", path, headers=headers)
-        try:
-            body = response.read()
-            return response.status, orjson.loads(body) if body else None
-        except orjson.JSONDecodeError as error:
-            raise HTTPError("not JSON") from error
-        finally:
-            response.close()
+        """GET within seconds, in the calling thread and on a connection of its own.
 
-    @property
-    def _authorization(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.key}"}
+        Returns the status and the JSON body (None if empty). Raises `HttpError`.
+        """
+        headers = {"Authorization": f"Bearer {self.key}"} if with_key else {}
+        with closing(HTTPConnection(LOOPBACK, self.port, timeout=TIMEOUT_S)) as connection:
+            try:
+                connection.request("GET", path, headers=headers)
+                response = connection.getresponse()
+                body = response.read()
+                return response.status, orjson.loads(body) if body else None
+            except (OSError, HTTPException, orjson.JSONDecodeError) as error:
+                raise HttpError(error) from error
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,13 @@ class ServerProtocol:
     stream_error: Callable[[Any], GenerationError] = engine_failed
 
 
-class HttpEngine:
+class RunningRequest(RunningGeneration):
+    """A generation and the parser of its answer."""
+
+    parser: ChatParser | None = None
+
+
+class HttpEngine(TaskEngine[RunningRequest]):
     """Fulfils `Engine`. `context` is how many tokens one request may have, prompt and answer together."""
 
     def __init__(
@@ -79,54 +83,56 @@ class HttpEngine:
         slots: int,
         context: int,
     ) -> None:
+        super().__init__()
         self.slots = slots
         self.context = context
         self.pid = process.pid
         self._process = process
         self._client = client
         self._protocol = protocol
-        self._calls: dict[str, HttpCall] = {}
-
-    def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
-        """See `Engine.generate`."""
-        body = self._protocol.body(generation)
-        call = self._calls[id] = HttpCall()
-        parser = ChatParser(emit, self._protocol.stream_error)
-        try:
-            self._stream(call, body, parser)
-        except (HTTPError, CallCancelled) as error:
-            if not call.cancelled:
-                raise self._lost() from error
-        finally:
-            del self._calls[id]
-        if parser.reason is not None:
-            return Finish(parser.reason, parser.usage)
-        if call.cancelled:
-            return Finish("cancelled", parser.usage)
-        raise self._lost()
-
-    def cancel(self, id: str) -> None:
-        """See `Engine.cancel`."""
-        call = self._calls.get(id)
-        if call is not None:
-            call.cancel()
+        self._exit: asyncio.Future[Exit | None] | None = None  # set while lost generations wait for it
 
     def stop(self, timeout_s: float) -> None:
         """See `Engine.stop`."""
         self._process.stop(timeout_s)
+        self._client.close()
 
-    def _stream(self, call: HttpCall, body: bytes, parser: ChatParser) -> None:
-        response = self._client.post(call, PATH, body)
+    def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
+        return RunningRequest(id, generation, sink)
+
+    async def _answer(self, running: RunningRequest) -> Finish:
+        parser = running.parser = ChatParser(running.sink.delta, self._protocol.stream_error)
         try:
-            if response.status != 200:
-                raise self._protocol.error(response.status, response.read())
-            for data in events(chunks(response)):
-                parser.take(data)
-        finally:
-            response.close()
+            await self._stream(self._protocol.body(running.generation), parser)
+        except HttpError as error:
+            raise await self._lost() from error
+        if parser.reason is None:
+            raise await self._lost()
+        return Finish(parser.reason, parser.usage)
 
-    def _lost(self) -> EngineError:
+    async def _cancelled(self, running: RunningRequest) -> Finish:
+        parser = running.parser or ChatParser(running.sink.delta)
+        return Finish(parser.reason or "cancelled", parser.usage)
+
+    async def _stream(self, body: bytes, parser: ChatParser) -> None:
+        events = EventStream()
+        async with self._client.request("POST", PATH, body) as response:
+            if response.status != 200:
+                raise self._protocol.error(response.status, await response.read(LONGEST_BODY))
+            while piece := await response.read_some():
+                for data in events.feed(piece):
+                    parser.take(data)
+
+    async def _lost(self) -> EngineError:
         """Return the error for a lost connection: the end of the engine, or of this generation alone."""
-        if self._process.wait(EXIT_WAIT_S) is not None:
+        if self._exit is None:
+            # one thread for all generations: they are lost together, and other work needs threads as well
+            loop = asyncio.get_running_loop()
+            self._exit = loop.run_in_executor(None, self._process.wait, EXIT_WAIT_S)
+            self._exit.add_done_callback(self._forget_exit)
+        if await asyncio.shield(self._exit) is not None:
             return self._process.lost()
         return GenerationError("engine_error", "the engine closed the connection in the middle of its answer")
+
+    def _forget_exit(self, _exit: object) -> None:
+        self._exit = None

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import orjson
 
-from backends.base import Emit, Finish, GenerationError
+from backends.base import Finish, GenerationError, Sink
+from backends.shared.end_of_generation import fail, finish
 from backends.shared.start import EngineStart
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation
@@ -52,21 +52,22 @@ class EngineCommand:
     encode: RequestEncoder = Generation.to_json
 
 
-class _PipeGeneration:
-    """A running generation: the receiver of its deltas, and the queue that its outcome is put into."""
+class _Running:
+    """A running generation."""
 
-    __slots__ = ("emit", "outcome")
+    __slots__ = ("delta", "id", "sink")
 
-    def __init__(self, emit: Emit) -> None:
-        self.emit = emit
-        self.outcome: SimpleQueue[Finish | Exception] = SimpleQueue()
+    def __init__(self, id: str, sink: Sink) -> None:
+        self.id = id
+        self.sink = sink
+        self.delta = sink.delta
 
 
 class PipeEngine:
     """Fulfils `Engine` for an engine process that is loaded (see `start_pipe_engine`).
 
-    `context` is how many tokens one request may have, prompt and answer together; None where the engine does
-    not report it.
+    All methods but `stop` run on the event loop. `context` is how many tokens one request may have, prompt
+    and answer together; None where the engine does not report it.
     """
 
     def __init__(
@@ -85,98 +86,115 @@ class PipeEngine:
         self._encode = encode
         self._numbers = itertools.count(1)
         self._number_of: dict[str, int] = {}
-        self._running: dict[int, _PipeGeneration] = {}
+        self._running: dict[int, _Running] = {}
+        self._closed = False  # whether the pipes are
         self._lost: str | None = None  # the reason, once the engine is gone
-        self._lock = threading.Lock()
-        threading.Thread(target=self._read_frames, name=f"pipe-{self.pid}", daemon=True).start()
+        frames.attach(self._read_frames)
 
-    def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
-        """See `Engine.generate`."""
-        body = self._encode(generation)
-        number = next(self._numbers)
-        running = _PipeGeneration(emit)
-        with self._lock:
-            if self._lost is not None:
-                raise EngineLost("engine_crashed", self._lost)
-            self._running[number] = running
-            self._number_of[id] = number
+    def submit(self, id: str, generation: Generation, sink: Sink) -> None:
+        """See `Engine.submit`."""
         try:
-            with suppress(OSError):  # the reader thread finds the reason and reports it as the outcome
-                self._frames.write(b'{"generate":%d,"generation":%b}' % (number, body))
-            outcome = running.outcome.get()
-        finally:
-            self._running.pop(number, None)
-            self._number_of.pop(id, None)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+            body = self._encode(generation)
+        except Exception as error:
+            fail(id, sink, error)
+            return
+        if self._lost is not None:
+            fail(id, sink, EngineLost("engine_crashed", self._lost))
+            return
+        number = next(self._numbers)
+        self._running[number] = _Running(id, sink)
+        self._number_of[id] = number
+        if not self._closed:
+            self._frames.write(b'{"generate":%d,"generation":' % number, body, b"}")
 
     def cancel(self, id: str) -> None:
         """See `Engine.cancel`."""
         number = self._number_of.get(id)
         if number is not None:
-            with suppress(OSError):
-                self._frames.try_write(b'{"cancel":%d}' % number)
+            self._cancel(number)
 
     def stop(self, timeout_s: float) -> None:
         """See `Engine.stop`."""
         self._process.stop(timeout_s)
 
+    def _cancel(self, number: int) -> None:
+        if not self._closed:
+            self._frames.write(b'{"cancel":%d}' % number)
+
     def _read_frames(self) -> None:
-        """Dispatch the engine's frames until it is gone; then fail all generations that still run."""
-        reason = None
+        """Take the frames that are there; after the engine's end, fail all that still runs."""
         try:
-            while True:
-                for frame in self._frames.read():
-                    self._dispatch(frame)
+            for frame in self._frames.read():
+                self._dispatch(frame)
         except (EOFError, OSError):
-            pass
+            self._close(None)
         except MalformedFrameError as error:
-            reason = f"engine sent malformed data: {error}"
+            self._close(f"engine sent malformed data: {error}")
         except (TypeError, ValueError, KeyError) as error:
-            reason = f"engine sent malformed data: a step that cannot be read ({type(error).__name__})"
-        if reason is not None or self._process.wait(EXIT_WAIT_S) is None:
-            self._process.kill()  # it still runs, but cannot be used any more
-        with self._lock:
-            self._lost = str(self._process.lost(reason))
-            running = list(self._running.values())
-        for one in running:
-            one.outcome.put(EngineLost("engine_crashed", self._lost))
-        self._frames.close()
+            self._close(f"engine sent malformed data: a step that cannot be read ({type(error).__name__})")
 
     def _dispatch(self, frame: dict[str, Any]) -> None:
-        get = self._running.get
         for number, pieces in frame.get("reasoning", ()):
-            if running := get(number):
-                self._emit(number, running, map(ReasoningDelta, pieces))
+            self._emit(number, map(ReasoningDelta, pieces))
         for number, pieces in frame.get("text", ()):
-            if running := get(number):
-                self._emit(number, running, map(TextDelta, pieces))
+            self._emit(number, map(TextDelta, pieces))
         for number, calls in frame.get("calls", ()):
-            if running := get(number):
-                self._emit(number, running, itertools.starmap(ToolCallDelta, calls))
+            self._emit(number, itertools.starmap(ToolCallDelta, calls))
         for number, reason, usage in frame.get("ends", ()):
-            if running := get(number):
-                running.outcome.put(Finish(reason, Usage(*usage)))
+            outcome = Finish(reason, Usage(*usage))
+            if running := self._end(number):
+                finish(running.id, running.sink, outcome)
         for number, code, message in frame.get("errors", ()):
-            if running := get(number):
-                running.outcome.put(GenerationError(code, message))
+            if running := self._end(number):
+                fail(running.id, running.sink, GenerationError(code, message))
 
-    def _emit(self, number: int, running: _PipeGeneration, deltas: Iterable[Delta]) -> None:
-        """Emit deltas; an `emit` that raises ends its own generation, not the engine."""
-        emit = running.emit
-        try:
-            for delta in deltas:
-                emit(delta)
-        except Exception as error:
-            running.outcome.put(error)
-            with suppress(OSError):
-                self._frames.try_write(b'{"cancel":%d}' % number)
+    def _emit(self, number: int, deltas: Iterable[Delta]) -> None:
+        """Pass deltas to the generation's sink; one that raises ends its own generation, not the engine."""
+        running = self._running.get(number)
+        if running is None:  # it has ended with an error of its sink
+            return
+        receive = running.delta
+        for delta in deltas:
+            try:
+                receive(delta)
+            except Exception as error:
+                self._end(number)
+                self._cancel(number)
+                fail(running.id, running.sink, error)
+                return
+
+    def _end(self, number: int) -> _Running | None:
+        """Forget a generation and return it, None if it has ended before."""
+        running = self._running.pop(number, None)
+        if running is not None:
+            self._number_of.pop(running.id, None)
+        return running
+
+    def _close(self, reason: str | None) -> None:
+        """Close the pipes, and find out without blocking the loop how the engine ended."""
+        self._closed = True
+        self._frames.close()
+        threading.Thread(
+            target=self._await_exit, args=(reason,), name=f"lost-{self.pid}", daemon=True
+        ).start()
+
+    def _await_exit(self, reason: str | None) -> None:
+        if reason is not None or self._process.wait(EXIT_WAIT_S) is None:
+            self._process.kill()  # it still runs, but cannot be used any more
+        lost = str(self._process.lost(reason))
+        with suppress(RuntimeError):  # the loop is closed: nobody waits for an outcome
+            self._frames.loop.call_soon_threadsafe(self._lose, lost)
+
+    def _lose(self, reason: str) -> None:
+        self._lost = reason
+        for number in list(self._running):
+            if running := self._end(number):
+                fail(running.id, running.sink, EngineLost("engine_crashed", reason))
 
 
 def start_pipe_engine(start: EngineStart, command: EngineCommand) -> PipeEngine:
     """Start an engine process and wait until it has loaded. Raises `LoadError`."""
-    frames = Frames()
+    frames = Frames(start.launch.loop)
     try:
         fds = (frames.engine_in, frames.engine_out)
         argv = [*command.python, "-I", str(ENGINE_PROGRAM), command.name, *map(str, fds)]

@@ -6,6 +6,7 @@ process by seconds, and a server without a core counts as lost.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -16,11 +17,16 @@ from functools import partial
 from typing import Any
 
 import orjson
-from urllib3.exceptions import HTTPError
 
-from backends.base import Emit, Finish, GenerationError, Launch, LoadError
-from backends.shared.http_client import LOOPBACK, HttpCall
-from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
+from backends.base import Finish, GenerationError, Launch, LoadError
+from backends.shared.http_client import LOOPBACK, HttpError
+from backends.shared.http_engine import (
+    LONGEST_BODY,
+    HttpEngine,
+    LoopbackClient,
+    RunningRequest,
+    ServerProtocol,
+)
 from backends.shared.start import EngineStart, starting
 from backends.vllm.adapter import vllm_body
 from backends.vllm.diagnosis import diagnosing
@@ -64,22 +70,24 @@ class VllmServeAdapter:
 class VllmServeEngine(HttpEngine):
     """Fulfils `Engine`."""
 
-    def generate(self, id: str, generation: Generation, emit: Emit) -> Finish:
-        """See `Engine.generate`."""
+    async def _answer(self, running: RunningRequest) -> Finish:
         try:
-            finish = super().generate(id, generation, emit)
+            return await super()._answer(running)
         except GenerationError as error:
-            if error.code == "engine_error" and not _is_healthy(self._client):
+            if error.code == "engine_error" and not await asyncio.to_thread(_is_healthy, self._client):
                 self._process.kill()
-                raise self._process.lost() from error
+                raise await asyncio.to_thread(self._process.lost) from error
             raise
+
+    async def _cancelled(self, running: RunningRequest) -> Finish:
+        finish = await super()._cancelled(running)
         # the server reports the usage only at the end, which a cancelled request does not reach
         if finish.reason == "cancelled" and not finish.usage.input_tokens:
-            counted = self._count(self._protocol.body(generation))
+            counted = await self._count(self._protocol.body(running.generation))
             return replace(finish, usage=replace(finish.usage, input_tokens=counted))
         return finish
 
-    def _count(self, body: bytes) -> int:
+    async def _count(self, body: bytes) -> int:
         """Count the tokens of a prompt; 0 if the server does not answer."""
         request = orjson.loads(body)
         request = {
@@ -87,12 +95,10 @@ class VllmServeEngine(HttpEngine):
             for name in ("model", "messages", "tools", "chat_template_kwargs")
             if name in request
         }
-        with suppress(HTTPError, orjson.JSONDecodeError, LookupError, TypeError, ValueError):
-            response = self._client.post(HttpCall(COUNT_TIMEOUT_S), "/tokenize", orjson.dumps(request))
-            try:
-                return int(orjson.loads(response.read())["count"])
-            finally:
-                response.close()
+        with suppress(HttpError, orjson.JSONDecodeError, LookupError, TypeError, ValueError):
+            data, limit_s = orjson.dumps(request), COUNT_TIMEOUT_S
+            async with self._client.request("POST", "/tokenize", data, read_timeout_s=limit_s) as response:
+                return int(orjson.loads(await response.read(LONGEST_BODY))["count"])
         return 0
 
 
@@ -111,7 +117,7 @@ def _start_server(start: EngineStart, options: VllmServeOptions) -> tuple[Engine
 def _is_healthy(client: LoopbackClient) -> bool:
     try:
         return client.get("/health")[0] == 200
-    except HTTPError:
+    except HttpError:
         return False
 
 
@@ -125,7 +131,7 @@ def _verify(start: EngineStart, process: EngineProcess, client: LoopbackClient, 
         unauthorized, _ = client.get("/version", with_key=False)  # vLLM itself does not check the key there
         _, models = client.get("/v1/models")
         context: Any = next(model["max_model_len"] for model in models["data"] if model["id"] == served)
-    except HTTPError as error:
+    except HttpError as error:
         raise start.failed(process) from error
     except (LookupError, TypeError, StopIteration) as error:
         raise LoadError("load_failed", "another server answers on the engine's port") from error

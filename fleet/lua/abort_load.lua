@@ -9,6 +9,7 @@
 -- include: dispatch
 -- include: terminal
 -- include: requeue
+-- include: unfinished
 -- include: model
 -- include: replica
 local waits = redis.call('ZSCORE', P .. 'evicting', ARGV[2])

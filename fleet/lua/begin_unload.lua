@@ -7,9 +7,10 @@
 -- include: base
 -- include: log
 -- include: queue
--- include: terminal
 -- include: dispatch
+-- include: terminal
 -- include: requeue
+-- include: unfinished
 -- include: model
 -- include: replica
 local model, operation = ARGV[2], ARGV[3]

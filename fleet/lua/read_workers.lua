@@ -5,13 +5,12 @@
 -- returns {worker, device, since (us), draining 0|1, replicas, memory (JSON) or '', promised memory (MiB), ...}
 -- include: base
 -- include: assign
-local answer = {}
+local answer, promised = {}, promised_mib(ARGV[2])
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
   local device, since_us, draining, memory, memory_id =
     read_fields(worker_key(worker), 'device', 'since_us', 'draining', 'memory', 'memory_id')
-  local promised = memory_id and memory_id ~= '' and promised_mib(memory_id, ARGV[2]) or 0
   for _, item in ipairs({ worker, device or '', since_us or '0', draining and 1 or 0,
-    redis.call('SCARD', P .. 'worker_replicas:' .. worker), memory or '', promised }) do
+    redis.call('SCARD', P .. 'worker_replicas:' .. worker), memory or '', promised[memory_id] or 0 }) do
     answer[#answer + 1] = item
   end
 end

@@ -10,6 +10,7 @@
 -- include: dispatch
 -- include: terminal
 -- include: requeue
+-- include: unfinished
 -- include: model
 -- include: replica
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'fenced' end

@@ -3,19 +3,14 @@
 -- ARGV    2 replica  3 progress 0..1  4 stage
 -- returns 1, or 0 when the start or stop of the replica is over
 -- include: base
-local replica_state, model = read_fields(replica_key(ARGV[2]), 'state', 'model')
+-- include: model
+local replica_state, model, before = read_fields(replica_key(ARGV[2]), 'state', 'model', 'progress')
 if replica_state ~= 'starting' and replica_state ~= 'stopping' then return 0 end
 redis.call('HSET', replica_key(ARGV[2]), 'progress', ARGV[3])
 local model_state, operation = read_fields(model_key(model), 'state', 'operation')
 -- a replica that replaces a lost one has no operation
 if replica_state == 'starting' and model_state == 'loaded' then return 1 end
 if model_state ~= (replica_state == 'starting' and 'loading' or 'unloading') then return 0 end
-local key = P .. 'operation:' .. operation
-local count = tonumber(redis.call('HGET', key, 'replicas'))
-local remaining = redis.call('SMEMBERS', P .. 'replicas:' .. model)
-local sum = count - #remaining -- a replica that has ended counts as done
-for _, replica in ipairs(remaining) do
-  sum = sum + tonumber(redis.call('HGET', replica_key(replica), 'progress') or '0')
-end
-redis.call('HSET', key, 'progress', string.format('%.3f', sum / count), 'stage', ARGV[4])
+add_progress(operation, tonumber(ARGV[3]) - tonumber(before))
+redis.call('HSET', P .. 'operation:' .. operation, 'stage', ARGV[4])
 return 1

@@ -11,26 +11,31 @@
 -- include: dispatch
 -- include: terminal
 -- include: requeue
+-- include: unfinished
 -- include: model
 -- include: replica
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'gone' end
-local state, model, operation, worker = read_fields(key, 'state', 'model', 'operation', 'worker')
+local state, model, operation, worker, progress =
+  read_fields(key, 'state', 'model', 'operation', 'worker', 'progress')
 if state == 'up' and worker == ARGV[3] then return 'up' end -- a repeated call: the answer was lost
 if state ~= 'starting' then return 'gone' end
-redis.call('HSET', key, 'state', 'up', 'slots', ARGV[5], 'pid', ARGV[6], 'memory_mib', ARGV[7], 'progress', '1',
-  'up_us', text(NOW))
-local replicas = redis.call('SMEMBERS', P .. 'replicas:' .. model)
+redis.call('HSET', key, 'state', 'up', 'incarnation', ARGV[4], 'slots', ARGV[5], 'pid', ARGV[6],
+  'memory_mib', ARGV[7], 'progress', '1', 'up_us', text(NOW))
+redis.call('SREM', P .. 'loading_replicas', ARGV[2])
+local replicas = { ARGV[2] } -- when it replaces a lost replica: the others serve already
 local loading = redis.call('HGET', model_key(model), 'state') == 'loading'
-if not loading then replicas = { ARGV[2] } end -- it replaces a lost replica: the others serve already
-for _, replica in ipairs(replicas) do
-  if redis.call('HGET', replica_key(replica), 'state') ~= 'up' then return 'up' end
+if loading then
+  add_progress(operation, 1 - tonumber(progress))
+  local up = redis.call('HINCRBY', P .. 'operation:' .. operation, 'up', 1)
+  if up < tonumber(redis.call('HGET', P .. 'operation:' .. operation, 'replicas')) then return 'up' end
+  replicas = redis.call('SMEMBERS', P .. 'replicas:' .. model)
 end
 local memory = 0
 for _, replica in ipairs(replicas) do
   local host, replica_mib = read_fields(replica_key(replica), 'worker', 'memory_mib')
   if redis.call('HEXISTS', worker_key(host), 'draining') == 0 then
-    redis.call('SADD', P .. 'ready:' .. model, replica)
+    redis.call('ZADD', P .. 'ready:' .. model, 0, replica)
   end
   memory = memory and replica_mib ~= '' and memory + tonumber(replica_mib)
 end
@@ -45,7 +50,7 @@ if loading then
   end
   end_operation(operation, 'completed')
   set_model_state(model, 'loaded')
-elseif redis.call('SCARD', P .. 'ready:' .. model)
+elseif redis.call('ZCARD', P .. 'ready:' .. model)
   >= tonumber(redis.call('HGET', model_key(model), 'wanted')) then
   redis.call('HDEL', model_key(model), 'last_error') -- all replicas are ready again
 end

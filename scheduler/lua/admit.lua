@@ -1,49 +1,67 @@
--- Admit a request: queue it, or return why it is refused. Then dispatch the next job if a slot is free.
+-- Admit a request: run it at once if nobody waits and a slot is free, else queue it; or return why it is refused.
 -- KEYS[1] prefix
 -- ARGV    2 id  3 tenant  4 weight  5 model  6 priority  7 dialect  8 generation (JSON)  9 echo (JSON)
 --         10 subscriber or ''  11 store 0|1  12 retention of the ended job (s)  13 cost (tokens, estimated)
---         14 longest wait (us)  15 longest queue of the model  16 longest queue of the tenant
---         17 idempotency key (hashed) or ''  18 hash of the body  19 lifetime of the key (s)
+--         14 longest wait (us)  15 longest run (us)  16 longest queue of the model
+--         17 longest queue of the tenant  18 idempotency key (hashed) or ''  19 hash of the body
+--         20 lifetime of the key (s)
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state, code of its failure}
 --         | {full, depth, average wait (ms)} | {tenant_full, depth, average wait (ms)}
 -- include: base
 -- include: log
 -- include: queue
 -- include: dispatch
-local id, tenant, weight, model, priority = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local id, tenant, weight, model, priority, cost = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[13]
+local max_wait_us, max_run_us, generation = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[8]
 
 -- the same Idempotency-Key as an earlier request?
-local idempotency = ARGV[17] ~= '' and P .. 'idempotency:' .. tenant .. ':' .. ARGV[17]
+local idempotency = ARGV[18] ~= '' and P .. 'idempotency:' .. tenant .. ':' .. ARGV[18]
 if idempotency then
   local earlier_id, earlier_body = read_fields(idempotency, 'id', 'body')
-  if earlier_id and earlier_body ~= ARGV[18] then return { 'conflict' } end
+  if earlier_id and earlier_body ~= ARGV[19] then return { 'conflict' } end
   if earlier_id then return { 'replayed', earlier_id } end
 end
 -- a repeated call (a retry after a lost reply) admits one job
 if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
 
-local state, wait_ms, failure_code = read_fields(model_key(model), 'state', 'wait_ms', 'code')
+local state, failure_code = read_fields(model_key(model), 'state', 'code')
 if state ~= 'loaded' then return { 'state', state or 'unloaded', failure_code or '' } end
 
 -- a rate limit of the tenant would be checked here: after the model's state, before the queue, in this call
 
-local depth = redis.call('ZCARD', P .. 'waiting:' .. model)
-if depth > 0 or not least_loaded_replica(model) then
-  if depth >= tonumber(ARGV[15]) then return { 'full', depth, wait_ms or '0' } end
-  local own = 0
-  for _, name in ipairs(PRIORITIES) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
-  if own >= tonumber(ARGV[16]) then return { 'tenant_full', own, wait_ms or '0' } end
+local depth = 0
+if next(waiting_priorities(model)) then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
+local function refused(reason, count)
+  return { reason, count, redis.call('HGET', P .. 'served:' .. model, '@wait_ms') or '0' }
+end
+local replica, share = nil, nil
+if depth == 0 then replica, share = least_loaded_replica(model) end
+if not replica then
+  if depth >= tonumber(ARGV[16]) then return refused('full', depth) end
+  local own, longest = 0, tonumber(ARGV[17])
+  if depth >= longest then
+    for _, name in ipairs(PRIORITIES) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
+  end
+  if own >= longest then return refused('tenant_full', own) end
 end
 
-redis.call('HSET', job_key(id), 'status', 'queued', 'tenant', tenant, 'weight', weight, 'model', model,
-  'priority', priority, 'dialect', ARGV[7], 'generation', ARGV[8], 'echo', ARGV[9], 'subscribers', ARGV[10],
-  'store', ARGV[11], 'retention_s', ARGV[12], 'cost', ARGV[13], 'max_wait_us', ARGV[14],
-  'admitted_us', text(NOW), 'attempts', '0', 'last', '0', 'bytes', '0')
-redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(ARGV[14])), id)
-if idempotency then
-  redis.call('HSET', idempotency, 'id', id, 'body', ARGV[18])
-  redis.call('EXPIRE', idempotency, ARGV[19])
+local fields
+if replica then
+  charge(model, tenant, nil, tonumber(cost) / tonumber(weight), 0)
+  write_usage(model)
+  fields = run_job(id, model, replica, share, '1', text(NOW + max_run_us), '0', generation)
+else
+  depth = depth + 1
+  fields = { 'status', 'queued', 'attempts', '0', 'max_run_us', text(max_run_us) }
+  redis.call('ZADD', P .. 'deadlines', text(NOW + max_wait_us), id)
+  join_queue(id, model, priority, tenant, NOW)
 end
-join_queue(id, model, priority, tenant, NOW)
-dispatch(model)
-return { 'ok', id, redis.call('ZCARD', P .. 'waiting:' .. model) }
+redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,
+  'dialect', ARGV[7], 'generation', generation, 'echo', ARGV[9], 'subscribers', ARGV[10], 'store', ARGV[11],
+  'retention_s', ARGV[12], 'cost', cost, 'max_wait_us', text(max_wait_us), 'admitted_us', text(NOW),
+  'last', '0', 'bytes', '0', unpack(fields))
+if idempotency then
+  redis.call('HSET', idempotency, 'id', id, 'body', ARGV[19])
+  redis.call('EXPIRE', idempotency, ARGV[20])
+end
+return { 'ok', id, depth }

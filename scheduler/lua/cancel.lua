@@ -9,15 +9,8 @@
 -- include: dispatch
 -- include: terminal
 local id = ARGV[2]
-local status, owner, model, worker = read_fields(job_key(id), 'status', 'tenant', 'model', 'worker')
-if not status or owner ~= ARGV[3] then return nil end
-if status == 'queued' or status == 'dispatched' then
-  finish(id, 'cancelled', { code = 'cancelled' })
-  dispatch(model)
-  return 'cancelled'
-end
-if status == 'running' then
-  redis.call('HSET', job_key(id), 'cancel', '1')
-  redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id)
-end
-return status
+local job = read_job(id)
+if not job.status or job.tenant ~= ARGV[3] then return nil end
+if job.status == 'queued' then finish(id, 'cancelled', { code = 'cancelled' }, job)
+elseif job.status == 'running' then ask_to_stop(id, job) end
+return job.status

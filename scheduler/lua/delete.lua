@@ -9,18 +9,14 @@
 -- include: dispatch
 -- include: terminal
 local id = ARGV[2]
-local status, owner, model, worker, store =
-  read_fields(job_key(id), 'status', 'tenant', 'model', 'worker', 'store')
-if not status or owner ~= ARGV[3] or store ~= '1' then return 0 end
-if TERMINAL[status] then
+local job = read_job(id)
+if not job.status or job.tenant ~= ARGV[3] or job.store ~= '1' then return 0 end
+if TERMINAL[job.status] then
   redis.call('DEL', job_key(id), log_key(id))
   return 1
 end
-redis.call('HSET', job_key(id), 'store', '0', 'retention_s', '60', 'cancel', '1')
-if status == 'running' then
-  redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id)
-else
-  finish(id, 'cancelled', { code = 'cancelled' })
-  dispatch(model)
-end
+redis.call('HSET', job_key(id), 'store', '0', 'retention_s', '60')
+job.store, job.retention_s = '0', '60'
+if job.status == 'queued' then finish(id, 'cancelled', { code = 'cancelled' }, job)
+else ask_to_stop(id, job) end
 return 1

@@ -9,6 +9,7 @@
 -- include: dispatch
 -- include: terminal
 -- include: requeue
+-- include: unfinished
 -- include: model
 -- include: replica
 local worker = ARGV[2]
@@ -17,7 +18,7 @@ if ARGV[4] == 'drain' then
   redis.call('HSET', worker_key(worker), 'draining', '1')
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
     local model = redis.call('HGET', replica_key(replica), 'model')
-    redis.call('SREM', P .. 'ready:' .. model, replica)
+    redis.call('ZREM', P .. 'ready:' .. model, replica)
   end
 else
   remove_worker(worker, ARGV[5], true)

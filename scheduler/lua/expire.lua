@@ -1,46 +1,49 @@
 #!lua flags=allow-oom
--- End jobs past their deadline or lease, loads that waited too long, and workers without a heartbeat.
--- Every process runs it about every half second; each step is idempotent, so no leader is needed.
+-- End jobs past their deadline or lease, loads that waited too long, and workers without a heartbeat; continue
+-- unfinished work. Every process runs it about every half second; each step is idempotent, so no leader is
+-- needed. One call ends about 100 jobs.
 -- KEYS[1] prefix
--- ARGV    2 gap between two calls (us) after which all leases are extended  3 the extension (us)
--- returns how many jobs, loads and workers it ended, or -1 when it extended all leases
+-- ARGV    2 gap between two runs (us) after which all leases are extended  3 the extension (us)
+--         4 do nothing if the last run was less than this (us) ago
+-- returns {how many jobs, loads and workers it ended, 1 when more is to be done at once, else 0};
+--         {-1, 0} when it extended all leases, {0, 0} because of 4
 -- include: base
+local last_run = tonumber(redis.call('GET', P .. 'expired_at'))
+if last_run and NOW >= last_run and NOW - last_run < tonumber(ARGV[4]) then return { 0, 0 } end
 -- include: log
 -- include: queue
 -- include: dispatch
 -- include: terminal
 -- include: requeue
+-- include: unfinished
 -- include: model
 -- include: replica
 
 -- If no process ran this script for so long, Redis was down (or all processes were), and no worker could
--- renew its leases: downtime of Redis must not count against them.
-local last_run = tonumber(redis.call('GET', P .. 'expired_at')) or NOW
+-- renew its leases: downtime of Redis must not count against them. No lease ends before `leases_extended_to`.
 redis.call('SET', P .. 'expired_at', text(NOW))
-if NOW - last_run > tonumber(ARGV[2]) then
-  local extended = text(NOW + tonumber(ARGV[3]))
-  for _, set in ipairs({ P .. 'leases', P .. 'workers' }) do
-    for _, member in ipairs(redis.call('ZRANGE', set, 0, -1)) do
-      redis.call('ZADD', set, 'GT', extended, member)
-    end
-  end
-  return -1
+if last_run and NOW - last_run > tonumber(ARGV[2]) then
+  redis.call('SET', P .. 'leases_extended_to', text(NOW + tonumber(ARGV[3])))
+  return { -1, 0 }
 end
 
 local function due(set)
-  return redis.call('ZRANGE', P .. set, '-inf', text(NOW), 'BYSCORE', 'LIMIT', 0, 100)
+  if jobs_left <= 0 then return {} end
+  return redis.call('ZRANGE', P .. set, '-inf', text(NOW), 'BYSCORE', 'LIMIT', 0, jobs_left)
 end
 local ended, changed = 0, {}
-
-for _, id in ipairs(due('deadlines')) do
-  local status, worker, cancel = read_fields(job_key(id), 'status', 'worker', 'cancel')
-  local code = status == 'running' and 'deadline_exceeded' or 'queue_timeout'
-  if status == 'running' then redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id) end
-  local model
-  if cancel == '1' then model = finish(id, 'cancelled', { code = 'cancelled' })
-  else model = finish(id, 'failed', { code = code }) end
+-- Count a job that was ended or requeued; model: what that function returned.
+local function count(model)
+  jobs_left = jobs_left - 1
   if model then changed[model] = true; ended = ended + 1 end
-  redis.call('ZREM', P .. 'deadlines', id)
+end
+
+local leases_count = NOW >= (tonumber(redis.call('GET', P .. 'leases_extended_to')) or 0)
+for _, worker in ipairs(leases_count and due('workers') or {}) do
+  if jobs_left <= 0 then break end
+  remove_worker(worker, 'worker ' .. worker .. ' sent no heartbeat and was removed')
+  jobs_left = jobs_left - 1
+  ended = ended + 1
 end
 
 for _, model in ipairs(due('evicting')) do
@@ -48,16 +51,35 @@ for _, model in ipairs(due('evicting')) do
   ended = ended + 1
 end
 
-for _, worker in ipairs(due('workers')) do
-  remove_worker(worker, 'worker ' .. worker .. ' sent no heartbeat and was removed')
-  ended = ended + 1
-end
-
-for _, id in ipairs(due('leases')) do
-  local model = requeue_or_fail(id, 'worker_lost', 'the worker that ran this request sent no heartbeat')
-  if model then changed[model] = true; ended = ended + 1 end
+for _, id in ipairs(leases_count and due('leases') or {}) do
+  count(requeue_or_fail(id, 'worker_lost', 'the worker that ran this request sent no heartbeat'))
   redis.call('ZREM', P .. 'leases', id)
 end
 
+for _, id in ipairs(due('deadlines')) do
+  local status, worker, cancel = read_fields(job_key(id), 'status', 'worker', 'cancel')
+  local code = status == 'running' and 'deadline_exceeded' or 'queue_timeout'
+  if status == 'running' then redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id) end
+  if cancel == '1' then count(finish(id, 'cancelled', { code = 'cancelled' }))
+  else count(finish(id, 'failed', { code = code })) end
+  redis.call('ZREM', P .. 'deadlines', id)
+end
+
+-- Work that earlier calls began; what is still left is recorded again, behind the others.
+for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', 0, MAX_JOBS - 1)) do
+  if jobs_left <= 0 then break end
+  redis.call('ZREM', P .. 'unfinished', record)
+  local kind, name, code, message = unpack(cjson.decode(record))
+  local before = jobs_left
+  if kind == 'slots' then
+    local model = end_jobs_of_replica(name, code, message)
+    if model then changed[model] = true end
+  elseif kind == 'dispatch' then changed[name] = true
+  elseif not will_be_served(name) then fail_waiting_jobs(name, code, message) end
+  ended = ended + before - jobs_left
+  jobs_left = jobs_left - 1
+end
+
 for model in pairs(changed) do dispatch(model) end
-return ended
+local more = jobs_left <= 0 or redis.call('EXISTS', P .. 'unfinished') == 1
+return { ended, more and 1 or 0 }

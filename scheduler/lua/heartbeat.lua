@@ -1,27 +1,32 @@
 #!lua flags=allow-oom
 -- Renew the leases of a worker and its jobs, and return the state that the worker should have: thus a lost
--- wake-up message or cancel costs one heartbeat, not a request.
+-- claim message or cancel costs one heartbeat, not a request. Few commands, whatever the number of jobs.
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 lease (us)
---         5 age (us) after which the wake-up message of a dispatched job counts as lost
--- returns {fenced} | {ok, {running id...}, {cancelled id...}, {unclaimed id...}, {replica, state, ...}}
+-- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, ...}}
 -- include: base
-local worker, lease = ARGV[2], tonumber(ARGV[4])
+local worker, lease_end = ARGV[2], text(NOW + tonumber(ARGV[4]))
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
-redis.call('ZADD', P .. 'workers', text(NOW + lease), worker)
-local running, cancelled, unclaimed, replicas = {}, {}, {}, {}
+redis.call('ZADD', P .. 'workers', lease_end, worker)
+local running, cancelled, replicas, runs = {}, {}, {}, {}
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
   replicas[#replicas + 1] = replica
   replicas[#replicas + 1] = redis.call('HGET', replica_key(replica), 'state')
   for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
-    redis.call('ZADD', P .. 'leases', 'XX', text(NOW + lease), id)
-    local status, cancel, dispatched_us = read_fields(job_key(id), 'status', 'cancel', 'dispatched_us')
-    if status == 'running' then
-      running[#running + 1] = id
-      if cancel == '1' then cancelled[#cancelled + 1] = id end
-    elseif NOW - tonumber(dispatched_us) > tonumber(ARGV[5]) then
-      unclaimed[#unclaimed + 1] = id
-    end
+    running[#running + 1] = id
+    runs[id] = true
   end
 end
-return { 'ok', running, cancelled, unclaimed, replicas }
+for first = 1, #running, 1000 do
+  local leases = {}
+  for at = first, math.min(first + 999, #running) do
+    leases[#leases + 1] = lease_end
+    leases[#leases + 1] = running[at]
+  end
+  redis.call('ZADD', P .. 'leases', 'XX', unpack(leases))
+end
+-- the jobs of a former incarnation, which its replicas' end has not reached yet, may be in the set, too
+for _, id in ipairs(redis.call('SMEMBERS', cancelled_key(worker))) do
+  if runs[id] then cancelled[#cancelled + 1] = id end
+end
+return { 'ok', running, cancelled, replicas }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,20 @@ from werkzeug.serving import make_server
 
 from api.app import create_app
 from api.auth.authenticator import Authenticator
-from api.permits import ConcurrencyPermits
 from api.services import AppServices
-from api.streaming.disconnect_watcher import DisconnectWatcher
+from api.streaming.model_events import ModelFeed
+from api.streaming.model_snapshots import SnapshotReader
+from api.streaming.open_streams import OpenStreams
 from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
 from config.tenants import Tenants, digest_of
-from tests.support.api_fakes import FakeAudit, FakeReaper, FakeRedisProbe, Fakes, make_fakes
+from tests.support.api_fakes import (
+    FakeAsyncLedger,
+    FakeAudit,
+    FakeReaper,
+    FakeRedisProbe,
+    Fakes,
+    make_fakes,
+)
 
 KEY, OTHER_KEY, ADMIN_KEY = "sk-one", "sk-two", "sk-admin"
 
@@ -49,19 +57,24 @@ def fakes(settings: Settings) -> Fakes:
 
 
 def make_services(settings: Settings, fakes: Fakes) -> AppServices:
-    return AppServices(
+    streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=True)
+    services = AppServices(
         settings=settings,
         authenticator=Authenticator(settings, Tenants(settings)),
         ledger=fakes.ledger,  # type: ignore[arg-type]
+        connection=fakes.store,  # type: ignore[arg-type]
+        async_ledger=FakeAsyncLedger(fakes.ledger),  # type: ignore[arg-type]
         fleet=fakes.fleet,  # type: ignore[arg-type]
-        changes=fakes.changes,  # type: ignore[arg-type]
         subscriber=fakes.subscriber,
         reaper=FakeReaper(),  # type: ignore[arg-type]
         audit=FakeAudit(),  # type: ignore[arg-type]
         redis_probe=FakeRedisProbe(fakes.fleet),  # type: ignore[arg-type]
-        disconnects=DisconnectWatcher(),
-        permits=ConcurrencyPermits(settings.api.threads),
+        streams=streams,
+        model_feed=ModelFeed(SnapshotReader(fakes.fleet, fakes.changes)),  # type: ignore[arg-type]
+        background=(fakes.subscriber.run, streams.run),
     )
+    fakes.ledger.loop = lambda: services.loop
+    return services
 
 
 @pytest.fixture
@@ -97,13 +110,8 @@ def open_app(settings: Settings, fakes: Fakes) -> Flask:
 
 @pytest.fixture
 def port(app: Flask) -> Iterator[int]:
-    """The port of the running app, with the client's socket in the environ as under gunicorn."""
-
-    def as_gunicorn(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
-        environ["gunicorn.socket"] = environ.get("werkzeug.socket")
-        return app(environ, start_response)
-
-    server = make_server("127.0.0.1", 0, as_gunicorn, threaded=True)
+    """The port of the running app."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     yield server.server_port

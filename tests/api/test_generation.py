@@ -10,12 +10,13 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.services import AppServices
-from api.streaming import response_stream
-from api.streaming.response_stream import LOST
+from api.streaming import response_readers
+from api.streaming.response_readers import LOST
 from streams.events import End, TextDelta
 from tasks.generation import Generation, Message, text_content
 from tests.api.conftest import OTHER_KEY
 from tests.support.api_fakes import HELLO, Fakes
+from tests.support.waiting import wait_until
 
 ASK = {"model": "demo", "input": "Hi"}
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}
@@ -98,7 +99,7 @@ def test_a_response_whose_log_is_lost_fails(
     http: FlaskClient, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fakes.ledger.script = None
-    monkeypatch.setattr(response_stream, "longest_wait_s", lambda _: 0.1)
+    monkeypatch.setattr(response_readers, "longest_wait_s", lambda _: 0.1)
     answer = http.post("/v1/responses", json=ASK)
     assert (answer.status_code, answer.json["error"]["code"]) == (504, LOST.code)
     assert fakes.ledger.cancelled == [fakes.ledger.only().id]
@@ -144,22 +145,21 @@ def test_a_repeat_under_one_idempotency_key_gets_the_same_response(http: FlaskCl
     assert (bad.status_code, bad.json["error"]["param"]) == (400, "Idempotency-Key")
 
 
-def test_every_request_releases_its_permit_and_without_one_the_server_is_busy(
+def test_every_request_leaves_the_open_streams_and_beyond_their_limit_the_server_is_busy(
     http: FlaskClient, services: AppServices, fakes: Fakes
 ) -> None:
-    for _ in range(40):
-        http.post("/v1/responses", json={**ASK, "stream": True}).get_data()
-        http.post("/v1/responses", json=ASK)
+    http.post("/v1/responses", json={**ASK, "stream": True}).get_data()
+    http.post("/v1/responses", json=ASK)
     fakes.ledger.rejection = RuntimeError()
-    for _ in range(20):
-        http.post("/v1/responses", json=ASK)
+    assert http.post("/v1/responses", json=ASK).status_code == 500
     fakes.ledger.rejection = None
-    free = 0
-    while services.permits.try_acquire():
-        free += 1
-    assert free == services.permits.count < 16
-    answer = http.post("/v1/responses", json=ASK)
-    assert (answer.status_code, answer.json["error"]["code"]) == (503, "server_busy")
+    wait_until(lambda: len(services.streams) == 0)
+    services.streams.limit = 0
+    for ask in (ASK, {**ASK, "stream": True}):
+        answer = http.post("/v1/responses", json=ask)
+        assert (answer.status_code, answer.json["error"]["code"]) == (503, "server_busy")
+        assert answer.headers["Retry-After"] == "2"
+    assert http.post("/v1/responses", json={**ASK, "background": True}).status_code == 200
     assert http.get("/health").status_code == 200
 
 
@@ -168,7 +168,7 @@ def test_the_cursor_is_closed_after_success_and_failure(http: FlaskClient, fakes
     http.post("/v1/responses", json=ASK)
     fakes.ledger.rejection = RuntimeError()
     http.post("/v1/responses", json=ASK)
-    assert fakes.subscriber.open_responses() == 0
+    wait_until(lambda: fakes.subscriber.open_responses() == 0)
 
 
 def test_two_tenants_do_not_share_an_idempotency_key(app: Flask, http: FlaskClient, fakes: Fakes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import asyncio
 import time
 
 import pytest
@@ -10,12 +10,13 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import tasks.definitions
-from api.prefer import MAX_WAIT_S, requested_wait_s
+from api.prefer import MAX_WAIT_S, OperationWait, requested_wait_s
 from api.services import AppServices
-from fleet.states import ModelState
+from fleet.operation import Operation
+from fleet.states import ModelState, OperationStatus
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
-from tests.support.waiting import wait_until
+from tests.support.recorded_client import RecordedClient
 
 pytestmark = pytest.mark.rule("beyond/prefer-wait-n")
 
@@ -74,22 +75,12 @@ def test_without_a_preference_the_request_does_not_wait(admin: FlaskClient, fake
     assert (answer.status_code, answer.headers.get("Preference-Applied")) == (202, None)
 
 
-def test_the_preference_is_ignored_when_no_permit_is_free(admin: FlaskClient, services: AppServices) -> None:
-    while services.permits.try_acquire():
-        pass
+def test_the_preference_is_ignored_when_too_many_requests_wait(
+    admin: FlaskClient, services: AppServices
+) -> None:
+    services.streams.limit = 0
     answer = admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
     assert (answer.status_code, answer.headers.get("Preference-Applied")) == (202, None)
-
-
-def test_the_permit_of_a_waiting_load_is_released(
-    admin: FlaskClient, services: AppServices, fakes: Fakes
-) -> None:
-    fakes.fleet.reads_until_end = 1
-    admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
-    free = 0
-    while services.permits.try_acquire():
-        free += 1
-    assert free == services.permits.count
 
 
 def test_the_preference_applies_to_an_unload_too(admin: FlaskClient, fakes: Fakes) -> None:
@@ -99,17 +90,24 @@ def test_the_preference_applies_to_an_unload_too(admin: FlaskClient, fakes: Fake
     assert (answer.status_code, answer.json["runtime_state"]) == (200, "unloaded")
 
 
-def test_the_wait_ends_when_the_client_disconnects(
-    admin: FlaskClient, port: int, services: AppServices, fakes: Fakes
-) -> None:
-    assert admin  # the fixture unloads the model and sends no wake-up messages
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        body = b"{}"
-        connection.sendall(
-            b"POST %b HTTP/1.1\r\nHost: x\r\nx-api-key: %b\r\nPrefer: wait=60\r\n"
-            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
-            % (LOAD.encode(), ADMIN_KEY.encode(), len(body), body)
-        )
-        wait_until(lambda: services.disconnects.watched() == 1)
-    wait_until(lambda: services.disconnects.watched() == 0)
-    assert fakes.fleet.states["demo"] is ModelState.LOADING, "the load continues"
+def test_the_wait_ends_when_the_client_disconnects(services: AppServices, fakes: Fakes) -> None:
+    operation = Operation("load_1", "load", "demo", OperationStatus.RUNNING, "", 0.5, None, 1.0, None)
+    fakes.fleet.operations["load_1"] = operation
+    client = RecordedClient()
+
+    async def wait() -> Operation:
+        services.loop.call_later(0.05, client.disconnect)
+        return await OperationWait(client).end_of(services, operation, 60)
+
+    assert asyncio.run_coroutine_threadsafe(wait(), services.loop).result(10) == operation
+
+
+def test_the_wait_ends_when_the_process_shuts_down(services: AppServices, fakes: Fakes) -> None:
+    operation = Operation("load_1", "load", "demo", OperationStatus.RUNNING, "", 0.5, None, 1.0, None)
+    fakes.fleet.operations["load_1"] = operation
+    services.shutdown.is_running = lambda: False
+
+    async def wait() -> Operation:
+        return await OperationWait(RecordedClient()).end_of(services, operation, 60)
+
+    assert asyncio.run_coroutine_threadsafe(wait(), services.loop).result(10) == operation

@@ -10,7 +10,7 @@ import pytest
 from api.schemas.admin import AdminModel, GpuMemory, OperationObject
 from api.serializers import serialize_memory, serialize_model, serialize_operation
 from backends.catalogue import BACKENDS, REDACTED
-from config.settings import ModelDefinition, Settings, WorkerSettings
+from config.settings import ModelDefinition
 from fleet.memory import DeviceMemory, Gpu
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
@@ -46,7 +46,7 @@ def as_in_the_example(**changed: Any) -> ModelRow:
     "models/models", "models/name-resolved-backend", "models/configured-enabled", "docs/documentation"
 )
 def test_a_model_equals_the_example_field_by_field() -> None:
-    shown = serialize_model(as_in_the_example(artifact_mib=57201 // 3), Settings())
+    shown = serialize_model(as_in_the_example(artifact_mib=57201 // 3))
     assert AdminModel().validate(shown) == {}
     assert set(EXAMPLE) <= set(shown)
     assert {key for key in shown if key not in EXAMPLE} == {"last_error_code", "operation_id", "loaded_at"}
@@ -63,7 +63,7 @@ def test_a_model_equals_the_example_field_by_field() -> None:
 
 @pytest.mark.rule("load/response", "unload/response")
 def test_the_answers_of_load_and_unload_have_the_fields_of_their_examples() -> None:
-    shown = serialize_model(as_in_the_example(), Settings())
+    shown = serialize_model(as_in_the_example())
     for example in (RUNTIME_ADMIN_API["load_answer"], RUNTIME_ADMIN_API["unload_answer"]):
         assert set(example) <= set(shown)
         assert set(example["definition"]) <= set(shown["definition"])
@@ -75,7 +75,7 @@ def test_a_definition_has_the_common_fields_and_those_of_its_backend_only(name: 
     backend = BACKENDS[name]
     options = {option.name: option.default for option in backend.options}
     model = ModelDefinition("m", name, options=options)
-    shown = serialize_model(ModelRow("m", model, ModelState.UNLOADED, 1, 0, 0, 0), Settings())["definition"]
+    shown = serialize_model(ModelRow("m", model, ModelState.UNLOADED, 1, 0, 0, 0))["definition"]
     common = {"model_path", "backend", "device", "prompt_format", "enabled", "replicas", "replica_max"}
     common |= {"target_inflight", "load_timeout_s"}
     assert set(shown) == common | set(options)
@@ -87,14 +87,14 @@ def test_secret_options_are_hidden() -> None:
             if option.secret:
                 model = ModelDefinition("m", backend.name, options={option.name: {"TOKEN": "hunter2"}})
                 row = ModelRow("m", model, ModelState.UNLOADED, 1, 0, 0, 0)
-                assert serialize_model(row, Settings())["definition"][option.name] == REDACTED
+                assert serialize_model(row)["definition"][option.name] == REDACTED
 
 
 @pytest.mark.rule("models/runtime-state-is-loaded", "models/load-constraints", "models/load-override")
 @pytest.mark.parametrize("state", ModelState)
 def test_an_override_is_shown_while_it_is_in_force(state: ModelState) -> None:
     override = {"gguf_n_ctx": 32768, "gguf_type_k": None}
-    shown = serialize_model(as_in_the_example(state=state, override=override), Settings())
+    shown = serialize_model(as_in_the_example(state=state, override=override))
     in_force = state in (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
     assert shown["load_override"] == (override if in_force else {})
     assert shown["definition"]["gguf_n_ctx"] == 4096
@@ -103,22 +103,20 @@ def test_an_override_is_shown_while_it_is_in_force(state: ModelState) -> None:
 
 
 @pytest.mark.rule("models/configured-target-inflight-effective-target")
-def test_the_effective_target_is_the_engines_slots_or_a_workers_threads() -> None:
-    few = replace(Settings(), worker=WorkerSettings(threads=4))
+def test_the_effective_target_is_the_engines_slots_or_the_configured_number() -> None:
     definition = replace(as_in_the_example().definition, target_inflight=16)
     loaded = as_in_the_example(definition=definition, slots=2)
-    assert serialize_model(loaded, few)["effective_target_inflight"] == 2
-    assert serialize_model(loaded, few)["configured_target_inflight"] == 16
+    assert serialize_model(loaded)["effective_target_inflight"] == 2
+    assert serialize_model(loaded)["configured_target_inflight"] == 16
     unloaded = replace(loaded, state=ModelState.UNLOADED, slots=0)
-    assert serialize_model(unloaded, few)["effective_target_inflight"] == 4
-    assert serialize_model(unloaded, Settings())["effective_target_inflight"] == 16
+    assert serialize_model(unloaded)["effective_target_inflight"] == 16
 
 
 @pytest.mark.rule("memory/gpus", "memory/models")
 def test_gpu_memory_is_the_example_field_by_field() -> None:
     example = RUNTIME_ADMIN_API["gpu_memory"]
     worker = WorkerRow("gpu0", "cuda", 1, 0.0, memory=DeviceMemory("GPU-a", 97887, 22284, (GPU,)))
-    shown = serialize_memory([as_in_the_example()], [worker], Settings())
+    shown = serialize_memory([as_in_the_example()], [worker])
     assert GpuMemory().validate(shown) == {}
     assert example["gpus"][0].items() <= shown["gpus"][0].items()
     assert set(shown["models"][0]) == set(example["models"][0])
@@ -129,14 +127,14 @@ def test_gpu_memory_is_the_example_field_by_field() -> None:
 def test_a_gpu_of_two_workers_is_shown_once() -> None:
     memory = DeviceMemory("GPU-a", 97887, 22284, (GPU,))
     workers = [WorkerRow(name, "cuda", 0, 0.0, memory=memory) for name in ("gpu0", "spare")]
-    shown = serialize_memory([], workers, Settings())
+    shown = serialize_memory([], workers)
     assert [gpu["workers"] for gpu in shown["gpus"]] == [["gpu0", "spare"]]
 
 
 @pytest.mark.rule("memory/error")
 def test_missing_gpus_have_a_reason() -> None:
     def why(*workers: WorkerRow) -> str:
-        return str(serialize_memory([], workers, Settings())["error"])
+        return str(serialize_memory([], workers)["error"])
 
     unreadable = DeviceMemory("host:a", 1000, 500, error="no GPU can be read: install the NVIDIA driver")
     assert "start one with `stoker worker`" in why()

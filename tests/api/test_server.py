@@ -1,4 +1,4 @@
-"""The API under gunicorn, over a real ledger, with a scripted worker."""
+"""The API as a process of its own, over a real ledger, with a scripted worker."""
 
 from __future__ import annotations
 
@@ -14,24 +14,16 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import openai
 import pytest
 import redis
 
-import api.server
-from api.app import create_app
-from api.server import gunicorn_options, start_services, stop_services
 from config.load import load_settings
-from config.settings import ROOT, ApiSettings, Settings
+from config.settings import ROOT
 from scheduler.job import Claim
-from tests.api.conftest import KEY as API_KEY
-from tests.api.conftest import make_services
 from tests.conftest import ValkeyServer, free_port
-from tests.support.api_fakes import Fakes
 from tests.support.simulated_platform import SimulatedPlatform
 
 KEY = "sk-served"
@@ -59,9 +51,9 @@ class Served:
             if time.monotonic() - heartbeat_at > 1:
                 self.platform.ledger.heartbeat("w1", self.platform.incarnations["w1"])
                 heartbeat_at = time.monotonic()
-            if id := self.platform.next_wake_up():
-                self.claims.append(self.platform.run(id))
-                self.handle(self.claims[-1])
+            if claim := self.platform.next_claim():
+                self.claims.append(claim)
+                self.handle(claim)
 
     def stop(self) -> None:
         self._stopping.set()
@@ -277,38 +269,3 @@ def test_an_idempotent_repeat_of_an_unstored_response_is_equal(sdk: openai.OpenA
     first = repeat()
     assert repeat() == first
     assert len(served.claims) == before + 1
-
-
-def test_gunicorn_gets_threads_and_processes_from_the_settings() -> None:
-    settings = replace(Settings(), api=ApiSettings(processes=3, threads=7, port=99))
-    given = gunicorn_options(settings)
-    assert (given["workers"], given["threads"], given["bind"]) == (3, 7, "127.0.0.1:99")
-    assert given["preload_app"] is False
-
-
-def test_the_services_start_once_when_gunicorn_has_made_the_process(
-    settings: Settings, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[str] = []
-    monkeypatch.setattr(api.server, "tune_gc", lambda: None)  # freezes the garbage collector's objects
-    monkeypatch.setattr(fakes.subscriber, "start", lambda: calls.append("start"))
-    monkeypatch.setattr(fakes.subscriber, "stop", lambda: calls.append("stop"))
-    services = make_services(settings, fakes)
-    app = create_app(settings, services)
-    assert calls == []
-    worker = SimpleNamespace(wsgi=app, alive=True)
-    start_services(worker)
-    app.test_client().post(
-        "/v1/responses", json={"model": "demo", "input": "Hi"}, headers={"x-api-key": API_KEY}
-    )
-    assert calls == ["start"]
-    assert services.shutdown.is_running()
-    worker.alive = False
-    assert not services.shutdown.is_running()
-    stop_services(None, worker)
-    assert calls == ["start", "stop"]
-
-
-def test_a_process_without_an_app_stops_without_an_error(settings: Settings, fakes: Fakes) -> None:
-    stop_services(None, SimpleNamespace())
-    stop_services(None, SimpleNamespace(wsgi=create_app(settings, make_services(settings, fakes))))

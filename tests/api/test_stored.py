@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from api.services import AppServices
+from api.streaming import stored_response
+from scheduler.job import Status
+from streams.events import End, TextDelta
+from streams.log import Command
 from tests.api.conftest import OTHER_KEY
 from tests.api.test_generation import ASK, frames
 from tests.support.api_fakes import HELLO, Fakes
@@ -83,6 +92,57 @@ def test_a_running_response_is_cancelled_as_the_sdk_asks(http: FlaskClient, fake
 
 def test_cancelling_an_ended_response_changes_nothing(http: FlaskClient, stored: str) -> None:
     assert http.post(f"/v1/responses/{stored}/cancel").json["status"] == "completed"
+
+
+def test_cancelling_an_ended_response_answers_with_all_of_it_whatever_its_size(
+    http: FlaskClient, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_response, "CANCEL_TIMEOUT_S", 0.0)
+    fakes.ledger.script = None
+    exchange = fakes.store.exchange
+
+    async def later(commands: Sequence[Command]) -> list[Any]:
+        await asyncio.sleep(0)
+        return await exchange(commands)
+
+    monkeypatch.setattr(fakes.store, "exchange", later)
+    id = http.post("/v1/responses", json={**ASK, "background": True}).json["id"]
+    fakes.ledger.append(id, *[TextDelta("word ")] * 2500, HELLO[-1])
+    answer = http.post(f"/v1/responses/{id}/cancel").json
+    assert answer["status"] == "completed"
+    assert answer["output"][0]["content"][0]["text"] == "word " * 2500
+
+
+@pytest.mark.parametrize("has_ended", [True, False])
+def test_a_cancellation_answers_when_the_engine_has_stopped_or_after_the_time_out(
+    http: FlaskClient, fakes: Fakes, monkeypatch: pytest.MonkeyPatch, has_ended: bool
+) -> None:
+    monkeypatch.setattr(stored_response, "CANCEL_TIMEOUT_S", 10.0 if has_ended else 0.0)
+    ledger = fakes.ledger
+    ledger.script = [HELLO[0]]
+    id = http.post("/v1/responses", json={**ASK, "background": True}).json["id"]
+
+    def subscribe(_id: str, _subscriber: str) -> Status:
+        if has_ended:
+            ledger.append(id, HELLO[1], End("cancelled", code="cancelled", message="cancelled by its client"))
+        return Status.RUNNING
+
+    monkeypatch.setattr(ledger, "cancel", lambda _id, _tenant: Status.RUNNING)
+    monkeypatch.setattr(ledger, "subscribe", subscribe)
+    answer = http.post(f"/v1/responses/{id}/cancel").json
+    text = answer["output"][0]["content"][0]["text"]
+    assert (answer["status"], text) == (("cancelled", "Hello.") if has_ended else ("in_progress", "Hel"))
+
+
+def test_waiting_for_a_cancelled_response_counts_as_an_open_stream(
+    http: FlaskClient, fakes: Fakes, services: AppServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fakes.ledger.script = [HELLO[0]]
+    id = http.post("/v1/responses", json={**ASK, "background": True}).json["id"]
+    monkeypatch.setattr(fakes.ledger, "cancel", lambda _id, _tenant: Status.RUNNING)
+    services.streams.limit = 0
+    answer = http.post(f"/v1/responses/{id}/cancel")
+    assert (answer.status_code, answer.json["error"]["code"]) == (503, "server_busy")
 
 
 def test_a_deleted_response_is_gone(http: FlaskClient, stored: str) -> None:

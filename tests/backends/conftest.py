@@ -19,9 +19,12 @@ from config.load import load_settings
 from config.settings import ROOT, ModelDefinition
 from streams.events import Delta, ReasoningDelta, TextDelta
 from tasks.generation import Generation, Message, Sampling, text_content
+from tests.support.generations import engine_loop, on_loop, run_generation, submit
 from workers.engine_process.errors import Exit
 
-pytest.register_assert_rewrite("tests.backends.contract", "tests.backends.contract_models")
+pytest.register_assert_rewrite(
+    "tests.backends.contract", "tests.backends.contract_local", "tests.backends.contract_models"
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,22 +87,27 @@ class Launched:
     def answer(self, generation: Generation, id: str = "only") -> Answer:
         """Run a generation to its end in this thread; errors are raised."""
         answer = Answer()
-        answer.finish = self.engine.generate(id, generation, answer.emit)
+        answer.finish = run_generation(self.engine, id, generation, answer.emit)
         return answer
 
     def begin(self, generation: Generation, id: str = "only") -> tuple[Answer, threading.Thread]:
-        """Run a generation in a new thread; an error is stored in the answer."""
+        """Submit a generation. A new thread waits for its end; an error is stored in the answer."""
         answer = Answer()
+        sink = submit(self.engine, id, generation, answer.emit)
 
         def run() -> None:
             try:
-                answer.finish = self.engine.generate(id, generation, answer.emit)
+                answer.finish = sink.result()
             except Exception as error:
                 answer.error = error
 
         thread = threading.Thread(target=run)
         thread.start()
         return answer, thread
+
+    def cancel(self, id: str) -> None:
+        """Cancel a generation."""
+        on_loop(self.engine.cancel, id)
 
 
 Start = Callable[..., Launched]
@@ -138,6 +146,7 @@ class Launcher:
             self._environments,
             report,
             exits.put,
+            engine_loop(),
             cancellation=cancellation or CancellationToken(),
         )
         launched = Launched(adapter(model.backend).start(launch), exits, reported, directory)

@@ -1,36 +1,27 @@
 """The behaviour that is required of every adapter. A subclass provides the model and its requests.
 
-`EngineContract` holds for all engines; `LocalEngineContract` adds the requirements for engines that are a
-process on the worker's machine. Features that a library lacks are class attributes, so that all exceptions
-are in one place.
+`EngineContract` holds for all engines; `contract_local.LocalEngineContract` adds the requirements for engines
+that are a process on the worker's machine. Features that a library lacks are class attributes, so that all
+exceptions are in one place.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import select
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from backends.base import CancellationToken, GenerationError, LoadError
-from config.settings import ROOT, ModelDefinition
+from backends.base import GenerationError
+from config.settings import ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
 from tasks.generation import Generation, Tool
-from tests.backends.conftest import Answer, Launched, Start, ask, has_ended
+from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.measurements import AT_ONCE, ROWS, Row, tokens_per_s, versions
-from tests.support.process_groups import group_is_gone
-from workers.engine_process.errors import EngineLost
-from workers.engine_process.process import EngineProcess
+from tests.support.generations import RecordingSink, on_loop, run_generation, submit
 
-LONE_WORKER = Path(__file__).with_name("lone_worker.py")
 SOON_S = 1.0
 MIN_SAMPLES = 50  # deltas of an answer that measure time precisely enough
 TRIES = 5
@@ -78,7 +69,7 @@ def cancel_one_of_many(launched: Launched, long: Generation, short: Generation) 
     (cancelled, ending), *_, (clock, _) = running
     waiting = launched.begin(short, id="waiting")
     begun = len(clock.times)
-    launched.engine.cancel("long-0")
+    launched.cancel("long-0")
     ending.join(SOON_S)
     in_time = cancelled.finish is not None and cancelled.finish.reason == "cancelled"
     for answer, thread in (waiting, *running):
@@ -112,6 +103,7 @@ class EngineContract:
     caches_prompts = True  # whether it reports cached tokens
     thinks = True  # whether it separates reasoning from the answer
     load_s = 20.0  # the longest duration of a load
+    many = 200  # generations at once, most of which wait for a slot
 
     def model(self, **fields: object) -> ModelDefinition:
         """Return a model of this backend that loads quickly."""
@@ -233,13 +225,23 @@ class EngineContract:
         assert caught.value.code == "invalid_prompt"
         assert shared.answer(self.short()).text
 
-    def test_an_emit_that_raises_fails_alone(self, shared: Launched) -> None:
+    def test_a_generation_fails_alone_when_its_sink_raises(self, shared: Launched) -> None:
         def refuse(_delta: object) -> None:
             raise ZeroDivisionError
 
-        with pytest.raises(ZeroDivisionError):
-            shared.engine.generate("refusing", self.short(), refuse)
+        with pytest.raises(GenerationError) as caught:
+            run_generation(shared.engine, "refusing", self.short(), refuse)
+        assert caught.value.code == "engine_error"
         assert shared.answer(self.short()).text
+
+    def test_many_generations_at_once_need_no_threads(self, shared: Launched) -> None:
+        threads = threading.active_count()
+        request = self.short(max_tokens=2)
+        sinks = [submit(shared.engine, f"many-{i}", request) for i in range(self.many)]
+        most = threading.active_count()
+        for sink in sinks:
+            sink.result()
+        assert most - threads < 10
 
     @classmethod
     def version(cls) -> str:
@@ -270,134 +272,21 @@ class EngineContract:
         assert cancelled.finish is not None
         assert cancelled.finish.usage.input_tokens > 0
 
-    def test_cancelling_an_unknown_or_finished_request_does_nothing(self, shared: Launched) -> None:
-        shared.engine.cancel("unknown")
-        shared.answer(self.short(), id="done")
-        shared.engine.cancel("done")
+    def test_a_generation_can_be_cancelled_as_soon_as_it_is_submitted(self, shared: Launched) -> None:
+        sink = RecordingSink(lambda _delta: None)
+
+        def submit_and_cancel() -> None:
+            shared.engine.submit("at-once", self.long(), sink)
+            shared.engine.cancel("at-once")
+            shared.engine.cancel("at-once")
+
+        on_loop(submit_and_cancel)
+        assert sink.result().reason == "cancelled"
         assert shared.answer(self.short()).text
+        assert sink.outcomes.empty()
 
-
-class LocalEngineContract(EngineContract):
-    """The requirements for engines that are a process on the worker's machine."""
-
-    # loading
-
-    @pytest.mark.parametrize("moment", ["before its process", "after its process", "while it loads"])
-    def test_a_load_can_be_cancelled_in_each_phase(
-        self, start: Start, monkeypatch: pytest.MonkeyPatch, moment: str
-    ) -> None:
-        begin = EngineProcess.start
-        started: list[EngineProcess] = []
-        cancellation = CancellationToken()
-
-        def cancel(*_: object) -> None:
-            cancellation.cancel()
-
-        def begin_and_cancel(*arguments: object, **named: object) -> EngineProcess:
-            if moment == "before its process":
-                cancel()
-            started.append(begin(*arguments, **named))
-            if moment == "after its process":
-                cancel()
-            return started[-1]
-
-        monkeypatch.setattr(EngineProcess, "start", begin_and_cancel)
-        progress = cancel if moment == "while it loads" else lambda *_: None
-        with pytest.raises(LoadError) as caught:
-            start(self.model(), progress=progress, cancellation=cancellation)
-        assert caught.value.code == "load_cancelled"
-        assert all(group_is_gone(process.pid) for process in started)
-
-    def test_a_load_that_was_cancelled_before_it_started_starts_no_process(
-        self, start: Start, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        started: list[object] = []
-        monkeypatch.setattr(EngineProcess, "start", lambda *arguments, **_named: started.append(arguments))
-        cancellation = CancellationToken()
-        cancellation.cancel()
-        with pytest.raises(LoadError) as caught:
-            start(self.model(), cancellation=cancellation)
-        assert (caught.value.code, started) == ("load_cancelled", [])
-
-    def test_a_cancellation_after_the_load_leaves_the_engine_running(self, start: Start) -> None:
-        cancellation = CancellationToken()
-        launched = start(self.model(), cancellation=cancellation)
-        cancellation.cancel()
-        assert launched.answer(self.short()).text
-
-    def test_a_load_that_takes_too_long_leaves_no_process(
-        self, start: Start, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        begin = EngineProcess.start
-        started: list[EngineProcess] = []
-        monkeypatch.setattr(
-            EngineProcess, "start", lambda *a, **n: started.append(begin(*a, **n)) or started[-1]
-        )
-        with pytest.raises(LoadError) as caught:
-            start(self.model(load_timeout_s=0.001))
-        assert caught.value.code == "load_timeout"
-        assert all(group_is_gone(process.pid) for process in started)
-
-    # the end of an engine
-
-    def test_a_killed_engine_is_lost_with_its_signal(self, start: Start) -> None:
-        launched = start(self.model())
-        running = [launched.begin(self.long(), id=f"lost-{i}") for i in range(2)]
-        for answer, _ in running:
-            assert answer.first_delta.wait(10)
-        os.kill(launched.engine.pid, signal.SIGKILL)
-        for answer, thread in running:
-            thread.join(SOON_S)
-            assert isinstance(answer.error, EngineLost)
-            assert answer.error.code == "engine_crashed"
-            assert "killed by SIGKILL" in str(answer.error)
-        ended = launched.exits.get(timeout=SOON_S)
-        assert (ended.signal, ended.expected) == (signal.SIGKILL, False)
-        with pytest.raises(EngineLost, match="killed by SIGKILL"):
-            launched.answer(self.short())
-
-    def test_an_engine_that_hangs_can_be_stopped_and_releases_its_callers(self, start: Start) -> None:
-        launched = start(self.model())
-        answer, thread = launched.begin(self.long())
-        assert answer.first_delta.wait(10)
-        os.kill(launched.engine.pid, signal.SIGSTOP)
-        launched.engine.cancel("only")
-        launched.engine.stop(0.2)
-        thread.join(SOON_S)
-        assert not thread.is_alive()
-        assert group_is_gone(launched.engine.pid)
-
-    def test_an_engine_dies_with_its_guard(self, start: Start) -> None:
-        launched = start(self.model())
-        os.kill(parent_of(launched.engine.pid), signal.SIGKILL)
-        assert has_ended(launched.engine.pid, SOON_S)
-        assert launched.exits.get(timeout=SOON_S).expected is False
-
-    def test_an_engine_dies_with_its_worker(self, tmp_path: Path) -> None:
-        fields = {name: getattr(self.model(), name) for name in ("backend", "model_path", "options")}
-        worker = subprocess.Popen(
-            [sys.executable, LONE_WORKER, tmp_path, repr(fields)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        assert worker.stdout is not None
-        with worker, worker.stdout:
-            assert select.select([worker.stdout], [], [], self.load_s)[0]
-            engine = int(worker.stdout.readline())
-            worker.kill()
-            assert has_ended(engine, SOON_S)
-
-    def test_a_stop_is_expected_and_leaves_no_process(self, start: Start) -> None:
-        launched = start(self.model())
-        threads = [threading.Thread(target=launched.engine.stop, args=(5.0,)) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert group_is_gone(launched.engine.pid)
-        assert launched.exits.get(timeout=SOON_S).expected is True
-        launched.engine.stop(5.0)
-        assert launched.exits.empty()
-
-
-def parent_of(pid: int) -> int:
-    """Return the pid of the parent, from the fields after the command's name in parentheses."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    def test_cancelling_an_unknown_or_finished_request_does_nothing(self, shared: Launched) -> None:
+        shared.cancel("unknown")
+        shared.answer(self.short(), id="done")
+        shared.cancel("done")
+        assert shared.answer(self.short()).text

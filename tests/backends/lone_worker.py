@@ -11,11 +11,14 @@ from backends.base import Launch
 from backends.registry import adapter
 from config.load import load_settings
 from config.settings import ModelDefinition
+from tests.support.generations import engine_loop
 
 model = ModelDefinition("model", **ast.literal_eval(sys.argv[2]))
 environments = load_settings().runtimes_dir
 directory = Path(sys.argv[1])
-launch = Launch(model, "model-0", 1, directory, environments, lambda _done, _stage: None, lambda _exit: None)
+launch = Launch(
+    model, "model-0", 1, directory, environments, lambda *_progress: None, lambda _exit: None, engine_loop()
+)
 engine = adapter(model.backend).start(launch)
 print(engine.pid, flush=True)
 signal.pause()

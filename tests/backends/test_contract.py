@@ -8,7 +8,7 @@ import pytest
 
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched
-from tests.backends.contract import LocalEngineContract
+from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract, StubContract
 
 pytestmark = pytest.mark.rule("field/llama-server-vllm-serve", "unload/resource-release")

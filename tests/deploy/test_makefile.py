@@ -12,8 +12,8 @@ import pytest
 from config.settings import ROOT
 
 TARGETS = {
-    *("up", "test", "test-runtimes", "test-gpu", "runtimes", "lint", "bench", "bench-engines"),
-    *("openapi", "demo-model", "lock", "clean"),
+    *("up", "test", "test-hostile", "test-runtimes", "test-gpu", "runtimes", "lint", "bench"),
+    *("bench-engines", "bench-growth", "bench-idle", "bench-peers", "openapi", "demo-model", "lock", "clean"),
 }
 
 

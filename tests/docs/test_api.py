@@ -12,7 +12,6 @@ import pytest
 
 from api.app import create_app
 from api.auth.access import Access, access_of
-from api.permits import ConcurrencyPermits
 from api.schemas.chat import ChatRequest
 from api.schemas.load import LoadRequestBody
 from api.schemas.responses import STATUSES, ResponsesRequest
@@ -147,7 +146,7 @@ def test_the_numbers_are_the_shipped_defaults(page):
     assert f"`queue.max_depth`, {queue.max_depth} " in full
     assert f"`queue.max_depth_per_tenant`, {queue.max_depth_per_tenant} " in full
     assert f"`queue.timeout_ms`, {queue.timeout_ms // 60_000} minutes" in full
-    assert f"less a sixteenth, {ConcurrencyPermits(api.threads).count} " in full
+    assert f"`api.max_streams`, {api.max_streams:,} " in full
     assert f"after every {api.keep_alive_s:.0f} seconds" in page
     assert f"at most {api.max_body_bytes >> 20} MiB" in page
 

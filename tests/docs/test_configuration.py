@@ -69,8 +69,8 @@ def test_every_variable_that_is_read_is_documented(page):
     read_somewhere = set(re.findall(r'environ(?:\.get)?[\[(]"(\w+)"', text)) | set(
         re.findall(r'envvar="(\w+)"', text)
     )
-    # of the system, pip, llama-server and WSGI
-    others = {"LD_LIBRARY_PATH", "REQUESTS_CA_BUNDLE", "LLAMA_API_KEY", "SERVER_PROTOCOL"}
+    # of the system, pip and llama-server
+    others = {"LD_LIBRARY_PATH", "REQUESTS_CA_BUNDLE", "LLAMA_API_KEY"}
     own = read_somewhere - others
     assert own | NAMED_VARIABLES.keys() | KEY_VARIABLES.keys() <= named
 

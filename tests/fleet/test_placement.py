@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+from hypothesis import given, strategies
 
 from config.settings import ModelDefinition, Settings
 from fleet.errors import InsufficientMemory, NoWorker
@@ -160,6 +161,52 @@ def test_a_load_that_fits_on_no_worker_is_refused_with_the_numbers() -> None:
         place_replicas(MODEL, 3, workers[:2], 20)
 
 
+def test_a_refusal_names_only_some_of_many_workers() -> None:
+    workers = [worker_with_memory(f"w{number:03}", number % 50) for number in range(300)]
+    with pytest.raises(InsufficientMemory) as error:
+        place_replicas(MODEL, 1, workers, 60)
+    assert "w049 has 49 of 100 MiB free" in error.value.message
+    assert "; 292 other workers have no more:" in error.value.message
+    assert error.value.message.count("MiB free") == 8
+
+
+@given(
+    workers=strategies.lists(
+        strategies.tuples(
+            strategies.sampled_from(["a", "b", "c", "d"]),
+            strategies.integers(0, 60),
+            strategies.integers(0, 2),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    replicas=strategies.integers(1, 6),
+    required=strategies.sampled_from([None, 10, 25]),
+)
+def test_each_replica_goes_to_the_worker_that_is_best_then(
+    workers: list[tuple[str, int, int]], replicas: int, required: int | None
+) -> None:
+    free = {id: free for id, free, _ in workers}  # workers with one id share its memory
+    rows = [
+        replace(worker_with_memory(f"w{number}", free[id], id=id), replicas=hosted)
+        for number, (id, _, hosted) in enumerate(workers)
+    ]
+    expected: list[str] = []
+    for _ in range(replicas):
+        fitting = [row for row in rows if required is None or free[row.memory_id] >= required]
+        if not fitting:
+            with pytest.raises(InsufficientMemory):
+                place_replicas(MODEL, replicas, rows, required)
+            return
+        best = min(
+            fitting,
+            key=lambda row: (expected.count(row.name), -free[row.memory_id], row.replicas, row.name),
+        )
+        free[best.memory_id] -= required or 0
+        expected.append(best.name)
+    assert place_replicas(MODEL, replicas, rows, required) == expected
+
+
 def test_two_workers_on_one_device_share_its_memory() -> None:
     shared = [worker_with_memory("w1", 50, id="GPU-0"), worker_with_memory("w2", 50, id="GPU-0")]
     assert place_replicas(MODEL, 2, shared, 25) == ["w1", "w2"]
@@ -227,6 +274,19 @@ def test_a_load_that_fails_releases_its_promised_memory(tight: SimulatedPlatform
     tight.crash(item.replica, item.worker, code="load_failed")
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [0, 0]
     assert tight.fleet.load("beta").assignments[0].worker == "w1"
+
+
+def test_a_load_that_fails_releases_the_memory_promised_to_its_other_replicas(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.fleet.report_artifacts({"alpha": 60})
+    platform.report_memory("w1", 100)
+    platform.report_memory("w2", 100)
+    first, second = platform.fleet.load("alpha", LoadRequest(2)).assignments
+    for item in (first, second):
+        platform.starting(item.replica, item.worker)
+    platform.crash(first.replica, first.worker, code="load_failed")
+    assert [worker.promised_mib for worker in platform.fleet.workers()] == [0, 0], "the other one stops"
 
 
 def test_the_memory_of_an_unreadable_device_is_not_reserved(platform: SimulatedPlatform) -> None:

@@ -12,6 +12,7 @@ from config.settings import Settings
 from fleet.load_request import Assignment, LoadRequest
 from fleet.worker_row import WorkerRow
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.small_steps import make_steps_small
 
 LEASE = 5.0
 
@@ -288,3 +289,75 @@ def test_a_load_error_is_shown_while_the_model_is_unloaded(enabled: SimulatedPla
     enabled.load()
     enabled.fleet.report_load_error("alpha", "no memory")
     assert enabled.fleet.row("alpha").last_error is None
+
+
+# ---- one of all workers looks
+
+
+def test_one_of_many_workers_looks_in_an_interval(platform: SimulatedPlatform) -> None:
+    looks = 0
+    for _ in range(100):
+        platform.advance_time(0.1)
+        looks += platform.recovery.is_due(2.0)
+    assert 5 <= looks <= 7, "about every 1.5 seconds"
+
+
+def test_a_lone_worker_looks_every_time_it_asks(platform: SimulatedPlatform) -> None:
+    for _ in range(5):
+        assert platform.recovery.is_due(2.0)
+        platform.advance_time(1.9)
+
+
+def lose_the_model(platform: SimulatedPlatform) -> None:
+    loaded(platform)
+    platform.run_for(LEASE + 1)
+
+
+def lose_a_replica(platform: SimulatedPlatform) -> None:
+    platform.load(replicas=2)
+    platform.run_for(LEASE + 1, "w1")
+
+
+def unload_the_model(platform: SimulatedPlatform) -> None:
+    item = loaded(platform)
+    platform.fleet.unload("alpha")
+    platform.stopped(item.replica, item.worker)
+
+
+def register_a_worker(platform: SimulatedPlatform) -> None:
+    platform.register("w3")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [lose_the_model, lose_a_replica, unload_the_model, register_a_worker],
+    ids=lambda one: one.__name__,
+)
+def test_the_next_worker_that_asks_looks_after_an_event(
+    platform: SimulatedPlatform, event: Callable[[SimulatedPlatform], None]
+) -> None:
+    platform.recovery.is_due(1e6)
+    assert not platform.recovery.is_due(1e6)
+    event(platform)
+    assert platform.recovery.is_due(1e6)
+    assert not platform.recovery.is_due(1e6)
+
+
+def test_a_clock_that_was_set_back_does_not_stop_the_looks(platform: SimulatedPlatform) -> None:
+    platform.advance_time(3600)
+    assert platform.recovery.is_due(2.0)
+    platform.advance_time(-3600)
+    assert platform.recovery.is_due(2.0)
+
+
+def test_a_restart_of_the_platform_removes_workers_in_steps(
+    client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_steps_small(monkeypatch)
+    platform = SimulatedPlatform(client, settings)
+    for number in range(7):
+        platform.register(f"w{number}")
+    platform.load(replicas=4)
+    platform.fleet.reset_to_configuration()
+    assert platform.fleet.workers() == []
+    assert platform.model() == "unloaded"

@@ -124,7 +124,7 @@ def test_a_model_that_loses_its_last_replica_during_a_replacement_stays_loaded(
     row = pair.fleet.row("alpha")
     assert (row.state, row.loaded_replicas, row.lost) == ("loaded", 0, 1)
     pair.finish_load(outcome, slots=2)
-    assert [pair.status(id) for id in waiting] == ["dispatched", "dispatched"]
+    assert [pair.status(id) for id in waiting] == ["running", "running"]
 
 
 def test_waiting_jobs_fail_when_the_only_remaining_replacement_fails(pair: SimulatedPlatform) -> None:

@@ -256,7 +256,7 @@ def test_an_unload_stops_admissions_fails_waiting_jobs_and_lets_running_ones_fin
 
 
 @pytest.mark.rule("unload/scheduler-alignment")
-def test_a_job_dispatched_before_the_unload_may_still_be_claimed(platform: SimulatedPlatform) -> None:
+def test_a_job_whose_claim_was_sent_before_the_unload_may_still_run(platform: SimulatedPlatform) -> None:
     platform.load()
     id = platform.admit()
     platform.fleet.unload("alpha")

@@ -15,11 +15,13 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.support.event_follower import following
 from tests.support.platform import Platform, processes_of, running_platform
 
 pytestmark = pytest.mark.journey
 
-LEASE_PROMISE_S = 5 + 0.5 + 1
+LEASE = {"lease_ms": 3000, "beat_ms": 600, "reap_ms": 300}
+LEASE_PROMISE_S = 3 + 0.3 + 1
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         "stub_tokens_per_s": 20,
         "stub_tokens": 400,
     }
-    local = {"models": {"slow": slow, "stoker-demo": {"enabled": False}}}
+    local = {"models": {"slow": slow, "stoker-demo": {"enabled": False}}, "lease": LEASE}
     with running_platform(tmp_path_factory.mktemp("victim"), local, "--port", "0", "--no-flower") as platform:
         platform.wait_state("slow", "loaded", 60)
         yield platform
@@ -105,8 +107,20 @@ def test_a_killed_worker_fails_responses_with_output_and_is_replaced(victim: Pla
     assert status == 200, body
 
 
+def test_a_worker_that_has_to_stop_finishes_its_responses_and_is_replaced(victim: Platform) -> None:
+    stream = Stream(victim, "/stub tokens=60")
+    assert stream.has_output.wait(10)
+    worker = victim.worker_pid("cpu0")
+    os.kill(worker, signal.SIGTERM)
+    waiting = Stream(victim, "/stub tokens=2")  # a worker that stops takes no new ones
+    assert stream.end(15)["type"] == "response.completed"
+    victim.wait_for(lambda: not psutil.pid_exists(worker), 10, "end of the worker")
+    assert waiting.end(30)["type"] == "response.completed"
+    victim.wait_state("slow", "loaded")
+
+
 def test_a_killed_redis_loses_no_accepted_response(victim: Platform) -> None:
-    streams = [Stream(victim, "/stub tokens=60") for _ in range(8)]
+    streams = [Stream(victim, "/stub tokens=60 tokens_per_s=50") for _ in range(8)]
     for stream in streams[:4]:
         stream.has_output.wait(10)
     (server,) = victim.pids("valkey-server")
@@ -123,7 +137,9 @@ def test_a_killed_redis_loses_no_accepted_response(victim: Platform) -> None:
 
 def test_a_killed_api_is_started_again_and_the_response_can_be_resumed(victim: Platform) -> None:
     status, body = victim.call(
-        "POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=60", "background": True}
+        "POST",
+        "/v1/responses",
+        {"model": "slow", "input": "/stub tokens=60 tokens_per_s=40", "background": True},
     )
     assert status == 200
     for pid in victim.pids("stoker api"):
@@ -155,13 +171,17 @@ def test_a_frozen_worker_loses_its_lease_and_is_replaced(victim: Platform) -> No
     victim.wait_state("slow", "loaded")
 
 
-def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_event_streams_and_leaves_no_process_behind(tmp_path: Path) -> None:
     local = {"models": {"stub": {"backend": "stub", "enabled": True}}}
     with running_platform(tmp_path / "up", local, "--port", "0") as platform:
         platform.wait_state("stub", "loaded", 60)
         folder = str(platform.folder)
         assert len(processes_of(folder)) > 5
-        assert platform.stop() == 0
+        with following(platform) as follower:
+            began = time.monotonic()
+            assert platform.stop() == 0
+            assert time.monotonic() - began < 10
+            assert follower.ended.wait(2)
         assert processes_of(folder) == {}
 
 

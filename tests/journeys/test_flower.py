@@ -16,14 +16,24 @@ from tests.support.platform import Platform
 pytestmark = pytest.mark.journey
 
 
-def tasks(shared: Platform) -> dict[str, Any]:
+def ask_flower(shared: Platform, path: str) -> dict[str, Any]:
     secret = base64.b64encode(f"stoker:{shared.keys['flower_password']}".encode()).decode()
     request = urllib.request.Request(
-        shared.run["flower"] + "/api/tasks?limit=500", headers={"Authorization": f"Basic {secret}"}
+        shared.run["flower"] + path, headers={"Authorization": f"Basic {secret}"}
     )
     with urllib.request.urlopen(request, timeout=10) as answer:
         found: dict[str, Any] = json.loads(answer.read())
         return found
+
+
+def tasks(shared: Platform) -> dict[str, Any]:
+    return ask_flower(shared, "/api/tasks?limit=500")
+
+
+def workers_page(shared: Platform) -> list[dict[str, Any]]:
+    """The rows of Flower's first page."""
+    rows: list[dict[str, Any]] = ask_flower(shared, "/workers?json=1")["data"]
+    return rows
 
 
 def test_flower_lists_responses_by_their_ids_with_their_runtime(shared: Platform) -> None:
@@ -47,6 +57,38 @@ def test_flower_shows_a_running_response_as_started(shared: Platform) -> None:
     stream.end(5)
     shared.wait_for(lambda: tasks(shared)[id]["state"] == "SUCCESS", 10, "ended task")
     assert tasks(shared)[id]["result"].strip("'") == "cancelled"
+
+
+def test_flower_counts_a_running_response_at_its_worker(shared: Platform) -> None:
+    stream = Stream(shared)
+    assert stream.has_output.wait(10)
+    id = stream.events[0]["response"]["id"]
+
+    def active_tasks() -> int:
+        (worker,) = workers_page(shared)
+        return int(worker["active"] or 0)
+
+    shared.wait_for(lambda: active_tasks() == 1, 10, "active task")
+    (worker,) = ask_flower(shared, "/api/workers?refresh=true").values()
+    assert worker["stats"]["total"]["stoker.generate"] >= 1
+    shared.call("POST", f"/v1/responses/{id}/cancel")
+    stream.end(5)
+    shared.wait_for(lambda: active_tasks() == 0, 10, "end of the active task")
+
+
+def test_flower_shows_a_failed_response_with_its_reason(shared: Platform) -> None:
+    before = set(tasks(shared))
+    status, body = shared.call(
+        "POST", "/v1/responses", {"model": "stub", "input": "/stub error=invalid_prompt"}
+    )
+    assert status == 400, body
+    row = shared.wait_for(
+        lambda: [row for id, row in tasks(shared).items() if id not in before and row["state"] == "FAILURE"],
+        10,
+        "failed task",
+    )[0]
+    assert row["exception"].startswith("Failed(")
+    assert "invalid_prompt" in row["traceback"]
 
 
 def test_flower_refuses_requests_without_the_password(shared: Platform) -> None:

@@ -182,7 +182,9 @@ def test_a_load_fails_as_a_whole_when_one_replica_dies(empty: Platform) -> None:
     empty.wait_for(lambda: other not in empty.processes(), 5, "end of the other engine")
     wait_until_used(empty, BASE_MIB, BASE_MIB)
     assert empty.respond("pair", "x")[1]["error"]["code"] == "model_failed"
-    assert empty.run_operation("load", "pair")["runtime_state"] == "loaded"
+    # until the worker has reported that the other replica is down, a load is refused
+    empty.wait_for(lambda: begin_load(empty, "pair")[0] == 202, 5, "load that is accepted")
+    empty.wait_state("pair", "loaded")
 
 
 @pytest.mark.rule("beyond/an-unload-that-does-not")

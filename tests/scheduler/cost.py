@@ -15,7 +15,7 @@ from pathlib import Path
 import redis
 
 from config.settings import ModelDefinition, QueueSettings, RedisSettings, Settings
-from scheduler.job import AppendRequest, Claim
+from scheduler.job import AppendRequest, Claim, Release, Status
 from streams.events import TextDelta
 from tests.conftest import start_server
 from tests.support.simulated_platform import SimulatedPlatform
@@ -69,13 +69,16 @@ def running(platform: SimulatedPlatform, count: int) -> list[Claim]:
     return [platform.run(admit(platform)) for _ in range(count)]
 
 
-def append(platform: SimulatedPlatform, claims: list[Claim], numbers: dict[str, int]) -> None:
+def step(
+    platform: SimulatedPlatform, claims: list[Claim], numbers: dict[str, int], *, end: bool = False
+) -> None:
+    """Write one event of each job, and its end."""
     event = (TextDelta(" token").encode(),)
     for claim in claims:
         numbers[claim.id] = numbers.get(claim.id, 0) + 1
-    platform.ledger.append_and_release(
-        [AppendRequest(claim.id, claim.fence, numbers[claim.id], event) for claim in claims], []
-    )
+    appends = [AppendRequest(claim.id, claim.fence, numbers[claim.id], event) for claim in claims]
+    ends = [Release(claim.id, claim.fence, Status.COMPLETED, tokens=300) for claim in claims] if end else []
+    platform.step(claims[0], appends, ends)
 
 
 def main() -> None:
@@ -92,23 +95,18 @@ def main() -> None:
     meter.measure("`admit`, a slot is free: admitted and dispatched", platform, lambda: admit(platform))
     platform = platform_on(client, settings, "queue", 1)
     meter.measure("`admit`, queued", platform, lambda: admit(platform))
-    platform = platform_on(client, settings, "claim", 10**6)
-    ids: list[str] = []
-    meter.measure("`claim`", platform, lambda: platform.run(ids[-1]), lambda: ids.append(admit(platform)))
-    platform, numbers = platform_on(client, settings, "append", 64), {}
+    platform, numbers = platform_on(client, settings, "events", 64), {}
     claims = running(platform, 32)
+    meter.measure("`step`, one event of one request", platform, lambda: step(platform, claims[:1], numbers))
     meter.measure(
-        "`append`, one event of one request", platform, lambda: append(platform, claims[:1], numbers)
+        "`step`, one event of each of 32 requests", platform, lambda: step(platform, claims, numbers)
     )
-    meter.measure(
-        "`append`, one event of each of 32 requests", platform, lambda: append(platform, claims, numbers)
-    )
-    platform = platform_on(client, settings, "release", 4)
+    platform = platform_on(client, settings, "end", 4)
     claimed: list[Claim] = []
     meter.measure(
-        "`release`, no job waits",
+        "`step`, one event and the end, no job waits",
         platform,
-        lambda: platform.release(claimed[-1]),
+        lambda: step(platform, claimed[-1:], numbers, end=True),
         lambda: claimed.extend(running(platform, 1)),
     )
     platform = platform_on(client, settings, "over", 1)
@@ -116,11 +114,24 @@ def main() -> None:
         admit(platform)
 
     def claim_next() -> None:
-        claimed.append(platform.run(platform.next_wake_up() or ""))
+        claim = platform.next_claim()
+        assert claim
+        claimed.append(claim)
 
     meter.measure(
-        "`release`, and dispatch the next job", platform, lambda: platform.release(claimed[-1]), claim_next
+        "`step`, one event and the end, and dispatch the next",
+        platform,
+        lambda: step(platform, claimed[-1:], numbers, end=True),
+        claim_next,
     )
+    platform = platform_on(client, settings, "claims", 64)
+    known = [claim.id for claim in running(platform, 64)]
+    meter.measure(
+        "`take_claims`, of 64 running one is unknown",
+        platform,
+        lambda: platform.ledger.take_claims("w1", platform.incarnations["w1"], known[1:]),
+    )
+    ids: list[str] = []
     platform = platform_on(client, settings, "cancel", 1)
     admit(platform)
     meter.measure(

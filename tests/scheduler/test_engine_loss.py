@@ -49,9 +49,9 @@ def test_a_crashed_engine_fails_no_waiting_job_when_the_model_has_another_replic
     assert platform.model() == "loaded"
     assert platform.fleet.row("alpha").last_error == "killed by SIGSEGV"
     assert set(platform.waiting()) == {victim, waiting}
-    platform.wake_ups("w2")
+    platform.claimed("w2")
     platform.release(survivor)
-    assert platform.wake_ups("w2") == [victim], "it is older than the one that waits"
+    assert platform.claimed("w2") == [victim], "it is older than the one that waits"
 
 
 def test_a_job_without_events_moves_to_a_replica_with_a_free_slot(
@@ -61,18 +61,17 @@ def test_a_job_without_events_moves_to_a_replica_with_a_free_slot(
     ids = [platform.admit() for _ in range(2)]
     victim = next(id for id in ids if platform.field(id, "replica") == names[0])
     platform.run(victim, "w1")
-    platform.wake_ups("w2")
+    platform.claimed("w2")
     platform.crash(names[0], "w1")
-    assert platform.wake_ups("w2") == [victim]
+    assert platform.claimed("w2") == [victim]
     assert platform.field(victim, "replica") == names[1]
-    assert platform.run(victim, "w2")
 
 
 def test_a_release_may_requeue_a_job_once_and_only_without_events(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     lost = {"status": Status.FAILED, "code": "engine_crashed", "retry": True}
     platform.release(platform.run(id), **lost)
-    assert platform.status(id) == "dispatched"
+    assert platform.status(id) == "running"
     platform.release(platform.run(id), **lost)
     assert platform.end(id).code == "engine_crashed"
     with_events = platform.admit()
@@ -105,7 +104,7 @@ def test_a_job_that_completes_before_its_cancel_arrives_is_completed(platform: S
 @pytest.mark.parametrize("fault", ["crash", "restart", "silence", "retry"])
 def test_no_job_waits_for_a_model_that_was_unloaded(platform: SimulatedPlatform, fault: str) -> None:
     (replica,) = replicas_of(platform)
-    silent, unclaimed, waiting = platform.admit(), platform.admit(), platform.admit()
+    silent, unstarted, waiting = platform.admit(), platform.admit(), platform.admit()
     claim = platform.run(silent)
     platform.fleet.unload("alpha")
     assert platform.end(waiting).code == "model_unloading"
@@ -117,11 +116,11 @@ def test_no_job_waits_for_a_model_that_was_unloaded(platform: SimulatedPlatform,
         platform.run_for(LEASE + 1)
     else:
         platform.release(claim, Status.FAILED, code="engine_crashed", retry=True)
-        platform.ledger.cancel(unclaimed, "acme")
+        platform.ledger.cancel(unstarted, "acme")
         platform.stopped(replica)
     assert platform.model() == "unloaded"
     assert platform.waiting() == []
-    for id in (silent, unclaimed):
+    for id in (silent, unstarted):
         assert platform.end(id).status in {"failed", "cancelled"}
 
 

@@ -6,8 +6,9 @@ import pytest
 import redis
 
 from config.settings import Settings
+from scheduler.job import Status
 from streams.events import TextDelta
-from tests.support.faults import lose_lease, two_workers
+from tests.support.faults import lose_lease
 from tests.support.simulated_platform import SimulatedPlatform
 
 LEASE = 5.0
@@ -31,17 +32,6 @@ def test_a_job_that_waits_too_long_fails_with_queue_timeout(platform: SimulatedP
     assert end.run_ms == 0
     assert platform.waiting() == []
     assert platform.status(ids[0]) == "running"
-
-
-def test_a_dispatched_job_that_is_not_claimed_ends_with_its_queue_timeout(
-    platform: SimulatedPlatform,
-) -> None:
-    id, waiting = platform.admit(), platform.admit()
-    platform.admit()
-    platform.run_for(QUEUE_TIMEOUT + 1, "w1")
-    assert platform.end(id).code == "queue_timeout"
-    assert platform.end(waiting).code == "queue_timeout"
-    assert platform.slots_taken() == 0
 
 
 def test_a_run_that_takes_too_long_is_ended_and_its_worker_notified(platform: SimulatedPlatform) -> None:
@@ -88,9 +78,9 @@ def test_the_slot_of_a_timed_out_run_is_used_for_the_next_job(platform: Simulate
     platform.run(second)
     platform.run_for(TOTAL - QUEUE_TIMEOUT / 2, "w1")
     waiting = platform.admit()
-    platform.wake_ups()
+    platform.claimed()
     platform.run_for(QUEUE_TIMEOUT / 2 + 1, "w1")
-    assert platform.wake_ups() == [waiting]
+    assert platform.claimed() == [waiting]
 
 
 def test_one_call_of_expire_ends_at_most_a_hundred_jobs(client: redis.Redis, settings: Settings) -> None:
@@ -98,12 +88,11 @@ def test_one_call_of_expire_ends_at_most_a_hundred_jobs(client: redis.Redis, set
     platform.register()
     platform.load(slots=128)
     ids = [platform.admit() for _ in range(120)]
-    platform.run_for(QUEUE_TIMEOUT - 1, "w1")
-    platform.advance_time(1.5)
-    assert platform.ledger.expire() == 100
-    assert platform.ledger.expire() == 20
-    assert platform.ledger.expire() == 0
-    assert all(platform.end(id).code == "queue_timeout" for id in ids)
+    platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
+    assert platform.ledger.expire().ended == 100
+    assert platform.ledger.expire().ended == 20
+    assert platform.ledger.expire().ended == 0
+    assert all(platform.end(id).code == "deadline_exceeded" for id in ids)
 
 
 # ---- leases
@@ -113,9 +102,8 @@ def test_a_lost_lease_requeues_a_job_without_events_once(platform: SimulatedPlat
     id = platform.admit()
     platform.run(id)
     lose_lease(platform, id)
-    assert platform.ledger.expire() == 1
-    assert platform.status(id) == "dispatched"
-    assert platform.wake_ups() == [id, id]
+    assert platform.ledger.expire().ended == 1
+    assert platform.status(id) == "running"
     platform.run(id)
     lose_lease(platform, id)
     platform.ledger.expire()
@@ -159,62 +147,36 @@ def test_a_lost_lease_ends_a_cancelled_job_as_cancelled(platform: SimulatedPlatf
     assert platform.end(id).status == "cancelled"
 
 
-def test_a_dispatched_job_may_be_lost_any_number_of_times_before_its_claim(
-    platform: SimulatedPlatform,
-) -> None:
-    id = platform.admit()
-    for _ in range(5):
-        lose_lease(platform, id)
-        platform.ledger.expire()
-    assert platform.status(id) == "dispatched"
-    assert platform.field(id, "attempts") == "0"
-
-
 def test_heartbeats_renew_leases(platform: SimulatedPlatform) -> None:
-    running, dispatched = platform.admit(), platform.admit()
-    platform.run(running)
+    started, in_the_list = platform.admit(), platform.admit()
+    platform.run(started)
     platform.run_for(4 * LEASE, "w1")
-    assert platform.status(running) == "running"
-    assert platform.status(dispatched) == "dispatched"
+    assert platform.status(started) == "running"
+    assert platform.status(in_the_list) == "running"
 
 
-def test_a_heartbeat_returns_running_cancelled_and_unclaimed_jobs(
-    platform: SimulatedPlatform,
-) -> None:
-    running, dispatched = platform.admit(), platform.admit()
-    platform.run(running)
-    platform.ledger.cancel(running, "acme")
+def test_a_heartbeat_returns_running_and_cancelled_jobs(platform: SimulatedPlatform) -> None:
+    first, second = platform.admit(), platform.admit()
+    claim = platform.run(first)
+    platform.ledger.cancel(first, "acme")
     reply = platform.ledger.heartbeat("w1", platform.incarnations["w1"])
-    assert reply.running == {running}
-    assert reply.cancelled == (running,)
-    assert reply.unclaimed == (), "its wake-up message may still be on the way"
+    assert reply.running == {first, second}
+    assert reply.cancelled == (first,)
     assert list(reply.replicas.values()) == ["up"]
-    platform.advance_time(1.1)
-    assert platform.ledger.heartbeat("w1", platform.incarnations["w1"]).unclaimed == (dispatched,)
+    platform.release(claim, Status.CANCELLED)
+    reply = platform.ledger.heartbeat("w1", platform.incarnations["w1"])
+    assert (reply.running, reply.cancelled) == ({second}, ())
 
 
-def test_a_worker_cannot_claim_a_job_that_was_dispatched_to_another(
-    client: redis.Redis, settings: Settings
-) -> None:
-    platform, _ = two_workers(client, settings)
-    id = platform.admit()
-    other = {"w1": "w2", "w2": "w1"}[platform.field(id, "worker")]
-    assert platform.claim(id, other) is None
-    assert platform.status(id) == "dispatched"
-
-
-def test_a_repeated_claim_returns_the_same_claim(platform: SimulatedPlatform) -> None:
-    id = platform.admit()
-    first = platform.ledger.claim("w1", platform.incarnations["w1"], id, "call-1")
-    assert platform.ledger.claim("w1", platform.incarnations["w1"], id, "call-1") == first
-    assert platform.ledger.claim("w1", platform.incarnations["w1"], id, "call-2") is None
-    assert platform.field(id, "attempts") == "1"
-    lose_lease(platform, id)
-    platform.ledger.expire()
-    again = platform.ledger.claim("w1", platform.incarnations["w1"], id, "call-3")
-    assert again
-    assert first
-    assert again.fence > first.fence
+def test_a_heartbeat_renews_thousands_of_leases(client: redis.Redis, settings: Settings) -> None:
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load(slots=2500)
+    ids = {platform.admit() for _ in range(2500)}
+    platform.run_for(4 * LEASE, "w1")
+    reply = platform.ledger.heartbeat("w1", platform.incarnations["w1"])
+    assert reply.running == ids
+    assert {platform.status(id) for id in ids} == {"running"}
 
 
 # ---- Redis was down
@@ -225,9 +187,9 @@ def test_after_redis_was_down_all_leases_are_extended(platform: SimulatedPlatfor
     claim = platform.run(id)
     platform.ledger.expire()
     platform.advance_time(60)  # neither heartbeats nor the reaper could run
-    assert platform.ledger.expire() == -1
+    assert platform.ledger.expire().ended == -1
     platform.advance_time(1.9)
-    assert platform.ledger.expire() == 0
+    assert platform.ledger.expire().ended == 0
     platform.ledger.heartbeat("w1", platform.incarnations["w1"])
     assert platform.append_text(claim, 1, "still here") == {}
     assert platform.model() == "loaded"
@@ -236,7 +198,7 @@ def test_after_redis_was_down_all_leases_are_extended(platform: SimulatedPlatfor
 def test_a_worker_that_stays_silent_after_the_extension_is_removed(platform: SimulatedPlatform) -> None:
     platform.ledger.expire()
     platform.advance_time(60)
-    assert platform.ledger.expire() == -1
+    assert platform.ledger.expire().ended == -1
     platform.run_for(LEASE - 1)
     assert platform.model() == "loaded"
     platform.run_for(1.1)
@@ -249,7 +211,7 @@ def test_an_extension_never_shortens_a_lease(platform: SimulatedPlatform) -> Non
     platform.ledger.expire()
     platform.client.zadd(f"{platform.prefix}leases", {id: 1e17})
     platform.advance_time(60)
-    assert platform.ledger.expire() == -1
+    assert platform.ledger.expire().ended == -1
     assert platform.client.zscore(f"{platform.prefix}leases", id) == 1e17
 
 
@@ -257,7 +219,7 @@ def test_leases_are_not_extended_while_the_reaper_runs(platform: SimulatedPlatfo
     platform.ledger.expire()
     for _ in range(4):
         platform.advance_time(1.9)
-        assert platform.ledger.expire() != -1
+        assert platform.ledger.expire().ended != -1
     assert platform.model() == "failed"
 
 
@@ -271,13 +233,17 @@ def test_a_second_expire_changes_nothing(platform: SimulatedPlatform) -> None:
     platform.run_for(LEASE + 1)
     before = dump(platform)
     for _ in range(3):
-        assert platform.ledger.expire() == 0
+        assert platform.ledger.expire().ended == 0
     assert dump(platform) == before
     assert platform.status(waiting) == "queued"
 
 
 def dump(platform: SimulatedPlatform) -> dict[bytes, object]:
-    keys = [key for key in platform.client.keys(f"{platform.prefix}*") if not key.endswith(b"expired_at")]
+    keys = [
+        key
+        for key in platform.client.keys(f"{platform.prefix}*")
+        if not key.endswith((b"expired_at", b"looked_at"))
+    ]
     return {key: platform.client.dump(key) for key in sorted(keys)}
 
 

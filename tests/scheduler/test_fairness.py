@@ -1,4 +1,4 @@
-"""The choice of the next job (priority, tenant by fair share, admission time) and of its replica."""
+"""The choice of the next job: priority, tenant by fair share, admission time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 import redis
 
 from config.settings import Settings
-from fleet.load_request import LoadRequest
 from scheduler.errors import QueueFull
 from scheduler.job import Status
 from tests.support.simulated_platform import SimulatedPlatform
@@ -19,7 +18,7 @@ MAX_SKIPS = {"normal": 4, "low": 16}
 
 @pytest.fixture
 def one_slot(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
-    """A platform with one slot and a long queue: one wake-up message names the next job."""
+    """A platform with one slot and a long queue: there is one claim at a time."""
     platform = SimulatedPlatform(
         client, replace(settings, queue=replace(settings.queue, max_depth=9999, max_depth_per_tenant=999))
     )
@@ -126,14 +125,14 @@ def test_the_tenant_that_was_served_least_is_next(one_slot: SimulatedPlatform) -
     one_slot.admit("x")
     third = one_slot.admit("light", cost=100)
     assert one_slot.status(again[1]) == "completed"
-    assert one_slot.status(third) in {"queued", "dispatched"}
+    assert one_slot.status(third) in {"queued", "running"}
 
 
 def test_a_busy_tenant_does_not_starve_a_quiet_one(one_slot: SimulatedPlatform) -> None:
     flood = [one_slot.admit("busy") for _ in range(100)]
     assert served(one_slot, 10) == flood[:10]
     quiet = one_slot.admit("quiet")
-    assert quiet in served(one_slot, 2), "after the job that is dispatched already, the quiet tenant's"
+    assert quiet in served(one_slot, 2), "after the job that runs already, the quiet tenant's"
 
 
 def test_shares_follow_weights_of_one_to_three(one_slot: SimulatedPlatform) -> None:
@@ -163,13 +162,13 @@ def test_true_usage_settles_the_estimate(one_slot: SimulatedPlatform) -> None:
     owners = {one_slot.admit(tenant): tenant for tenant in ("terse", "verbose") for _ in range(3)}
     used: Counter[str] = Counter()
     for _ in range(200):
-        id = one_slot.next_wake_up()
-        assert id
-        tenant = owners[id]
+        claim = one_slot.next_claim()
+        assert claim
+        tenant = owners[claim.id]
         tokens = 300 if tenant == "verbose" else 100
         used[tenant] += tokens
         owners[one_slot.admit(tenant)] = tenant
-        one_slot.release(one_slot.run(id), tokens=tokens)
+        one_slot.release(claim, tokens=tokens)
     assert used["verbose"] / used["terse"] == pytest.approx(1, rel=0.05)
 
 
@@ -178,12 +177,12 @@ def test_true_usage_is_shared_by_weight(one_slot: SimulatedPlatform) -> None:
     owners = {one_slot.admit(tenant, weight=weights[tenant]): tenant for tenant in weights for _ in range(3)}
     counts: Counter[str] = Counter()
     for _ in range(200):
-        id = one_slot.next_wake_up()
-        assert id
-        tenant = owners[id]
+        claim = one_slot.next_claim()
+        assert claim
+        tenant = owners[claim.id]
         counts[tenant] += 1
         owners[one_slot.admit(tenant, weight=weights[tenant])] = tenant
-        one_slot.release(one_slot.run(id), tokens=2000)  # eight times the estimate
+        one_slot.release(claim, tokens=2000)  # eight times the estimate
     assert counts["three"] / counts["one"] == pytest.approx(3, rel=0.06)
 
 
@@ -195,7 +194,8 @@ def test_a_long_answer_is_charged_its_true_usage_and_no_more(client: redis.Redis
     platform.register()
     platform.load(slots=2)
     platform.admit("slow", cost=100)
-    slow = platform.run(platform.next_wake_up() or "")
+    (slow,) = platform.claims()
+    platform.claimed()
     for _ in range(100):
         platform.admit("quick", cost=100)
     for _ in range(50):
@@ -203,6 +203,26 @@ def test_a_long_answer_is_charged_its_true_usage_and_no_more(client: redis.Redis
     platform.release(slow, tokens=3000)
     next_one = platform.admit("slow", cost=100)
     assert next_one in [platform.serve_next(tokens=100) for _ in range(3)]
+
+
+def test_a_job_that_runs_at_once_is_charged_and_settled_by_weight(platform: SimulatedPlatform) -> None:
+    def served_tokens() -> float:
+        return float(platform.client.hget(f"{platform.prefix}served:alpha", "acme") or 0)  # type: ignore[arg-type]
+
+    id = platform.admit(cost=400, weight=4)
+    assert served_tokens() == 100
+    platform.release(platform.run(id), tokens=1000)
+    assert served_tokens() == 250
+
+
+def test_an_idle_tenant_whose_job_runs_at_once_starts_at_the_level_of_the_others(
+    one_slot: SimulatedPlatform,
+) -> None:
+    for _ in range(5):
+        one_slot.admit("busy", cost=100)
+    served(one_slot, 5)  # the fifth began at 400
+    one_slot.admit("idle", cost=100)
+    assert float(one_slot.client.hget(f"{one_slot.prefix}served:alpha", "idle") or 0) == 500  # type: ignore[arg-type]
 
 
 def test_an_unknown_true_usage_leaves_the_estimate(one_slot: SimulatedPlatform) -> None:
@@ -214,9 +234,8 @@ def test_a_job_that_never_ran_is_not_charged(one_slot: SimulatedPlatform) -> Non
     one_slot.admit("other")
     first = one_slot.admit("shy", cost=10_000)
     assert served(one_slot, 1)
-    assert one_slot.status(first) == "dispatched"
     one_slot.ledger.cancel(first, "shy")
-    one_slot.wake_ups()
+    one_slot.release(one_slot.run(first), Status.CANCELLED, tokens=0)
     one_slot.admit("other")
     others = [one_slot.admit("other") for _ in range(3)]
     again = one_slot.admit("shy")
@@ -257,10 +276,8 @@ def test_the_jobs_of_a_tenant_are_served_in_order_of_admission(one_slot: Simulat
 
 def test_a_requeued_job_is_first_again(one_slot: SimulatedPlatform) -> None:
     first, second, third = (one_slot.admit() for _ in range(3))
-    claim = one_slot.run(one_slot.next_wake_up() or "")
-    one_slot.release(claim, Status.FAILED, code="engine_crashed", retry=True)
-    assert one_slot.next_wake_up() == first, "it gets its slot again: it is the oldest"
-    one_slot.release(one_slot.run(first))
+    one_slot.release(one_slot.run(first), Status.FAILED, code="engine_crashed", retry=True)
+    assert one_slot.serve_next() == first, "it gets its slot again: it is the oldest"
     assert served(one_slot, 2) == [second, third]
 
 
@@ -268,82 +285,11 @@ def test_a_requeue_costs_the_tenant_nothing(one_slot: SimulatedPlatform) -> None
     one_slot.admit("a-unlucky", cost=1000)
     for tenant in ("a-unlucky", "b-other", "a-unlucky", "b-other"):
         one_slot.admit(tenant, cost=1000)
-    first = one_slot.run(one_slot.next_wake_up() or "")
+    first = one_slot.next_claim()
+    assert first
     one_slot.release(first, Status.FAILED, code="engine_crashed", retry=True)
     tenants = [one_slot.field(id, "tenant") for id in served(one_slot, 5)]
     assert tenants == ["a-unlucky", "b-other", "a-unlucky", "b-other", "a-unlucky"]
-
-
-# ---- replicas
-
-
-def platform_of(
-    client: redis.Redis, settings: Settings, replicas: int, slots: int
-) -> tuple[SimulatedPlatform, list[str]]:
-    platform = SimulatedPlatform(client, settings)
-    for number in range(replicas):
-        platform.register(f"w{number + 1}")
-    return platform, platform.load(replicas=replicas, slots=slots)
-
-
-@pytest.mark.parametrize("replicas", [2, 3, 4])
-def test_idle_replicas_are_used_round_robin(client: redis.Redis, settings: Settings, replicas: int) -> None:
-    platform, names = platform_of(client, settings, replicas, slots=2)
-    used: Counter[str] = Counter()
-    for _ in range(3 * replicas):
-        id = platform.admit()
-        used[platform.field(id, "replica")] += 1
-        platform.release(platform.run(id, platform.field(id, "worker")))
-    assert used == dict.fromkeys(names, 3)
-
-
-def test_the_least_loaded_replica_is_next(client: redis.Redis, settings: Settings) -> None:
-    platform, names = platform_of(client, settings, 3, slots=2)
-    ids = [platform.admit() for _ in range(6)]
-    assert Counter(platform.field(id, "replica") for id in ids[:3]) == dict.fromkeys(names, 1)
-    assert Counter(platform.field(id, "replica") for id in ids) == dict.fromkeys(names, 2)
-    freed = platform.field(ids[4], "replica")
-    platform.release(platform.run(ids[4], platform.field(ids[4], "worker")))
-    assert platform.field(platform.admit(), "replica") == freed
-
-
-def test_a_replica_with_more_free_slots_is_filled_first(client: redis.Redis, settings: Settings) -> None:
-    platform, _ = platform_of(client, settings, 2, slots=4)
-    ids = [platform.admit() for _ in range(6)]
-    emptied = platform.field(ids[0], "replica")
-    for id in ids:
-        if platform.field(id, "replica") == emptied:
-            platform.release(platform.run(id, platform.field(id, "worker")))
-    assert [platform.field(platform.admit(), "replica") for _ in range(3)] == [emptied] * 3
-
-
-def test_every_slot_is_used(client: redis.Redis, settings: Settings) -> None:
-    platform, names = platform_of(client, settings, 1, slots=128)
-    ids = [platform.admit() for _ in range(129)]
-    assert platform.client.scard(f"{platform.prefix}slots:{names[0]}") == 128
-    assert platform.waiting() == ids[128:]
-
-
-def test_load_is_measured_by_the_share_of_taken_slots(client: redis.Redis, settings: Settings) -> None:
-    platform = SimulatedPlatform(client, settings)
-    platform.register("w1")
-    platform.register("w2")
-    outcome = platform.fleet.load("alpha", LoadRequest(2))
-    for item, slots in zip(outcome.assignments, (1, 4), strict=True):
-        platform.starting(item.replica, item.worker)
-        platform.up(item.replica, item.worker, slots)
-    ids = [platform.admit() for _ in range(5)]
-    shares = Counter(platform.field(id, "replica") for id in ids)
-    assert shares == {outcome.assignments[0].replica: 1, outcome.assignments[1].replica: 4}
-
-
-def test_no_replica_takes_more_than_its_slots(client: redis.Redis, settings: Settings) -> None:
-    platform, names = platform_of(client, settings, 2, slots=3)
-    for _ in range(20):
-        platform.admit()
-    for name in names:
-        assert platform.client.scard(f"{platform.prefix}slots:{name}") == 3
-    assert len(platform.waiting()) == 14
 
 
 # ---- limits
@@ -383,5 +329,6 @@ def test_a_refusal_contains_the_average_wait(client: redis.Redis, settings: Sett
     platform.admit()
     with pytest.raises(QueueFull) as refusal:
         platform.admit()
-    assert refusal.value.details["avgWaitMs"] == pytest.approx(20_000, rel=0.01)
-    assert refusal.value.retry_after_s in {20, 21}
+    # 0, 20 s and 0: each new job counts one fifth
+    assert refusal.value.details["avgWaitMs"] == pytest.approx(0.8 * (0.2 * 20_000), rel=0.01)
+    assert refusal.value.retry_after_s == 4

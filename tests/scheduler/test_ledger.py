@@ -1,4 +1,4 @@
-"""A job in the ledger: admission, claim, append, release, cancellation and deletion."""
+"""A job in the ledger: admission, steps, cancellation and deletion."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 def test_a_request_goes_from_admission_to_its_end(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    assert platform.wake_ups() == [id]
-    claim = platform.claim(id)
-    assert claim
+    claim = platform.run(id)
     platform.append_text(claim, 1, "hello", " world")
     platform.release(claim, finish_reason="stop", usage=b'{"input_tokens":3,"output_tokens":2}', tokens=5)
     assert platform.log(id)[:2] == [TextDelta("hello"), TextDelta(" world")]
@@ -34,33 +32,25 @@ def test_a_request_goes_from_admission_to_its_end(platform: SimulatedPlatform) -
     assert platform.slots_taken() == 0
 
 
-def test_a_job_gets_no_wake_up_message_while_all_slots_are_taken(platform: SimulatedPlatform) -> None:
+def test_a_job_waits_while_all_slots_are_taken(platform: SimulatedPlatform) -> None:
     first, second, third = platform.admit(), platform.admit(), platform.admit()
-    assert platform.wake_ups() == [first, second]
     assert platform.status(third) == "queued"
-    claim = platform.claim(first)
-    assert claim
+    claim = platform.run(first)
+    assert platform.claimed() == [second]
     platform.release(claim)
-    assert platform.wake_ups() == [third]
+    assert platform.claimed() == [third]
 
 
-def test_the_release_of_a_slot_hands_it_over_in_the_same_call(platform: SimulatedPlatform) -> None:
+def test_the_end_of_a_job_gives_its_slot_to_the_next_in_the_same_call(platform: SimulatedPlatform) -> None:
     ids = [platform.admit() for _ in range(5)]
     served = []
     for _ in ids:
-        id = next(id for id in ids if platform.status(id) == "dispatched")
-        claim = platform.claim(id)
-        assert claim
+        id = next(id for id in ids if platform.status(id) == "running")
+        claim = platform.run(id)
         platform.release(claim)
         served.append(id)
         assert platform.slots_taken() == min(2, len(ids) - len(served))
     assert served == ids
-
-
-def test_a_second_claim_of_a_job_claims_nothing(platform: SimulatedPlatform) -> None:
-    id = platform.admit()
-    assert platform.claim(id)
-    assert platform.claim(id) is None
 
 
 def test_a_model_that_is_not_loaded_takes_no_requests(platform: SimulatedPlatform) -> None:
@@ -98,7 +88,8 @@ def test_the_same_admission_twice_is_one_job(platform: SimulatedPlatform) -> Non
     id = platform.admit()
     again = platform.admit(id=id)
     assert again == id
-    assert platform.wake_ups() == [id]
+    assert platform.claimed() == [id]
+    assert platform.slots_taken() == 1
 
 
 def test_an_idempotency_key_returns_the_first_response(platform: SimulatedPlatform) -> None:
@@ -116,18 +107,9 @@ def test_cancel_removes_a_waiting_job_from_the_queue(platform: SimulatedPlatform
     assert platform.client.zcard(f"{platform.prefix}waiting:alpha") == 0
 
 
-def test_cancel_frees_the_slot_of_a_dispatched_job(platform: SimulatedPlatform) -> None:
-    ids = [platform.admit() for _ in range(3)]
-    platform.wake_ups()
-    assert platform.ledger.cancel(ids[0], "acme") is Status.CANCELLED
-    assert platform.wake_ups() == [ids[2]]
-    assert platform.claim(ids[0]) is None
-
-
-def test_cancel_of_a_running_job_stops_it_at_the_next_append(platform: SimulatedPlatform) -> None:
+def test_cancel_of_a_running_job_stops_it_at_the_next_step(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    claim = platform.claim(id)
-    assert claim
+    claim = platform.run(id)
     recorder = platform.record("notify:w1")
     assert platform.ledger.cancel(id, "acme") is Status.RUNNING
     assert recorder.messages() == [("notify:w1", f"cancel {id}")]
@@ -138,8 +120,7 @@ def test_cancel_of_a_running_job_stops_it_at_the_next_append(platform: Simulated
 
 def test_cancel_after_the_end_changes_nothing(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    claim = platform.claim(id)
-    assert claim
+    claim = platform.run(id)
     platform.release(claim)
     assert platform.ledger.cancel(id, "acme") is Status.COMPLETED
     assert platform.end(id).status == "completed"
@@ -152,13 +133,12 @@ def test_another_tenant_can_neither_see_nor_cancel_a_job(platform: SimulatedPlat
     assert platform.ledger.delete(id, "other") is False
     row = platform.ledger.lookup(id, "acme")
     assert row
-    assert row.status is Status.DISPATCHED
+    assert row.status is Status.RUNNING
 
 
-def test_a_repeated_append_adds_no_event_twice(platform: SimulatedPlatform) -> None:
+def test_a_repeated_step_adds_no_event_twice(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    claim = platform.claim(id)
-    assert claim
+    claim = platform.run(id)
     platform.append_text(claim, 1, "a", "b")
     platform.append_text(claim, 1, "a", "b", "c")
     assert platform.log(id) == [TextDelta("a"), TextDelta("b"), TextDelta("c")]
@@ -166,14 +146,12 @@ def test_a_repeated_append_adds_no_event_twice(platform: SimulatedPlatform) -> N
 
 def test_an_old_fence_can_neither_append_nor_end(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    old = platform.claim(id)
-    assert old
+    old = platform.run(id)
     platform.advance_time(1)
     platform.ledger.expire()
     platform.register("w1")  # the same worker, restarted
     platform.load()
-    new = platform.claim(id)
-    assert new
+    new = platform.run(id)
     assert new.fence > old.fence
     assert platform.append_text(old, 1, "zombie") == {id: "fenced"}
     platform.release(old, Status.FAILED)
@@ -183,16 +161,14 @@ def test_an_old_fence_can_neither_append_nor_end(platform: SimulatedPlatform) ->
 
 def test_a_response_whose_log_is_full_must_stop(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    claim = platform.claim(id)
-    assert claim
+    claim = platform.run(id)
     stopped = platform.append_text(claim, 1, "x" * (platform.settings.limits.max_log_bytes + 1))
     assert stopped == {id: "full"}
 
 
 def test_a_response_that_is_not_stored_loses_its_prompt_at_its_end(platform: SimulatedPlatform) -> None:
     id = platform.admit(store=False, generation=b'{"secret":1}')
-    claim = platform.claim(id)
-    assert claim
+    claim = platform.run(id)
     assert claim.generation == b'{"secret":1}'
     platform.release(claim)
     assert platform.client.hget(f"{platform.prefix}job:{id}", "generation") is None
@@ -201,13 +177,12 @@ def test_a_response_that_is_not_stored_loses_its_prompt_at_its_end(platform: Sim
 
 def test_delete_removes_an_ended_response_and_cancels_an_open_one(platform: SimulatedPlatform) -> None:
     ended, open_one = platform.admit(), platform.admit()
-    claim = platform.claim(ended)
-    assert claim
+    claim = platform.run(ended)
     platform.release(claim)
     assert platform.ledger.delete(ended, "acme") is True
     assert platform.status(ended) == "gone"
     assert platform.ledger.delete(open_one, "acme") is True
-    assert platform.status(open_one) == "cancelled"
+    assert platform.field(open_one, "cancel") == "1"
     assert platform.ledger.delete("resp_unknown", "acme") is False
 
 
@@ -217,13 +192,12 @@ def test_a_worker_whose_name_was_taken_is_fenced(platform: SimulatedPlatform) ->
     with pytest.raises(Fenced):
         platform.ledger.heartbeat("w1", old)
     with pytest.raises(Fenced):
-        platform.ledger.claim("w1", old, "resp_x")
+        platform.ledger.take_claims("w1", old, [])
 
 
 def test_the_scripts_are_loaded_again_after_redis_lost_them(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    claim = platform.claim(id)
-    assert claim
+    claim = platform.run(id)
     platform.client.script_flush()
     platform.append_text(claim, 1, "still here")
     platform.client.script_flush()
@@ -251,23 +225,22 @@ def test_all_events_are_published_to_all_subscribers(platform: SimulatedPlatform
     assert platform.ledger.subscribe("resp_unknown", "late") is None
 
 
-def test_the_events_of_one_append_are_one_message_for_each_subscriber(
+def test_the_events_of_one_step_are_one_message_for_each_subscriber(
     platform: SimulatedPlatform,
 ) -> None:
     recorder = platform.record("subscriber:here")
     claims = [platform.run(platform.admit(subscriber="here")) for _ in range(2)]
     appends = [AppendRequest(claim.id, claim.fence, 1, (TextDelta("x").encode(),)) for claim in claims]
-    assert platform.ledger.append_and_release(appends, []) == {}
+    assert platform.step(claims[0], appends, []).stopped == {}
     ((_, copy),) = recorder.messages()
     assert [line.split(" ")[:2] for line in copy.split("\n")] == [[claim.id, "1"] for claim in claims]
 
 
-def test_delete_of_a_dispatched_job_dispatches_the_next(platform: SimulatedPlatform) -> None:
-    ids = [platform.admit() for _ in range(3)]
-    platform.wake_ups()
-    assert platform.ledger.delete(ids[0], "acme")
-    assert platform.end(ids[0]).status == "cancelled"
-    assert platform.wake_ups() == [ids[2]]
+def test_delete_of_a_queued_response_cancels_it(platform: SimulatedPlatform) -> None:
+    ids = [platform.admit() for _ in range(4)]
+    assert platform.ledger.delete(ids[2], "acme")
+    assert platform.end(ids[2]).status == "cancelled"
+    assert platform.waiting() == [ids[3]]
 
 
 def test_delete_of_a_running_response_asks_its_worker_to_stop(platform: SimulatedPlatform) -> None:
@@ -286,7 +259,7 @@ def test_delete_of_a_running_response_asks_its_worker_to_stop(platform: Simulate
 def test_a_response_that_is_not_stored_cannot_be_deleted(platform: SimulatedPlatform) -> None:
     id = platform.admit(store=False)
     assert platform.ledger.delete(id, "acme") is False
-    assert platform.status(id) == "dispatched"
+    assert platform.status(id) == "running"
 
 
 def test_a_stored_response_keeps_its_prompt_and_expires_after_its_retention(
@@ -301,8 +274,10 @@ def test_a_stored_response_keeps_its_prompt_and_expires_after_its_retention(
 
 
 def test_the_end_contains_the_times_of_waiting_and_running(platform: SimulatedPlatform) -> None:
-    id = platform.admit()
+    *ids, id = [platform.admit() for _ in range(3)]
+    others = [platform.run(other) for other in ids]
     platform.advance_time(2)
+    platform.release(others[0])
     claim = platform.run(id)
     platform.advance_time(3)
     platform.release(claim)
@@ -317,13 +292,13 @@ def test_a_message_with_any_characters_stays_one_event(platform: SimulatedPlatfo
     assert platform.end(id).message == message
 
 
-def test_a_repeated_append_and_release_changes_nothing(platform: SimulatedPlatform) -> None:
+def test_a_repeated_step_changes_nothing(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
     appends = [AppendRequest(id, claim.fence, 1, (TextDelta("a").encode(),))]
     releases = [Release(id, claim.fence, Status.COMPLETED)]
-    assert platform.ledger.append_and_release(appends, releases) == {}
-    assert platform.ledger.append_and_release(appends, releases) == {id: "fenced"}
+    assert platform.step(claim, appends, releases).stopped == {}
+    assert platform.step(claim, appends, releases).stopped == {id: "fenced"}
     assert len(platform.log(id)) == 2
     assert platform.end(id).status == "completed"
 
@@ -335,15 +310,11 @@ def test_lookup_returns_the_current_state_of_a_job(platform: SimulatedPlatform) 
     assert (row.model, row.dialect, row.status, row.echo) == (
         "alpha",
         "test",
-        Status.DISPATCHED,
+        Status.RUNNING,
         b'{"user":"x"}',
     )
-    assert (row.store, row.attempts) == (True, 0)
+    assert (row.store, row.attempts) == (True, 1)
     assert row.replica
-    platform.run(id)
-    again = platform.ledger.lookup(id, "acme")
-    assert again
-    assert again.attempts == 1
     assert platform.ledger.lookup("resp_unknown", "acme") is None
 
 

@@ -12,7 +12,6 @@ from redis.exceptions import ConnectionError, ResponseError, TimeoutError
 from config.settings import ApiSettings, RedisSettings, Settings
 from scheduler.redis_connections import (
     RedisConnections,
-    blocking_client,
     command_client,
     connections_of,
 )
@@ -39,10 +38,10 @@ def test_each_kind_of_address_makes_its_connection(url, kind):
     assert connection.db == 2
 
 
-def test_commands_time_out_and_blocking_reads_do_not():
-    assert made(command_client(Settings())).socket_timeout == 5
-    assert made(blocking_client(Settings())).socket_timeout is None
-    assert made(blocking_client(Settings())).socket_connect_timeout == 3
+def test_commands_and_connects_time_out():
+    connection = made(command_client(Settings()))
+
+    assert (connection.socket_timeout, connection.socket_connect_timeout) == (5, 3)
 
 
 def test_a_command_is_never_repeated_by_the_library():

@@ -10,7 +10,7 @@ import redis
 
 from config.settings import RedisSettings, Settings
 from scheduler.errors import StorageFull, StorageUnavailable
-from scheduler.job import Claim, Status
+from scheduler.job import Status
 from scheduler.redis_connections import command_client
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
@@ -38,9 +38,9 @@ def calls(platform: SimulatedPlatform) -> dict[str, Callable[[], object]]:
         "register": lambda: platform.register("w9"),
         "drain": lambda: platform.ledger.drain("w1", incarnation),
         "deregister": lambda: platform.ledger.deregister("w1", incarnation, "bye"),
-        "claim": lambda: platform.claim("resp_x"),
+        "take_claims": lambda: platform.ledger.take_claims("w1", incarnation, []),
         "heartbeat": lambda: platform.ledger.heartbeat("w1", incarnation),
-        "append": lambda: platform.append_text(Claim("resp_x", "1", "alpha#0", b""), 1, "a"),
+        "step": lambda: platform.ledger.step("w1", incarnation, [], []),
         "jobs_on_replica": lambda: platform.ledger.jobs_on_replica("alpha#0"),
         "ping": platform.ledger.ping,
         "expire": platform.ledger.expire,
@@ -95,30 +95,29 @@ def test_a_restart_of_redis_keeps_all_acknowledged_data(
     assert platform.slots_taken() == 2
 
 
-def test_when_memory_is_full_admissions_are_refused_and_all_work_can_end(
+def test_when_memory_is_full_admissions_are_refused_and_admitted_jobs_run_to_their_end(
     platform: SimulatedPlatform, own_server: ValkeyServer
 ) -> None:
-    running, dispatched, waiting = platform.admit(), platform.admit(), platform.admit()
-    claim = platform.run(running)
+    first, second, waiting, cancelled = [platform.admit() for _ in range(4)]
+    claim = platform.run(first)
     platform.append_text(claim, 1, "so far")
     keys = set(platform.client.keys("*"))
     redis.Redis.from_url(own_server.url).config_set("maxmemory", "100kb")
     with pytest.raises(StorageFull):
         platform.admit()
     with pytest.raises(StorageFull):
-        platform.claim(dispatched)
-    with pytest.raises(StorageFull):
-        platform.append_text(claim, 2, "and on")
-    with pytest.raises(StorageFull):
         platform.ledger.ping()
     assert set(platform.client.keys("*")) == keys, "a refusal leaves nothing behind"
-    assert platform.log(running) == platform.log(running)[:1]
-    assert platform.ledger.heartbeat("w1", platform.incarnations["w1"]).running == {running}
-    platform.release(claim, Status.FAILED, code="storage_full")
-    assert platform.end(running).code == "storage_full"
-    assert platform.ledger.cancel(waiting, "acme") is Status.CANCELLED
-    platform.run_for(130)
-    assert platform.end(dispatched).code == "queue_timeout"
+    incarnation = platform.incarnations["w1"]
+    assert platform.ledger.heartbeat("w1", incarnation).running == {first, second}
+    assert {claim.id for claim in platform.ledger.take_claims("w1", incarnation, [first])} == {second}
+    assert platform.append_text(claim, 2, "and on") == {}
+    platform.release(claim)
+    assert platform.end(first).status == "completed"
+    assert platform.ledger.cancel(cancelled, "acme") is Status.CANCELLED
+    platform.append_text(platform.run(waiting), 1, "later")
+    platform.run_for(601, "w1")
+    assert {platform.end(id).code for id in (second, waiting)} == {"deadline_exceeded"}
     assert platform.slots_taken() == 0
     platform.fleet.unload("alpha")
     redis.Redis.from_url(own_server.url).config_set("maxmemory", "0")

@@ -63,14 +63,6 @@ def test_a_requeued_job_waits_no_longer_than_a_new_one(platform: SimulatedPlatfo
     assert platform.end(id).code == "queue_timeout"
 
 
-def test_a_requeue_before_the_claim_does_not_extend_the_wait(platform: SimulatedPlatform) -> None:
-    id = platform.admit()
-    platform.run_for(QUEUE_TIMEOUT - 10, "w1")
-    platform.register("w1")
-    platform.run_for(11, "w1")
-    assert platform.end(id).code == "queue_timeout"
-
-
 def test_the_wait_for_another_worker_is_limited(platform: SimulatedPlatform) -> None:
     waiting = [platform.admit() for _ in range(3)][2]
     platform.run_for(QUEUE_TIMEOUT + 1)
@@ -98,9 +90,9 @@ def test_a_restarted_worker_frees_its_slots_at_once(platform: SimulatedPlatform)
     assert platform.end(streaming).code == "worker_lost"
     assert platform.status(silent) == "queued"
     assert platform.slots_taken() == 0
-    platform.wake_ups()
+    platform.claimed()
     platform.load()
-    assert platform.wake_ups() == [silent]
+    assert platform.claimed() == [silent]
 
 
 def test_the_restart_of_a_worker_dispatches_its_jobs_to_the_other_replica_in_the_same_call(
@@ -112,11 +104,11 @@ def test_the_restart_of_a_worker_dispatches_its_jobs_to_the_other_replica_in_the
     other = second if mine == first else first
     platform.run(mine, "w1")
     platform.release(platform.run(other, "w2"))
-    assert platform.status(waiting) == "dispatched"
+    assert platform.status(waiting) == "running"
     platform.release(platform.run(waiting, "w2"))
-    platform.wake_ups("w2")
+    platform.claimed("w2")
     platform.register("w1")
-    assert platform.wake_ups("w2") == [mine]
+    assert platform.claimed("w2") == [mine]
     assert platform.model() == "loaded"
     assert platform.fleet.row("alpha").loaded_replicas == 1
 
@@ -130,7 +122,7 @@ def test_the_jobs_of_a_worker_that_leaves_are_requeued(platform: SimulatedPlatfo
     assert recoverable(platform) == ["alpha"], "it left, and the model is still wanted"
     platform.register("w2")
     platform.load()
-    assert platform.wake_ups("w2") == [silent]
+    assert platform.claimed("w2") == [silent]
 
 
 def test_a_draining_worker_gets_no_new_jobs_or_replicas(client: redis.Redis, settings: Settings) -> None:

@@ -6,6 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies
 
+from api.dialects.output import ResponseOutput
 from scheduler.job import Status
 from streams import log
 from streams.events import (
@@ -16,7 +17,10 @@ from streams.events import (
     ToolCallDelta,
     Usage,
     decode,
+    decode_all,
+    is_end,
 )
+from tests.streams.conftest import ApiProcess
 from tests.support.simulated_platform import SimulatedPlatform
 
 words = strategies.text()
@@ -65,25 +69,54 @@ def test_the_log_and_the_ledger_have_the_same_terminal_statuses() -> None:
     assert set(TERMINAL_STATUSES) == {str(status) for status in Status if status.is_terminal}
 
 
-def test_a_long_log_is_read_page_by_page(
-    platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
+def test_pieces_of_text_are_decoded_together() -> None:
+    call, end = ToolCallDelta(0, "{}", "c", "f"), b'{"t":"end","status":"completed"}'
+    deltas = [ReasoningDelta("a"), ReasoningDelta("b"), TextDelta("c"), TextDelta("d"), call, TextDelta("e")]
+    entries = [*(delta.encode() for delta in deltas), end]
+    assert decode_all(entries) == [
+        ReasoningDelta("ab"),
+        TextDelta("cd"),
+        call,
+        TextDelta("e"),
+        End("completed"),
+    ]
+    assert decode_all([TextDelta("a").encode()]) == [TextDelta("a")]
+    assert decode_all([]) == []
+    with pytest.raises(ValueError, match="telepathy"):
+        decode_all([b'{"t":"telepathy"}'])
+
+
+@given(strategies.lists(DELTAS))
+def test_decoding_together_gives_the_same_output(deltas) -> None:
+    entries = [delta.encode() for delta in deltas]
+
+    def output(events) -> list[object]:
+        return [
+            (item.kind, item.text, item.name, item.call_id, item.complete)
+            for item in ResponseOutput.of(events).items
+        ]
+
+    assert output(decode_all(entries)) == output(map(decode, entries))
+    assert not any(map(is_end, entries))
+
+
+def test_the_log_is_read_in_pages_and_ends_with_its_end(
+    platform: SimulatedPlatform, process: ApiProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "PAGE", 3)
-    claim = platform.run(platform.admit())
-    platform.append_text(claim, 1, *"abcdefg")
+    monkeypatch.setattr(log, "WHOLE_PAGE", 3)
     prefix = platform.settings.redis.prefix
-    everything = [(number, TextDelta(letter)) for number, letter in enumerate("abcdefg", 1)]
-    for after in range(8):
-        assert list(log.read(platform.client, prefix, claim.id, after)) == everything[after:]
 
+    def read(id: str) -> list[bytes]:
+        return process.run(log.read_log(process.connection, prefix, id))
 
-def test_the_log_of_an_ended_response_ends_with_its_end(platform: SimulatedPlatform) -> None:
     claim = platform.run(platform.admit())
-    platform.append_text(claim, 1, "a")
-    prefix = platform.settings.redis.prefix
-    assert list(log.read(platform.client, prefix, claim.id)) == [(1, TextDelta("a"))]
+    expected = [TextDelta(letter).encode() for letter in "abcdefg"]
+    for number, letter in enumerate("abcdefg", 1):
+        platform.append_text(claim, number, letter)
+        assert read(claim.id) == expected[:number]
     platform.release(claim)
-    (_, first), (_, last) = log.read(platform.client, prefix, claim.id)
-    assert first == TextDelta("a")
-    assert isinstance(last, End)
-    assert list(log.read(platform.client, prefix, "resp_unknown")) == []
+    *events, end = read(claim.id)
+    assert events == expected
+    assert is_end(end)
+    assert isinstance(decode(end), End)
+    assert read("resp_unknown") == []

@@ -1,10 +1,8 @@
-"""Copies may be lost, duplicated or late; a client receives the log, each event once and in order."""
+"""Copies may be lost, duplicated or late; a reader receives the log, each event once and in order."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import redis
@@ -12,56 +10,28 @@ import redis
 from config.settings import Settings
 from scheduler.job import AppendRequest, Claim
 from streams import subscriber as module
-from streams.events import End, Event, TextDelta
-from streams.log import StreamLost
-from streams.subscriber import EventSubscriber, LogCursor
+from streams.events import End, TextDelta
+from streams.log import PAGE, PAGE_BYTES
+from streams.subscriber import SILENCE_S
 from tests.conftest import ValkeyServer
-from tests.streams.conftest import MakeSubscriber, events_of
+from tests.streams.conftest import ApiProcess, Collector, MakeProcess
 from tests.support.simulated_platform import SimulatedPlatform
-from tests.support.waiting import wait_until
 
 
-def begin(platform: SimulatedPlatform, subscriber: EventSubscriber, id: str) -> tuple[LogCursor, Claim]:
+def begin(platform: SimulatedPlatform, process: ApiProcess, id: str) -> tuple[Collector, Claim]:
     """Subscribe, then admit, as the API does."""
-    cursor = subscriber.subscribe(id)
-    platform.admit(id=id, subscriber=subscriber.name)
-    return cursor, platform.run(id)
+    reader = process.subscribe(id)
+    platform.admit(id=id, subscriber=process.subscriber.name)
+    return reader, platform.run(id)
 
 
 def texts(*words: str) -> list[TextDelta]:
     return [TextDelta(word) for word in words]
 
 
-def test_events_arrive_in_order_and_the_end_is_last(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.append_text(claim, 1, "a", "b")
-    platform.append_text(claim, 3, "c")
-    platform.release(claim, finish_reason="stop")
-    assert events_of(cursor, 3) == texts("a", "b", "c")
-    (end,) = events_of(cursor, 1)
-    assert isinstance(end, End)
-    assert (end.status, end.finish_reason) == ("completed", "stop")
-    assert cursor.number == 4
-    cursor.close()
-
-
-def test_the_log_is_not_read_while_all_copies_arrive(
-    platform: SimulatedPlatform, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "read", lambda *_: pytest.fail("the log was read"))
-    cursor, claim = begin(platform, subscriber, "r1")
-    for number in range(1, 50):
-        platform.append_text(claim, number, f"{number}")
-    assert events_of(cursor, 49) == texts(*map(str, range(1, 50)))
-
-
-def test_any_text_arrives_unchanged(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
-    words = ["", " ", "two\nlines", "r1 7 {}", "\u2028", '{"t":"end"}', "\U0001f525", "\x00"]
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.append_text(claim, 1, *words)
-    assert events_of(cursor, len(words)) == texts(*words)
+def forbid_reading(process: ApiProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process.subscriber, "read", lambda _: pytest.fail("a log was read"))
+    monkeypatch.setattr(process.subscriber, "check", lambda _: pytest.fail("a log was compared"))
 
 
 def append_words(platform: SimulatedPlatform, claims: list[Claim]) -> None:
@@ -71,7 +41,7 @@ def append_words(platform: SimulatedPlatform, claims: list[Claim]) -> None:
             AppendRequest(claim.id, claim.fence, step + 1, (words_of(claim.id)[step].encode(),))
             for claim in claims
         ]
-        assert platform.ledger.append_and_release(entries, []) == {}
+        assert platform.step(claims[0], entries, []).stopped == {}
     for claim in claims:
         platform.release(claim)
 
@@ -80,447 +50,345 @@ def words_of(id: str) -> list[TextDelta]:
     return texts(*(f"{id}/{step}" for step in range(20)))
 
 
-# ---- lost, late and duplicate copies
-
-
-def test_after_a_gap_the_cursor_reads_the_log(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.stop_copies("r1")
-    platform.append_text(claim, 1, "a", "b")
-    platform.ledger.subscribe("r1", subscriber.name)
-    platform.append_text(claim, 3, "c")
-    assert events_of(cursor, 3) == texts("a", "b", "c")
-
-
-def test_duplicate_and_late_copies_are_ignored(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.append_text(claim, 1, "a", "b", "c")
-    assert events_of(cursor, 3) == texts("a", "b", "c")
-    for number in (1, 3, 2, 3):
-        cursor.on_event(number, TextDelta("again").encode())
-    platform.append_text(claim, 4, "d")
-    assert events_of(cursor, 1) == texts("d")
-
-
-def test_thousands_of_late_copies_are_ignored(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    words = [str(number) for number in range(3000)]
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.append_text(claim, 1, *words)
-    cursor.catch_up()  # all events come from the log first, and then again as copies
-    assert events_of(cursor, 3000) == texts(*words)
-    platform.append_text(claim, 3001, "new")
-    assert events_of(cursor, 1) == texts("new")
-
-
-def test_after_a_silence_the_cursor_reads_the_log(
-    platform: SimulatedPlatform, subscriber: EventSubscriber, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SILENCE_S", 0.05)
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.stop_copies("r1")
-    platform.append_text(claim, 1, "no copy")
-    assert events_of(cursor, 1) == texts("no copy")
-
-
-def test_a_late_cursor_begins_at_the_first_event(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    id = platform.admit()
-    claim = platform.run(id)
-    platform.append_text(claim, 1, "a", "b")
-    cursor = subscriber.subscribe(id)
-    platform.ledger.subscribe(id, subscriber.name)
-    cursor.catch_up()
-    platform.append_text(claim, 3, "c")
-    platform.release(claim)
-    events = events_of(cursor, 4)
-    assert events[:3] == texts("a", "b", "c")
-    assert isinstance(events[3], End)
-
-
-def test_an_ended_response_is_read_from_its_log(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    id = platform.admit()
-    claim = platform.run(id)
-    platform.append_text(claim, 1, "a")
-    platform.release(claim)
-    cursor = subscriber.subscribe(id)
-    cursor.catch_up()
-    assert cursor.next(0) == TextDelta("a")
-    assert isinstance(cursor.next(0), End)
-
-
-# ---- waiting
-
-
-def test_next_returns_after_its_timeout(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
-    cursor, _ = begin(platform, subscriber, "r1")
-    before = time.monotonic()
-    assert cursor.next(0) is None
-    assert cursor.next(0.05) is None
-    assert time.monotonic() - before < 1
-
-
-def test_wake_ends_a_waiting_next_at_once(platform: SimulatedPlatform, subscriber: EventSubscriber) -> None:
-    cursor, _ = begin(platform, subscriber, "r1")
-    threading.Timer(0.02, cursor.wake).start()
-    before = time.monotonic()
-    assert cursor.next(30) is None
-    assert time.monotonic() - before < 1.5
-
-
-def test_a_waiting_next_returns_the_next_event_at_once(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    threading.Timer(0.02, lambda: platform.append_text(claim, 1, "a")).start()
-    assert cursor.next(1.9) == TextDelta("a")
-
-
-# ---- the subscriber's thread delivers events
-
-
-class Sink:
-    """Accepts text; does not accept `refuses`, and raises on `breaks_on`."""
-
-    def __init__(self, *, refuses: str = "", breaks_on: str = "") -> None:
-        self.accepted: list[Event] = []
-        self.threads: set[str] = set()
-        self.refuses, self.breaks_on = TextDelta(refuses), TextDelta(breaks_on)
-
-    def __call__(self, event: Event) -> bool:
-        if event == self.breaks_on:
-            raise ValueError(event)
-        if isinstance(event, End) or event == self.refuses:
-            return False
-        self.threads.add(threading.current_thread().name)
-        self.accepted.append(event)
-        return True
-
-
-def delivering(cursor: LogCursor, sink: Sink, timeout_s: float = 10) -> threading.Thread:
-    """Start a thread that waits in `deliver_to`; returns once the subscriber delivers to the sink."""
-    reader = threading.Thread(target=cursor.deliver_to, args=(sink, timeout_s), name="reader")
-    reader.start()
-    wait_until(lambda: cursor._accept)
-    return reader
-
-
-def test_the_subscriber_delivers_events_and_leaves_the_end_to_next(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    sink = Sink()
-    reader = delivering(cursor, sink)
+def test_events_arrive_in_order_and_the_end_is_last(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    reader, claim = begin(platform, process, "r1")
     platform.append_text(claim, 1, "a", "b")
     platform.append_text(claim, 3, "c")
     platform.release(claim, finish_reason="stop")
-    reader.join(5)
-    assert sink.accepted == texts("a", "b", "c")
-    assert sink.threads == {"subscriber"}
-    assert cursor.number == 3
-    assert isinstance(cursor.next(0), End)
+    events = reader.wait_for(4)
+    assert events[:3] == texts("a", "b", "c")
+    assert isinstance(events[3], End)
+    assert (events[3].status, events[3].finish_reason) == ("completed", "stop")
+    assert reader.cursor.number == 4
 
 
-def test_an_event_that_is_not_accepted_and_all_later_ones_are_left_in_order(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
+def test_no_log_is_read_while_all_copies_arrive(
+    platform: SimulatedPlatform, process: ApiProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    sink = Sink(refuses="not this")
-    reader = delivering(cursor, sink)
-    platform.append_text(claim, 1, "a", "not this", "c")
-    reader.join(5)
-    platform.append_text(claim, 4, "d")
-    assert sink.accepted == texts("a")
-    assert events_of(cursor, 3) == texts("not this", "c", "d")
-    reader = delivering(cursor, sink)
-    platform.append_text(claim, 5, "e")
-    platform.release(claim)
-    reader.join(5)
-    assert sink.accepted == texts("a", "e")
-    assert isinstance(cursor.next(0), End)
+    forbid_reading(process, monkeypatch)
+    reader, claim = begin(platform, process, "r1")
+    for number in range(1, 50):
+        platform.append_text(claim, number, f"{number}")
+    assert reader.wait_for(49) == texts(*map(str, range(1, 50)))
 
 
-def test_events_are_not_delivered_while_an_event_waits_for_next(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.append_text(claim, 1, "a")
-    assert cursor.next(1.9) == TextDelta("a")
-    platform.append_text(claim, 2, "b")
-    wait_until(lambda: not cursor._copies.empty())
-    sink = Sink()
-    cursor.deliver_to(sink, 10)
-    cursor.deliver_to(sink, 10)
-    assert cursor.next(0) == TextDelta("b")
-    cursor.catch_up()
-    cursor.deliver_to(sink, 10)  # the log has to be read first
-    assert sink.accepted == []
+def test_any_text_arrives_unchanged(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    words = ["", " ", "two\nlines", "r1 7 {}", "\u2028", '{"t":"end"}', "\U0001f525", "\x00"]
+    reader, claim = begin(platform, process, "r1")
+    platform.append_text(claim, 1, *words)
+    assert reader.wait_for(len(words)) == texts(*words)
 
 
-def test_old_copies_are_not_delivered_and_after_a_gap_the_log_is_read(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    sink = Sink()
-    reader = delivering(cursor, sink)
-    platform.append_text(claim, 1, "a")
+# ---- lost, late and duplicate copies
+
+
+def test_after_a_gap_the_cursor_reads_the_log(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    reader, claim = begin(platform, process, "r1")
     platform.stop_copies("r1")
-    platform.append_text(claim, 2, "b")
-    platform.ledger.subscribe("r1", subscriber.name)
-    cursor.on_event(1, TextDelta("again").encode())
-    platform.append_text(claim, 3, "c")
-    reader.join(5)
-    assert sink.accepted == texts("a")
-    assert events_of(cursor, 2) == texts("b", "c")
-
-
-@pytest.mark.parametrize("wake", [LogCursor.wake, LogCursor.catch_up])
-def test_deliver_to_is_woken_at_once(
-    platform: SimulatedPlatform, subscriber: EventSubscriber, wake: Callable[[LogCursor], None]
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    sink = Sink()
-    reader = delivering(cursor, sink)
-    wake(cursor)
-    reader.join(1.5)
-    assert not reader.is_alive()
-    platform.append_text(claim, 1, "a")
-    assert events_of(cursor, 1) == texts("a")
-    assert sink.accepted == []
-
-
-def test_after_its_timeout_deliver_to_delivers_no_more(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    sink = Sink()
-    cursor.deliver_to(sink, 0.01)
-    platform.append_text(claim, 1, "a")
-    assert events_of(cursor, 1) == texts("a")
-    assert sink.accepted == []
-
-
-def test_a_silence_counts_from_the_last_event_and_not_from_the_wait(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.stop_copies("r1")
-    platform.append_text(claim, 1, "a")
-    cursor._checked_at -= module.SILENCE_S
-    began = time.monotonic()
-    cursor.deliver_to(Sink(), 10)
-    assert time.monotonic() - began < module.SILENCE_S / 2
-    assert cursor.next(0) == TextDelta("a")
-
-
-def test_an_error_of_a_sink_is_raised_only_in_its_own_thread(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    broken, claim = begin(platform, subscriber, "r1")
-    well, other = begin(platform, subscriber, "r2")
-    raised: list[Exception] = []
-
-    def read() -> None:
-        try:
-            broken.deliver_to(Sink(breaks_on="b"), 10)
-        except ValueError as error:
-            raised.append(error)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    wait_until(lambda: broken._accept)
     platform.append_text(claim, 1, "a", "b")
-    reader.join(5)
-    assert len(raised) == 1
-    platform.append_text(other, 1, "a")
-    assert events_of(well, 1) == texts("a")
+    platform.ledger.subscribe("r1", process.subscriber.name)
+    platform.append_text(claim, 3, "c")
+    assert reader.wait_for(3) == texts("a", "b", "c")
+    platform.append_text(claim, 4, "d")
+    assert reader.wait_for(4) == texts("a", "b", "c", "d")
 
 
-def test_two_hundred_concurrent_responses_are_delivered_in_order(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
+def test_duplicate_and_late_copies_are_ignored(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    reader, claim = begin(platform, process, "r1")
+    platform.append_text(claim, 1, "a", "b", "c")
+    reader.wait_for(3)
+    for number in (1, 3, 2, 3):
+        process.call(process.subscriber.deliver, b"r1 %d %s" % (number, TextDelta("again").encode()))
+    platform.append_text(claim, 4, "d")
+    assert reader.wait_for(4) == texts("a", "b", "c", "d")
+
+
+def test_old_copies_of_several_responses_in_one_message_are_ignored(
+    platform: SimulatedPlatform, process: ApiProcess
 ) -> None:
-    pairs = [begin(platform, subscriber, f"r{number}") for number in range(200)]
-    sinks = {cursor.id: Sink() for cursor, _ in pairs}
-    ends: dict[str, Event | None] = {}
+    first, claim = begin(platform, process, "r1")
+    second, other = begin(platform, process, "r2")
+    platform.append_text(claim, 1, "a", "b", "c", "d")
+    platform.append_text(other, 1, "x", "y")
+    lines = [b"r1 2 %s", b"r1 1 %s", b"r2 1 %s", b"r1 4 %s", b"r2 2 %s", b"r2 2 %s"]
+    process.call(process.subscriber.deliver, b"\n".join(line % b"{}" for line in lines))
+    assert first.wait_for(4) == texts("a", "b", "c", "d")
+    assert second.wait_for(2) == texts("x", "y")
 
-    def read(cursor: LogCursor) -> None:
-        while not isinstance(ends.get(cursor.id), End):
-            cursor.deliver_to(sinks[cursor.id], 1)
-            if (event := cursor.next(0)) is not None and not sinks[cursor.id](event):
-                ends[cursor.id] = event
 
-    readers = [threading.Thread(target=read, args=(cursor,)) for cursor, _ in pairs]
+def test_a_log_of_many_pages_is_read_while_its_copies_arrive(
+    platform: SimulatedPlatform, process: ApiProcess
+) -> None:
+    words = [str(number) for number in range(1, 5 * PAGE)]
+    reader, claim = begin(platform, process, "r1")
+    process.call(reader.cursor.catch_up)
+    for number, word in enumerate(words, 1):
+        platform.append_text(claim, number, word)
+        if number % 70 == 0:
+            process.call(reader.cursor.catch_up)
+    assert reader.wait_for(len(words)) == texts(*words)
+
+
+def test_a_late_reader_begins_at_the_first_event(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    words = [str(number) for number in range(2 * PAGE)]
+    id = platform.admit()
+    claim = platform.run(id)
+    platform.append_text(claim, 1, *words)
+    reader = process.subscribe(id)
+    platform.ledger.subscribe(id, process.subscriber.name)
+    process.call(reader.cursor.catch_up)
+    platform.append_text(claim, 2 * PAGE + 1, "new")
+    platform.release(claim)
+    events = reader.wait_for(2 * PAGE + 2)
+    assert events[:-1] == texts(*words, "new")
+    assert isinstance(events[-1], End)
+
+
+def test_an_ended_response_is_read_from_its_log(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    id = platform.admit()
+    claim = platform.run(id)
+    platform.append_text(claim, 1, "a")
+    platform.release(claim)
+    reader = process.subscribe(id)
+    process.call(reader.cursor.catch_up)
+    first, end = reader.wait_for(2)
+    assert first == TextDelta("a")
+    assert isinstance(end, End)
+
+
+# ---- silence
+
+
+def sweep_after(process: ApiProcess, seconds: float) -> None:
+    """Sweep as if that time had passed since the last event."""
+
+    def sweep() -> None:
+        process.subscriber.sweep(process.subscriber.now + seconds)
+
+    process.call(sweep)
+    process.wait_until_caught_up()
+
+
+def test_after_a_silence_the_cursor_is_compared_and_reads_what_it_missed(
+    platform: SimulatedPlatform, process: ApiProcess
+) -> None:
+    reader, claim = begin(platform, process, "r1")
+    platform.stop_copies("r1")
+    platform.append_text(claim, 1, "no copy")
+    sweep_after(process, SILENCE_S - 1)
+    assert reader.events == []
+    sweep_after(process, SILENCE_S)
+    assert reader.wait_for(1) == texts("no copy")
+
+
+def test_a_silent_response_costs_one_small_command_per_silence(
+    platform: SimulatedPlatform, process: ApiProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process.subscriber, "read", lambda _: pytest.fail("a log was read"))
+    begin(platform, process, "r1")
+    asked: list[object] = []
+    exchange = process.connection.exchange
+
+    async def recorded(commands: list[object]) -> object:
+        asked.extend(commands)
+        return await exchange(commands)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(process.connection, "exchange", recorded)
+    sweep_after(process, SILENCE_S)
+    assert [command[0] for command in asked] == ["HGET"]  # type: ignore[index]
+
+
+def test_a_sweep_compares_a_bounded_number_of_cursors(
+    platform: SimulatedPlatform, process: ApiProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHECKS_PER_SWEEP", 3)
+    readers = [begin(platform, process, f"r{number}")[0] for number in range(5)]
     for reader in readers:
-        reader.start()
-    append_words(platform, [claim for _, claim in pairs])
-    for reader in readers:
-        reader.join(20)
-    for cursor, _ in pairs:
-        assert sinks[cursor.id].accepted == words_of(cursor.id)
-        assert isinstance(ends[cursor.id], End)
+        reader.cursor.active_at = 0.0
+    sweep_after(process, 0.0)
+    assert sum(reader.cursor.active_at == 0.0 for reader in readers) == 2
+    sweep_after(process, 0.0)
+    assert sum(reader.cursor.active_at == 0.0 for reader in readers) == 0
+
+
+# ---- slow readers
+
+
+def test_a_paused_reader_gets_nothing_and_after_it_resumes_everything(
+    platform: SimulatedPlatform, process: ApiProcess
+) -> None:
+    words = [str(number) for number in range(1, 301)]
+    reader, claim = begin(platform, process, "r1")
+    process.call(reader.cursor.pause)
+    platform.append_text(claim, 1, *words[:250])
+    platform.append_text(claim, 251, *words[250:])
+    process.call(int)
+    assert reader.events == []
+    process.call(reader.cursor.resume)
+    assert reader.wait_for(300) == texts(*words)
+    platform.append_text(claim, 301, "live again")
+    assert reader.wait_for(301)[-1:] == texts("live again")
+
+
+def test_a_reader_that_pauses_at_each_page_misses_nothing(
+    platform: SimulatedPlatform, process: ApiProcess
+) -> None:
+    words = [str(number).rjust(PAGE_BYTES // 3) for number in range(1, 31)]
+    reader, claim = begin(platform, process, "r1")
+    reader.is_slow = True
+    for number, word in enumerate(words, 1):
+        platform.append_text(claim, number, word)
+    while len(reader.events) < 30:
+        count = len(reader.events)
+        process.call(reader.cursor.resume)
+        process.wait_until_caught_up()
+        assert len(reader.events) == 30 or 0 < len(reader.events) - count <= 30
+    platform.release(claim)
+    process.call(reader.cursor.resume)
+    assert reader.wait_for(31)[:-1] == texts(*words)
+
+
+def test_a_slow_reader_does_not_delay_the_others(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    slow, claim = begin(platform, process, "r1")
+    second = process.subscribe("r1")
+    process.call(slow.cursor.pause)
+    platform.append_text(claim, 1, "a")
+    assert second.wait_for(1) == texts("a")
+    assert slow.events == []
 
 
 # ---- several cursors
 
 
-def test_all_cursors_of_one_response_return_the_same_events(
-    platform: SimulatedPlatform, subscriber: EventSubscriber, make_subscriber: MakeSubscriber
+def test_all_readers_of_one_response_get_the_same_events(
+    platform: SimulatedPlatform, process: ApiProcess, make_process: MakeProcess
 ) -> None:
-    first, claim = begin(platform, subscriber, "r1")
-    second = subscriber.subscribe("r1")
-    other_process = make_subscriber()
-    third = other_process.subscribe("r1")
-    platform.ledger.subscribe("r1", other_process.name)
+    first, claim = begin(platform, process, "r1")
+    second, other = process.subscribe("r1"), make_process()
+    third = other.subscribe("r1")
+    platform.ledger.subscribe("r1", other.subscriber.name)
     platform.append_text(claim, 1, "a", "b")
-    first_two = events_of(first, 2)
-    first.close()
-    assert subscriber.open_responses() == 1
+    assert first.wait_for(2) == texts("a", "b")
+    process.call(first.cursor.close)
+    assert process.subscriber.open_responses() == 1
     platform.append_text(claim, 3, "c")
     platform.release(claim)
-    assert first_two == texts("a", "b")
-    for cursor in (second, third):
-        assert events_of(cursor, 4)[:3] == texts("a", "b", "c")
-        cursor.close()
-    assert subscriber.open_responses() == other_process.open_responses() == 0
+    for owner, reader in ((process, second), (other, third)):
+        assert reader.wait_for(4)[:3] == texts("a", "b", "c")
+        owner.call(reader.cursor.close)
+    assert first.events == texts("a", "b")
+    assert process.subscriber.open_responses() == other.subscriber.open_responses() == 0
 
 
-def test_a_cursor_closes_at_the_end_of_its_block(subscriber: EventSubscriber) -> None:
-    with subscriber.subscribe("r1"), subscriber.subscribe("r2"):
-        assert subscriber.open_responses() == 2
-    assert subscriber.open_responses() == 0
-
-
-def test_copies_without_a_cursor_are_ignored(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    platform.admit(id="r1", subscriber=subscriber.name)
-    claim = platform.run("r1")
-    platform.append_text(claim, 1, "no cursor")
-    cursor, claim = begin(platform, subscriber, "r2")
+def test_copies_without_a_reader_are_ignored(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    platform.admit(id="r1", subscriber=process.subscriber.name)
+    platform.append_text(platform.run("r1"), 1, "no reader")
+    reader, claim = begin(platform, process, "r2")
     platform.append_text(claim, 1, "a")
-    assert events_of(cursor, 1) == texts("a")
+    assert reader.wait_for(1) == texts("a")
 
 
-def test_two_hundred_concurrent_responses_reach_their_cursors(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    pairs = [begin(platform, subscriber, f"r{number}") for number in range(200)]
-    received: dict[str, list[object]] = {}
-
-    def read(cursor: LogCursor) -> None:
-        received[cursor.id] = list(events_of(cursor, 21))
-
-    readers = [threading.Thread(target=read, args=(cursor,)) for cursor, _ in pairs]
-    for reader in readers:
-        reader.start()
+def test_two_hundred_responses_reach_their_readers(platform: SimulatedPlatform, process: ApiProcess) -> None:
+    pairs = [begin(platform, process, f"r{number}") for number in range(200)]
     append_words(platform, [claim for _, claim in pairs])
-    for reader in readers:
-        reader.join()
-    for cursor, _ in pairs:
-        assert received[cursor.id][:20] == words_of(cursor.id)
-        assert isinstance(received[cursor.id][20], End)
+    for reader, claim in pairs:
+        events = reader.wait_for(21)
+        assert events[:20] == words_of(claim.id)
+        assert isinstance(events[20], End)
+
+
+def test_an_error_of_one_reader_ends_its_cursor_only(
+    platform: SimulatedPlatform, process: ApiProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, claim = begin(platform, process, "r1")
+    well = process.subscribe("r1")
+    monkeypatch.setattr(broken, "on_events", lambda _: {}["x"])
+    platform.append_text(claim, 1, "a", "b")
+    assert well.wait_for(2) == texts("a", "b")
+    assert [type(error) for error in broken.failures] == [KeyError]
+    assert process.subscriber.open_responses() == 1
 
 
 # ---- Redis disconnects and restarts
 
 
 def test_a_broken_connection_loses_nothing(
-    platform: SimulatedPlatform, subscriber: EventSubscriber, client: redis.Redis
+    platform: SimulatedPlatform, process: ApiProcess, client: redis.Redis
 ) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.append_text(claim, 1, "before")
-    assert events_of(cursor, 1) == texts("before")
-    for round_ in range(3):
+    reader, claim = begin(platform, process, "r1")
+    platform.append_text(claim, 1, "1")
+    reader.wait_for(1)
+    for number in (2, 4, 6):
         assert client.client_kill_filter(_type="pubsub") >= 1
-        platform.append_text(claim, 2 + 2 * round_, "while disconnected", "and more")
-        assert events_of(cursor, 2) == texts("while disconnected", "and more")
+        platform.append_text(claim, number, str(number), str(number + 1))
+        reader.wait_for(number + 1)
     platform.release(claim)
-    assert isinstance(events_of(cursor, 1)[0], End)
+    events = reader.wait_for(8)
+    assert events[:-1] == texts(*map(str, range(1, 8)))
+    assert isinstance(events[-1], End)
 
 
-def test_an_invalid_message_on_the_channel_does_not_stop_the_delivery(
-    platform: SimulatedPlatform, subscriber: EventSubscriber, client: redis.Redis
+def test_after_a_new_subscription_only_cursors_that_are_behind_read_their_logs(
+    platform: SimulatedPlatform, process: ApiProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    client.publish(f"{platform.prefix}subscriber:{subscriber.name}", b"\xff")
+    pairs = [begin(platform, process, f"r{number}") for number in range(20)]
+    platform.stop_copies("r7")
+    platform.append_text(pairs[7][1], 1, "a")
+    read: list[str] = []
+    original = process.subscriber.read
+    monkeypatch.setattr(process.subscriber, "read", lambda cursor: (read.append(cursor.id), original(cursor)))
+    process.call(process.subscriber.catch_up_all)
+    assert pairs[7][0].wait_for(1) == texts("a")
+    assert read == ["r7"]
+
+
+@pytest.mark.parametrize("message", [b"\xff", b"", b"r1", b"r1 x {}", b"\n"])
+def test_an_invalid_message_on_the_channel_does_not_stop_the_delivery(
+    platform: SimulatedPlatform, process: ApiProcess, client: redis.Redis, message: bytes
+) -> None:
+    reader, claim = begin(platform, process, "r1")
+    client.publish(process.subscriber.channel, message)
     platform.append_text(claim, 1, "a")
-    assert events_of(cursor, 1) == texts("a")
+    assert reader.wait_for(1) == texts("a")
 
 
 def test_a_restart_of_redis_loses_nothing(own_server: ValkeyServer, settings: Settings) -> None:
+    own = with_url(settings, own_server)
     client = redis.Redis.from_url(own_server.url, retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0))
-    platform = SimulatedPlatform(client, settings)
+    platform = SimulatedPlatform(client, own)
     platform.register()
     platform.load()
-    subscriber = EventSubscriber(
-        client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix
-    )
-    subscriber.start()
-    cursor, claim = begin(platform, subscriber, "r1")
+    process = ApiProcess(own)
+    process.start()
+    process.wait_until_subscribed()
+    reader, claim = begin(platform, process, "r1")
     platform.append_text(claim, 1, "before")
-    assert events_of(cursor, 1) == texts("before")
-    platform.append_text(claim, 2, "unread")
+    reader.wait_for(1)
     own_server.kill()
-    cursor.catch_up()
-    for _ in range(4):
-        event = cursor.next(0.05)
-        assert event in {None, TextDelta("unread")}
-        if event:
-            break
+    process.call(reader.cursor.catch_up)
     own_server.start()
-    platform.append_text(claim, 3, "after")
-    rest = ["after"] if event else ["unread", "after"]
-    assert events_of(cursor, len(rest)) == texts(*rest)
-    subscriber.stop()
-    client.client_kill_filter(_type="pubsub")
+    platform.append_text(claim, 2, "after")
+    assert reader.wait_for(2) == texts("before", "after")
+    assert reader.failures == []
+    process.stop()
 
 
-def test_a_subscriber_starts_while_redis_is_unreachable(own_server: ValkeyServer, settings: Settings) -> None:
-    client = redis.Redis.from_url(own_server.url)
+def test_a_process_starts_while_redis_is_unreachable(own_server: ValkeyServer, settings: Settings) -> None:
     own_server.kill()
-    subscriber = EventSubscriber(
-        client, redis.Redis.from_url(own_server.url, protocol=2), settings.redis.prefix
-    )
-    starter = threading.Thread(target=subscriber.start)
-    starter.start()
+    process = ApiProcess(with_url(settings, own_server))
+    process.start()
+    reader = process.subscribe("r1")
     own_server.start()
-    starter.join()
-    platform = SimulatedPlatform(client, settings)
+    process.wait_until_subscribed()
+    platform = SimulatedPlatform(redis.Redis.from_url(own_server.url), with_url(settings, own_server))
     platform.register()
     platform.load()
-    cursor, claim = begin(platform, subscriber, "r1")
+    process.call(reader.cursor.close)
+    reader, claim = begin(platform, process, "r2")
     platform.append_text(claim, 1, "a")
-    assert events_of(cursor, 1) == texts("a")
-    subscriber.stop()
-    client.client_kill_filter(_type="pubsub")
+    assert reader.wait_for(1) == texts("a")
+    process.stop()
 
 
-# ---- lost logs
-
-
-def test_a_response_whose_log_is_gone_is_lost(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, claim = begin(platform, subscriber, "r1")
-    platform.append_text(claim, 1, "a")
-    assert events_of(cursor, 1) == texts("a")
-    platform.client.delete(f"{platform.prefix}job:r1", f"{platform.prefix}log:r1")
-    cursor.catch_up()
-    with pytest.raises(StreamLost):
-        cursor.next(0)
-
-
-def test_a_response_without_events_is_not_lost(
-    platform: SimulatedPlatform, subscriber: EventSubscriber
-) -> None:
-    cursor, _ = begin(platform, subscriber, "r1")
-    cursor.catch_up()
-    assert [cursor.next(0) for _ in range(3)] == [None] * 3
+def with_url(settings: Settings, server: ValkeyServer) -> Settings:
+    return replace(settings, redis=replace(settings.redis, url=server.url))

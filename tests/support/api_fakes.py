@@ -5,11 +5,13 @@ The event subscriber and the log cursors are the real ones; they read from `Fake
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
@@ -17,6 +19,7 @@ from config.settings import ModelDefinition, Settings
 from fleet.load_request import Assignment, LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.model_row import ModelRow
+from fleet.model_summary import ModelSummary
 from fleet.operation import Operation
 from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
@@ -24,6 +27,7 @@ from fleet.worker_row import WorkerRow
 from scheduler.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
 from scheduler.job import Admission, Job, JobRow, Status
 from streams.events import End, Event, TextDelta, Usage
+from streams.log import Command
 from streams.subscriber import EventSubscriber
 
 PREFIX = "fake"
@@ -35,40 +39,40 @@ HELLO: list[Event] = [
 
 
 class FakeStore:
-    """The Redis commands that a log cursor uses."""
+    """The commands of a connection to Redis that the log cursors use. Fulfils `CommandConnection`."""
 
     def __init__(self) -> None:
         self.logs: dict[str, list[bytes]] = {}
         self.unreachable = False
 
-    def xrange(self, key: str, start: str, _end: str, count: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
+    async def exchange(self, commands: Sequence[Command]) -> list[Any]:
+        return [
+            self._page(*command) if command[0] == "XRANGE" else self._last(command) for command in commands
+        ]
+
+    async def close(self) -> None:
+        pass
+
+    def _page(self, _name: str, key: str, start: str, _end: str, _count: str, count: int) -> list[Any]:
         after = int(start[1:].split("-", maxsplit=1)[0]) if start.startswith("(") else 0
         log = self.logs.get(key.rsplit(":", 1)[1], [])
-        entries = [(b"%d-0" % number, {b"e": data}) for number, data in enumerate(log, 1)]
+        entries = [[b"%d-0" % number, [b"e", data]] for number, data in enumerate(log, 1)]
         return entries[after : after + count]
 
-    def exists(self, key: str) -> int:
-        return int(key.rsplit(":", 1)[1] in self.logs)
-
-
-class FakeSubscriber(EventSubscriber):
-    """The real subscriber without a connection: `FakeLedger` delivers the events."""
-
-    def __init__(self, store: FakeStore) -> None:
-        super().__init__(store, None, PREFIX)  # type: ignore[arg-type]
-
-    def start(self) -> None:
-        pass
-
-    def stop(self) -> None:
-        pass
+    def _last(self, command: Command) -> bytes | None:
+        log = self.logs.get(command[1].rsplit(":", 1)[1])
+        return None if log is None else b"%d" % len(log)
 
 
 class FakeLedger:
-    """Admits every job and appends the events of `script` at once; None leaves that to the test."""
+    """Admits every job and appends the events of `script` at once; None leaves that to the test.
 
-    def __init__(self, store: FakeStore, subscriber: FakeSubscriber) -> None:
+    `loop` is the event loop on which the subscriber receives copies of the events.
+    """
+
+    def __init__(self, store: FakeStore, subscriber: EventSubscriber) -> None:
         self.store, self.subscriber = store, subscriber
+        self.loop: Callable[[], asyncio.AbstractEventLoop]
         self.jobs: dict[str, Job] = {}
         self.rows: dict[str, JobRow] = {}
         self.keys: dict[tuple[str, str], str] = {}
@@ -115,7 +119,8 @@ class FakeLedger:
         self.store.logs[id].append(data)
         status = Status(event.status) if isinstance(event, End) else Status.RUNNING
         self.rows[id] = replace(self.rows[id], status=status)
-        self.subscriber._deliver(b"%s %d %s" % (id.encode(), len(self.store.logs[id]), data))
+        copy = b"%s %d %s" % (id.encode(), len(self.store.logs[id]), data)
+        self.loop().call_soon_threadsafe(self.subscriber.deliver, copy)
 
     def cancel(self, id: str, tenant: str) -> Status | None:
         self.on_cancel()
@@ -145,6 +150,25 @@ class FakeLedger:
         return job
 
 
+class FakeAsyncLedger:
+    """The same ledger, for the event loop."""
+
+    def __init__(self, ledger: FakeLedger) -> None:
+        self._ledger = ledger
+
+    async def admit(self, job: Job) -> Admission:
+        return self._ledger.admit(job)
+
+    async def cancel(self, id: str, tenant: str) -> Status | None:
+        return self._ledger.cancel(id, tenant)
+
+    async def lookup(self, id: str, tenant: str) -> JobRow | None:
+        return self._ledger.lookup(id, tenant)
+
+    async def subscribe(self, id: str, subscriber: str) -> Status | None:
+        return self._ledger.subscribe(id, subscriber)
+
+
 def encode(event: Event) -> bytes:
     """An entry of the event log; the ledger's scripts write the `End` themselves."""
     if not isinstance(event, End):
@@ -166,10 +190,16 @@ class FakeFleet:
         self.reads_until_end: int | None = None  # reads of an operation until it has completed; None: never
         self._reads: Counter[str] = Counter()
 
-    def rows(self, *, count_running: bool = False) -> list[ModelRow]:  # noqa: ARG002 - counts nothing
+    def rows(self) -> list[ModelRow]:
         if self.unreachable:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [self._row(model) for model in self.settings.models.values()]
+
+    def summaries(self) -> list[ModelSummary]:
+        return [
+            ModelSummary(row.definition, row.state, row.code, row.wanted, 0, row.loaded_at, row.queue_depth)
+            for row in self.rows()
+        ]
 
     def definition(self, name: str) -> ModelDefinition:
         if name not in self.settings.models:
@@ -277,7 +307,7 @@ class Fakes:
     """The fakes of one test."""
 
     store: FakeStore
-    subscriber: FakeSubscriber
+    subscriber: EventSubscriber
     ledger: FakeLedger
     fleet: FakeFleet
     changes: FakeStateChanges
@@ -285,6 +315,6 @@ class Fakes:
 
 def make_fakes(settings: Settings) -> Fakes:
     store = FakeStore()
-    subscriber = FakeSubscriber(store)
+    subscriber = EventSubscriber(store, PREFIX)
     fleet = FakeFleet(settings)
     return Fakes(store, subscriber, FakeLedger(store, subscriber), fleet, FakeStateChanges(fleet))

@@ -1,10 +1,14 @@
-"""Hypothesis strategies for event logs."""
+"""Event logs: strategies for Hypothesis, and reading one from Redis."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import redis
 from hypothesis import strategies as st
 
-from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage, decode
+from streams.log import log_key
 
 texts = st.text(max_size=6)
 tokens = st.integers(0, 1000)
@@ -37,3 +41,9 @@ ends = st.one_of(
 @st.composite
 def logs(draw: st.DrawFn) -> list[Event]:
     return [*draw(st.lists(deltas, max_size=12)), draw(ends)]
+
+
+def read_log(client: redis.Redis, prefix: str, id: str) -> list[tuple[int, Event]]:
+    """(number, event) of all that is in a response's log."""
+    entries: Any = client.xrange(log_key(prefix, id))
+    return [(int(entry_id.split(b"-")[0]), decode(fields[b"e"])) for entry_id, fields in entries]

@@ -9,7 +9,6 @@ from scheduler.redis_keys import find_key
 from tests.support.redis_snapshot import Snapshot
 
 TERMINAL = {str(status) for status in Status if status.is_terminal}
-HOLDING = ("dispatched", "running")
 PRIORITIES = ("high", "normal", "low")
 RECOVERABLE = ("worker_lost", "load_interrupted")
 
@@ -59,20 +58,24 @@ def the_log_holds_all_accepted_events_of_exactly_one_claim(now: Snapshot) -> Non
         assert len(fences) <= 1, f"{id} has events of {len(fences)} claims"
 
 
-def every_slot_is_held_by_a_dispatched_or_running_job(now: Snapshot) -> None:
+def every_slot_is_held_by_a_running_job(now: Snapshot) -> None:
     holders = Counter(id for ids in now.all("slots").values() for id in ids)
-    needing = now.with_status(*HOLDING)
+    needing = now.with_status("running")
     assert dict(holders) == dict.fromkeys(needing, 1), f"slots {dict(holders)}, needed by {needing}"
     for replica, ids in now.all("slots").items():
         for id in ids:
             row = now.jobs[id]
             assert row["replica"] == replica, id
+            if replica in now.unfinished("slots"):
+                continue  # the replica is gone
             assert now.all("replica")[replica]["model"] == row["model"], id
             assert now.all("replica")[replica]["worker"] == row["worker"], id
+            assert now.all("replica")[replica]["slots"] == row["slots"], id
 
 
 def no_replica_has_more_jobs_than_slots(now: Snapshot) -> None:
-    for replica, ids in now.all("slots").items():
+    for replica in set(now.all("slots")) - now.unfinished("slots"):
+        ids = now.one(f"slots:{replica}")
         assert len(ids) <= int(now.all("replica")[replica]["slots"]), replica
 
 
@@ -104,11 +107,11 @@ def only_priorities_with_waiting_jobs_count_skips(now: Snapshot) -> None:
 
 
 def every_job_with_a_slot_has_a_lease(now: Snapshot) -> None:
-    assert set(now.one("leases")) == now.with_status(*HOLDING)
+    assert set(now.one("leases")) == now.with_status("running")
 
 
 def every_job_that_has_not_ended_has_a_deadline(now: Snapshot) -> None:
-    assert set(now.one("deadlines")) == now.with_status("queued", *HOLDING)
+    assert set(now.one("deadlines")) == now.with_status("queued", "running")
 
 
 def no_attempt_extends_the_deadline_of_the_first(now: Snapshot) -> None:
@@ -118,20 +121,20 @@ def no_attempt_extends_the_deadline_of_the_first(now: Snapshot) -> None:
 
 
 def no_slot_is_free_while_a_job_waits(now: Snapshot) -> None:
-    for model, waiting in now.all("waiting").items():
+    for model in set(now.all("waiting")) - now.unfinished("dispatch"):
+        waiting = now.all("waiting")[model]
         for replica in now.all("ready").get(model, ()):
             taken, slots = len(now.one(f"slots:{replica}")), int(now.all("replica")[replica]["slots"])
             assert taken >= slots, f"{waiting} wait for {model}, and {replica} has a free slot"
 
 
-def no_job_is_claimed_three_times(now: Snapshot) -> None:
+def no_job_is_dispatched_three_times(now: Snapshot) -> None:
     for id, row in now.jobs.items():
-        assert int(row["attempts"]) <= 2, id
-        assert len(now.history.attempts.get(id, ())) == int(row["attempts"]), id
+        assert len(now.history.claims.get(id, ())) <= int(row["attempts"]) <= 2, id
 
 
 def a_job_with_events_is_never_retried(now: Snapshot) -> None:
-    for id in now.with_status("queued", "dispatched"):
+    for id in now.with_status("queued"):
         assert now.jobs[id]["last"] == "0", id
 
 
@@ -169,14 +172,18 @@ def replicas_are_listed_under_their_model_and_worker(now: Snapshot) -> None:
     }
     assert by_model == {(row["model"], name) for name, row in rows.items()}
     assert by_worker == {(row["worker"], name) for name, row in rows.items()}
-    assert set(now.all("slots")) <= set(rows)
+    loading = {name for name, row in rows.items() if row["state"] in {"assigned", "starting"}}
+    assert loading <= set(now.one("loading_replicas")) <= set(rows)
+    assert set(now.all("slots")) - set(rows) <= now.unfinished("slots")
+    assert not now.unfinished("slots") & set(rows), "a replica that is gone"
 
 
 def a_removed_worker_has_no_replicas_or_jobs(now: Snapshot) -> None:
     alive = {name for name, row in now.all("worker").items() if "incarnation" in row}
     assert alive == set(now.one("workers"))
     assert {row["worker"] for row in now.all("replica").values()} <= alive
-    assert {now.jobs[id]["worker"] for id in now.with_status(*HOLDING)} <= alive
+    for id in now.with_status("running"):
+        assert now.jobs[id]["worker"] in alive or now.jobs[id]["replica"] in now.unfinished("slots"), id
 
 
 def a_model_in_transition_has_the_replicas_to_finish_it(now: Snapshot) -> None:
@@ -248,7 +255,7 @@ def every_state_change_is_in_the_stream(now: Snapshot) -> None:
 
 
 def no_job_waits_for_a_model_that_will_not_be_served(now: Snapshot) -> None:
-    for model in now.all("waiting"):
+    for model in set(now.all("waiting")) - now.unfinished("waiting"):
         row = now.all("model")[model]
         state = row["state"]
         will_be_served = (
@@ -259,15 +266,38 @@ def no_job_waits_for_a_model_that_will_not_be_served(now: Snapshot) -> None:
         assert will_be_served, f"{model} is {state} ({row.get('code')}), and jobs wait for it"
 
 
-def every_dispatched_job_has_a_wake_up_message(now: Snapshot) -> None:
-    for id in now.with_status("dispatched"):
-        assert f"wake {id}" in now.one(f"wake_ups:{now.jobs[id]['worker']}"), id
+def every_claim_was_sent_to_the_worker_of_the_job(now: Snapshot) -> None:
+    for id in now.with_status("running"):
+        row = now.jobs[id]
+        if row["fence"] in now.history.claims.get(id, set()) | now.history.lost_claims:
+            continue
+        if row["replica"] in now.unfinished("slots"):
+            continue  # the replica is gone
+        incarnation = now.all("worker")[row["worker"]]["incarnation"]
+        line = f"{id} {row['fence']} {row['replica']} {row['last']} {row['attempts']}"
+        assert f"{line}\n{row['generation']}" in now.one(f"claims:{incarnation}"), id
+
+
+def only_registered_workers_have_claim_lists(now: Snapshot) -> None:
+    incarnations = {row.get("incarnation") for row in now.all("worker").values()}
+    assert set(now.all("claims")) <= incarnations
+
+
+def a_ready_replica_is_ranked_by_its_share_of_taken_slots(now: Snapshot) -> None:
+    for ready in now.all("ready").values():
+        for replica, share in ready.items():
+            taken, slots = len(now.one(f"slots:{replica}")), int(now.all("replica")[replica]["slots"])
+            assert share == taken / slots, replica
+
+
+def the_jobs_to_stop_are_listed_under_their_worker(now: Snapshot) -> None:
+    listed = {(worker, id) for worker, ids in now.all("cancelled").items() for id in ids}
+    running = [(now.jobs[id], id) for id in now.with_status("running")]
+    assert listed == {(row["worker"], id) for row, id in running if row.get("cancel") == "1"}
 
 
 def every_key_is_in_the_table(now: Snapshot) -> None:
     for name, kind in now.kinds.items():
-        if name.startswith("wake_ups:"):
-            continue  # stands for the broker's queues
         key = find_key(name)
         assert key, f"{name} is not declared in scheduler/redis_keys.py"
         assert key.type == kind, name
@@ -279,7 +309,7 @@ INVARIANTS = (
     an_ended_job_never_changes,
     log_entries_are_numbered_without_gaps,
     the_log_holds_all_accepted_events_of_exactly_one_claim,
-    every_slot_is_held_by_a_dispatched_or_running_job,
+    every_slot_is_held_by_a_running_job,
     no_replica_has_more_jobs_than_slots,
     the_queues_hold_exactly_the_queued_jobs,
     a_tenant_has_a_fair_share_where_it_has_a_queue,
@@ -288,7 +318,7 @@ INVARIANTS = (
     every_job_that_has_not_ended_has_a_deadline,
     no_attempt_extends_the_deadline_of_the_first,
     no_slot_is_free_while_a_job_waits,
-    no_job_is_claimed_three_times,
+    no_job_is_dispatched_three_times,
     a_job_with_events_is_never_retried,
     only_ended_jobs_expire,
     an_ended_job_that_is_not_stored_has_no_prompt,
@@ -302,7 +332,10 @@ INVARIANTS = (
     no_memory_is_promised_twice,
     every_state_change_is_in_the_stream,
     no_job_waits_for_a_model_that_will_not_be_served,
-    every_dispatched_job_has_a_wake_up_message,
+    every_claim_was_sent_to_the_worker_of_the_job,
+    only_registered_workers_have_claim_lists,
+    a_ready_replica_is_ranked_by_its_share_of_taken_slots,
+    the_jobs_to_stop_are_listed_under_their_worker,
     every_key_is_in_the_table,
 )
 
@@ -315,9 +348,11 @@ def check(now: Snapshot) -> None:
 
 def check_all_has_ended(now: Snapshot) -> None:
     """Check that no job, slot, lease or replica is left after all workers died and time passed."""
-    assert now.with_status("queued", *HOLDING) == set()
+    assert now.with_status("queued", "running") == set()
     for word in (
         "slots",
+        "claims",
+        "cancelled",
         "queue",
         "fair_share",
         "waiting",
@@ -328,7 +363,7 @@ def check_all_has_ended(now: Snapshot) -> None:
         "replica",
     ):
         assert not now.all(word), word
-    for name in ("leases", "deadlines", "workers", "evicting"):
+    for name in ("leases", "deadlines", "workers", "evicting", "unfinished", "loading_replicas"):
         assert not now.one(name), name
     for model, row in now.all("model").items():
         assert row.get("state", "unloaded") in {"unloaded", "failed"}, model

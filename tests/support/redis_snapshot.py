@@ -34,14 +34,16 @@ return out
 class History:
     """A test's record of earlier calls, for invariants that compare a snapshot with the past.
 
-    `admitted`: tenant by job; `accepted`: (fence, text) of the accepted events by job; `attempts`: fences of
-    the claims by job; `run_by`: deadline by job, from its first claim on; `ended`: (status, length of the
-    log) by job; `pending`: the replicas that were not up in the previous snapshot.
+    `admitted`: tenant by job; `accepted`: (fence, text) of the accepted events by job; `claims`: fences of
+    the claims that workers received, by job; `lost_claims`: fences of those that were lost on their way;
+    `run_by`: deadline by job, from its first run on; `ended`: (status, length of the log) by job; `pending`:
+    the replicas that were not up in the previous snapshot.
     """
 
     admitted: dict[str, str] = field(default_factory=dict)
     accepted: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    attempts: dict[str, set[str]] = field(default_factory=dict)
+    claims: dict[str, set[str]] = field(default_factory=dict)
+    lost_claims: set[str] = field(default_factory=set)
     run_by: dict[str, str] = field(default_factory=dict)
     ended: dict[str, tuple[str, int]] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
@@ -77,6 +79,11 @@ class Snapshot:
     def log(self, id: str) -> list[tuple[int, dict[str, Any]]]:
         """Return (number, event) of every entry of a job's log."""
         return [(int(at.split("-")[0]), orjson.loads(row["e"])) for at, row in self.one(f"log:{id}") or ()]
+
+    def unfinished(self, kind: str) -> set[str]:
+        """Return the replicas (`slots`) or models (`waiting`, `dispatch`) with work left for `expire`."""
+        records = [orjson.loads(record) for record in self.one("unfinished")]
+        return {record[1] for record in records if record[0] == kind}
 
     def promised(self, memory: str) -> dict[str, int]:
         """Return the MiB promised of a device's memory, by replica."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import redis
@@ -12,7 +13,9 @@ from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.recovery import Recovery
-from scheduler.job import AppendRequest, Claim, Job, Release, Status
+from scheduler.commands import decode_claim
+from scheduler.errors import StorageUnavailable
+from scheduler.job import AppendRequest, Claim, Job, Release, Status, StepReply
 from scheduler.ledger import Ledger
 from streams.events import End, TextDelta, decode
 
@@ -55,6 +58,8 @@ class SimulatedPlatform:
         self.fleet = Fleet(client, settings)
         self.recovery = Recovery(self.fleet)
         self.incarnations: dict[str, str] = {}
+        self._new_claims: dict[str, list[Claim]] = {}
+        self._holders: dict[str, tuple[str, str]] = {}
 
     @property
     def prefix(self) -> str:
@@ -78,14 +83,22 @@ class SimulatedPlatform:
             seconds -= step
             for worker in alive:
                 self.ledger.heartbeat(worker, self.incarnations[worker])
-            ended += self.ledger.expire()
+            ended += self.expire()
+        return ended
+
+    def expire(self) -> int:
+        """Run the reaper until no work is unfinished; returns how many jobs, loads and workers it ended."""
+        ended, more = 0, True
+        while more:
+            reply = self.ledger.expire()
+            ended, more = ended + reply.ended, reply.more
         return ended
 
     # ---- workers and models
 
     def register(self, worker: str = "w1") -> str:
-        wake_up_list = f"{self.prefix}wake_ups:{worker}"
-        self.incarnations[worker] = self.ledger.register(worker, wake_up_list, "wake @ID@", "cpu")
+        self.incarnations[worker] = self.ledger.register(worker, "cpu")
+        self._new_claims[worker] = []
         return self.incarnations[worker]
 
     def report_memory(
@@ -137,32 +150,73 @@ class SimulatedPlatform:
         job = Job(f"resp_{next(COUNTER):06d}", tenant, model, "test", b"{}", b"{}", priority=priority)
         return self.ledger.admit(replace(job, **more)).id  # type: ignore[arg-type]
 
-    def claim(self, id: str, worker: str = "w1") -> Claim | None:
-        return self.ledger.claim(worker, self.incarnations[worker], id)
+    def claims(self, worker: str = "w1") -> list[Claim]:
+        """The claims that a worker has received and not started, the oldest first."""
+        self.receive(worker, self.take_claim_messages(worker))
+        return self._new_claims[worker]
+
+    def take_claim_messages(self, worker: str = "w1") -> list[Claim]:
+        """Take all messages from a worker's claim list, as its blocking pop does."""
+        key = self.ledger.claims_key(self.incarnations[worker])
+        return [decode_claim(message) for message in self.client.lpop(key, 1000) or ()]  # type: ignore[union-attr]
+
+    def receive(self, worker: str, claims: Sequence[Claim]) -> None:
+        """Remember the claims that a worker has not seen yet."""
+        for claim in claims:
+            if claim.fence not in self._holders:
+                self._holders[claim.fence] = (worker, self.incarnations[worker])
+                self._new_claims[worker].append(claim)
+
+    def claimed(self, worker: str = "w1") -> list[str]:
+        """Start all new claims; returns their job ids, the oldest first."""
+        ids = [claim.id for claim in self.claims(worker)]
+        self._new_claims[worker] = []
+        return ids
+
+    def next_claim(self, worker: str = "w1") -> Claim | None:
+        """Start the oldest new claim; None without one."""
+        claims = self.claims(worker)
+        return claims.pop(0) if claims else None
 
     def run(self, id: str, worker: str = "w1") -> Claim:
-        """Claim a job that is dispatched."""
-        claim = self.claim(id, worker)
-        assert claim, f"{id} is {self.status(id)}"
-        return claim
+        """Start a new claim of that job."""
+        found = [claim for claim in self.claims(worker) if claim.id == id]
+        assert found, f"{worker} has no new claim of {id}, which is {self.status(id)}"
+        self._new_claims[worker].remove(found[-1])
+        return found[-1]
+
+    def step(self, claim: Claim, appends: Sequence[AppendRequest], releases: Sequence[Release]) -> StepReply:
+        """Write a step of the worker that holds the claim, as the incarnation that received it.
+
+        When the reply is lost, repeat the call, and ask for the claims that were in it.
+        """
+        worker, incarnation = self._holders[claim.fence]
+        try:
+            reply = self.ledger.step(worker, incarnation, appends, releases)
+        except StorageUnavailable:
+            reply = self.ledger.step(worker, incarnation, appends, releases)
+            self.receive(worker, self.ledger.take_claims(worker, incarnation, []))
+        self.receive(worker, reply.claims)
+        return reply
 
     def append_text(self, claim: Claim, number: int, *texts: str) -> dict[str, str]:
         events = tuple(TextDelta(text).encode() for text in texts)
-        return self.ledger.append_and_release([AppendRequest(claim.id, claim.fence, number, events)], [])
+        return self.step(claim, [AppendRequest(claim.id, claim.fence, number, events)], []).stopped
 
     def stop_copies(self, id: str) -> None:
         """Lose the copies of all further events, as pub/sub may; the log still gets them."""
         self.client.hset(f"{self.prefix}job:{id}", "subscribers", "")
 
     def release(self, claim: Claim, status: Status = Status.COMPLETED, **more: object) -> None:
-        self.ledger.append_and_release([], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
+        self.step(claim, [], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
 
     def serve_next(self, worker: str = "w1", **release: object) -> str | None:
-        """Claim and release the job of the next wake-up message; returns its id, None without a message."""
-        id = self.next_wake_up(worker)
-        if id is not None:
-            self.release(self.run(id, worker), **release)  # type: ignore[arg-type]
-        return id
+        """Run and end the job of the oldest new claim; returns its id, None without one."""
+        claim = self.next_claim(worker)
+        if claim is None:
+            return None
+        self.release(claim, **release)  # type: ignore[arg-type]
+        return claim.id
 
     # ---- inspecting
 
@@ -183,15 +237,6 @@ class SimulatedPlatform:
         ends = [event for event in self.log(id) if isinstance(event, End)]
         assert len(ends) == 1, f"{id} has {len(ends)} terminal events"
         return ends[0]
-
-    def next_wake_up(self, worker: str = "w1") -> str | None:
-        """Take the oldest wake-up message; returns its job id, None without a message."""
-        wake_up_message = self.client.rpop(f"{self.prefix}wake_ups:{worker}")
-        return wake_up_message.decode().removeprefix("wake ") if wake_up_message else None
-
-    def wake_ups(self, worker: str = "w1") -> list[str]:
-        """Take all wake-up messages; returns their job ids, the oldest first."""
-        return list(iter(lambda: self.next_wake_up(worker), None))
 
     def waiting(self, model: str = "alpha") -> list[str]:
         return [id.decode() for id in self.client.zrange(f"{self.prefix}waiting:{model}", 0, -1)]

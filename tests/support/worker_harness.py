@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 
@@ -17,29 +17,44 @@ from scheduler.errors import StokerError
 from scheduler.job import Job
 from scheduler.ledger import Ledger
 from streams.events import End
-from streams.log import read
 from tasks.generation import Generation, Message, text_content
+from tests.support.event_logs import read_log
+from workers.claim_intake import ClaimIntake
 from workers.executor import Executor
+from workers.io_loop import IoLoop
 from workers.reconciler import Reconciler
+
+T = TypeVar("T")
 
 
 class WorkerHarness:
-    """One worker without Celery: the test's heartbeats take the place of wake-up messages.
+    """One worker without Celery. Without `intake`, only heartbeats and freed slots bring it claims.
 
     `threads` are the threads of `spawn`, `errors` the `StokerError`s raised in them.
     """
 
-    def __init__(self, settings: Settings, name: str = "w1") -> None:
+    def __init__(self, settings: Settings, name: str = "w1", *, intake: bool = True) -> None:
         self.client = redis.Redis.from_url(settings.redis.url)
         self.settings = settings
         self.ledger = Ledger(self.client, settings)
         self.fleet = Fleet(self.client, settings)
-        self.executor = Executor(name, settings, self.ledger, self.fleet)
-        wake_up_list = f"{self.ledger.scripts.prefix}wake_ups"
-        self.executor.begin(self.ledger.register(name, wake_up_list, "@ID@", "cpu"))
+        self.io = IoLoop()
+        self.io.start()
+        self.executor = Executor(name, settings, self.ledger, self.fleet, self.io.loop)
+        incarnation = self.ledger.register(name, "cpu")
+        self.executor.begin(incarnation)
+        if intake:
+            key = self.ledger.claims_key(incarnation)
+            taking = ClaimIntake(settings, key, self.executor.begin_jobs, self.executor.recover_claims)
+            self.io.spawn(taking.run())
         self.reconciler = Reconciler(self.executor, settings.lease.beat_ms / 1000, self.spawn)
         self.threads: list[threading.Thread] = []
         self.errors: list[BaseException] = []
+
+    def close(self) -> None:
+        """Kill all engines and end the loop."""
+        self.executor.kill()
+        self.io.stop()
 
     def spawn(self, call: Callable[[], object]) -> None:
         """Run a call in a thread."""
@@ -54,10 +69,19 @@ class WorkerHarness:
         self.threads.append(thread)
         thread.start()
 
+    def on_loop(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Make a call on the worker's event loop and return its result."""
+
+        async def run() -> T:
+            return call(*arguments)
+
+        return self.io.call(run())
+
     def heartbeat(self) -> None:
         """Check for stalled jobs, send one heartbeat and apply its reply."""
-        self.executor.stall_detector.check()
-        self.reconciler.apply(self.ledger.heartbeat(self.executor.worker, self.executor.incarnation))
+        self.on_loop(self.executor.stall_detector.check)
+        reply = self.ledger.heartbeat(self.executor.worker, self.executor.incarnation)
+        self.on_loop(self.reconciler.apply, reply)
 
     def until(self, condition: Callable[[], Any], seconds: float = 10) -> Any:
         """Send heartbeats until the condition is true; returns its result."""
@@ -79,9 +103,15 @@ class WorkerHarness:
         id = f"resp_{os.urandom(6).hex()}"
         return self.ledger.admit(Job(id, "acme", model, "test", generation.to_json(), b"{}")).id
 
+    def start_job(self, text: str, model: str = "alpha") -> str:
+        """Admit a job and wait until it runs; returns its id."""
+        id = self.admit(text, model)
+        self.until(lambda: id in self.executor.running or self.events(id))
+        return id
+
     def events(self, id: str) -> list[Any]:
         """The events in a job's log."""
-        return [event for _, event in read(self.client, self.settings.redis.prefix, id)]
+        return [event for _, event in read_log(self.client, self.settings.redis.prefix, id)]
 
     def end(self, id: str) -> End:
         """Wait for the last event of a job."""

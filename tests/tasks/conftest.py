@@ -39,10 +39,6 @@ class FakeWorker:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
 
-    def generate(self, id: str) -> str:
-        self.calls.append(("generate", id))
-        return "completed"
-
     def load(self, replica: str) -> str:
         self.calls.append(("load", replica))
         return "2 slots"

@@ -9,22 +9,24 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 from celery import Celery
+from celery.contrib.testing.worker import start_worker
 
 from config.errors import ConfigError
 from config.settings import ROOT, RedisSettings, Settings
 from tasks.app import configuration, control_queue, create_app, key_prefix, queues, transport_url
-from tasks.definitions import generate, load, unload
+from tasks.definitions import load, unload
 from tasks.transport import Channel
 
 
 def test_an_import_of_the_tasks_loads_no_runtime_and_no_worker() -> None:
     """The API imports the tasks for their signatures."""
     program = (
-        "import sys, tasks.app, tasks.definitions, tasks.generation, tasks.wake_up, tasks.worker_interface\n"
+        "import sys, tasks.app, tasks.definitions, tasks.generation, tasks.worker_interface\n"
         "heavy = {'torch', 'numpy', 'vllm', 'xllamacpp', 'pynvml', 'flask', 'workers', 'api', 'stoker'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )
@@ -103,7 +105,7 @@ def test_an_app_is_configured_from_its_settings_at_the_first_use(settings: Setti
 
 @pytest.mark.usefixtures("platform_app")
 def test_the_tasks_have_the_names_that_messages_carry() -> None:
-    assert [generate.name, load.name, unload.name] == ["stoker.generate", "stoker.load", "stoker.unload"]
+    assert [load.name, unload.name] == ["stoker.load", "stoker.unload"]
 
 
 def test_a_message_is_acknowledged_before_it_runs_and_none_is_fetched_ahead(settings: Settings) -> None:
@@ -130,8 +132,8 @@ def test_two_platforms_on_one_server_use_different_keys(settings: Settings) -> N
     assert key_prefix(settings) != key_prefix(other)
 
 
-def test_loads_have_a_queue_of_their_own() -> None:
-    assert [queue.name for queue in queues("w1")] == ["w1", control_queue("w1")] == ["w1", "w1.control"]
+def test_a_worker_consumes_its_control_queue_alone() -> None:
+    assert [queue.name for queue in queues("w1")] == [control_queue("w1")] == ["w1.control"]
 
 
 def test_a_channel_reuses_one_client(app: Celery, client: redis.Redis, settings: Settings) -> None:
@@ -141,5 +143,18 @@ def test_a_channel_reuses_one_client(app: Celery, client: redis.Redis, settings:
         with channel.conn_or_acquire() as first, channel.conn_or_acquire() as second:
             assert first is second
         for number in range(3):
-            app.send_task("stoker.generate", task_id=f"r{number}", queue="w1", connection=connection)
+            app.send_task("stoker.load", task_id=f"r{number}", queue="w1", connection=connection)
     assert client.llen(f"{key_prefix(settings)}w1") == 3
+
+
+def test_a_worker_of_celery_runs_the_messages_of_its_control_queue_and_acknowledges_none(
+    app: Celery, client: redis.Redis, settings: Settings, fake_worker: Any
+) -> None:
+    done = threading.Event()
+    fake_worker.load = lambda _replica: done.set()
+    app.conf.task_queues = queues("w1")
+    with start_worker(app, pool="threads", concurrency=2, perform_ping_check=False, loglevel="error"):
+        app.send_task("stoker.load", ("alpha#1.0",), queue=control_queue("w1"))
+        assert done.wait(20)
+    assert client.llen(f"{key_prefix(settings)}{control_queue('w1')}") == 0
+    assert client.hlen(f"{key_prefix(settings)}unacked") == 0

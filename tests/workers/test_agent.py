@@ -9,13 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import redis
 
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
-from streams.events import End
-from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import WorkerAgent
 
@@ -31,9 +28,7 @@ def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another
         "small": ModelDefinition("small", "stub", enabled=True),
     }
     worker = WorkerHarness(replace(settings, models=models))
-    agent = WorkerAgent(
-        worker.executor, worker.ledger, worker.fleet, redis.Redis.from_url(settings.redis.url)
-    )
+    agent = WorkerAgent(worker.executor, worker.ledger, worker.fleet, worker.io)
     with caplog.at_level(logging.WARNING, "workers"):
         agent.start()
         worker.until(lambda: worker.fleet.row("small").state == "loaded")
@@ -45,34 +40,8 @@ def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another
     messages = [record.getMessage() for record in caplog.records if "big" in record.getMessage()]
     assert len(messages) == 1
     assert messages[0].startswith("big should be loaded and is not: no worker with a cuda device is running")
-    worker.executor.kill()
     agent.end()
-
-
-# ---- cancellations
-
-
-def test_a_cancel_reaches_the_engine_without_a_heartbeat(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("workers.agent.LISTEN_TIMEOUT_S", 0.02)
-    # the agent sends no heartbeat during this test
-    worker = WorkerHarness(replace(settings, lease=replace(settings.lease, lease_ms=120_000, beat_ms=60_000)))
-    worker.load()
-    agent = WorkerAgent(
-        worker.executor, worker.ledger, worker.fleet, redis.Redis.from_url(settings.redis.url)
-    )
-    agent.start()
-    channel = worker.ledger.notify_channel("w1")
-    wait_until(lambda: dict(worker.client.pubsub_numsub(channel))[channel.encode()] == 1)
-    id = worker.admit("/stub tokens=100000 tokens_per_s=50")
-    worker.spawn(lambda: worker.executor.generate(id))
-    wait_until(lambda: worker.events(id))
-    worker.ledger.cancel(id, "acme")
-    wait_until(lambda: isinstance(worker.events(id)[-1], End))
-    assert worker.events(id)[-1].status == "cancelled"
-    worker.executor.kill()
-    agent.end()
+    worker.close()
 
 
 # ---- the recovery loop
@@ -84,23 +53,20 @@ def start_worker(
 ) -> Iterator[Callable[..., WorkerHarness]]:
     """Starts a worker with this interval of the recovery loop; it finds its work by heartbeats only."""
     monkeypatch.setattr("workers.agent.notify_workers", lambda _outcome: None)
-    monkeypatch.setattr("workers.agent.LISTEN_TIMEOUT_S", 0.02)
     started = []
 
     def start(every_s: float = 0.02, models: Mapping[str, ModelDefinition] | None = None) -> WorkerHarness:
         monkeypatch.setattr("workers.agent.RECOVERY_INTERVAL_S", every_s)
         worker = WorkerHarness(replace(settings, models=models or settings.models))
-        agent = WorkerAgent(
-            worker.executor, worker.ledger, worker.fleet, redis.Redis.from_url(settings.redis.url)
-        )
+        agent = WorkerAgent(worker.executor, worker.ledger, worker.fleet, worker.io)
         agent.start()
         started.append((worker, agent))
         return worker
 
     yield start
     for worker, agent in started:
-        worker.executor.kill()
         agent.end()
+        worker.close()
 
 
 def test_a_pending_load_resumes_as_soon_as_the_evicted_engine_has_ended(
@@ -126,7 +92,7 @@ def test_a_replica_lost_with_another_worker_is_replaced_on_this_one(
     start_worker: Callable[..., WorkerHarness],
 ) -> None:
     worker = start_worker()
-    other = worker.ledger.register("w2", f"{worker.ledger.scripts.prefix}wake_ups", "@ID@", "cpu")
+    other = worker.ledger.register("w2", "cpu")
     (other_replica,) = (
         item for item in worker.fleet.load("alpha", LoadRequest(2)).assignments if item.worker == "w2"
     )

@@ -37,10 +37,11 @@ from pathlib import Path
 from config.settings import ModelDefinition
 from backends.base import Launch
 from backends.registry import adapter
+from tests.support.generations import engine_loop
 model = ModelDefinition("model", "stub", options={"stub_memory_mib": 96})
 def load():
     engine, environments = Path("engine"), Path("runtimes")
-    launch = Launch(model, "model-0", 1, engine, environments, lambda *_: None, lambda _: None)
+    launch = Launch(model, "model-0", 1, engine, environments, lambda *_: None, lambda _: None, engine_loop())
     return adapter("stub").start(launch)
 """
 FREE_AND_HELD = f"""

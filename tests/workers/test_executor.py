@@ -13,8 +13,9 @@ import pytest
 from backends.base import Engine, Launch
 from config.settings import LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
-from streams.events import TextDelta
+from streams.events import End, TextDelta
 from tests.conftest import ValkeyServer
+from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 
 
@@ -22,23 +23,32 @@ from tests.support.worker_harness import WorkerHarness
 def worker(settings: Settings) -> Iterator[WorkerHarness]:
     made = WorkerHarness(settings)
     yield made
-    made.executor.kill()
+    made.close()
 
 
-def test_a_job_whose_wake_up_message_was_lost_runs_after_a_heartbeat(worker: WorkerHarness) -> None:
+def test_a_job_runs_when_its_claim_arrives(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub tokens=3")
-    worker.ledger.scripts.offset_us = 2_000_000  # longer than a heartbeat interval
+    wait_until(lambda: isinstance((worker.events(id) or [None])[-1], End))
+    assert text_of(worker, id) == "tok0 tok1 tok2"
+
+
+def text_of(worker: WorkerHarness, id: str) -> str:
+    return "".join(event.text for event in worker.events(id) if isinstance(event, TextDelta))
+
+
+def test_a_job_whose_claim_message_was_lost_runs_after_a_heartbeat(settings: Settings) -> None:
+    worker = WorkerHarness(settings, intake=False)
+    worker.load()
+    id = worker.admit("/stub tokens=3")
     assert worker.end(id).status == "completed"
-    assert (
-        "".join(event.text for event in worker.events(id) if isinstance(event, TextDelta)) == "tok0 tok1 tok2"
-    )
+    assert text_of(worker, id) == "tok0 tok1 tok2"
+    worker.close()
 
 
 def test_a_cancelled_job_stops_at_the_next_heartbeat_at_the_latest(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=20")
-    worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
     worker.ledger.cancel(id, "acme")
     assert worker.end(id).status == "cancelled"
@@ -51,10 +61,9 @@ def test_a_job_without_output_fails_as_stalled(settings: Settings) -> None:
     )
     worker.load()
     id = worker.admit("/stub tokens=10 hang_after=2")
-    worker.spawn(lambda: worker.executor.generate(id))
     end = worker.end(id)
     assert (end.status, end.code) == ("failed", "engine_stalled")
-    worker.executor.kill()
+    worker.close()
 
 
 def test_a_job_without_output_moves_to_the_other_replica_when_its_engine_dies(
@@ -62,14 +71,12 @@ def test_a_job_without_output_moves_to_the_other_replica_when_its_engine_dies(
 ) -> None:
     worker.load(replicas=2)
     id = worker.admit("/stub tokens=4 first_token_s=0.5")
-    worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: id in worker.executor.running)
     first = worker.executor.running[id].replica
     engine = worker.executor.replicas.by_name[first].engine
     assert engine
     os.kill(engine.pid, signal.SIGKILL)
     worker.until(lambda: first not in worker.executor.replicas.by_name)
-    worker.ledger.scripts.offset_us = 2_000_000
     assert worker.end(id).status == "completed"
     row = worker.fleet.row("alpha")
     assert (row.state, row.loaded_replicas) == ("loaded", 1)
@@ -80,7 +87,6 @@ def test_a_job_without_output_moves_to_the_other_replica_when_its_engine_dies(
 def test_a_prompt_that_kills_its_engine_is_not_tried_a_third_time(worker: WorkerHarness) -> None:
     worker.load(replicas=3)
     id = worker.admit("/stub tokens=4 crash_after=0")
-    worker.ledger.scripts.offset_us = 2_000_000
     end = worker.end(id)
     assert (end.status, end.code) == ("failed", "engine_crashed")
     assert worker.fleet.row("alpha").loaded_replicas == 1
@@ -92,14 +98,13 @@ def test_output_produced_while_redis_is_unreachable_is_written_when_it_is_back(
     worker = WorkerHarness(replace(settings, redis=replace(settings.redis, url=own_server.url)))
     worker.load()
     id = worker.admit("/stub tokens=30 tokens_per_s=60")
-    worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
     own_server.kill()
-    worker.threads[-1].join(10)  # the generation ends while Redis is unreachable
+    wait_until(lambda: not worker.executor.running)  # the generation ends while Redis is unreachable
     own_server.start()
     assert worker.end(id).status == "completed"
     assert "".join(event.text for event in worker.events(id)[:-1]).split() == [f"tok{n}" for n in range(30)]
-    worker.executor.kill()
+    worker.close()
 
 
 def test_a_failed_load_reports_its_reason_and_removes_the_replica(settings: Settings) -> None:
@@ -110,7 +115,7 @@ def test_a_failed_load_reports_its_reason_and_removes_the_replica(settings: Sett
     assert "no such weights" in (worker.fleet.row("bad").last_error or "")
     assert worker.executor.replicas.by_name == {}
     assert worker.errors
-    worker.executor.kill()
+    worker.close()
 
 
 def test_one_replica_that_fails_to_load_stops_the_others(settings: Settings) -> None:
@@ -132,13 +137,12 @@ def test_one_replica_that_fails_to_load_stops_the_others(settings: Settings) -> 
     worker.until(lambda: worker.executor.replicas.by_name == {})
     assert worker.fleet.row("alpha").state == "failed"
     worker.load()  # and it can be loaded again
-    worker.executor.kill()
+    worker.close()
 
 
 def test_a_shut_down_lets_running_jobs_finish(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub tokens=10 tokens_per_s=40")
-    worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
     worker.executor.shut_down(10)
     assert worker.events(id)[-1].status == "completed"
@@ -149,7 +153,6 @@ def test_a_shut_down_lets_running_jobs_finish(worker: WorkerHarness) -> None:
 def test_a_shut_down_without_waiting_ends_jobs_with_its_own_code(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=20")
-    worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
     worker.executor.shut_down(0)
     end = worker.events(id)[-1]
@@ -163,7 +166,6 @@ def test_an_engine_is_started_with_the_overrides_of_the_load(worker: WorkerHarne
     worker.fleet.begin("alpha", LoadRequest(override={"stub_tokens": 3}))
     worker.until(lambda: worker.fleet.row("alpha").state == "loaded")
     id = worker.admit("hello")
-    worker.ledger.scripts.offset_us = 2_000_000
     assert worker.end(id).usage.output_tokens == 3
 
 
@@ -182,7 +184,7 @@ def test_the_memory_of_a_load_is_measured_and_known_for_the_next_one(settings: S
     assert took
     assert took >= 64
     assert (row.observed_mib, row.observed_replicas, row.observed_variant) == (took, 1, row.variant)
-    worker.executor.kill()
+    worker.close()
 
 
 def test_on_end_is_called_at_every_end_of_a_replica(settings: Settings) -> None:
@@ -203,14 +205,13 @@ def test_on_end_is_called_at_every_end_of_a_replica(settings: Settings) -> None:
     assert entry.engine
     os.kill(entry.engine.pid, signal.SIGKILL)
     worker.until(lambda: len(ends) == 3)
-    worker.executor.kill()
+    worker.close()
 
 
 def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stage(settings: Settings) -> None:
     worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.5)))
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=20")
-    worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
     outcome = worker.fleet.unload("alpha")
     assert outcome.operation
@@ -219,20 +220,19 @@ def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stag
     end = worker.end(id)
     assert (end.status, end.code) == ("failed", "unload_deadline")
     worker.until(lambda: worker.fleet.row("alpha").state == "unloaded")
-    worker.executor.kill()
+    worker.close()
 
 
 def test_an_engine_that_ignores_cancellation_ends_at_the_unload_deadline(settings: Settings) -> None:
     worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.2)))
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=50 hang_after=2")
-    worker.spawn(lambda: worker.executor.generate(id))
     worker.until(lambda: worker.events(id))
     worker.fleet.unload("alpha")
     end = worker.end(id)
     assert (end.status, end.code) == ("failed", "unload_deadline")
     worker.until(lambda: worker.fleet.row("alpha").state == "unloaded")
-    worker.executor.kill()
+    worker.close()
 
 
 # ---- a replica never stays in the state `starting`
@@ -260,13 +260,13 @@ def test_an_unexpected_error_of_a_start_is_reported_as_a_failed_load(
     assert outcome.operation
     assert getattr(worker.fleet.operation(outcome.operation.id), "status", "") == "failed"
     assert worker.executor.replicas.by_name == {}
-    worker.executor.kill()
+    worker.close()
 
 
 def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settings: Settings) -> None:
     models = {"alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_hang": True})}
     worker = WorkerHarness(replace(settings, models=models))
-    other = worker.ledger.register("w2", f"{worker.ledger.scripts.prefix}wake_ups", "@ID@", "cpu")
+    other = worker.ledger.register("w2", "cpu")
     worker.fleet.load("alpha", LoadRequest(2))
     (own,) = worker.until(lambda: list(worker.executor.replicas.by_name))
     (other_replica,) = (name for name in worker.ledger.heartbeat("w2", other).replicas)
@@ -278,7 +278,7 @@ def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settin
     worker.until(lambda: worker.executor.replicas.by_name == {})
     worker.until(lambda: worker.fleet.row("alpha").workers == ())
     assert worker.fleet.row("alpha").state == "failed"
-    worker.executor.kill()
+    worker.close()
 
 
 def test_a_replica_that_is_loading_is_not_loaded_again_at_each_heartbeat(

@@ -37,14 +37,7 @@ def worker(settings: Settings, server: ScriptedServer) -> Iterator[WorkerHarness
     limits = LimitSettings(unload_timeout_s=0.2)
     made = WorkerHarness(replace(settings, models={"model": model}, limits=limits))
     yield made
-    made.executor.kill()
-
-
-def start_job(worker: WorkerHarness) -> str:
-    """Admit a job and run it in a thread; returns its id."""
-    id = worker.admit("Hi", "model")
-    worker.spawn(lambda: worker.executor.generate(id))
-    return id
+    made.close()
 
 
 def test_a_remote_model_loads_and_answers_without_a_process_or_memory(
@@ -60,7 +53,7 @@ def test_a_remote_model_loads_and_answers_without_a_process_or_memory(
     assert (load.memory_mib, load.context_tokens) == (0, None)
     assert worker.fleet.row("model").observed_mib == 0
     assert "is up: remote, 2 slots" in caplog.text
-    id = start_job(worker)
+    id = worker.admit("Hi", "model")
     assert worker.end(id).status == "completed"
     assert "".join(event.text for event in worker.events(id) if isinstance(event, TextDelta)) == "at last"
     worker.fleet.unload("model")
@@ -80,7 +73,7 @@ def test_an_answer_filtered_by_the_remote_server_is_incomplete(
 ) -> None:
     server.steps += [chat("a", finish="content_filter")]
     worker.load("model")
-    end = worker.end(start_job(worker))
+    end = worker.end(worker.admit("Hi", "model"))
     assert (end.status, end.finish_reason) == ("incomplete", "content_filter")
 
 
@@ -92,9 +85,9 @@ def test_a_failed_job_leaves_the_model_loaded(
 ) -> None:
     server.steps += [status(http_status, Retry_After="99"), chat("a")]
     worker.load("model")
-    end = worker.end(start_job(worker))
+    end = worker.end(worker.admit("Hi", "model"))
     assert (end.status, end.code) == ("failed", error_code)
-    assert worker.end(start_job(worker)).status == "completed"
+    assert worker.end(worker.admit("Hi", "model")).status == "completed"
 
 
 def test_a_cancelled_job_closes_its_connection_to_the_server(
@@ -102,7 +95,7 @@ def test_a_cancelled_job_closes_its_connection_to_the_server(
 ) -> None:
     server.steps += [UNFINISHED]
     worker.load("model")
-    id = start_job(worker)
+    id = worker.admit("Hi", "model")
     worker.until(lambda: worker.events(id))
     worker.ledger.cancel(id, "acme")
     assert worker.end(id).status == "cancelled"
@@ -114,7 +107,7 @@ def test_an_unload_ends_running_jobs_without_reporting_a_lost_engine(
 ) -> None:
     server.steps += [UNFINISHED]
     worker.load("model")
-    id = start_job(worker)
+    id = worker.admit("Hi", "model")
     worker.until(lambda: worker.events(id))
     worker.fleet.unload("model")
     end = worker.end(id)
@@ -126,7 +119,7 @@ def test_an_unload_ends_running_jobs_without_reporting_a_lost_engine(
 def test_a_shut_down_ends_jobs_with_its_own_code(worker: WorkerHarness, server: ScriptedServer) -> None:
     server.steps += [UNFINISHED]
     worker.load("model")
-    id = start_job(worker)
+    id = worker.admit("Hi", "model")
     worker.until(lambda: worker.events(id))
     worker.executor.shut_down(0)
     assert worker.events(id)[-1].code == "worker_shutdown"

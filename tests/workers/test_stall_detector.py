@@ -14,6 +14,7 @@ import pytest
 from config.load import load_settings
 from config.settings import LimitSettings, ModelDefinition, Settings
 from tests.checkpoints.fixtures import DEMO_MODEL
+from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers import running_job as module
 
@@ -36,7 +37,7 @@ def make_worker(settings: Settings) -> Iterator[MakeWorker]:
 
     yield make
     for worker in made:
-        worker.executor.kill()
+        worker.close()
 
 
 def freeze(worker: WorkerHarness) -> None:
@@ -46,25 +47,18 @@ def freeze(worker: WorkerHarness) -> None:
     os.kill(entry.engine.pid, signal.SIGSTOP)
 
 
-def submit(worker: WorkerHarness, text: str) -> str:
-    id = worker.admit(text)
-    worker.spawn(lambda: worker.executor.generate(id))
-    worker.until(lambda: id in worker.executor.running or not worker.threads[-1].is_alive())
-    return id
-
-
 def test_an_engine_that_hangs_while_its_server_still_responds_is_lost(make_worker: MakeWorker) -> None:
     limits = LimitSettings(first_event_timeout_s=0.3, probe_timeout_s=0.5)
     worker = make_worker(limits, "llama_server", **GGUF)
-    assert worker.end(submit(worker, "What is the capital of Norway?")).status == "completed"
+    assert worker.end(worker.start_job("What is the capital of Norway?")).status == "completed"
     freeze(worker)
-    ends = [worker.end(id) for id in [submit(worker, "What is the capital of Norway?") for _ in range(3)]]
+    ends = [worker.end(id) for id in [worker.start_job("What is the capital of Norway?") for _ in range(3)]]
     assert [(end.status, end.code) for end in ends] == [("failed", "engine_stalled")] * 3
     worker.until(lambda: worker.fleet.row("alpha").state == "failed")
     assert "no longer computes" in (worker.fleet.row("alpha").last_error or "")
-    assert worker.executor.replicas.by_name == {}
+    wait_until(lambda: worker.executor.replicas.by_name == {})
     worker.load()
-    assert worker.end(submit(worker, "What is the capital of Norway?")).status == "completed"
+    assert worker.end(worker.start_job("What is the capital of Norway?")).status == "completed"
 
 
 def test_a_cancellation_after_a_long_silence_causes_a_probe(
@@ -73,9 +67,9 @@ def test_a_cancellation_after_a_long_silence_causes_a_probe(
     monkeypatch.setattr(module, "SUSPECT_AFTER_S", 0.2)
     worker = make_worker(LimitSettings(probe_timeout_s=0.5), "llama_server", **GGUF)
     freeze(worker)
-    early, late = submit(worker, "Count to one hundred."), submit(worker, "Count to one hundred.")
+    early, late = worker.start_job("Count to one hundred."), worker.start_job("Count to one hundred.")
     worker.ledger.cancel(early, "acme")
-    worker.executor.stop_job_id(early, "cancelled")
+    worker.on_loop(worker.executor.cancel_job, early)
     assert worker.end(early).status == "cancelled"
     assert worker.fleet.row("alpha").state == "loaded"  # its silence was short
     running = worker.executor.running[late]
@@ -87,9 +81,9 @@ def test_a_cancellation_after_a_long_silence_causes_a_probe(
 
 def test_an_engine_that_answers_the_probe_stays_loaded(make_worker: MakeWorker) -> None:
     worker = make_worker(LimitSettings(idle_timeout_s=0.2, probe_timeout_s=5))
-    end = worker.end(submit(worker, "/stub tokens=10 stall_after=2"))
+    end = worker.end(worker.start_job("/stub tokens=10 stall_after=2"))
     assert (end.status, end.code) == ("failed", "engine_stalled")
-    assert worker.end(submit(worker, "/stub tokens=3")).status == "completed"
+    assert worker.end(worker.start_job("/stub tokens=3")).status == "completed"
     assert worker.fleet.row("alpha").state == "loaded"
 
 
@@ -100,7 +94,7 @@ def test_an_engine_that_is_slow_to_answer_the_probe_stays_while_other_jobs_get_o
     limits = LimitSettings(idle_timeout_s=0.4, probe_timeout_s=0.4)
     worker = make_worker(limits, options={"stub_first_token_s": 5.0})
     if busy:
-        submit(worker, "/stub first_token_s=0 tokens=1000 tokens_per_s=50")
-    end = worker.end(submit(worker, "/stub first_token_s=0 tokens=10 stall_after=2"))
+        worker.start_job("/stub first_token_s=0 tokens=1000 tokens_per_s=50")
+    end = worker.end(worker.start_job("/stub first_token_s=0 tokens=10 stall_after=2"))
     assert (end.status, end.code) == ("failed", "engine_stalled")
     worker.until(lambda: worker.fleet.row("alpha").state == state)

@@ -17,17 +17,17 @@ From the engine:  {"load": [fraction, stage]}  while it loads, then
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
-import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
 
 MAX_FRAME = 16 * 1024 * 1024
-READ_BYTES = 1 << 18
-CANCEL_WAIT_S = 0.2
+READ_BYTES = 1 << 16  # at once, so that one busy engine does not delay the output of the others
 
 
 class MalformedFrameError(Exception):
@@ -35,75 +35,107 @@ class MalformedFrameError(Exception):
 
 
 class Frames:
-    """The worker's ends of an engine's two pipes. Its methods raise `OSError` when the engine is gone.
+    """The worker's ends of an engine's two pipes, which never block.
 
-    `engine_in` and `engine_out` are the engine's ends, which it inherits.
+    `engine_in` and `engine_out` are the engine's ends, which it inherits. While the engine loads, one thread
+    uses `wait` and `read`. After `attach` everything happens on the event `loop`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
         self.engine_in, self._outgoing = os.pipe()
         self._incoming, self.engine_out = os.pipe()
-        self._buffer = bytearray()
-        self._write_lock = threading.Lock()
+        os.set_blocking(self._outgoing, False)
+        os.set_blocking(self._incoming, False)
+        self._attached = False
+        self._received = bytearray()
+        self._unsent: deque[memoryview] = deque()
 
     def close_engine_ends(self) -> None:
         """Close this process's copies of the engine's ends, so that the engine's exit closes the pipes."""
         os.close(self.engine_in)
         os.close(self.engine_out)
 
+    def attach(self, on_readable: Callable[[], None]) -> None:
+        """Call `on_readable` on the event loop whenever there is data to read. Thread-safe."""
+        self._attached = True
+        self.loop.call_soon_threadsafe(self.loop.add_reader, self._incoming, on_readable)
+
     def close(self) -> None:
-        """Close the worker's ends."""
-        with self._write_lock:
-            os.close(self._outgoing)
-            self._outgoing = -1
+        """Close the worker's ends; after `attach`, on the event loop."""
+        if self._attached:
+            self.loop.remove_reader(self._incoming)
+            self.loop.remove_writer(self._outgoing)
+        os.close(self._outgoing)
         os.close(self._incoming)
 
-    def write(self, body: bytes) -> None:
-        """Send one frame; waits while the pipe is full."""
-        data = memoryview(len(body).to_bytes(4, "big") + body)
-        with self._write_lock:
-            while data:
-                data = data[os.write(self._outgoing, data) :]
+    def write(self, *pieces: bytes) -> None:
+        """Send one frame, the pieces one after another, as far and as soon as the engine reads.
 
-    def try_write(self, body: bytes) -> None:
-        """Send one small frame, unless the engine does not read: this does not block on a hung engine.
-
-        A pipe that is ready for writing takes PIPE_BUF bytes (at least 512) at once.
+        The engine's end is not reported here: reading finds it.
         """
-        if not self._write_lock.acquire(timeout=CANCEL_WAIT_S):
-            return
+        size = sum(map(len, pieces))
+        if size <= select.PIPE_BUF:
+            pieces = (b"".join(pieces),)
+        idle = not self._unsent
+        self._unsent.append(memoryview(size.to_bytes(4, "big") + pieces[0]))
+        self._unsent.extend(map(memoryview, pieces[1:]))
+        if idle and not self._send():
+            self.loop.add_writer(self._outgoing, self._send_more)
+
+    def _send_more(self) -> None:
+        if self._send():
+            self.loop.remove_writer(self._outgoing)
+
+    def _send(self) -> bool:
+        """Write what the pipe takes now; true when nothing is left to write."""
+        unsent = self._unsent
         try:
-            if self._outgoing >= 0 and _wait_for(self._outgoing, select.POLLOUT, CANCEL_WAIT_S):
-                os.write(self._outgoing, len(body).to_bytes(4, "big") + body)
-        finally:
-            self._write_lock.release()
+            while unsent:
+                written = os.write(self._outgoing, unsent[0])
+                if written < len(unsent[0]):
+                    unsent[0] = unsent[0][written:]
+                else:
+                    unsent.popleft()
+        except BlockingIOError:
+            return False
+        except OSError:  # the engine has closed its end
+            unsent.clear()
+        return True
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until there is something to read; false after the timeout."""
         return _wait_for(self._incoming, select.POLLIN, timeout_s)
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Wait for data and yield the complete frames in it.
+        """Read once, and yield the complete frames received so far.
 
-        Raises `EOFError` when the engine has closed the pipe, and `MalformedFrameError`.
+        Raises `EOFError` when the engine has closed the pipe, `OSError`, and `MalformedFrameError`.
         """
-        data = os.read(self._incoming, READ_BYTES)
+        try:
+            data = os.read(self._incoming, READ_BYTES)
+        except BlockingIOError:
+            return
         if not data:
             raise EOFError
-        buffer = self._buffer
-        buffer += data
-        while len(buffer) >= 4:
-            size = int.from_bytes(buffer[:4], "big")
-            if size > MAX_FRAME:
-                raise MalformedFrameError(f"a frame of {size} bytes")
-            if len(buffer) < 4 + size:
-                return
-            body = bytes(buffer[4 : 4 + size])
-            del buffer[: 4 + size]
-            yield _parsed(body)
+        received = self._received
+        received += data
+        start, end = 0, len(received)
+        try:
+            while end - start >= 4:
+                size = int.from_bytes(received[start : start + 4], "big")
+                if size > MAX_FRAME:
+                    raise MalformedFrameError(f"a frame of {size} bytes")
+                if end - start < 4 + size:
+                    return
+                body = received[start + 4 : start + 4 + size]
+                start += 4 + size
+                yield _parsed(body)
+        finally:
+            del received[:start]
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
+def _parsed(data: bytearray) -> dict[str, Any]:
     try:
         frame = orjson.loads(data)
     except orjson.JSONDecodeError as error:

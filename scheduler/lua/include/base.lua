@@ -16,18 +16,42 @@ local function fair_share_key(model, priority) return P .. 'fair_share:' .. mode
 local function slots_key(replica) return P .. 'slots:' .. replica end
 local function model_key(model) return P .. 'model:' .. model end
 local function replica_key(replica) return P .. 'replica:' .. replica end
+local function claims_key(incarnation) return P .. 'claims:' .. incarnation end
+local function cancelled_key(worker) return P .. 'cancelled:' .. worker end
 local function worker_key(worker) return P .. 'worker:' .. worker end
 
 -- Return the values of some fields of a hash; false for a field that is missing.
 local function read_fields(key, ...) return unpack(redis.call('HMGET', key, ...)) end
+
+local JOB_FIELDS = { 'status', 'model', 'tenant', 'priority', 'weight', 'cost', 'admitted_us', 'claimed_us',
+  'max_wait_us', 'attempts', 'replica', 'slots', 'worker', 'fence', 'cancel', 'last', 'bytes', 'subscribers',
+  'store', 'retention_s' }
+-- Return a job's fields, all but the texts of the client, in a table; `status` is false for an unknown job.
+local function read_job(id)
+  local values, job = redis.call('HMGET', job_key(id), unpack(JOB_FIELDS)), {}
+  for at, field in ipairs(JOB_FIELDS) do job[field] = values[at] end
+  return job
+end
 
 local PRIORITIES = { 'high', 'normal', 'low' }
 local TERMINAL = { completed = true, incomplete = true, failed = true, cancelled = true }
 
 -- Return a fencing token larger than every earlier one, also after a lost write rolled the key back: the
 -- token is at least the clock's microseconds.
+local latest_fence = nil
 local function next_fence()
-  local fence = math.max((tonumber(redis.call('GET', P .. 'fence')) or 0) + 1, NOW)
-  redis.call('SET', P .. 'fence', text(fence))
+  local fence = NOW
+  local before = latest_fence or tonumber(redis.call('SET', P .. 'fence', text(fence), 'GET') or 0)
+  if before >= fence then
+    fence = before + 1
+    redis.call('SET', P .. 'fence', text(fence))
+  end
+  latest_fence = fence
   return text(fence)
+end
+
+-- The message that gives a job to a worker: a line of text, then the request. It may be lost: `take_claims`
+-- returns the same again.
+local function claim_message(id, fence, replica, last, attempt, generation)
+  return table.concat({ id, fence, replica, last, attempt }, ' ') .. '\n' .. generation
 end

@@ -1,43 +1,94 @@
--- Reserve slots for the next jobs in the queue, and send wake-up messages to the workers.
+-- Reserve slots for the next jobs in the queue: each becomes `running` with a new fence, and its claim message
+-- goes to the worker of the slot.
+--
 -- A slot is membership in `slots:<replica>`, not a counter: freeing it twice is harmless.
+-- `ready:<model>` holds the replicas that accept jobs, by the share of their slots that is taken (1: all).
 
--- Return the ready replica with the smallest share of taken slots (round robin among equals), or nil when all
--- slots are taken.
+-- One call dispatches at most so many jobs; `expire` continues.
+local MAX_DISPATCHES = 100
+local dispatches_left = MAX_DISPATCHES
+
+-- Record work that this call leaves for `expire`, as a JSON array; `unfinished` has them by the time of the
+-- record:
+--   ["slots", replica, code, message]: the replica is gone: its jobs are requeued, or fail with this code
+--   ["waiting", model, code, message]: the model will not be served: its waiting jobs fail with this code
+--   ["dispatch", model]: jobs may wait for the model while it has free slots
+local function record_unfinished(...)
+  redis.call('ZADD', P .. 'unfinished', 'NX', text(NOW), cjson.encode({ ... }))
+end
+
+-- A script that is called by a worker sets its incarnation: the claims for it are part of the reply.
+local caller_incarnation, claims = nil, {}
+
+-- Slots that were freed and do not count as free yet: {[model] = {[replica] = its number of slots}}.
+local freed = {}
+
+-- Free the slot of a running job. The script calls `dispatch` afterwards, which offers the slot.
+local function free_slot(id, job)
+  redis.call('SREM', slots_key(job.replica), id)
+  freed[job.model] = freed[job.model] or {}
+  freed[job.model][job.replica] = tonumber(job.slots)
+end
+
+local function offer_freed_slots(model)
+  for replica, slots in pairs(freed[model] or {}) do
+    -- XX: a replica that accepts no more jobs is not in the set
+    redis.call('ZADD', P .. 'ready:' .. model, 'XX', redis.call('SCARD', slots_key(replica)) / slots, replica)
+  end
+  freed[model] = nil
+end
+
+-- Return the ready replica with the smallest share of taken slots (round robin among equals) and that share;
+-- nil when all slots are taken.
 local function least_loaded_replica(model)
-  local replicas = redis.call('SMEMBERS', P .. 'ready:' .. model)
-  if #replicas == 0 then return nil end
-  local start = 0
-  if #replicas > 1 then
-    table.sort(replicas)
-    start = (tonumber(redis.call('HGET', model_key(model), 'rotation')) or 0) % #replicas
+  local ready = P .. 'ready:' .. model
+  local first = redis.call('ZRANGE', ready, 0, 1, 'WITHSCORES')
+  local replica, share, other_share = first[1], tonumber(first[2]), tonumber(first[4])
+  if not replica or share >= 1 then return nil end
+  if share == other_share then
+    local equals = redis.call('ZCOUNT', ready, share, share)
+    local turn = redis.call('HINCRBY', model_key(model), 'rotation', 1) % equals
+    replica = redis.call('ZRANGE', ready, turn, turn)[1]
   end
-  local best, best_load = nil, 1
-  for step = 0, #replicas - 1 do
-    local replica = replicas[(start + step) % #replicas + 1]
-    local slots = tonumber(redis.call('HGET', replica_key(replica), 'slots'))
-    local load = redis.call('SCARD', slots_key(replica)) / slots
-    if load < best_load then best, best_load = replica, load end
-  end
-  return best
+  return replica, share
 end
 
--- Push the worker's wake-up message, which it gave when it registered; only the job's id varies.
-local function notify(worker, id)
-  local wake_up_list, wake_up_message = read_fields(worker_key(worker), 'wake_up_list', 'wake_up_message')
-  if wake_up_list then redis.call('LPUSH', wake_up_list, (string.gsub(wake_up_message, '@ID@', id))) end
+-- Take a slot for a job and send its claim message. Returns the fields and values to write to the job's hash.
+local function run_job(id, model, replica, share, attempt, run_by_us, last, generation)
+  local worker, incarnation, slots, lease_us =
+    read_fields(replica_key(replica), 'worker', 'incarnation', 'slots', 'lease_us')
+  local fence = next_fence()
+  redis.call('SADD', slots_key(replica), id)
+  redis.call('ZADD', P .. 'ready:' .. model, (math.floor(share * slots + 0.5) + 1) / slots, replica)
+  redis.call('ZADD', P .. 'leases', text(NOW + tonumber(lease_us)), id)
+  redis.call('ZADD', P .. 'deadlines', run_by_us, id)
+  local message = claim_message(id, fence, replica, last, attempt, generation)
+  if incarnation == caller_incarnation then claims[#claims + 1] = message
+  else redis.call('RPUSH', claims_key(incarnation), message) end
+  return { 'status', 'running', 'attempts', attempt, 'replica', replica, 'slots', slots, 'worker', worker,
+    'fence', fence, 'claimed_us', text(NOW), 'run_by_us', run_by_us }
 end
 
+-- Dispatch the next jobs of a model while it has free slots. Every script that has freed a slot, settled usage
+-- or queued a job again calls it.
 local function dispatch(model)
-  while redis.call('EXISTS', P .. 'waiting:' .. model) == 1 do
-    local replica = least_loaded_replica(model)
-    local id = replica and next_job(model)
-    if not id then return end
-    local worker, lease_us = read_fields(replica_key(replica), 'worker', 'lease_us')
-    redis.call('HINCRBY', model_key(model), 'rotation', 1)
-    redis.call('SADD', slots_key(replica), id)
-    redis.call('ZADD', P .. 'leases', text(NOW + tonumber(lease_us)), id)
-    redis.call('HSET', job_key(id), 'status', 'dispatched', 'replica', replica, 'worker', worker,
-      'dispatched_us', text(NOW))
-    notify(worker, id)
+  offer_freed_slots(model)
+  while next(waiting_priorities(model)) do
+    local replica, share = least_loaded_replica(model)
+    if not replica then break end
+    if dispatches_left <= 0 then
+      record_unfinished('dispatch', model)
+      break
+    end
+    dispatches_left = dispatches_left - 1
+    local id, tenant, score = next_job(model)
+    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, last, generation =
+      read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us', 'last',
+        'generation')
+    charge(model, tenant, score, tonumber(cost) / tonumber(weight), (NOW - tonumber(admitted_us)) / 1000)
+    -- a second attempt has the time that the first left
+    redis.call('HSET', job_key(id), unpack(run_job(id, model, replica, share, tostring(attempts + 1),
+      run_by_us or text(NOW + tonumber(max_run_us)), last, generation)))
   end
+  write_usage(model)
 end

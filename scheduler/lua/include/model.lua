@@ -5,11 +5,15 @@
 -- failure: { code, message }, or nil.
 local MAX_CHANGES = 1000
 
+-- Let the next worker that asks look for models to recover, although another one looked a moment ago.
+local function make_recovery_due() redis.call('DEL', P .. 'recovery_looked_at') end
+
 local function set_model_state(model, state, failure)
   local key = model_key(model)
   local was, operation = read_fields(key, 'state', 'operation')
   redis.call('HSET', key, 'state', state, 'changed_us', text(NOW))
   if state ~= 'loading' then redis.call('ZREM', P .. 'evicting', model) end
+  if state == 'failed' or state == 'unloaded' then make_recovery_due() end
   if state == 'failed' then redis.call('HSET', key, 'code', failure.code, 'last_error', failure.message) end
   redis.call('XADD', P .. 'changes', 'MAXLEN', '~', MAX_CHANGES, '*', 'model', model,
     'was', was or 'unloaded', 'state', state, 'at_us', text(NOW), 'operation', operation or '',
@@ -31,6 +35,14 @@ local function begin_operation(id, kind, model, status, stage, replicas)
   local expected = redis.call('HGET', model_key(model), kind .. '_ms')
   if expected then redis.call('HSET', key, 'expected_ms', expected) end
   redis.call('EXPIRE', key, 86400)
+end
+
+-- Add to the progress of an operation what one of its replicas progressed (0 to 1): the mean over its replicas.
+local function add_progress(id, amount)
+  local key = P .. 'operation:' .. id
+  local sum, count = read_fields(key, 'progress_sum', 'replicas')
+  sum = (tonumber(sum) or 0) + amount
+  redis.call('HSET', key, 'progress_sum', sum, 'progress', string.format('%.3f', sum / tonumber(count)))
 end
 
 -- Does nothing to an operation that has ended.

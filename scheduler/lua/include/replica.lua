@@ -1,20 +1,16 @@
 -- The end of a replica, intended or not. The caller has stopped the engine, or knows that it is dead.
 
 local function delete_replica(replica)
-  local model, worker = read_fields(replica_key(replica), 'model', 'worker')
+  local model, worker, progress = read_fields(replica_key(replica), 'model', 'worker', 'progress')
   if not model then return nil end
-  redis.call('SREM', P .. 'ready:' .. model, replica)
+  local state, operation = read_fields(model_key(model), 'state', 'operation')
+  if state == 'unloading' then add_progress(operation, 1 - tonumber(progress)) end -- it counts as done
+  redis.call('ZREM', P .. 'ready:' .. model, replica)
   redis.call('SREM', P .. 'replicas:' .. model, replica)
+  redis.call('SREM', P .. 'loading_replicas', replica)
   redis.call('SREM', P .. 'worker_replicas:' .. worker, replica)
   redis.call('DEL', replica_key(replica))
   return model
-end
-
--- Fail all waiting jobs of the model.
-local function fail_waiting_jobs(model, code, message)
-  for _, id in ipairs(redis.call('ZRANGE', P .. 'waiting:' .. model, 0, -1)) do
-    finish(id, 'failed', { code = code, message = message })
-  end
 end
 
 local function fail_model(model, code, message)
@@ -52,9 +48,9 @@ end
 -- worker_lost); operators see code and message (also load_failed, load_interrupted, ...), which may contain
 -- more detail. When a worker was lost, waiting jobs stay queued: another worker loads the model within
 -- seconds, and their wait is bounded. After the crash of the last engine nothing reloads the model by
--- itself, so waiting jobs fail at once.
+-- itself, so waiting jobs fail at once. Returns the model to dispatch for, or nil; a repeated call may return it,
+-- too, since it ends the next jobs of the replica.
 local function replica_down(replica, job_code, job_message, code, message, gracefully)
-  local jobs = redis.call('SMEMBERS', slots_key(replica))
   local model = delete_replica(replica)
   if model then
     local state = redis.call('HGET', model_key(model), 'state')
@@ -70,18 +66,21 @@ local function replica_down(replica, job_code, job_message, code, message, grace
     elseif state == 'loaded' then
       redis.call('HSET', model_key(model), 'last_error', message)
       -- `replace_lost` replaces a replica that was lost with its worker; a crash is left to an operator
-      if RECOVERABLE[code] then redis.call('HINCRBY', model_key(model), 'lost', 1) end
+      if RECOVERABLE[code] then
+        redis.call('HINCRBY', model_key(model), 'lost', 1)
+        make_recovery_due()
+      end
     end
   end
-  for _, id in ipairs(jobs) do requeue_or_fail(id, job_code, job_message) end
-  redis.call('DEL', slots_key(replica))
+  local changed = end_jobs_of_replica(replica, job_code, job_message)
   if model and not will_be_served(model) then
     fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited')
   end
-  return model
+  return model or changed
 end
 
--- Remove a worker with its replicas and jobs. `gracefully`: its models become unloaded, not failed.
+-- Remove a worker with its replicas, and requeue or fail their jobs. `gracefully`: its models become unloaded,
+-- not failed.
 local function remove_worker(worker, message, gracefully)
   local changed = {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
@@ -90,8 +89,11 @@ local function remove_worker(worker, message, gracefully)
     local model = replica_down(replica, 'worker_lost', 'the worker that ran this request is gone',
       code, message, gracefully)
     if model then changed[model] = true end
+    jobs_left = jobs_left - 1 -- a replica is as much work as a job
   end
   redis.call('DEL', P .. 'worker_replicas:' .. worker)
+  local incarnation = redis.call('HGET', worker_key(worker), 'incarnation')
+  if incarnation then redis.call('DEL', claims_key(incarnation)) end
   redis.call('HDEL', worker_key(worker), 'incarnation', 'draining')
   redis.call('ZREM', P .. 'workers', worker)
   for model in pairs(changed) do dispatch(model) end

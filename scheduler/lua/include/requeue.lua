@@ -13,29 +13,27 @@ local function will_be_served(model)
   return state == 'loaded' or state == 'loading'
 end
 
-local function requeue(id)
-  local model, priority, tenant, admitted_us, replica, weight, cost, max_wait_us =
-    read_fields(job_key(id), 'model', 'priority', 'tenant', 'admitted_us', 'replica', 'weight', 'cost',
-      'max_wait_us')
-  redis.call('SREM', slots_key(replica), id)
+local function requeue(id, job)
+  free_slot(id, job)
   redis.call('ZREM', P .. 'leases', id)
-  redis.call('HDEL', job_key(id), 'replica', 'worker', 'fence', 'claimed_us')
+  redis.call('HDEL', job_key(id), 'replica', 'slots', 'worker', 'fence', 'claimed_us')
   redis.call('HSET', job_key(id), 'status', 'queued')
-  settle_usage(model, tenant, tonumber(weight), -tonumber(cost))
+  settle_usage(job.model, job.tenant, tonumber(job.weight), -tonumber(job.cost))
   -- it waits no longer than a new job would, and no longer than it could have run
-  redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(max_wait_us)), id)
-  join_queue(id, model, priority, tenant, tonumber(admitted_us))
+  redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(job.max_wait_us)), id)
+  join_queue(id, job.model, job.priority, job.tenant, tonumber(job.admitted_us))
+  job.status = 'queued'
 end
 
--- Returns the model whose queue changed, or nil.
-local function requeue_or_fail(id, code, message)
-  local status, last, attempts, cancel, model =
-    read_fields(job_key(id), 'status', 'last', 'attempts', 'cancel', 'model')
-  if not status or TERMINAL[status] or status == 'queued' then return nil end
-  if cancel == '1' then return finish(id, 'cancelled', { code = 'cancelled' }) end
-  if last == '0' and tonumber(attempts) < MAX_ATTEMPTS and will_be_served(model) then
-    requeue(id)
-    return model
+-- Queue a running job again, or end it. job: its fields, if the caller has read them. Returns the model to
+-- dispatch for, or nil when the job does not run.
+local function requeue_or_fail(id, code, message, job)
+  job = job or read_job(id)
+  if job.status ~= 'running' then return nil end
+  if job.cancel == '1' then return finish(id, 'cancelled', { code = 'cancelled' }, job) end
+  if job.last == '0' and tonumber(job.attempts) < MAX_ATTEMPTS and will_be_served(job.model) then
+    requeue(id, job)
+    return job.model
   end
-  return finish(id, 'failed', { code = code, message = message })
+  return finish(id, 'failed', { code = code, message = message }, job)
 end

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,13 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.services import AppServices
-from api.streaming.model_events import ModelEventStream
+from api.streaming.model_events import ModelFollower
 from fleet.operation import Operation
 from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.rule("beyond/events")
 
@@ -98,28 +100,33 @@ def test_the_stream_does_not_begin_while_redis_is_unreachable(admin: FlaskClient
     assert admin.get(URL).status_code == 503
 
 
-def test_the_stream_holds_a_permit_and_releases_it(admin: FlaskClient, services: AppServices) -> None:
-    admin.get(f"{URL}?follow=false").get_data()
-    free = 0
-    while services.permits.try_acquire():
-        free += 1
-    assert free == services.permits.count
+def test_the_stream_is_counted_while_it_is_open(admin: FlaskClient, services: AppServices) -> None:
+    answer = admin.get(URL)
+    next(answer.iter_encoded())
+    assert len(services.streams) == 1
+    services.streams.limit = 1
     assert admin.get(URL).status_code == 503
+    answer.close()
+    wait_until(lambda: len(services.streams) == 0)
+    assert admin.get(f"{URL}?follow=false").status_code == 200
 
 
 class StreamFollower(threading.Thread):
     """Reads a stream of model events in its own thread."""
 
-    def __init__(self, services: AppServices) -> None:
+    def __init__(self, admin: FlaskClient, after: str | None = None) -> None:
         super().__init__(daemon=True)
-        self.closed = threading.Event()
-        self.stream = ModelEventStream(services, None, on_close=self.closed.set)
+        self.ended = threading.Event()
+        self.answer = admin.get(URL, headers={} if after is None else {"Last-Event-ID": after})
         self.received: list[tuple[str | None, str, dict[str, Any]]] = []
+        self.data = b""
         self.start()
 
     def run(self) -> None:
-        for piece in self.stream.stream():
+        for piece in self.answer.iter_encoded():
+            self.data += piece
             self.received += parsed(piece)
+        self.ended.set()
 
     def wait_for(self, event: str, **expected: object) -> dict[str, Any]:
         for _ in range(1000):
@@ -127,17 +134,17 @@ class StreamFollower(threading.Thread):
                 inner = data if kind == "state" else data[kind]
                 if kind == event and expected.items() <= inner.items():
                     return dict(inner)
-            self.closed.wait(0.01)
+            self.ended.wait(0.01)
         raise AssertionError(f"no {event} with {expected} in {names(self.received)}")
 
 
 @pytest.fixture
-def following(services: AppServices) -> Iterator[StreamFollower]:
-    follower = StreamFollower(services)
+def following(admin: FlaskClient, services: AppServices) -> Iterator[StreamFollower]:
+    follower = StreamFollower(admin)
     follower.wait_for("gpu_memory")
     yield follower
-    follower.stream.disconnect()
-    assert follower.closed.wait(5)
+    services.shutdown.is_running = lambda: False
+    assert follower.ended.wait(5)
 
 
 def test_a_state_change_is_sent_with_its_id_before_the_model(following: StreamFollower, fakes: Fakes) -> None:
@@ -164,7 +171,7 @@ def test_an_operation_is_sent_until_its_end(following: StreamFollower, fakes: Fa
 
 def test_the_stream_continues_after_redis_was_unreachable(following: StreamFollower, fakes: Fakes) -> None:
     fakes.fleet.unreachable = True
-    following.closed.wait(0.1)
+    following.ended.wait(0.1)
     fakes.fleet.states["org/plain"] = ModelState.UNLOADING
     fakes.fleet.unreachable = False
     following.wait_for("model", name="org/plain", runtime_state="unloading")
@@ -198,12 +205,84 @@ def test_all_missed_state_changes_are_sent_over_several_pages(admin: FlaskClient
     assert names(parsed(answer.data)).count("state") == 249
 
 
-def test_comments_keep_the_stream_alive(services: AppServices) -> None:
-    pieces = ModelEventStream(services, None).stream()
-    next(pieces)
-    assert next(pieces) == b": ka\n\n"
+def test_comments_keep_the_stream_alive(following: StreamFollower) -> None:
+    wait_until(lambda: following.data.count(b": ka\n\n") >= 2)
 
 
-def test_the_stream_ends_when_its_process_shuts_down(services: AppServices) -> None:
+def test_the_stream_ends_when_its_process_shuts_down(
+    following: StreamFollower, services: AppServices
+) -> None:
     services.shutdown.is_running = lambda: False
-    assert list(ModelEventStream(services, None).stream()) == []
+    assert following.ended.wait(5)
+    wait_until(lambda: len(services.streams) == 0)
+
+
+def test_all_followers_share_one_reader_and_each_gets_every_change(
+    admin: FlaskClient, following: StreamFollower, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fakes.changes.entries += [change(1), change(2)]
+    following.wait_for("state", id="2-0")
+    followers = [following, StreamFollower(admin, "1-0"), StreamFollower(admin)]
+    for follower in followers:
+        follower.wait_for("gpu_memory")
+    readers: set[str] = set()
+    read = fakes.changes.read
+
+    def recorded(after: str, wait_s: float = 0.0) -> list[StateChange]:
+        readers.add(threading.current_thread().name)
+        return read(after, wait_s)
+
+    monkeypatch.setattr(fakes.changes, "read", recorded)
+    for number in range(3, 9):
+        fakes.changes.entries.append(change(number))
+        fakes.fleet.states["demo"] = (ModelState.LOADING, ModelState.LOADED)[number % 2]
+    for follower in followers:
+        follower.wait_for("state", id="8-0")
+    states = [[id for id, name, _ in follower.received if name == "state"] for follower in followers]
+    later = [f"{number}-0" for number in range(3, 9)]
+    assert states == [["1-0", "2-0", *later], ["2-0", *later], later]
+    assert all(name.startswith("model-events") for name in readers)
+
+
+class SlowClient:
+    """A connection that the test makes writable; fulfils the part of `ClientConnection` that is used."""
+
+    def __init__(self) -> None:
+        self.writable = True
+        self.written: list[bytes] = []
+        self.disconnect: Callable[[], None]
+        self.become_writable: Callable[[], None]
+
+    def on_disconnect(self, callback: Callable[[], None]) -> None:
+        self.disconnect = callback
+
+    def on_writable(self, callback: Callable[[], None]) -> None:
+        self.become_writable = callback
+
+    def begin(self, _status: int, _headers: object) -> None:
+        pass
+
+    def write(self, data: bytes) -> None:
+        assert self.writable
+        self.written.append(data)
+
+    def states(self) -> list[str | None]:
+        return [id for data in self.written for id, name, _ in parsed(data) if name == "state"]
+
+
+def test_a_slow_client_gets_later_what_it_missed(services: AppServices, fakes: Fakes) -> None:
+    client = SlowClient()
+    follower = ModelFollower(client, 3600, lambda: True)  # type: ignore[arg-type]
+    task = asyncio.run_coroutine_threadsafe(follower.follow(services.model_feed, None), services.loop)
+    wait_until(lambda: client.written)
+    client.writable = False
+    fakes.changes.entries += [change(1), change(2)]
+    wait_until(lambda: follower._is_behind)
+    fakes.changes.entries.append(change(3))
+    client.writable = True
+    services.loop.call_soon_threadsafe(client.become_writable)
+    wait_until(lambda: client.states() == ["1-0", "2-0", "3-0"])
+    fakes.changes.entries.append(change(4))
+    wait_until(lambda: client.states()[-1] == "4-0")
+    services.loop.call_soon_threadsafe(client.disconnect)
+    task.result(5)

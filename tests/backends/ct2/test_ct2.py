@@ -23,7 +23,8 @@ from tasks.generation import (
     text_content,
 )
 from tests.backends.conftest import Launched, Start, ask
-from tests.backends.contract import WEATHER, LocalEngineContract, called
+from tests.backends.contract import WEATHER, called
+from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import LETTERS, TIME, DemoModelContract
 from tests.checkpoints.fixtures import python_of
 
@@ -229,7 +230,7 @@ class TestTranslator(LocalEngineContract):
         launched = start(ct2(self.folder, {"task": "translate"}))
         long, thread = launched.begin(self.request("1\n" * 500_000), id="numbers")
         assert long.first_delta.wait(30)
-        launched.engine.cancel("numbers")
+        launched.cancel("numbers")
         thread.join()
         assert long.finish is not None
         assert long.finish.reason == "cancelled"

@@ -21,7 +21,8 @@ from config.settings import ModelDefinition
 from streams.events import Usage
 from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
-from tests.backends.contract import WEATHER, LocalEngineContract, called
+from tests.backends.contract import WEATHER, called
+from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import TIME, GrammarModelContract
 from tests.backends.exllamav3 import tiny_qwen3_vl
 from tests.backends.exllamav3.exllamav3_double import environment

@@ -17,7 +17,8 @@ from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool, text_content
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
-from tests.backends.contract import WEATHER, LocalEngineContract
+from tests.backends.contract import WEATHER
+from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract
 from tests.backends.llama_cpp import tiny_gguf
 from workers.environments import interpreter
@@ -135,7 +136,7 @@ def test_a_long_prompt_can_be_cancelled_before_it_is_read(start: Start, tiny: Ma
     for attempt in range(1, 100):  # the first attempts may end before it is tokenized
         long, thread = launched.begin(ask(f"{attempt} {'word ' * 800}", max_tokens=1), id="long")
         thread.join(0.002 * attempt)
-        launched.engine.cancel("long")
+        launched.cancel("long")
         thread.join()
         assert long.finish is not None
         if long.finish.usage.input_tokens:

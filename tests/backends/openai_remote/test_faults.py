@@ -1,27 +1,21 @@
-"""Faults of a remote server (busy, broken, silent, gone): retries, error codes and connections."""
+"""Faults of a remote server (busy, broken, silent, gone): retries and error codes."""
 
 from __future__ import annotations
 
 import logging
 import random
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
 
 from backends.base import GenerationError
 from backends.openai_remote import remote_engine
-from backends.openai_remote.client import http_client
 from backends.shared.chat_stream import LONGEST_LINE
-from backends.shared.http_client import CallCancelled, HttpCall
-from streams.events import Usage
-from tests.backends.conftest import Answer, Launched, Start, ask
+from tests.backends.conftest import Answer, Start, ask
+from tests.backends.openai_remote.calls import failure, redirect
 from tests.backends.openai_remote.scripted_server import (
-    AUTHORITY,
     KEY,
     KEY_VARIABLE,
     Handler,
@@ -35,24 +29,9 @@ from tests.backends.openai_remote.scripted_server import (
     scripted_server,
     status,
 )
+from tests.support.generations import run_generation
 
-CANCEL_S = 1.0
 BUSY = status(503)
-
-
-@pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses before each retry, in seconds; they are recorded and skipped."""
-    waited: list[float] = []
-    monkeypatch.setattr(HttpCall, "wait", lambda _call, seconds: waited.append(seconds))
-    return waited
-
-
-def failure(launched: Launched) -> GenerationError:
-    with pytest.raises(GenerationError) as caught:
-        launched.answer(ask("Hi"))
-    assert not any(word in str(caught.value) for word in (KEY, "secret", "0x"))
-    return caught.value
 
 
 # ---- retries
@@ -138,7 +117,11 @@ def test_a_retry_succeeds_after_the_server_comes_back(start: Start, monkeypatch:
     with scripted_server(chat("back")) as server:
         launched = start(remote_model(server.url))
         server.close()
-        monkeypatch.setattr(HttpCall, "wait", lambda _call, _seconds: server.open())
+
+        async def reopen(_seconds: float, _error: object) -> None:
+            server.open()
+
+        monkeypatch.setattr(remote_engine, "_pause", reopen)
         assert launched.answer(ask("Hi")).text == "back"
 
 
@@ -177,7 +160,7 @@ def test_a_connection_lost_after_the_first_token_is_not_retried(
         launched = start(remote_model(server.url))
         answer = Answer()
         with pytest.raises(GenerationError, match="broke off in the middle of its answer") as caught:
-            launched.engine.generate("only", ask("Hi"), answer.emit)
+            run_generation(launched.engine, "only", ask("Hi"), answer.emit)
     assert caught.value.code == "engine_error"
     assert answer.text == "ab"
     assert pauses == []
@@ -313,15 +296,9 @@ def test_a_connect_timeout_is_retried(start: Start, pauses: list[float]) -> None
     """The listener never answers, so the TLS handshake waits."""
     with socket.create_server(("127.0.0.1", 0)) as unresponsive, scripted_server() as server:
         launched = start(remote_model(server.url, connect_timeout_s=0.1))
-        _redirect(launched, unresponsive.getsockname()[1])
+        redirect(launched, unresponsive.getsockname()[1])
         assert failure(launched).code == "remote_unavailable"
     assert len(pauses) == 2
-
-
-def _redirect(launched: Launched, port: int) -> None:
-    """Make the engine use another server, over TLS."""
-    options = replace(launched.engine._options, scheme="https", port=port)
-    launched.engine._client = http_client(options)
 
 
 def test_an_error_in_emit_affects_only_its_own_request(start: Start) -> None:
@@ -330,239 +307,6 @@ def test_an_error_in_emit_affects_only_its_own_request(start: Start) -> None:
 
     with scripted_server(chat("a"), chat("b")) as server:
         launched = start(remote_model(server.url))
-        with pytest.raises(ZeroDivisionError):
-            launched.engine.generate("failing", ask("Hi"), fail)
+        with pytest.raises(GenerationError):
+            run_generation(launched.engine, "failing", ask("Hi"), fail)
         assert launched.answer(ask("Hi")).text == "b"
-
-
-# ---- the end of an answer
-
-
-@pytest.mark.parametrize(
-    ("finish", "reason"),
-    [("stop", "stop"), ("length", "length"), ("content_filter", "content_filter"), ("eos", "stop")],
-)
-def test_a_finish_reason_is_one_of_stokers(start: Start, finish: str, reason: str) -> None:
-    with scripted_server(chat("a", finish=finish)) as server:
-        answer = start(remote_model(server.url)).answer(ask("Hi"))
-    assert answer.finish is not None
-    assert answer.finish.reason == reason
-
-
-def test_an_answer_ends_when_its_finish_reason_is_followed_by_silence(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote_engine, "USAGE_S", 0.1)
-    with scripted_server(
-        events(chunk({"content": "a"}, "length"), then=Handler.wait_for_disconnect)
-    ) as server:
-        answer = start(remote_model(server.url)).answer(ask("Hi"))
-        assert server.client_disconnected.wait(5)
-    assert answer.text == "a"
-    assert answer.finish is not None
-    assert answer.finish.reason == "length"
-
-
-def test_an_uncounted_prompt_is_estimated(start: Start) -> None:
-    with scripted_server(events(chunk({"content": "a"}, "stop"), b"[DONE]")) as server:
-        answer = start(remote_model(server.url)).answer(ask("word " * 100))
-    assert answer.finish is not None
-    assert answer.finish.usage == Usage(126, 1, 0, 0)
-
-
-def test_invalid_usage_is_ignored(start: Start) -> None:
-    usage = {
-        "prompt_tokens": "many",
-        "completion_tokens": -3,
-        "prompt_tokens_details": {"cached_tokens": 1.5},
-    }
-    with scripted_server(chat("a", "b", usage=usage)) as server:
-        answer = start(remote_model(server.url)).answer(ask("Hi"))
-    assert answer.finish is not None
-    assert answer.finish.usage == Usage(1, 2, 0, 0)  # of the prompt, a guess
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        [chunk({"content": "a"}), b"[DONE]"],
-        [chunk({"content": "a"}, "stop")],
-        [chunk({"content": "a"}, "stop"), {"choices": [], "usage": {"prompt_tokens": 3}}, b"[DONE]"],
-    ],
-)
-def test_the_end_of_a_stream_has_several_forms(start: Start, sent: list[object]) -> None:
-    with scripted_server(events(*sent)) as server:
-        answer = start(remote_model(server.url)).answer(ask("Hi"))
-    assert answer.finish is not None
-    assert (answer.text, answer.finish.reason) == ("a", "stop")
-
-
-def test_a_body_without_end_after_its_last_event_does_not_block(start: Start) -> None:
-    last = (chunk({"content": "a"}, "stop"), b"[DONE]")
-    with scripted_server(events(*last, then=Handler.wait_for_disconnect), chat("b")) as server:
-        launched = start(remote_model(server.url))
-        answer, thread = launched.begin(ask("Hi"))
-        thread.join(5)
-        assert answer.text == "a"
-        assert server.client_disconnected.wait(5)
-        assert launched.answer(ask("Hi")).text == "b"
-
-
-# ---- connections
-
-
-def test_a_connection_is_reused_after_a_complete_answer(start: Start) -> None:
-    with scripted_server(chat("a"), chat("b"), status(400), chat("c")) as server:
-        launched = start(remote_model(server.url))
-        assert [launched.answer(ask("Hi")).text for _ in range(2)] == ["a", "b"]
-        failure(launched)
-        launched.answer(ask("Hi"))
-    numbers = [request.connection for request in server.posts]
-    assert numbers[0] == numbers[1] == numbers[2] != numbers[3]
-
-
-def test_an_idle_connection_closed_by_the_server_is_not_reused(start: Start, pauses: list[float]) -> None:
-    def answer_and_close(handler: Handler) -> None:
-        chat("a")(handler)
-        handler.cut_connection()
-        handler.server.script.client_disconnected.set()
-
-    with scripted_server(answer_and_close, chat("b")) as server:
-        launched = start(remote_model(server.url))
-        launched.answer(ask("Hi"))
-        assert server.client_disconnected.wait(5)
-        assert launched.answer(ask("Hi")).text == "b"
-    assert pauses == [], "no request failed"
-
-
-def test_a_stale_connection_is_replaced_at_once(start: Start, pauses: list[float]) -> None:
-    with scripted_server(chat("a"), close_without_answer, chat("b")) as server:
-        launched = start(remote_model(server.url, retries=0))
-        launched.answer(ask("Hi"))
-        assert launched.answer(ask("Hi")).text == "b"
-    assert pauses == []
-
-
-def test_a_connection_idle_for_too_long_is_not_reused(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backends.shared.http_client.IDLE_S", 0.0)
-    with scripted_server(chat("a"), chat("b")) as server:
-        launched = start(remote_model(server.url))
-        for _ in range(2):
-            launched.answer(ask("Hi"))
-    first, second = (request.connection for request in server.posts)
-    assert first != second
-
-
-# ---- cancellation
-
-
-@pytest.fixture
-def unresponsive_port() -> Iterator[int]:
-    """The port of a listener that never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield int(listener.getsockname()[1])
-
-
-def cancelled(launched: Launched, ready: threading.Event) -> Answer:
-    """Cancel a request once `ready` is set, and check that it ends within a second."""
-    answer, thread = launched.begin(ask("one two three four five six seven eight"))
-    assert ready.wait(5)
-    launched.engine.cancel("only")
-    thread.join(CANCEL_S)
-    assert answer.error is None
-    assert answer.finish is not None
-    assert answer.finish.reason == "cancelled"
-    assert answer.finish.usage.input_tokens > 0
-    return answer
-
-
-def test_a_request_can_be_cancelled_while_it_connects(
-    start: Start, unresponsive_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connecting = threading.Event()
-    connect = HttpCall.connect
-
-    def report(call: HttpCall, *arguments: Callable[[], None]) -> None:
-        connecting.set()
-        connect(call, *arguments)
-
-    with scripted_server() as server:
-        launched = start(remote_model(server.url))
-        _redirect(launched, unresponsive_port)
-        monkeypatch.setattr(HttpCall, "connect", report)
-        cancelled(launched, connecting)
-
-
-def test_a_request_can_be_cancelled_during_a_retry_pause(start: Start) -> None:
-    received = threading.Event()
-
-    def busy(handler: Handler) -> None:
-        status(503, Retry_After="20")(handler)
-        received.set()
-
-    with scripted_server(busy) as server:
-        cancelled(start(remote_model(server.url)), received)
-        assert len(server.posts) == 1
-
-
-def test_a_request_can_be_cancelled_before_the_first_byte(start: Start) -> None:
-    with scripted_server(no_answer) as server:
-        cancelled(start(remote_model(server.url)), server.waiting)
-        assert server.client_disconnected.wait(CANCEL_S)
-
-
-def test_a_request_can_be_cancelled_while_it_is_answered(start: Start) -> None:
-    with scripted_server(events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)) as server:
-        answer = cancelled(start(remote_model(server.url)), server.waiting)
-        assert answer.text == "a"
-        assert answer.finish is not None
-        assert answer.finish.usage.output_tokens == 1
-        assert server.client_disconnected.wait(CANCEL_S)
-
-
-def test_a_request_can_be_cancelled_over_tls(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    unfinished = events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)
-    with scripted_server(unfinished, secure=True) as server:
-        cancelled(start(remote_model(server.url)), server.waiting)
-
-
-def test_a_request_cancelled_before_it_connects_is_not_sent(start: Start) -> None:
-    with scripted_server() as server:
-        launched = start(remote_model(server.url))
-        call = HttpCall()
-        call.cancel()
-        with pytest.raises(CallCancelled):
-            launched.engine._client.request(call, "POST", "/chat/completions", b"{}")
-        assert server.posts == []
-
-
-def test_cancelling_an_unknown_or_finished_request_does_nothing(start: Start) -> None:
-    with scripted_server(chat("a"), chat("b")) as server:
-        launched = start(remote_model(server.url))
-        launched.engine.cancel("unknown")
-        launched.answer(ask("Hi"), id="done")
-        launched.engine.cancel("done")
-        assert launched.answer(ask("Hi")).text == "b"
-
-
-def test_a_connection_made_after_the_cancel_is_closed() -> None:
-    call, begun, proceed, closed = HttpCall(), threading.Event(), threading.Event(), threading.Event()
-
-    def connect() -> None:
-        begun.set()
-        proceed.wait(5)
-
-    def wait() -> None:
-        with pytest.raises(CallCancelled):
-            call.connect(connect, closed.set)
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    assert begun.wait(5)
-    call.cancel()
-    thread.join(CANCEL_S)
-    assert not thread.is_alive()
-    assert not closed.is_set()
-    proceed.set()
-    assert closed.wait(5)

@@ -1,20 +1,16 @@
-"""A model on a remote server: its options, its load, TLS and proxies, and its stop."""
+"""A model on a remote server: its options, its load and its stop."""
 
 from __future__ import annotations
 
-import socket
 import threading
 
 import pytest
-from urllib3.util import connection
 
 from backends.base import CancellationToken, LoadError
 from backends.openai_remote import errors
-from backends.shared.http_client import HttpCall
-from config.settings import ModelDefinition
 from tests.backends.conftest import Start, ask
+from tests.backends.openai_remote.calls import load_error
 from tests.backends.openai_remote.scripted_server import (
-    AUTHORITY,
     KEY,
     KEY_VARIABLE,
     MODEL,
@@ -26,21 +22,6 @@ from tests.backends.openai_remote.scripted_server import (
 )
 from tests.conftest import free_port
 from workers.engine_process.errors import EngineLost
-
-
-def load_error(start: Start, model: ModelDefinition) -> str:
-    with pytest.raises(LoadError) as caught:
-        start(model)
-    assert caught.value.code == "load_failed"
-    assert KEY not in str(caught.value)
-    return str(caught.value)
-
-
-@pytest.fixture
-def key(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of an environment variable that holds a key."""
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    return KEY_VARIABLE
 
 
 @pytest.fixture(autouse=True)
@@ -269,79 +250,6 @@ def test_a_load_can_be_cancelled(start: Start, moment: str) -> None:
         assert not waiting or server.client_disconnected.wait(5)
 
 
-# ---- TLS and proxies
-
-
-def test_an_untrusted_certificate_is_rejected(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    stages: list[str] = []
-    with scripted_server(chat("safe"), secure=True) as server:
-        with pytest.raises(LoadError, match=r"its certificate is not trusted: .*; SSL_CERT_FILE may name"):
-            start(remote_model(server.url), progress=lambda _, stage: stages.append(stage))
-        assert not any("trying again" in stage for stage in stages), "a retry would not help"
-        monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-        assert start(remote_model(server.url)).answer(ask("Hi")).text == "safe"
-
-
-def test_a_certificate_for_another_name_is_not_trusted(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    with scripted_server(secure=True) as server:
-        url = f"https://127.0.0.2:{server.port}/v1"
-        monkeypatch.setattr(connection, "create_connection", _connect_to(server.port))
-        assert "its certificate is not trusted" in load_error(start, remote_model(url))
-
-
-def _connect_to(port: int):
-    connect = connection.create_connection
-    return lambda _address, *rest, **more: connect(("127.0.0.1", port), *rest, **more)
-
-
-def test_a_proxy_of_the_environment_is_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    with scripted_server(chat("a")) as proxy:
-        monkeypatch.setenv("HTTP_PROXY", f"http://me:pass%20word@127.0.0.1:{proxy.port}")
-        answer = start(remote_model("http://remote.test:1234/v1")).answer(ask("Hi"))
-    assert answer.text == "a"
-    assert [request.path for request in proxy.requests] == [
-        "http://remote.test:1234/v1/models",
-        "http://remote.test:1234/v1/chat/completions",
-    ]
-    for request in proxy.requests:
-        assert request.headers["host"] == "remote.test:1234"
-        assert request.headers["proxy-authorization"] == "Basic bWU6cGFzcyB3b3Jk"
-
-
-def test_a_proxy_does_not_see_tls_traffic_or_the_key(
-    start: Start, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    with scripted_server(chat("a")) as proxy:
-        monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{proxy.port}")
-        answer = start(remote_model("https://remote.test/v1", key_variable=key)).answer(ask("Hi"))
-    assert answer.text == "a"
-    assert [request.path for request in proxy.requests] == [
-        *("remote.test:443", "/v1/models"),
-        *("remote.test:443", "/v1/chat/completions"),
-    ]
-    assert "authorization" not in proxy.requests[0].headers
-
-
-def test_no_proxy_is_used_for_this_machine_and_for_no_proxy_hosts(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
-    with scripted_server() as server:
-        assert start(remote_model(server.url)).engine.slots
-        monkeypatch.setenv("NO_PROXY", "remote.test")
-        monkeypatch.setattr(connection, "create_connection", _connect_to(server.port))
-        assert start(remote_model("http://remote.test/v1")).engine.slots
-
-
-@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "http://127.0.0.1:port"])
-def test_an_invalid_proxy_is_rejected(start: Start, monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
-    monkeypatch.setenv("ALL_PROXY", proxy)
-    message = load_error(start, remote_model("http://remote.test/v1"))
-    assert "the proxy that the environment names for http must look like http://host:port" in message
-
-
 # ---- stopping
 
 
@@ -365,27 +273,17 @@ def test_a_cancelled_generation_stays_cancelled_after_a_stop(start: Start) -> No
         launched = start(remote_model(server.url))
         answer, thread = launched.begin(ask("Hi"))
         assert server.waiting.wait(5)
-        launched.engine.cancel("only")
+        launched.cancel("only")
         launched.engine.stop(1.0)
         thread.join(1.0)
     assert answer.finish is not None
     assert answer.finish.reason == "cancelled"
 
 
-def test_a_late_cancel_does_not_cut_the_connection_that_serves_the_next_call(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[HttpCall] = []
-    attach = HttpCall.attach
-
-    def record(call: HttpCall, connection: socket.socket) -> None:
-        seen.append(call)
-        attach(call, connection)
-
-    monkeypatch.setattr(HttpCall, "attach", record)
+def test_a_late_cancel_does_not_cut_the_connection_that_serves_the_next_call(start: Start) -> None:
     with scripted_server(chat("a"), chat("b")) as server:
         launched = start(remote_model(server.url))
-        launched.answer(ask("Hi"))
-        seen[-1].cancel()
+        launched.answer(ask("Hi"), id="first")
+        launched.cancel("first")
         assert launched.answer(ask("Hi")).text == "b"
     assert len({request.connection for request in server.posts}) == 1

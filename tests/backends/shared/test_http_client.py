@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
-from urllib3.exceptions import HTTPError
 
 from backends.shared import http_client
-from backends.shared.http_client import CallCancelled, HttpCall, HttpClient, chunks, root_cause
+from backends.shared.http_client import HttpClient, HttpError, ReadTimeout
 from tests.backends.openai_remote.scripted_server import Handler, chat, scripted_server
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BIG = b"x" * (32 << 20)  # bytes, more than socket buffers hold
-CANCEL_S = 1.0
+SOON_S = 1.0
 
 
 @contextmanager
@@ -40,10 +40,39 @@ def client(port: int, connect_timeout_s: float = 5.0) -> HttpClient:
     return HttpClient(f"http://127.0.0.1:{port}", connect_timeout_s=connect_timeout_s)
 
 
+async def post(client: HttpClient, body: bytes = b"{}", read_timeout_s: float = 5.0) -> bytes:
+    """POST and return the whole body."""
+    async with client.request("POST", "/chat/completions", body, read_timeout_s=read_timeout_s) as response:
+        return await response.read(1 << 20)
+
+
+def run(*clients: HttpClient, use: Callable[[], Awaitable[None]]) -> None:
+    """Run `use` on an event loop, then close the clients."""
+
+    async def main() -> None:
+        try:
+            await use()
+        finally:
+            for one in clients:
+                one.close()
+            await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
 def receive_all(connection: socket.socket) -> None:
     size = 0
     while size < len(BIG):
         size += len(connection.recv(1 << 20))
+
+
+def received(connection: socket.socket) -> int:
+    """Read until the connection ends; return how many bytes came."""
+    size = 0
+    with suppress(ConnectionResetError):
+        while data := connection.recv(1 << 20):
+            size += len(data)
+    return size
 
 
 def test_a_large_body_may_take_longer_to_send_than_the_connect_timeout() -> None:
@@ -53,82 +82,141 @@ def test_a_large_body_may_take_longer_to_send_than_the_connect_timeout() -> None
         connection.sendall(ANSWER)
 
     with raw_server(serve_slowly) as port:
-        response = client(port, connect_timeout_s=0.1).request(HttpCall(5.0), "POST", "/", BIG)
-        assert b"".join(chunks(response)) == b"ok"
+        patient = client(port, connect_timeout_s=0.1)
+
+        async def use() -> None:
+            assert await post(patient, BIG) == b"ok"
+
+        run(patient, use=use)
+
+
+def test_a_body_that_is_taken_slowly_is_no_read_timeout() -> None:
+    def serve_slowly(connection: socket.socket) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        size = 0
+        while size < 8 << 20:
+            size += len(connection.recv(1 << 20, socket.MSG_WAITALL))
+            time.sleep(0.1)
+        connection.sendall(ANSWER)
+
+    with raw_server(serve_slowly) as port:
+        patient = client(port)
+
+        async def use() -> None:
+            assert await post(patient, BIG[: 8 << 20], read_timeout_s=0.6) == b"ok"
+
+        run(patient, use=use)
 
 
 def test_a_server_that_does_not_read_the_body_is_a_read_timeout() -> None:
     done = threading.Event()
     with raw_server(lambda _: done.wait(5)) as port:
-        with pytest.raises(HTTPError) as caught:
-            client(port).request(HttpCall(0.2), "POST", "/", BIG)
+        impatient = client(port)
+
+        async def use() -> None:
+            with pytest.raises(ReadTimeout):
+                await post(impatient, BIG, read_timeout_s=0.2)
+
+        run(impatient, use=use)
         done.set()
-    assert isinstance(root_cause(caught.value), TimeoutError)
 
 
-def test_a_call_can_be_cancelled_while_its_body_is_sent() -> None:
-    done, call = threading.Event(), HttpCall()
+def test_a_request_cancelled_while_its_body_is_sent_cuts_the_connection() -> None:
+    proceed, sizes = threading.Event(), []
+
+    def serve(connection: socket.socket) -> None:
+        proceed.wait(5)
+        sizes.append(received(connection))
+
+    with raw_server(serve) as port:
+        cancelled = client(port)
+
+        async def use() -> None:
+            await cancel_soon(post(cancelled, BIG))
+            proceed.set()
+
+        run(cancelled, use=use)
+    assert 0 < sizes[0] < len(BIG)
+
+
+def test_a_request_can_be_cancelled_while_a_proxy_opens_the_tunnel() -> None:
+    done = threading.Event()
     with raw_server(lambda _: done.wait(5)) as port:
-        threading.Timer(0.2, call.cancel).start()
-        started = time.monotonic()
-        with pytest.raises(CallCancelled):
-            client(port).request(call, "POST", "/", BIG)
-        assert time.monotonic() - started < CANCEL_S
+        proxy = f"http://127.0.0.1:{port}"
+        through_proxy = HttpClient("https://remote.test", connect_timeout_s=5.0, proxy_url=proxy)
+        run(through_proxy, use=lambda: cancel_soon(post(through_proxy)))
         done.set()
 
 
-def test_a_call_can_be_cancelled_while_a_proxy_opens_the_tunnel() -> None:
-    done, call = threading.Event(), HttpCall()
-    with raw_server(lambda _: done.wait(5)) as port:
-        through_proxy = HttpClient(
-            "https://remote.test", connect_timeout_s=5.0, proxy_url=f"http://127.0.0.1:{port}"
-        )
-        threading.Timer(0.2, call.cancel).start()
-        started = time.monotonic()
-        with pytest.raises(CallCancelled):
-            through_proxy.request(call, "GET", "/")
-        assert time.monotonic() - started < CANCEL_S
-        done.set()
+async def cancel_soon(request: Awaitable[bytes]) -> None:
+    """Cancel a request under way, and check that it ends at once."""
+    task = asyncio.ensure_future(request)
+    await asyncio.sleep(0.2)
+    started = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < SOON_S
 
 
-def test_a_read_timeout_for_a_closed_connection_is_ignored() -> None:
-    call, (near, far) = HttpCall(), socket.socketpair()
-    with far:
-        call.attach(near)
-        near.close()
-        call.set_read_timeout(1.0)
+def test_a_request_fails_after_the_client_was_closed() -> None:
+    with scripted_server(chat("a"), chat("b")) as server:
+        closed = HttpClient(server.url, connect_timeout_s=5.0)
+
+        async def use() -> None:
+            assert b"[DONE]" in await post(closed)
+            closed.close()
+            with pytest.raises(HttpError, match="closed"):
+                await post(closed)
+
+        run(use=use)
 
 
 def test_a_configured_content_type_is_not_sent_twice() -> None:
     with scripted_server(chat("a")) as server:
         configured = HttpClient(server.url, headers={"content-type": "text/plain"}, connect_timeout_s=5.0)
-        configured.request(HttpCall(5.0), "POST", "/chat/completions", b"{}").close()
+
+        async def use() -> None:
+            await post(configured)
+
+        run(configured, use=use)
         (request,) = server.posts
     assert request.headers["content-type"] == "application/json"
+    assert request.headers["accept-encoding"] == "identity"
 
 
-def test_connections_idle_for_too_long_are_closed_when_another_becomes_idle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    attached: list[socket.socket] = []
-    attach = HttpCall.attach
+def test_a_response_that_is_left_early_closes_its_connection() -> None:
+    unfinished = chat("a", "b")
 
-    def record(call: HttpCall, connection: socket.socket) -> None:
-        attached.append(connection)
-        attach(call, connection)
+    def keep_open(handler: Handler) -> None:
+        unfinished(handler)
+        handler.wait_for_disconnect()
 
-    monkeypatch.setattr(HttpCall, "attach", record)
-    with scripted_server(*[chat("a")] * 3) as server:
+    with scripted_server(keep_open) as server:
+        leaving = HttpClient(server.url, connect_timeout_s=5.0)
+
+        async def use() -> None:
+            async with leaving.request("POST", "/chat/completions", b"{}") as response:
+                assert response.status == 200
+
+        run(leaving, use=use)
+
+
+def test_idle_connections_are_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_client, "IDLE_S", 0.1)
+
+    def answer_and_wait(handler: Handler) -> None:
+        chat("a")(handler)
+        handler.wait_for_disconnect()
+
+    with scripted_server(answer_and_wait) as server:
         pooled = HttpClient(server.url, connect_timeout_s=5.0)
-        calls = [HttpCall(5.0) for _ in range(3)]
-        responses = [pooled.request(call, "POST", "/chat/completions", b"{}") for call in calls]
-        for call, response, idle_s in zip(calls, responses, (20.0, 0.0, 20.0), strict=True):
-            monkeypatch.setattr(http_client, "IDLE_S", idle_s)
-            call.reuse_connection = True
-            assert b"[DONE]" in b"".join(chunks(response))
-    assert [connection.fileno() == -1 for connection in attached] == [True, False, False]
-    pooled.close()
-    assert all(connection.fileno() == -1 for connection in attached)
+
+        async def use() -> None:
+            await post(pooled)
+            assert await asyncio.to_thread(server.client_disconnected.wait, 5)
+
+        run(pooled, use=use)
 
 
 def test_an_idle_connection_is_reused_after_another_request_has_failed() -> None:
@@ -142,22 +230,15 @@ def test_an_idle_connection_is_reused_after_another_request_has_failed() -> None
     with scripted_server(cut, chat("a"), chat("b")) as server:
         pooled = HttpClient(server.url, connect_timeout_s=5.0)
 
-        def post() -> None:
-            call = HttpCall(5.0)
-            response = pooled.request(call, "POST", "/chat/completions", b"{}")
-            call.reuse_connection = True
-            list(chunks(response))
+        async def use() -> None:
+            failing = asyncio.ensure_future(post(pooled))
+            assert await asyncio.to_thread(received.wait, 5)
+            await post(pooled)
+            proceed.set()
+            with pytest.raises(HttpError):
+                await failing
+            await post(pooled)
 
-        def fail() -> None:
-            with pytest.raises(HTTPError):
-                post()
-
-        failing = threading.Thread(target=fail)
-        failing.start()
-        assert received.wait(5)
-        post()
-        proceed.set()
-        failing.join(5)
-        post()
+        run(pooled, use=use)
     failed, first, second = (request.connection for request in server.posts)
     assert failed != first == second

@@ -14,7 +14,8 @@ from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import Generation, Message, Sampling, text_content
 from tests.backends.conftest import Launched, Start, ask
-from tests.backends.contract import WEATHER, LocalEngineContract
+from tests.backends.contract import WEATHER
+from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract
 from tests.support.process_groups import core_of, group_is_gone, members
 from workers.engine_process.errors import EngineLost

@@ -216,9 +216,9 @@ def test_many_starts_leak_neither_files_nor_threads(tmp_path: Path, exits: Simpl
 
     start_and_stop()
     files, threads = open_files(), threading.active_count()
-    for _ in range(200):
+    for _ in range(40):
         start_and_stop()
-    assert exits.qsize() == 201
+    assert exits.qsize() == 41
     wait_until(lambda: threading.active_count() <= threads, TIMEOUT_S)
     assert open_files() == files
 

@@ -1,0 +1,154 @@
+"""Runs the Flask app for complete requests: on the event loop, or in a thread if the view blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask
+from werkzeug.datastructures import EnvironHeaders
+
+from api.auth.access import Access
+from api.blocking import blocks
+from api.detached import DETACHED, DetachedResponse, run_detached
+from api.errors import ApiError
+from api.server import refusal
+from api.server.connections import Connections
+from api.server.http_answer import HttpAnswer
+from api.server.limits import KEYLESS_BODY_BYTES
+from api.server.refusal import Refusal, answer_of
+from api.server.request import HttpRequest, base_environ
+from api.services import AppServices
+from scheduler.errors import StokerError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+logger = logging.getLogger("api")
+
+MAX_WAITING = 1024
+"""Requests that may wait for a thread; their bodies count as pending."""
+
+
+class Application:
+    """The Flask app of one process, and what its connections share."""
+
+    def __init__(
+        self, flask: Flask, services: AppServices, connections: Connections, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        api = services.settings.api
+        self.connections = connections
+        self._flask = flask
+        self._services = services
+        self._loop = loop
+        self._base_environ = base_environ(api.host, api.port)
+        self._inline = inline_routes(flask)
+        self._threads = ThreadPoolExecutor(api.threads, thread_name_prefix="api")
+        self._in_threads = 0
+        self._max_in_threads = api.threads + MAX_WAITING
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def check_key(self, request: HttpRequest) -> None:
+        """Check the key of a request whose body is large. Raises `Refusal`."""
+        try:
+            self._services.authenticator.identify(EnvironHeaders(request.wsgi), Access.TENANT)
+        except StokerError as error:
+            raise Refusal(error) from None
+
+    def handle(self, request: HttpRequest, client: HttpAnswer) -> None:
+        """Answer a complete request. Called on the event loop."""
+        if request.size <= KEYLESS_BODY_BYTES and (request.method, request.path) in self._inline:
+            self._deliver(self._call(request), request, client)
+        elif self._in_threads >= self._max_in_threads:
+            self.connections.release_body(request)
+            client.respond(*answer_of(refusal.busy("all threads of this server are busy").error))
+        else:
+            self._in_threads += 1
+            self._threads.submit(self._call_in_thread, request, client)
+
+    def stop(self) -> None:
+        """Cancel the detached responses; the process ends after the views that run in threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for task in self._tasks:
+            task.cancel()
+
+    def _call_in_thread(self, request: HttpRequest, client: HttpAnswer) -> None:
+        call = self._call(request)
+        self._loop.call_soon_threadsafe(self._return_from_thread, call, request, client)
+
+    def _return_from_thread(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
+        self._in_threads -= 1
+        self._deliver(call, request, client)
+
+    def _call(self, request: HttpRequest) -> WsgiCall:
+        call = WsgiCall()
+        environ = request.finish_environ(self._base_environ)
+        environ[DETACHED] = call.detach
+        try:
+            call.run(self._flask, environ)
+        except Exception:
+            logger.exception("%s %r failed in the server", request.method, request.path)
+            call.status, headers, call.body = answer_of(_failure())
+            call.fields = list(headers.items())
+        return call
+
+    def _deliver(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
+        self.connections.release_body(request)
+        if call.detached is None:
+            try:
+                client.respond_with_fields(call.status, call.fields, call.body)
+            except ValueError:
+                logger.exception("%s %r has a header that cannot be sent", request.method, request.path)
+                client.respond(*answer_of(_failure()))
+            return
+        client.detach(dict(call.detached.headers))
+        task = self._loop.create_task(run_detached(call.detached, client))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _failure() -> StokerError:
+    return ApiError("an error inside the platform; its log has the details", code="internal_error")
+
+
+class WsgiCall:
+    """One call of the WSGI app, and its result: a detached response, or status, fields and body."""
+
+    __slots__ = ("body", "detached", "fields", "status")
+
+    def __init__(self) -> None:
+        self.status = 500
+        self.fields: list[tuple[str, str]] = []
+        self.body = b""
+        self.detached: DetachedResponse | None = None
+
+    def run(self, flask: Flask, environ: WSGIEnvironment) -> None:
+        """Call the app and read its whole body."""
+        parts: Iterable[bytes] = flask.wsgi_app(environ, self.start_response)
+        try:
+            self.body = b"".join(parts)
+        finally:
+            close = getattr(parts, "close", None)
+            if close is not None:
+                close()
+
+    def start_response(self, status: str, fields: list[tuple[str, str]], _exc_info: Any = None) -> Any:
+        """Called by the app."""
+        self.status, self.fields = int(status[:3]), fields
+
+    def detach(self, response: DetachedResponse) -> None:
+        """Called by a detached response instead of `start_response`."""
+        self.detached = response
+
+
+def inline_routes(flask: Flask) -> frozenset[tuple[str, bytes]]:
+    """Method and path of the routes whose views are declared `blocking=False`; they have no parameters."""
+    return frozenset(
+        (method, rule.rule.encode())
+        for rule in flask.url_map.iter_rules()
+        if not rule.arguments and not blocks(flask.view_functions[rule.endpoint])
+        for method in rule.methods or ()
+    )

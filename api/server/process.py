@@ -1,0 +1,64 @@
+"""One API process: an event loop (uvloop) that owns its connections, and the services of the Flask app."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import signal
+import socket
+
+import uvloop
+
+from api.app import create_app
+from api.server.application import Application
+from api.server.connections import Connections
+from api.server.http_protocol import HttpProtocol
+from api.server.limits import limits_of
+from api.services import EXTENSION, AppServices
+from config.settings import Settings
+from telemetry.gc_tuning import tune_gc
+
+logger = logging.getLogger("api")
+
+BACKLOG = 2048
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run_process(settings: Settings, listener: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT, or until the process that forked this one is gone."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve_until_stopped(settings, listener))
+
+
+async def serve_until_stopped(
+    settings: Settings, listener: socket.socket, stop: asyncio.Event | None = None
+) -> None:
+    """Serve until one of the signals, or until `stop` is set; then end within `api.graceful_timeout_s`."""
+    loop = asyncio.get_running_loop()
+    stopping = stop or _stop_event(loop)
+    flask = create_app(settings)
+    services: AppServices = flask.extensions[EXTENSION]
+    services.shutdown.is_running = lambda: not stopping.is_set()
+    services.start(loop)
+    connections = Connections(limits_of(settings.api))
+    application = Application(flask, services, connections, loop)
+    connections.start(loop)
+    tune_gc()
+    server = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener, backlog=BACKLOG)
+    await stopping.wait()
+    server.close()
+    await connections.drain(settings.api.graceful_timeout_s)
+    connections.stop()
+    application.stop()
+    services.stop()
+
+
+def _stop_event(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
+    stopping = asyncio.Event()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stopping.set)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        loop.add_reader(parent.sentinel, stopping.set)
+    return stopping

@@ -1,0 +1,23 @@
+"""Sends whole answers to the client of a detached response: JSON, and errors in the API's envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from api.errors import body_of, headers_of, kind_of
+from api.server.client_connection import ClientConnection
+from scheduler.errors import StokerError
+
+
+def send_json(
+    connection: ClientConnection, body: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with a JSON body."""
+    connection.respond(status, {"Content-Type": "application/json", **(headers or {})}, orjson.dumps(body))
+
+
+def send_error(connection: ClientConnection, error: StokerError) -> None:
+    """Answer with an error of the platform, with the status and headers of the error table."""
+    send_json(connection, body_of(error), kind_of(error.code).status, headers_of(error))

@@ -1,0 +1,72 @@
+"""The open streams of one API process, which are all requests that wait: bounded, and swept together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from api.errors import ServerBusy
+
+logger = logging.getLogger("api")
+
+SWEEP_S = 1.0
+
+
+class OpenStream(Protocol):
+    """A request that waits. Hashable by identity."""
+
+    def sweep(self, now: float) -> None:
+        """Do what is due at the time `now` (the loop's clock): a keep-alive, or the end of the wait."""
+        ...
+
+
+class OpenStreams:
+    """At most `limit` streams; of one tenant at most half of them, if several tenants are configured.
+
+    For the event loop's thread only.
+    Streams have no timers of their own: one sweep calls them all.
+    """
+
+    def __init__(self, limit: int, keep_alive_s: float, *, several_tenants: bool) -> None:
+        self.limit = limit
+        self._several_tenants = several_tenants
+        self._of_tenant: Counter[str] = Counter()
+        self._interval_s = min(SWEEP_S, keep_alive_s)
+        self._streams: set[OpenStream] = set()
+
+    def __len__(self) -> int:
+        """How many streams are open."""
+        return len(self._streams)
+
+    @contextmanager
+    def hold(self, stream: OpenStream, tenant: str) -> Iterator[None]:
+        """Count and sweep the tenant's stream during the block. Raises `ServerBusy` at a limit."""
+        if len(self._streams) >= self.limit:
+            raise ServerBusy("this server follows as many responses as it may", retry_after_s=2)
+        if self._several_tenants and self._of_tenant[tenant] >= max(1, self.limit // 2):
+            raise ServerBusy("this server follows as many responses of one tenant as it may", retry_after_s=2)
+        self._streams.add(stream)
+        self._of_tenant[tenant] += 1
+        try:
+            yield
+        finally:
+            self._streams.discard(stream)
+            self._of_tenant[tenant] -= 1
+
+    async def run(self) -> None:
+        """Sweep until cancelled."""
+        while True:
+            await asyncio.sleep(self._interval_s)
+            self.sweep(asyncio.get_running_loop().time())
+
+    def sweep(self, now: float) -> None:
+        """Call all streams."""
+        for stream in list(self._streams):
+            try:
+                stream.sweep(now)
+            except Exception:
+                logger.exception("a stream failed")

@@ -1,0 +1,78 @@
+"""The ledger for the coroutines of one event loop; see `scheduler.ledger.Ledger`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from config.settings import Settings
+from scheduler import commands
+from scheduler.async_connection import AsyncConnection
+from scheduler.job import Admission, AppendRequest, Claim, Job, JobRow, Release, Status, StepReply
+from scheduler.scripts import AsyncScripts, redis_errors_translated
+
+
+class AsyncLedger:
+    """Admits, looks up and cancels jobs for the API; takes claims and writes steps for a worker.
+
+    Raises what `Ledger` raises.
+    """
+
+    def __init__(self, connection: AsyncConnection, settings: Settings) -> None:
+        self.settings = settings
+        self.scripts = AsyncScripts(connection, settings.redis.prefix)
+
+    # ---- called by the API
+
+    async def admit(self, job: Job) -> Admission:
+        """See `Ledger.admit`."""
+        reply = await self.scripts.run("admit", *commands.admit_arguments(job, self.settings))
+        return commands.parse_admission(reply, job, self.settings)
+
+    async def cancel(self, id: str, tenant: str) -> Status | None:
+        """See `Ledger.cancel`."""
+        return commands.parse_status(await self.scripts.run("cancel", id, tenant))
+
+    async def subscribe(self, id: str, subscriber: str) -> Status | None:
+        """See `Ledger.subscribe`."""
+        return commands.parse_status(await self.scripts.run("subscribe", id, subscriber))
+
+    async def lookup(self, id: str, tenant: str) -> JobRow | None:
+        """See `Ledger.lookup`."""
+        key = commands.job_key(self.scripts.prefix, id)
+        with redis_errors_translated():
+            (values,) = await self.scripts.exchange([("HMGET", key, *commands.JOB_FIELDS)])
+            if isinstance(values, Exception):
+                raise values
+        return commands.parse_job(id, tenant, values)
+
+    # ---- called by workers
+
+    def claims_key(self, incarnation: str) -> str:
+        """See `Ledger.claims_key`."""
+        return commands.claims_key(self.scripts.prefix, incarnation)
+
+    async def take_claims(self, worker: str, incarnation: str, known: Collection[str]) -> list[Claim]:
+        """See `Ledger.take_claims`."""
+        reply = await self.scripts.run(
+            "take_claims", *commands.take_claims_arguments(worker, incarnation, known)
+        )
+        return commands.parse_claims(reply, worker)
+
+    async def step(
+        self,
+        worker: str,  # noqa: ARG002 - the incarnation names the worker, too
+        incarnation: str,
+        appends: Sequence[AppendRequest],
+        releases: Sequence[Release],
+    ) -> StepReply:
+        """Append events, then end jobs; each freed slot is given to the next job.
+
+        Returns the jobs whose run must stop, and the claims of this worker's next jobs.
+
+        A call whose reply is lost (`StorageUnavailable`) may have been executed. The caller repeats it, which
+        changes nothing then; the claims in the lost reply are returned by `take_claims` only.
+        """
+        reply = await self.scripts.run_once(
+            "step", *commands.step_arguments(incarnation, appends, releases, self.settings)
+        )
+        return commands.parse_step(reply)

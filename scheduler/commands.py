@@ -1,0 +1,215 @@
+"""The arguments of the ledger's scripts, and the meaning of their replies.
+
+Pure functions, which `Ledger` and `AsyncLedger` share. `scheduler/lua/*.lua` document the order of the
+arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from config.settings import Settings
+from scheduler import errors
+from scheduler.job import (
+    Admission,
+    AppendRequest,
+    Claim,
+    HeartbeatReply,
+    Job,
+    JobRow,
+    Release,
+    Status,
+    StepReply,
+)
+
+Argument = str | bytes | int | float
+
+IDEMPOTENCY_S = 900
+"""How long an Idempotency-Key refers to its first response."""
+
+RECOVERABLE_CODES = ("worker_lost", "load_interrupted")
+"""Failure codes of models whose worker was lost: the next worker with free memory loads the model again."""
+
+JOB_FIELDS = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
+"""The fields of a job's hash that `parse_job` reads."""
+
+
+# ---- called by the API
+
+
+def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
+    """Return the arguments of `admit`."""
+    queue = settings.queue
+    return [
+        job.id,
+        job.tenant,
+        job.weight,
+        job.model,
+        job.priority,
+        job.dialect,
+        job.generation,
+        job.echo,
+        job.subscriber or "",
+        int(job.store),
+        settings.responses.retention_s if job.store else 60,
+        job.cost,
+        queue.timeout_ms * 1000,
+        int(settings.limits.request_timeout_s * 1e6),
+        queue.max_depth,
+        queue.max_depth_per_tenant,
+        _hashed(job.idempotency_key),
+        job.body_hash or "",
+        IDEMPOTENCY_S,
+    ]
+
+
+def _hashed(key: str | None) -> str:
+    """Return the key's SHA-256: a client's text must not become part of a Redis key."""
+    return hashlib.sha256(key.encode()).hexdigest() if key else ""
+
+
+def parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admission:
+    """Return the result of `admit`. Raises a subclass of `Rejected` when the job was refused."""
+    result = reply[0]
+    if result == b"ok":
+        return Admission(job.id, depth=reply[2])
+    if result == b"replayed":
+        return Admission(reply[1].decode(), replayed=True)
+    raise _rejection(job, result.decode(), reply[1:], settings)
+
+
+def _rejection(job: Job, result: str, rest: Sequence[Any], settings: Settings) -> errors.Rejected:
+    if result == "state":
+        return model_rejection(job.model, rest[0].decode(), rest[1].decode())
+    if result == "conflict":
+        return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
+    depth, wait_ms = int(rest[0]), int(rest[1])
+    text = f"Queue depth {depth}/{settings.queue.max_depth}"
+    if result == "tenant_full":
+        text = f"Queue depth of tenant {job.tenant} {depth}/{settings.queue.max_depth_per_tenant}"
+    retry_after_s = max(1, min(60, -(-wait_ms // 1000)))
+    return errors.QueueFull(
+        f"{text}, retry in {retry_after_s} seconds",
+        retry_after_s=retry_after_s,
+        details={"queueDepth": depth, "avgWaitMs": wait_ms},
+    )
+
+
+def model_rejection(model: str, state: str, code: str = "") -> errors.Rejected:
+    """Return the error for a request to a model in that state; `code` is the code of its failure."""
+    if state == "loading":
+        return errors.ModelLoading(
+            f"model {model} is being loaded; retry soon", param="model", retry_after_s=5
+        )
+    if state == "unloading":
+        return errors.ModelUnloading(f"model {model} is being unloaded", param="model")
+    if state == "failed" and code in RECOVERABLE_CODES:
+        message = f"model {model} lost its worker; another one is taking over, retry soon"
+        return errors.ModelFailed(message, param="model", retry_after_s=5)
+    if state == "failed":
+        return errors.ModelFailed(f"model {model} failed; an operator has to load it again", param="model")
+    return errors.ModelNotLoaded(f"model {model} is not loaded", param="model")
+
+
+def parse_status(reply: bytes | None) -> Status | None:
+    """Return the reply to `cancel` or `subscribe`: a status, or None for an unknown job."""
+    return Status(reply.decode()) if reply else None
+
+
+def job_key(prefix: str, id: str) -> str:
+    """Return the key of a job's hash."""
+    return f"{prefix}job:{id}"
+
+
+def parse_job(id: str, tenant: str, values: Sequence[bytes | None]) -> JobRow | None:
+    """Return a job from the values of `JOB_FIELDS`, None when the tenant has no such job."""
+    row: dict[str, Any] = dict(zip(JOB_FIELDS, values, strict=True))
+    if row["tenant"] is None or row["tenant"].decode() != tenant:
+        return None
+    return JobRow(
+        id=id,
+        tenant=tenant,
+        model=row["model"].decode(),
+        dialect=row["dialect"].decode(),
+        status=Status(row["status"].decode()),
+        echo=row["echo"] or b"{}",
+        store=row["store"] == b"1",
+        created_at=int(row["admitted_us"]) / 1e6,
+        attempts=int(row["attempts"]),
+        replica=row["replica"].decode() if row["replica"] else None,
+    )
+
+
+# ---- called by workers
+
+
+def claims_key(prefix: str, incarnation: str) -> str:
+    """Return the key of the list of claim messages for one incarnation of a worker."""
+    return f"{prefix}claims:{incarnation}"
+
+
+def decode_claim(message: bytes) -> Claim:
+    """Decode a claim message: a line `<id> <fence> <replica> <last> <attempt>`, then the generation."""
+    line, _, generation = message.partition(b"\n")
+    id, fence, replica, last, attempt = line.decode().split(" ")
+    return Claim(id, fence, replica, generation, int(last), int(attempt))
+
+
+def step_arguments(
+    incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[Release], settings: Settings
+) -> list[Argument]:
+    """Return the arguments of `step`."""
+    arguments: list[Argument] = [incarnation, settings.limits.max_log_bytes, len(appends)]
+    for append in appends:
+        arguments += (append.id, append.fence, append.number, len(append.events), *append.events)
+    for release in releases:
+        arguments += (
+            release.id,
+            release.fence,
+            release.status.value,
+            release.finish_reason,
+            release.code,
+            release.message,
+            release.usage,
+            "" if release.tokens is None else release.tokens,
+            int(release.retry),
+            "" if release.last is None else release.last,
+        )
+    return arguments
+
+
+def parse_step(reply: Sequence[Any]) -> StepReply:
+    """Return the result of `step`."""
+    stopped, claims = reply
+    words = [item.decode() for item in stopped]
+    return StepReply(
+        stopped=dict(zip(words[::2], words[1::2], strict=True)),
+        claims=tuple([decode_claim(message) for message in claims]),
+    )
+
+
+def take_claims_arguments(worker: str, incarnation: str, known: Collection[str]) -> list[Argument]:
+    """Return the arguments of `take_claims`."""
+    return [worker, incarnation, *known]
+
+
+def parse_claims(reply: Sequence[Any], worker: str) -> list[Claim]:
+    """Return the result of `take_claims`. Raises `Fenced`."""
+    if reply[0] == b"fenced":
+        raise errors.Fenced(worker)
+    return [decode_claim(message) for message in reply[1:]]
+
+
+def parse_heartbeat(reply: Sequence[Any], worker: str) -> HeartbeatReply:
+    """Return the result of `heartbeat`. Raises `Fenced`."""
+    if reply[0] == b"fenced":
+        raise errors.Fenced(worker)
+    _, running, cancelled, replicas = reply
+    words = [item.decode() for item in replicas]
+    return HeartbeatReply(
+        running=frozenset([item.decode() for item in running]),
+        cancelled=tuple([item.decode() for item in cancelled]),
+        replicas=dict(zip(words[::2], words[1::2], strict=True)),
+    )

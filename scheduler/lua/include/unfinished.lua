@@ -1,0 +1,31 @@
+-- Work on many jobs in steps: one call ends or requeues about MAX_JOBS of them. What is left is recorded in
+-- `unfinished` in the same call, and `expire` continues it.
+local MAX_JOBS = 100
+local jobs_left = MAX_JOBS
+
+-- Requeue or fail the jobs of a replica that is gone. Returns the model whose queue changed, or nil.
+local function end_jobs_of_replica(replica, code, message)
+  local changed
+  if jobs_left > 0 then
+    for _, id in ipairs(redis.call('SORT', slots_key(replica), 'ALPHA', 'LIMIT', 0, jobs_left)) do
+      changed = requeue_or_fail(id, code, message) or changed
+      redis.call('SREM', slots_key(replica), id)
+      jobs_left = jobs_left - 1
+    end
+  end
+  if redis.call('EXISTS', slots_key(replica)) == 1 then record_unfinished('slots', replica, code, message) end
+  return changed
+end
+
+-- Fail the waiting jobs of a model that will not be served.
+local function fail_waiting_jobs(model, code, message)
+  if jobs_left > 0 then
+    for _, id in ipairs(redis.call('ZRANGE', P .. 'waiting:' .. model, 0, jobs_left - 1)) do
+      finish(id, 'failed', { code = code, message = message })
+      jobs_left = jobs_left - 1
+    end
+  end
+  if redis.call('EXISTS', P .. 'waiting:' .. model) == 1 then
+    record_unfinished('waiting', model, code, message)
+  end
+end

@@ -1,0 +1,171 @@
+"""Events of the state machine: workers start and stop, models are loaded and unloaded."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+
+from fleet.errors import StateConflict
+from fleet.load_request import LoadRequest
+from fleet.memory import DeviceMemory
+from tests.scheduler.ledger_machine import (
+    MODELS,
+    OTHER,
+    REFUSALS,
+    SIZES_MIB,
+    THOUSAND,
+    WORKERS,
+    Draw,
+    LedgerMachine,
+    event,
+)
+
+# ---- workers start and stop
+
+
+@event(2)
+def a_worker_starts_or_is_restarted(machine: LedgerMachine, draw: Draw) -> None:
+    machine.start_worker(draw(WORKERS))
+
+
+@event(3, lambda machine: machine.alive())
+def a_worker_heartbeats(machine: LedgerMachine, draw: Draw) -> None:
+    worker = draw(machine.alive())
+    reply = machine.ledger.heartbeat(worker, machine.platform.incarnations[worker])
+    mine = machine.jobs_on(worker)
+    assert reply.running == mine
+    assert set(reply.cancelled) == {id for id in mine if machine.now.jobs[id].get("cancel") == "1"}
+    replicas = machine.now.all("replica").items()
+    assert reply.replicas == {name: row["state"] for name, row in replicas if row["worker"] == worker}
+
+
+@event(1, lambda machine: machine.alive())
+def a_worker_drains(machine: LedgerMachine, draw: Draw) -> None:
+    worker = draw(machine.alive())
+    machine.ledger.drain(worker, machine.platform.incarnations[worker])
+    machine.history.draining.add(worker)
+
+
+@event(1, lambda machine: machine.alive())
+def a_worker_leaves(machine: LedgerMachine, draw: Draw) -> None:
+    worker = draw(machine.alive())
+    machine.ledger.deregister(worker, machine.platform.incarnations[worker], "shut down")
+    machine.history.draining.discard(worker)
+
+
+# ---- models are loaded and unloaded
+
+
+@event(2)
+def a_model_is_loaded_at_once(machine: LedgerMachine, draw: Draw) -> None:
+    with contextlib.suppress(*REFUSALS):
+        machine.platform.load(draw(MODELS), slots=draw([1, 2]), replicas=draw([1, 2]))
+
+
+@event(5, lambda machine: "alpha" not in machine.now.all("ready"))
+def the_platform_is_repaired(machine: LedgerMachine, draw: Draw) -> None:
+    for replica in machine.replicas("stopping"):
+        machine.fleet.replica_down(replica, *machine.worker_of(replica), code="unloaded", message="unloaded")
+    for worker in WORKERS[:2]:
+        if worker not in machine.alive():
+            machine.start_worker(worker)
+    with contextlib.suppress(*REFUSALS):
+        machine.platform.load("alpha", slots=draw([1, 2]), replicas=draw([1, 2]))
+
+
+@event(1)
+def a_load_begins(machine: LedgerMachine, draw: Draw) -> None:
+    with contextlib.suppress(*REFUSALS):
+        machine.fleet.load(draw(MODELS), LoadRequest(draw([1, 2]), draw([{}, {"gguf_n_ctx": 8192}])))
+
+
+@event(3)
+def a_load_evicts_the_other_model(machine: LedgerMachine, draw: Draw) -> None:
+    model = draw(MODELS)
+    with contextlib.suppress(*REFUSALS):
+        machine.fleet.load(model, LoadRequest(draw([1, 2]), evict=OTHER[model]))
+
+
+@event(2)
+def a_load_waits_for_the_other_model_and_its_caller_dies(machine: LedgerMachine, draw: Draw) -> None:
+    model, number = draw(MODELS), next(machine.numbers)
+    machine.begin_load(model, f"load_{number}", draw([1, 2]), evict=OTHER[model])
+
+
+@event(2)
+def a_load_begins_on_a_worker_that_may_be_gone(machine: LedgerMachine, draw: Draw) -> None:
+    model, number = draw(MODELS), next(machine.numbers)
+    assignment = (f"{model}#{number}.0", draw(WORKERS))
+    machine.begin_load(model, f"load_{number}", 1, *assignment)
+
+
+@event(9, lambda machine: machine.now.one("evicting"))
+def waiting_loads_are_resumed(machine: LedgerMachine, _: Draw) -> None:
+    machine.platform.recovery.resume_pending()
+
+
+@event(2, lambda machine: machine.now.all("operation"))
+def a_load_is_resumed_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
+    model, number = draw(MODELS), next(machine.numbers)
+    arguments = (model, draw(machine.latest_operations()), 5_000_000 * THOUSAND, SIZES_MIB[model])
+    wanted = int(machine.now.all("model")[model].get("wanted", 1)) or 1
+    places = [(f"{model}#{number}.{index}", draw(WORKERS)) for index in range(wanted)]
+    machine.fleet.scripts.run("resume_pending", *arguments, *itertools.chain(*places))
+
+
+@event(1, lambda machine: machine.now.all("operation"))
+def a_waiting_load_is_aborted(machine: LedgerMachine, draw: Draw) -> None:
+    model, operation = draw(MODELS), draw(machine.latest_operations())
+    machine.fleet.scripts.run("abort_load", model, operation, "insufficient_memory", "no room")
+
+
+@event(4, lambda machine: any(int(row.get("lost", 0)) for row in machine.now.all("model").values()))
+def lost_replicas_are_replaced(machine: LedgerMachine, _: Draw) -> None:
+    machine.platform.recovery.replace_lost()
+
+
+@event(2, lambda machine: machine.now.all("model").get("alpha", {}).get("state") == "loaded")
+def a_replica_is_replaced_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
+    assignment = (f"alpha#{next(machine.numbers)}.0", draw(WORKERS))
+    machine.fleet.scripts.run("replace_lost", "alpha", 5_000_000 * THOUSAND, SIZES_MIB["alpha"], *assignment)
+
+
+@event(3, lambda machine: machine.alive())
+def a_worker_reports_its_memory(machine: LedgerMachine, draw: Draw) -> None:
+    worker = draw(machine.alive())
+    owner, free, total = draw([worker, "shared"]), draw([0, 10, 20, 30, 100]), draw([100, 100, 100, 0])
+    memory = DeviceMemory(f"host:{owner}", total, min(free, total))
+    machine.fleet.report_memory(worker, machine.platform.incarnations[worker], memory)
+
+
+@event(4, lambda machine: machine.replicas("assigned"))
+def a_worker_starts_a_replica(machine: LedgerMachine, draw: Draw) -> None:
+    replica = draw(machine.replicas("assigned"))
+    assert machine.fleet.replica_starting(replica, *machine.worker_of(replica))
+
+
+@event(4, lambda machine: machine.replicas("starting"))
+def a_replica_comes_up(machine: LedgerMachine, draw: Draw) -> None:
+    replica = draw(machine.replicas("starting"))
+    machine.fleet.replica_progress(replica, 0.5, "reading")
+    took = draw([None, 8])
+    assert machine.fleet.replica_up(replica, *machine.worker_of(replica), draw([1, 2]), 1, memory_mib=took)
+
+
+@event(4, lambda machine: machine.replicas("stopping"))
+def a_replica_stops(machine: LedgerMachine, draw: Draw) -> None:
+    replica = draw(machine.replicas("stopping"))
+    machine.fleet.replica_down(replica, *machine.worker_of(replica), code="unloaded", message="unloaded")
+
+
+@event(1, lambda machine: machine.replicas("starting", "up", "stopping"))
+def an_engine_crashes(machine: LedgerMachine, draw: Draw) -> None:
+    replica = draw(machine.replicas("starting", "up", "stopping"))
+    code = draw(["engine_crashed", "load_failed"])
+    machine.fleet.replica_down(replica, *machine.worker_of(replica), code=code, message="killed")
+
+
+@event(1)
+def a_model_is_unloaded(machine: LedgerMachine, draw: Draw) -> None:
+    with contextlib.suppress(StateConflict):
+        machine.fleet.unload(draw(MODELS))

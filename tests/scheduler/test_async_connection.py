@@ -1,0 +1,177 @@
+"""One Redis connection for all coroutines: no call gets another call's reply, and a loss ends every call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import redis
+import uvloop
+from redis.exceptions import ConnectionError, ResponseError, TimeoutError
+
+from config.settings import RedisSettings, Settings
+from scheduler.async_connection import AsyncConnection
+from scheduler.scripts import AsyncScripts
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request):
+    """Run a coroutine on each kind of event loop."""
+
+    def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        factory = uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
+        with asyncio.Runner(loop_factory=factory) as runner:
+            return runner.run(coroutine)
+
+    return run
+
+
+def test_replies_arrive_in_the_order_of_the_commands(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        replies = await connection.exchange([("SET", "k", 1), ("GET", "k"), ("GET", "none"), ("NOSUCH",)])
+        await connection.close()
+        return replies
+
+    ok, value, nothing, refused = run(exchange())
+    assert (ok, value, nothing) == (b"OK", b"1", None)
+    assert isinstance(refused, ResponseError)
+
+
+def test_each_call_gets_its_own_replies_when_many_run_at_once(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        calls = [connection.exchange([("ECHO", n), ("ECHO", "x" * (n % 7000))]) for n in range(500)]
+        replies = await asyncio.gather(*calls)
+        await connection.close()
+        return replies
+
+    for n, (number, text) in enumerate(run(exchange())):
+        assert (int(number), len(text)) == (n, n % 7000)
+
+
+def test_the_commands_of_one_iteration_of_the_loop_leave_in_one_write(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        await connection.exchange([("PING",)])
+        transport, writes = connection._transport, []
+
+        class Transport:
+            def write(self, data: bytes) -> None:
+                writes.append(data)
+                transport.write(data)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(transport, name)
+
+        connection._transport = Transport()
+        replies = await asyncio.gather(*(connection.exchange([("ECHO", n)]) for n in range(20)))
+        await connection.exchange([("PING",)])
+        await connection.close()
+        return replies, len(writes)
+
+    assert run(exchange()) == ([[b"%d" % n] for n in range(20)], 2)
+
+
+def test_a_cancelled_call_does_not_shift_the_replies_of_others(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        await connection.exchange([("PING",)])  # connected: a call sends its commands at its first step
+        first = asyncio.ensure_future(connection.exchange([("BLPOP", "none", 0.1)]))
+        second = asyncio.ensure_future(connection.exchange([("ECHO", "second")]))
+        await asyncio.sleep(0)
+        sent = len(connection._pending)
+        first.cancel()
+        reply = await second
+        await connection.close()
+        return sent, first.cancelled(), reply
+
+    assert run(exchange()) == (2, True, [b"second"])
+
+
+def test_a_lost_connection_ends_every_call_and_the_next_call_connects_again(settings, client, run):
+    async def exchange():
+        connection = AsyncConnection(settings, timeout_s=None)
+        (id,) = await connection.exchange([("CLIENT", "ID")])
+        calls = [asyncio.ensure_future(connection.exchange([("BLPOP", "none", 30)])) for _ in range(3)]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(client.client_kill_filter, _id=id)
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        reply = await connection.exchange([("PING",)])
+        await connection.close()
+        return outcomes, reply
+
+    outcomes, reply = run(exchange())
+    assert [type(outcome) for outcome in outcomes] == [ConnectionError] * 3
+    assert reply == [b"PONG"]
+
+
+def test_a_call_connects_again_when_the_transport_is_closing(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings, timeout_s=None)
+        await connection.exchange([("PING",)])
+        waiting = asyncio.ensure_future(connection.exchange([("BLPOP", "none", 30)]))
+        await asyncio.sleep(0)
+        connection._transport.close()  # its loss is reported in a later iteration of the loop
+        reply = await connection.exchange([("PING",)])
+        (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
+        again = await connection.exchange([("PING",)])
+        await connection.close()
+        return outcome, reply, again
+
+    outcome, reply, again = run(exchange())
+    assert isinstance(outcome, ConnectionError)
+    assert reply == again == [b"PONG"]
+
+
+def test_a_reply_that_takes_too_long_ends_the_connection(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings, timeout_s=0.3)
+        with pytest.raises(TimeoutError):
+            await connection.exchange([("BLPOP", "none", 30)])
+        reply = await connection.exchange([("PING",)])
+        await connection.close()
+        return reply
+
+    assert run(exchange()) == [b"PONG"]
+
+
+def test_a_call_raises_when_redis_cannot_be_reached(run):
+    nowhere = Settings(redis=RedisSettings("redis://127.0.0.1:1/0"))
+
+    async def exchange():
+        await AsyncConnection(nowhere).exchange([("PING",)])
+
+    with pytest.raises(ConnectionError):
+        run(exchange())
+
+
+def test_the_password_of_the_address_is_used(own_server, settings, run):
+    redis.Redis.from_url(own_server.url).config_set("requirepass", "secret")
+    address = own_server.url.replace("redis://", "redis://:secret@")
+
+    async def exchange():
+        connection = AsyncConnection(replace(settings, redis=RedisSettings(address)))
+        replies = await connection.exchange([("PING",)])
+        await connection.close()
+        return replies
+
+    assert run(exchange()) == [b"PONG"]
+
+
+def test_a_script_is_run_again_when_redis_has_lost_it(settings, client, run, tmp_path):
+    (tmp_path / "double.lua").write_text("return tonumber(ARGV[2]) * 2")
+
+    async def exchange():
+        connection = AsyncConnection(settings)
+        scripts = AsyncScripts(connection, "test", tmp_path)
+        before = await scripts.run("double", 21)
+        await asyncio.to_thread(client.script_flush)
+        after = await scripts.run("double", 22)
+        await connection.close()
+        return before, after
+
+    assert run(exchange()) == (42, 44)

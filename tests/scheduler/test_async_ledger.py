@@ -1,0 +1,121 @@
+"""The ledger for coroutines makes the same calls as the one for threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import redis
+
+from scheduler.async_connection import AsyncConnection
+from scheduler.async_ledger import AsyncLedger
+from scheduler.errors import Fenced, ModelNotLoaded, StorageUnavailable
+from scheduler.job import AppendRequest, Job, Release, Status
+from streams.events import TextDelta
+from tests.support.simulated_platform import SimulatedPlatform
+
+Call = Callable[[Callable[[AsyncLedger], Awaitable[Any]]], Any]
+
+
+@pytest.fixture
+def call(platform: SimulatedPlatform) -> Call:
+    """Run a coroutine function with an asynchronous ledger."""
+
+    def call(function: Callable[[AsyncLedger], Awaitable[Any]]) -> Any:
+        async def run() -> Any:
+            connection = AsyncConnection(platform.settings)
+            try:
+                return await function(AsyncLedger(connection, platform.settings))
+            finally:
+                await connection.close()
+
+        return asyncio.run(run())
+
+    return call
+
+
+def job(id: str, model: str = "alpha") -> Job:
+    return Job(id, "acme", model, "test", b'{"a":1}', b'{"echo":1}')
+
+
+def test_a_job_is_admitted_looked_up_and_cancelled(call: Call) -> None:
+    ids = ["first", "second", "third"]
+
+    async def run(ledger: AsyncLedger) -> tuple[Any, ...]:
+        admissions = await asyncio.gather(*(ledger.admit(job(id)) for id in ids))
+        row, strange = await ledger.lookup("third", "acme"), await ledger.lookup("third", "stranger")
+        subscribed = await ledger.subscribe("first", "here")
+        cancelled = await ledger.cancel("third", "acme"), await ledger.cancel("none", "acme")
+        return admissions, row, strange, subscribed, cancelled
+
+    admissions, row, strange, subscribed, cancelled = call(run)
+    assert [admission.depth for admission in admissions] == [0, 0, 1]
+    assert (row.status, row.echo, row.attempts) == (Status.QUEUED, b'{"echo":1}', 0)
+    assert strange is None
+    assert subscribed is Status.RUNNING
+    assert cancelled == (Status.CANCELLED, None)
+
+
+def test_a_refusal_is_raised(call: Call) -> None:
+    with pytest.raises(ModelNotLoaded):
+        call(lambda ledger: ledger.admit(job("first", "beta")))
+
+
+def test_a_worker_takes_claims_and_writes_steps(platform: SimulatedPlatform, call: Call) -> None:
+    ids = [platform.admit() for _ in range(3)]
+    incarnation = platform.incarnations["w1"]
+    claim = platform.run(ids[0])
+
+    async def run(ledger: AsyncLedger) -> tuple[Any, ...]:
+        append = AppendRequest(claim.id, claim.fence, 1, (TextDelta("a").encode(),))
+        release = Release(claim.id, claim.fence, Status.COMPLETED, last=1)
+        reply = await ledger.step("w1", incarnation, [append], [release])
+        return ledger.claims_key(incarnation), reply, await ledger.take_claims("w1", incarnation, [ids[2]])
+
+    key, reply, (unknown,) = call(run)
+    assert key == platform.ledger.claims_key(incarnation)
+    assert (reply.stopped, [one.id for one in reply.claims]) == ({}, [ids[2]])
+    assert unknown == platform.run(ids[1])
+    assert platform.log(claim.id)[0] == TextDelta("a")
+    assert platform.end(claim.id).status == "completed"
+
+
+def test_a_former_incarnation_takes_no_claims(platform: SimulatedPlatform, call: Call) -> None:
+    old = platform.incarnations["w1"]
+    platform.register("w1")
+    with pytest.raises(Fenced):
+        call(lambda ledger: ledger.take_claims("w1", old, []))
+
+
+class LosesEveryReply:
+    """Executes commands, and loses their replies."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+        self.calls = 0
+
+    async def exchange(self, commands: Any) -> list[Any]:
+        self.calls += 1
+        await self._connection.exchange(commands)
+        raise redis.ConnectionError("the reply was lost")
+
+
+def test_a_step_is_repeated_by_its_caller_only(platform: SimulatedPlatform, call: Call) -> None:
+    platform.ledger.scripts.load()
+    claim = platform.run(platform.admit())
+
+    async def run(ledger: AsyncLedger) -> tuple[int, int]:
+        connection = LosesEveryReply(ledger.scripts._connection)
+        ledger.scripts._connection = connection  # type: ignore[assignment]
+        release = Release(claim.id, claim.fence, Status.COMPLETED)
+        with pytest.raises(StorageUnavailable):
+            await ledger.step("w1", platform.incarnations["w1"], [], [release])
+        steps = connection.calls
+        with pytest.raises(StorageUnavailable):
+            await ledger.take_claims("w1", platform.incarnations["w1"], [])
+        return steps, connection.calls - steps
+
+    assert call(run) == (1, 2)
+    assert platform.end(claim.id).status == "completed"

@@ -1,0 +1,91 @@
+"""The number of Redis commands for one request, those inside the scripts included.
+
+Redis executes one command at a time, and all processes share it, so this number limits the whole platform.
+The expected numbers are exact, and may only go down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from config.settings import RedisSettings, Settings
+from scheduler.commands import decode_claim
+from scheduler.job import AppendRequest, Claim, Release, Status
+from scheduler.redis_connections import command_client
+from streams.events import TextDelta
+from tests.conftest import ValkeyServer
+from tests.support.simulated_platform import SimulatedPlatform
+
+NOT_COUNTED = {"config|resetstat", "info", "hello", "client|setinfo", "script|load"}
+
+
+@pytest.fixture
+def platform(own_server: ValkeyServer, settings: Settings) -> SimulatedPlatform:
+    """A platform on a server of its own, with one replica that has one slot."""
+    own_settings = replace(settings, redis=RedisSettings(own_server.url))
+    platform = SimulatedPlatform(command_client(own_settings), own_settings)
+    platform.register()
+    platform.load(slots=1)
+    platform.ledger.scripts.load()
+    return platform
+
+
+@contextmanager
+def counted(platform: SimulatedPlatform, expected: int) -> Iterator[None]:
+    """Check how many commands Redis executes in the block."""
+    platform.client.config_resetstat()
+    yield
+    stats = platform.client.info("commandstats")
+    calls = Counter({name.removeprefix("cmdstat_"): row["calls"] for name, row in stats.items()})  # type: ignore[union-attr]
+    for name in NOT_COUNTED:
+        del calls[name]
+    assert calls.total() == expected, f"{calls.total()} commands: {dict(calls.most_common())}"
+
+
+def admit(platform: SimulatedPlatform) -> str:
+    return platform.admit(subscriber="here")
+
+
+def take(platform: SimulatedPlatform) -> Claim:
+    """Take the next claim message, as the worker's blocking pop does."""
+    key = platform.ledger.claims_key(platform.incarnations["w1"])
+    _, (message,) = platform.client.blmpop(1, 1, key, direction="LEFT", count=100)  # type: ignore[misc]
+    return decode_claim(message)
+
+
+def step(platform: SimulatedPlatform, claim: Claim, number: int, *, end: bool) -> tuple[Claim, ...]:
+    """Write one event of a job, and its end."""
+    appends = [AppendRequest(claim.id, claim.fence, number, (TextDelta("word").encode(),))]
+    releases = [Release(claim.id, claim.fence, Status.COMPLETED, "stop", tokens=7)] if end else []
+    return platform.ledger.step("w1", platform.incarnations["w1"], appends, releases).claims
+
+
+def test_a_request_that_runs_at_once_and_ends_in_one_step(platform: SimulatedPlatform) -> None:
+    with counted(platform, 33):
+        admit(platform)
+        step(platform, take(platform), 1, end=True)
+
+
+def test_a_request_that_waits_and_is_handed_over_by_a_step(platform: SimulatedPlatform) -> None:
+    admit(platform)
+    first = take(platform)
+    with counted(platform, 13):
+        id = admit(platform)
+    with counted(platform, 34):
+        (handed_over,) = step(platform, first, 1, end=True)
+    assert handed_over.id == id
+    with counted(platform, 16):
+        step(platform, handed_over, 1, end=True)
+
+
+def test_a_streamed_request_of_three_steps(platform: SimulatedPlatform) -> None:
+    with counted(platform, 45):
+        admit(platform)
+        claim = take(platform)
+        for number in range(1, 4):
+            step(platform, claim, number, end=number == 3)
