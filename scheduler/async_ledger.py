@@ -60,7 +60,6 @@ class AsyncLedger:
 
     async def step(
         self,
-        worker: str,  # noqa: ARG002 - the incarnation names the worker, too
         incarnation: str,
         appends: Sequence[AppendRequest],
         releases: Sequence[Release],
@@ -72,7 +71,5 @@ class AsyncLedger:
         A call whose reply is lost (`StorageUnavailable`) may have been executed. The caller repeats it, which
         changes nothing then; the claims in the lost reply are returned by `take_claims` only.
         """
-        reply = await self.scripts.run_once(
-            "step", *commands.step_arguments(incarnation, appends, releases, self.settings)
-        )
+        reply = await self.scripts.run_once("step", *commands.step_arguments(incarnation, appends, releases))
         return commands.parse_step(reply)

@@ -158,12 +158,23 @@ def decode_claim(message: bytes) -> Claim:
 
 
 def step_arguments(
-    incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[Release], settings: Settings
+    incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[Release]
 ) -> list[Argument]:
     """Return the arguments of `step`."""
-    arguments: list[Argument] = [incarnation, settings.limits.max_log_bytes, len(appends)]
+    sections: dict[str, list[AppendRequest]] = {}
+    ending = {release.id for release in releases}
     for append in appends:
-        arguments += (append.id, append.fence, append.number, len(append.events), *append.events)
+        sections.setdefault("" if append.id in ending else append.replica, []).append(append)
+    if "" in sections:
+        sections[""] = sections.pop("")  # the last one
+    arguments: list[Argument] = [incarnation, len(sections)]
+    for replica, group in sections.items():
+        arguments += (replica, len(group))
+        arguments += [append.id for append in group]
+        arguments += [append.fence for append in group]
+        arguments += [append.number for append in group]
+        arguments += [len(append.events) for append in group]
+        arguments += [event for append in group for event in append.events]
     for release in releases:
         arguments += (
             release.id,

@@ -112,9 +112,10 @@ class HeartbeatReply:
 
 @dataclass(frozen=True, slots=True)
 class AppendRequest:
-    """Encoded events to append to one job's log; `number` is the number of the first."""
+    """Encoded events to append to the log of a job that runs on `replica`; `number` is that of the first."""
 
     id: str
+    replica: str
     fence: str
     number: int
     events: tuple[bytes, ...]
@@ -144,8 +145,8 @@ class Release:
 class StepReply:
     """The reply to a worker's step.
 
-    `stopped`: the jobs whose run must stop, and why: `fenced` (the job is no longer this run's), `cancel`,
-    `full` (its log is at its limit) or `log_lost` (Redis lost events of its log; the job has ended).
+    `stopped`: the jobs whose run must stop, and why: `fenced` (the job is no longer this run's), `cancel` or
+    `log_lost` (Redis lost events of its log; the job has ended).
     `claims`: the jobs that this worker runs next.
     """
 

@@ -109,21 +109,18 @@ class Ledger:
 
     def step(
         self,
-        worker: str,  # noqa: ARG002 - the incarnation names the worker, too
         incarnation: str,
         appends: Sequence[AppendRequest],
         releases: Sequence[Release],
     ) -> StepReply:
         """Append events, then end jobs and give their slots to the next ones; see `AsyncLedger.step`."""
-        reply = self.scripts.run_once(
-            "step", *commands.step_arguments(incarnation, appends, releases, self.settings)
-        )
+        reply = self.scripts.run_once("step", *commands.step_arguments(incarnation, appends, releases))
         return commands.parse_step(reply)
 
     def jobs_on_replica(self, replica: str) -> int:
         """Return how many slots of a replica are taken."""
         with redis_errors_translated():
-            return int(self.scripts.client.scard(f"{self.scripts.prefix}slots:{replica}"))
+            return int(self.scripts.client.hlen(f"{self.scripts.prefix}slots:{replica}"))
 
     # ---- called by every process
 

@@ -38,18 +38,18 @@ KEYS = (
         "job:<id>",
         "hash",
         "the state of a job: status, tenant, weight, model, priority, dialect, generation, echo, "
-        "subscribers, store, retention_s, cost, max_wait_us, max_run_us, attempts (dispatches), cancel, "
-        "last (number of its last event), bytes (of its log); run_by_us: deadline of the run, set by the "
+        "subscribers, store, retention_s, cost, max_wait_us, max_run_us, attempts (dispatches), cancel; "
+        "run_by_us: deadline of the run, set by the "
         "first dispatch; while it runs: replica, slots (of the replica), worker, fence; and the times "
         "admitted_us, claimed_us (at the dispatch), ended_us",
-        "admit step subscribe delete include/dispatch include/requeue include/terminal",
+        "admit subscribe delete include/dispatch include/requeue include/terminal",
         ENDED,
     ),
     RedisKey(
         "log:<id>",
         "stream",
         "the event log: entry n has the id n-0 and the event in its field e; the last is the terminal event",
-        "delete include/log include/terminal",
+        "delete step include/log include/terminal",
         ENDED,
     ),
     RedisKey(
@@ -102,9 +102,9 @@ KEYS = (
     # ---- running jobs
     RedisKey(
         "slots:<replica>",
-        "set",
-        "the jobs that run on it: each holds a slot",
-        "include/dispatch include/unfinished",
+        "hash",
+        "the jobs that run on it, each in a slot: `<fence> <subscribers>`, after `cancel ` for a job to stop",
+        "subscribe include/dispatch include/terminal include/unfinished",
         EMPTY,
     ),
     RedisKey(

@@ -40,11 +40,21 @@ Argument = str | bytes | int | float
 @cache
 def source(path: Path) -> str:
     """Return a script's text with its includes inserted."""
+    return assemble(path, Path.read_text)
+
+
+def assemble(path: Path, read: Callable[[Path], str]) -> str:
+    """Return a script's text with its includes inserted, each once, where it is named first."""
+    included: set[str] = set()
 
     def include(match: re.Match[str]) -> str:
-        return (LUA / "include" / f"{match[1]}.lua").read_text()
+        name = match[1]
+        if name in included:
+            return ""
+        included.add(name)
+        return INCLUDE.sub(include, read(LUA / "include" / f"{name}.lua"))
 
-    return INCLUDE.sub(include, path.read_text())
+    return INCLUDE.sub(include, read(path))
 
 
 class ScriptCommands:

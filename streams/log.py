@@ -44,9 +44,9 @@ def entries_of(reply: list[Any]) -> list[tuple[int, bytes]]:
     return [(int(entry_id[: entry_id.index(b"-")]), fields[1]) for entry_id, fields in reply]
 
 
-def last_command(prefix: str, id: str) -> Command:
-    """The command that reads the number of a response's latest event; None when the response is gone."""
-    return "HGET", f"{{{prefix}}}:job:{id}", "last"
+def length_commands(prefix: str, id: str) -> tuple[Command, Command]:
+    """The commands that read whether a response exists, and the number of its latest event."""
+    return ("EXISTS", f"{{{prefix}}}:job:{id}"), ("XLEN", log_key(prefix, id))
 
 
 async def read_log(connection: CommandConnection, prefix: str, id: str) -> list[bytes]:

@@ -24,7 +24,7 @@ from typing import Any
 import redis
 
 from streams.cursor import CursorState, LogCursor, Reader
-from streams.log import Command, CommandConnection, entries_of, last_command, page_command
+from streams.log import Command, CommandConnection, entries_of, length_commands, page_command
 
 logger = logging.getLogger("streams")
 
@@ -180,7 +180,8 @@ class EventSubscriber:
             page_command(self.prefix, cursor.id, cursor.number, size)
             for cursor, size in zip(read, sizes, strict=True)
         ]
-        commands += [last_command(self.prefix, cursor.id) for cursor in checked]
+        for cursor in checked:
+            commands += length_commands(self.prefix, cursor.id)
         try:
             replies = await self._connection.exchange(commands)
         except _UNREACHABLE:
@@ -194,10 +195,10 @@ class EventSubscriber:
         for cursor, size, reply in zip(read, sizes, replies, strict=False):
             with _failing(cursor):
                 cursor.on_page(entries_of(_accepted(reply)), size)
-        for cursor, place, reply in zip(checked, places, replies[len(read) :], strict=True):
+        exist, lengths = replies[len(read) :: 2], replies[len(read) + 1 :: 2]
+        for cursor, place, exists, length in zip(checked, places, exist, lengths, strict=True):
             with _failing(cursor):
-                last = _accepted(reply)
-                cursor.on_last(None if last is None else int(last), place)
+                cursor.on_last(int(_accepted(length)) if _accepted(exists) else None, place)
         return True
 
 

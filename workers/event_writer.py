@@ -41,7 +41,7 @@ MERGED_CHARS = 8192
 
 RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
-STOP_CODES = {"cancel": "cancelled", "full": "output_too_large"}
+STOP_CODES = {"cancel": "cancelled"}
 
 NOTHING = StepReply({}, ())
 
@@ -49,21 +49,21 @@ NOTHING = StepReply({}, ())
 class EventWriter:
     """Collects deltas and releases, and writes them with one `AsyncLedger.step` at a time.
 
-    `stop_job(job, code)` is called when a job has to stop, with the code fenced, cancelled, output_too_large,
-    engine_error or storage_unavailable. `begin_jobs` receives the claims in the replies;
-    `recover_claims` is called when a reply, and perhaps claims with it, was lost.
+    `stop_job(job, code)` is called when a job has to stop, with the code fenced, cancelled, output_too_large
+    (its log is larger than `max_log_bytes`), engine_error or storage_unavailable. `begin_jobs` receives the
+    claims in the replies; `recover_claims` is called when a reply, and perhaps claims with it, was lost.
     """
 
     def __init__(
         self,
         ledger: AsyncLedger,
-        worker: str,
+        max_log_bytes: int,
         stop_job: Callable[[RunningJob, str], None],
         begin_jobs: Callable[[Sequence[Claim]], None],
         recover_claims: Callable[[], object],
     ) -> None:
         self._ledger = ledger
-        self._worker = worker
+        self._max_log_bytes = max_log_bytes
         self._incarnation = ""
         self._stop_job = stop_job
         self._begin_jobs = begin_jobs
@@ -196,7 +196,10 @@ class EventWriter:
             return None
         number = job.last_event + 1
         job.last_event += len(events)
-        return AppendRequest(job.claim.id, job.claim.fence, number, events)
+        job.log_bytes += sum(map(len, events))
+        if job.log_bytes > self._max_log_bytes:
+            self._stop_job(job, "output_too_large")
+        return AppendRequest(job.claim.id, job.claim.replica, job.claim.fence, number, events)
 
     async def _send(self, appends: list[AppendRequest], releases: list[Release]) -> StepReply:
         """Write, repeatedly while Redis is unreachable."""
@@ -205,7 +208,7 @@ class EventWriter:
         attempt = 0
         while True:
             try:
-                reply = await self._ledger.step(self._worker, self._incarnation, appends, releases)
+                reply = await self._ledger.step(self._incarnation, appends, releases)
             except StokerError as error:
                 if attempt == 0:
                     logger.warning("%s", error.message)

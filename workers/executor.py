@@ -60,7 +60,11 @@ class Executor:
         self.task_events = TaskEvents(loop)
         self.async_ledger = AsyncLedger(AsyncConnection(settings), settings)
         self.event_writer = EventWriter(
-            self.async_ledger, worker, self.stop_job, self.begin_jobs, self.recover_claims
+            self.async_ledger,
+            settings.limits.max_log_bytes,
+            self.stop_job,
+            self.begin_jobs,
+            self.recover_claims,
         )
         self.replicas = ReplicaManager(worker, settings, ledger, fleet, loop)
         self.replicas.stop_jobs = self.stop_jobs_on
@@ -244,7 +248,7 @@ class Executor:
             logger.warning("Redis has lost the end of %s", claim.id)
             self._fences.add(claim.fence)
         with suppress(StokerError):  # the next heartbeat lists the jobs again
-            reply = await self.async_ledger.step(self.worker, self.incarnation, [], releases)
+            reply = await self.async_ledger.step(self.incarnation, [], releases)
             self.begin_jobs(reply.claims)
 
     def _known_ids(self) -> set[str]:

@@ -47,10 +47,10 @@ class RunningJob:
     All of it belongs to the thread of the worker's event loop.
 
     `deltas` are those that the event writer has not taken yet; `last_event` is the number of the last event
-    handed to Redis. `has_output` says whether the engine has produced any output. `last_activity` is the time
-    (`time.monotonic()`) of the latest output, or of the stop if that was later. `left_engine` is set when the
-    generation has ended in the engine. `suspect` is set when the job was stopped after a long silence: the
-    engine may hang.
+    handed to Redis, `log_bytes` the size of this run's events. `has_output` says whether the engine has
+    produced any output. `last_activity` is the time (`time.monotonic()`) of the latest output, or of the stop
+    if that was later. `left_engine` is set when the generation has ended in the engine. `suspect` is set when
+    the job was stopped after a long silence: the engine may hang.
 
     `stop_code` is None while the job may run, then the first reason to stop it: cancelled, fenced,
     engine_stalled, engine_error, output_too_large, storage_unavailable, unload_deadline or worker_shutdown.
@@ -65,6 +65,7 @@ class RunningJob:
         "last_activity",
         "last_event",
         "left_engine",
+        "log_bytes",
         "replica",
         "started",
         "stop_code",
@@ -77,6 +78,7 @@ class RunningJob:
         self.replica = claim.replica
         self.deltas: list[Delta] = []
         self.last_event = claim.last
+        self.log_bytes = 0
         self.has_output = False
         self.left_engine = False
         self.suspect = False

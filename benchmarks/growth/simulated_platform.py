@@ -131,9 +131,8 @@ class SimulatedPlatform:
     def end(self, claim: Claim) -> list[Claim]:
         """Write one event and the end of a job in one step; returns the claims that came in the reply."""
         reply = self.ledger.step(
-            self.worker_of(claim),
             self.incarnations[self.worker_of(claim)],
-            [AppendRequest(claim.id, claim.fence, 1, (EVENT,))],
+            [AppendRequest(claim.id, claim.replica, claim.fence, 1, (EVENT,))],
             [Release(claim.id, claim.fence, Status.COMPLETED, tokens=100)],
         )
         return list(reply.claims)

@@ -11,7 +11,7 @@ for at = 2, #ARGV do
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     local state, worker, slots = read_fields(replica_key(replica), 'state', 'worker', 'slots')
     local ready = redis.call('ZSCORE', P .. 'ready:' .. model, replica) and 1 or 0
-    for _, item in ipairs({ replica, state, worker, slots or '0', redis.call('SCARD', slots_key(replica)), ready }) do
+    for _, item in ipairs({ replica, state, worker, slots or '0', redis.call('HLEN', slots_key(replica)), ready }) do
       replicas[#replicas + 1] = item
     end
   end

@@ -49,7 +49,7 @@ local fields
 if replica then
   charge(model, tenant, nil, tonumber(cost) / tonumber(weight), 0)
   write_usage(model)
-  fields = run_job(id, model, replica, share, '1', text(NOW + max_run_us), '0', generation)
+  fields = run_job(id, model, replica, share, '1', text(NOW + max_run_us), ARGV[10], generation)
 else
   depth = depth + 1
   fields = { 'status', 'queued', 'attempts', '0', 'max_run_us', text(max_run_us) }
@@ -59,7 +59,7 @@ end
 redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,
   'dialect', ARGV[7], 'generation', generation, 'echo', ARGV[9], 'subscribers', ARGV[10], 'store', ARGV[11],
   'retention_s', ARGV[12], 'cost', cost, 'max_wait_us', text(max_wait_us), 'admitted_us', text(NOW),
-  'last', '0', 'bytes', '0', unpack(fields))
+  unpack(fields))
 if idempotency then
   redis.call('HSET', idempotency, 'id', id, 'body', ARGV[19])
   redis.call('EXPIRE', idempotency, ARGV[20])

@@ -12,7 +12,7 @@ local running, cancelled, replicas, runs = {}, {}, {}, {}
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
   replicas[#replicas + 1] = replica
   replicas[#replicas + 1] = redis.call('HGET', replica_key(replica), 'state')
-  for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
+  for _, id in ipairs(redis.call('HKEYS', slots_key(replica))) do
     running[#running + 1] = id
     runs[id] = true
   end

@@ -5,109 +5,126 @@
 -- repeated call) are skipped. Events after a gap, and an end without all events before it, end the job as
 -- failed: Redis has lost data.
 -- KEYS[1] prefix
--- ARGV    2 incarnation  3 largest log (bytes)  4 number of groups of events
---         5.. groups: id, fence, number of the first event, count, the events
+-- ARGV    2 incarnation  3 number of sections
+--         4.. sections, one for each replica: replica, number of jobs n, n ids, n fences, n numbers of their first
+--             events, n numbers of events, then all these events
+--         the last section has no replica ('') where jobs have events, and end in this call
 --         then ends: id, fence, status, finish_reason, code, message, usage (JSON) or '', tokens or '',
 --         '1' when the job may be queued again if its log is empty, number of the run's last event or ''
--- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | full | log_lost),
+-- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
--- include: base
+-- include: keys
 -- include: log
-local END_FIELDS = 10
-local max_log_bytes, groups = tonumber(ARGV[3]), tonumber(ARGV[4])
+local END_FIELDS, SPACE = 10, 32
+local stopped, lost = {}, {}
 collect_copies()
 
-local first_end = 5
-for _ = 1, groups do first_end = first_end + 4 + tonumber(ARGV[first_end + 3]) end
-local ends = {}
-for at = first_end, #ARGV, END_FIELDS do ends[ARGV[at]] = true end
-
--- the jobs of this step: each is read once, and written once
-local jobs, appended, stopped, lost = {}, {}, {}, {}
-local function job_of(id)
-  local job = jobs[id]
-  if job then return job end
-  if ends[id] then
-    job = read_job(id)
-  else
-    local status, fence, cancel, last, bytes, subscribers =
-      read_fields(job_key(id), 'status', 'fence', 'cancel', 'last', 'bytes', 'subscribers')
-    job = { status = status, fence = fence, cancel = cancel, last = last, bytes = bytes,
-      subscribers = subscribers }
-  end
-  jobs[id] = job
-  return job
+-- Return the subscribers of a run that holds its slot (`slot_value`) with this fence; else nil, and why it must
+-- stop.
+local function check_run(value, fence)
+  if not value then return nil, 'fenced' end
+  local first, last = string.find(value, fence, 1, true)
+  if first == 1 and string.byte(value, last + 1) == SPACE then return string.sub(value, last + 2) end
+  return nil, string.find(value, 'cancel ' .. fence .. ' ', 1, true) == 1 and 'cancel' or 'fenced'
 end
 
--- Append the events ARGV[first..first + count - 1], the first of which has this number.
-local function append(id, job, number, count, first)
-  local last, bytes, lines = tonumber(job.last), tonumber(job.bytes), {}
-  for offset = math.max(0, last + 1 - number), count - 1 do
+-- Append the events ARGV[first..first + count - 1], the first of which has this number (text). Returns the number
+-- of the log's last event, or nil when the log lacks an event before the first.
+local function append(id, number, count, first, subscribers)
+  local key, at = log_key(id), tonumber(number)
+  local length, skipped, written = at - 1, 0, 0
+  -- that a log is empty is known from writing its first event: an entry's id must be larger than the one before
+  if at == 1 and not redis.pcall('XADD', key, '1-0', 'e', ARGV[first]).err then
+    written = 1
+  else
+    length = redis.call('XLEN', key)
+    if at > length + 1 then return nil end
+    skipped = length + 1 - at
+  end
+  for offset = skipped, count - 1 do
     local event = ARGV[first + offset]
-    last, bytes = number + offset, bytes + #event
-    append_event(id, last, event)
-    lines[#lines + 1] = id .. ' ' .. text(last) .. ' ' .. event
+    if offset > 0 then number = text(at + offset) end
+    if offset >= written then redis.call('XADD', key, number, 'e', event) end
+    publish(subscribers, id, number, event)
   end
-  if #lines == 0 then return end
-  job.last, job.bytes = text(last), text(bytes)
-  appended[id] = job
-  publish(job.subscribers, table.concat(lines, '\n'))
+  return math.max(length, at + count - 1)
 end
 
-local at = 5
-for _ = 1, groups do
-  local id, fence, number, count = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local job, reason = job_of(id), nil
-  if job.status ~= 'running' or job.fence ~= fence then
-    reason = 'fenced'
-  elseif job.cancel == '1' then
-    reason = 'cancel'
-  elseif number > tonumber(job.last) + 1 then
-    reason, job.status = 'log_lost', 'lost'
-    lost[#lost + 1] = id
-  else
-    append(id, job, number, count, at + 4)
-    if tonumber(job.bytes) > max_log_bytes then reason = 'full' end
+-- Append the events of a section, which begins after ARGV[at]. check_job(index, id, fence) returns what `check_run`
+-- returns; on_appended(id, last) is optional. Returns the place of the section's last argument.
+local function append_section(at, check_job, on_appended)
+  local jobs = tonumber(ARGV[at + 2])
+  local ids = at + 2
+  local fences, numbers, counts = ids + jobs, ids + 2 * jobs, ids + 3 * jobs
+  local first = counts + jobs + 1
+  for index = 1, jobs do
+    local id, count = ARGV[ids + index], tonumber(ARGV[counts + index])
+    local subscribers, reason = check_job(index, id, ARGV[fences + index])
+    if subscribers then
+      local last = append(id, ARGV[numbers + index], count, first, subscribers)
+      if not last then
+        reason = 'log_lost'
+        lost[#lost + 1] = id
+      elseif on_appended then
+        on_appended(id, last)
+      end
+    end
+    if reason then stopped[#stopped + 1] = id; stopped[#stopped + 1] = reason end
+    first = first + count
   end
-  if reason then stopped[#stopped + 1] = id; stopped[#stopped + 1] = reason end
-  at = at + 4 + count
+  return first - 1
 end
 
--- Write the new lengths of the logs; `finish` has written those of the jobs that have ended.
-local function write_lengths()
-  for id, job in pairs(appended) do
-    if job.status == 'running' then redis.call('HSET', job_key(id), 'last', job.last, 'bytes', job.bytes) end
-  end
+local at, sections = 3, tonumber(ARGV[3])
+while sections > 0 and ARGV[at + 1] ~= '' do
+  local jobs = tonumber(ARGV[at + 2])
+  local slots = redis.call('HMGET', slots_key(ARGV[at + 1]), unpack(ARGV, at + 3, at + 2 + jobs))
+  at = append_section(at, function(index, _, fence) return check_run(slots[index], fence) end)
+  sections = sections - 1
 end
 
--- most steps end no job: they do not need the functions that follow
-if not next(ends) and #lost == 0 then
-  write_lengths()
+-- most steps end no job: they do not need the functions that follow, nor the clock
+if at == #ARGV and #lost == 0 then
   publish_collected()
   return { stopped, {} }
 end
+-- include: base
 -- include: queue
 -- include: dispatch
 -- include: terminal
 -- include: requeue
 caller_incarnation = ARGV[2]
 local LOG_LOST = { code = 'log_lost', message = 'a part of the output was lost' }
-local changed = {}
+local jobs, changed = {}, {}
+local function job_of(id)
+  jobs[id] = jobs[id] or read_job(id)
+  return jobs[id]
+end
+
+-- the events of the jobs that end: their hashes are read anyway
+if sections > 0 then
+  at = append_section(at, function(_, id, fence)
+    local job = job_of(id)
+    if job.status ~= 'running' or job.fence ~= fence then return nil, 'fenced' end
+    if job.cancel == '1' then return nil, 'cancel' end
+    return job.subscribers or ''
+  end, function(id, last) job_of(id).last = last end)
+end
 
 for _, id in ipairs(lost) do
-  local job = read_job(id)
-  job.last = jobs[id].last
+  local job = job_of(id)
   changed[job.model] = true
   finish(id, 'failed', LOG_LOST, job)
 end
 
-for first = first_end, #ARGV, END_FIELDS do
+for first = at + 1, #ARGV, END_FIELDS do
   local id, fence, status, finish_reason, code, message, usage, tokens, retry, last =
     unpack(ARGV, first, first + END_FIELDS - 1)
   local job = job_of(id)
   if job.status == 'running' and job.fence == fence then
     changed[job.model] = true
-    local is_incomplete = tonumber(job.last) < (tonumber(last) or 0)
+    job.last = job.last or log_length(id)
+    local is_incomplete = job.last < (tonumber(last) or 0)
     if is_incomplete and job.cancel == '1' then -- its latest events were refused
       finish(id, 'cancelled', { code = 'cancelled', tokens = tonumber(tokens), usage = usage }, job)
     elseif is_incomplete then
@@ -122,7 +139,6 @@ for first = first_end, #ARGV, END_FIELDS do
   end
 end
 
-write_lengths()
 for model in pairs(changed) do dispatch(model) end
 publish_collected()
 return { stopped, claims }

@@ -4,7 +4,9 @@
 -- ARGV    2 id  3 subscriber
 -- returns the status, or nil when the job is unknown
 -- include: base
-local status, subscribers = read_fields(job_key(ARGV[2]), 'status', 'subscribers')
+local id = ARGV[2]
+local status, subscribers, replica, fence, cancel =
+  read_fields(job_key(id), 'status', 'subscribers', 'replica', 'fence', 'cancel')
 if not status then return nil end
 if not TERMINAL[status] then
   local names = {}
@@ -12,6 +14,10 @@ if not TERMINAL[status] then
     if subscriber ~= ARGV[3] then names[#names + 1] = subscriber end
   end
   names[#names + 1] = ARGV[3]
-  redis.call('HSET', job_key(ARGV[2]), 'subscribers', table.concat(names, ','))
+  subscribers = table.concat(names, ',')
+  redis.call('HSET', job_key(id), 'subscribers', subscribers)
+  if status == 'running' then
+    redis.call('HSET', slots_key(replica), id, slot_value(fence, subscribers, cancel))
+  end
 end
 return status

@@ -6,17 +6,17 @@
 -- ARGV    2 worker  3 incarnation  4.. the ids of the jobs that the worker knows
 -- returns {fenced} | {ok, claim message, ...}
 -- include: base
+-- include: log
 local MAX_REPLY_BYTES = 8 * 1024 * 1024
 local bytes_left = MAX_REPLY_BYTES
 local worker, known, answer = ARGV[2], {}, { 'ok' }
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
 for at = 4, #ARGV do known[ARGV[at]] = true end
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
-  for _, id in ipairs(redis.call('SMEMBERS', slots_key(replica))) do
+  for _, id in ipairs(redis.call('HKEYS', slots_key(replica))) do
     if not known[id] then
-      local fence, last, attempts, generation =
-        read_fields(job_key(id), 'fence', 'last', 'attempts', 'generation')
-      local message = claim_message(id, fence, replica, last, attempts, generation)
+      local fence, attempts, generation = read_fields(job_key(id), 'fence', 'attempts', 'generation')
+      local message = claim_message(id, fence, replica, log_length(id), attempts, generation)
       answer[#answer + 1] = message
       bytes_left = bytes_left - #message
       if bytes_left <= 0 then return answer end

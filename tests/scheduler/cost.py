@@ -76,7 +76,9 @@ def step(
     event = (TextDelta(" token").encode(),)
     for claim in claims:
         numbers[claim.id] = numbers.get(claim.id, 0) + 1
-    appends = [AppendRequest(claim.id, claim.fence, numbers[claim.id], event) for claim in claims]
+    appends = [
+        AppendRequest(claim.id, claim.replica, claim.fence, numbers[claim.id], event) for claim in claims
+    ]
     ends = [Release(claim.id, claim.fence, Status.COMPLETED, tokens=300) for claim in claims] if end else []
     platform.step(claims[0], appends, ends)
 

@@ -215,7 +215,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self, holder: Holder, appends: list[AppendRequest], releases: list[Release], lost: bool = False
     ) -> dict[str, str]:
         """Write a step; `lost`: the claims in the reply are lost with it."""
-        reply = self.ledger.step(holder.worker, holder.incarnation, appends, releases)
+        reply = self.ledger.step(holder.incarnation, appends, releases)
         for claim in reply.claims:
             assert holder.incarnation == self.platform.incarnations[holder.worker], "a zombie gets no claims"
             self.receive(claim, holder.worker, is_lost=lost)
@@ -226,7 +226,7 @@ class LedgerMachine(RuleBasedStateMachine):
         accepted = self.history.accepted.setdefault(claim.id, [])
         number = claim.last + 1 + sum(fence == claim.fence for fence, _ in accepted)
         words = tuple(TextDelta(f"{claim.fence}/{number + offset}").encode() for offset in range(count))
-        return AppendRequest(claim.id, claim.fence, number, words)
+        return AppendRequest(claim.id, claim.replica, claim.fence, number, words)
 
     def record(self, request: AppendRequest, stopped: dict[str, str]) -> None:
         if stopped.get(request.id) not in {"fenced", "cancel", "log_lost"}:

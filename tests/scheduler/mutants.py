@@ -73,12 +73,7 @@ def pytest_configure() -> None:
     def text(path: Path) -> str:
         return mutant.plant(path.read_text()) if path == mutant.path else path.read_text()
 
-    def source(path: Path) -> str:
-        return scripts.INCLUDE.sub(
-            lambda found: text(scripts.LUA / "include" / f"{found[1]}.lua"), text(path)
-        )
-
-    scripts.source = source  # type: ignore[assignment]
+    scripts.source = lambda path: scripts.assemble(path, text)  # type: ignore[assignment]
 
 
 # ---- in the process that runs all mutants

@@ -69,9 +69,9 @@ def test_a_worker_takes_claims_and_writes_steps(platform: SimulatedPlatform, cal
     claim = platform.run(ids[0])
 
     async def run(ledger: AsyncLedger) -> tuple[Any, ...]:
-        append = AppendRequest(claim.id, claim.fence, 1, (TextDelta("a").encode(),))
+        append = AppendRequest(claim.id, claim.replica, claim.fence, 1, (TextDelta("a").encode(),))
         release = Release(claim.id, claim.fence, Status.COMPLETED, last=1)
-        reply = await ledger.step("w1", incarnation, [append], [release])
+        reply = await ledger.step(incarnation, [append], [release])
         return ledger.claims_key(incarnation), reply, await ledger.take_claims("w1", incarnation, [ids[2]])
 
     key, reply, (unknown,) = call(run)
@@ -111,7 +111,7 @@ def test_a_step_is_repeated_by_its_caller_only(platform: SimulatedPlatform, call
         ledger.scripts._connection = connection  # type: ignore[assignment]
         release = Release(claim.id, claim.fence, Status.COMPLETED)
         with pytest.raises(StorageUnavailable):
-            await ledger.step("w1", platform.incarnations["w1"], [], [release])
+            await ledger.step(platform.incarnations["w1"], [], [release])
         steps = connection.calls
         with pytest.raises(StorageUnavailable):
             await ledger.take_claims("w1", platform.incarnations["w1"], [])

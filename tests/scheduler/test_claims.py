@@ -35,7 +35,9 @@ def completed(claim: Claim) -> Release:
 
 
 def words(claim: Claim, number: int, *texts: str) -> AppendRequest:
-    return AppendRequest(claim.id, claim.fence, number, tuple(TextDelta(text).encode() for text in texts))
+    return AppendRequest(
+        claim.id, claim.replica, claim.fence, number, tuple(TextDelta(text).encode() for text in texts)
+    )
 
 
 # ---- the message
@@ -85,7 +87,7 @@ def test_a_step_sends_the_claims_for_other_workers_to_their_lists(
     claim = platform.run(next(id for id in ids if platform.field(id, "worker") == "w1"), "w1")
     other = platform.run(next(id for id in ids if platform.field(id, "worker") == "w2"), "w2")
     waiting = platform.admit()
-    reply = platform.ledger.step("w1", platform.incarnations["w1"], [], [completed(other)])
+    reply = platform.ledger.step(platform.incarnations["w1"], [], [completed(other)])
     assert reply.claims == ()
     assert list_of(platform, "w2") == [waiting]
     assert platform.status(claim.id) == "running"
@@ -149,7 +151,7 @@ def test_a_former_incarnation_gets_no_claims(platform: SimulatedPlatform) -> Non
     platform.register("w1")
     platform.load(slots=1)
     waiting = platform.admit()
-    reply = platform.ledger.step("w1", old, [words(claim, 1, "late")], [completed(claim)])
+    reply = platform.ledger.step(old, [words(claim, 1, "late")], [completed(claim)])
     assert (reply.stopped, reply.claims) == ({id: "fenced"}, ())
     with pytest.raises(Fenced):
         platform.ledger.take_claims("w1", old, [])
@@ -222,7 +224,7 @@ def test_a_step_whose_reply_was_lost_is_repeated_and_its_claims_are_asked_for(
 ) -> None:
     ids = [platform.admit() for _ in range(3)]
     claim, other = platform.run(ids[0]), platform.run(ids[1])
-    call = ("w1", platform.incarnations["w1"], [words(claim, 1, "all")], [completed(claim)])
+    call = (platform.incarnations["w1"], [words(claim, 1, "all")], [completed(claim)])
     scripts = platform.ledger.scripts
     scripts.load()
     scripts._connections = LosesOneReply(scripts._connections)  # type: ignore[assignment]
@@ -280,7 +282,6 @@ def lose_last_event(platform: SimulatedPlatform, id: str) -> None:
     platform.client.delete(f"{platform.prefix}log:{id}")
     for at, fields in entries[:-1]:  # type: ignore[index]
         platform.client.xadd(f"{platform.prefix}log:{id}", fields, id=at)
-    platform.client.hset(f"{platform.prefix}job:{id}", "last", len(entries) - 1)  # type: ignore[arg-type]
 
 
 def test_events_after_a_gap_in_the_log_end_the_job(platform: SimulatedPlatform) -> None:

@@ -60,9 +60,9 @@ def take(platform: SimulatedPlatform) -> Claim:
 
 def step(platform: SimulatedPlatform, claim: Claim, number: int, *, end: bool) -> tuple[Claim, ...]:
     """Write one event of a job, and its end."""
-    appends = [AppendRequest(claim.id, claim.fence, number, (TextDelta("word").encode(),))]
+    appends = [AppendRequest(claim.id, claim.replica, claim.fence, number, (TextDelta("word").encode(),))]
     releases = [Release(claim.id, claim.fence, Status.COMPLETED, "stop", tokens=7)] if end else []
-    return platform.ledger.step("w1", platform.incarnations["w1"], appends, releases).claims
+    return platform.ledger.step(platform.incarnations["w1"], appends, releases).claims
 
 
 def test_a_request_that_runs_at_once_and_ends_in_one_step(platform: SimulatedPlatform) -> None:
@@ -84,7 +84,7 @@ def test_a_request_that_waits_and_is_handed_over_by_a_step(platform: SimulatedPl
 
 
 def test_a_streamed_request_of_three_steps(platform: SimulatedPlatform) -> None:
-    with counted(platform, 45):
+    with counted(platform, 43):
         admit(platform)
         claim = take(platform)
         for number in range(1, 4):

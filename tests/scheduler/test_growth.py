@@ -80,9 +80,8 @@ def counts(platform: SimulatedPlatform) -> dict[str, list[int]]:
         worker, claim = next(running)
         events = (TextDelta("text").encode(),)
         platform.ledger.step(
-            worker,
             platform.incarnations[worker],
-            [AppendRequest(claim.id, claim.fence, 1, events)],
+            [AppendRequest(claim.id, claim.replica, claim.fence, 1, events)],
             [Release(claim.id, claim.fence, Status.COMPLETED, tokens=5)],
         )
 

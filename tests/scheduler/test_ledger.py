@@ -159,13 +159,6 @@ def test_an_old_fence_can_neither_append_nor_end(platform: SimulatedPlatform) ->
     assert platform.log(id) == []
 
 
-def test_a_response_whose_log_is_full_must_stop(platform: SimulatedPlatform) -> None:
-    id = platform.admit()
-    claim = platform.run(id)
-    stopped = platform.append_text(claim, 1, "x" * (platform.settings.limits.max_log_bytes + 1))
-    assert stopped == {id: "full"}
-
-
 def test_a_response_that_is_not_stored_loses_its_prompt_at_its_end(platform: SimulatedPlatform) -> None:
     id = platform.admit(store=False, generation=b'{"secret":1}')
     claim = platform.run(id)
@@ -230,7 +223,9 @@ def test_the_events_of_one_step_are_one_message_for_each_subscriber(
 ) -> None:
     recorder = platform.record("subscriber:here")
     claims = [platform.run(platform.admit(subscriber="here")) for _ in range(2)]
-    appends = [AppendRequest(claim.id, claim.fence, 1, (TextDelta("x").encode(),)) for claim in claims]
+    appends = [
+        AppendRequest(claim.id, claim.replica, claim.fence, 1, (TextDelta("x").encode(),)) for claim in claims
+    ]
     assert platform.step(claims[0], appends, []).stopped == {}
     ((_, copy),) = recorder.messages()
     assert [line.split(" ")[:2] for line in copy.split("\n")] == [[claim.id, "1"] for claim in claims]
@@ -295,7 +290,7 @@ def test_a_message_with_any_characters_stays_one_event(platform: SimulatedPlatfo
 def test_a_repeated_step_changes_nothing(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
-    appends = [AppendRequest(id, claim.fence, 1, (TextDelta("a").encode(),))]
+    appends = [AppendRequest(id, claim.replica, claim.fence, 1, (TextDelta("a").encode(),))]
     releases = [Release(id, claim.fence, Status.COMPLETED)]
     assert platform.step(claim, appends, releases).stopped == {}
     assert platform.step(claim, appends, releases).stopped == {id: "fenced"}

@@ -18,10 +18,10 @@ NAMES = [path.stem for path in SCRIPTS]
 
 LITERAL = re.compile(r"P \.\. '(\w+):?'")
 BUILDER = re.compile(r"local function (\w+_key)\(.*?\)\s+return P \.\. '(\w+):?'")
-BUILDERS = dict(BUILDER.findall((LUA / "include" / "base.lua").read_text()))
+BUILDERS = dict(BUILDER.findall((LUA / "include" / "keys.lua").read_text()))
 NAMED = re.compile(r"(?:local|for _,) (\w+).*?(?:=| in )(.*)")
 WRITE = re.compile(
-    r"redis\.call\('(SET|H(?:SET|DEL|INCRBY|INCRBYFLOAT)|Z(?:ADD|REM)|S(?:ADD|REM)|RPUSH|XADD|DEL|EXPIRE|PUBLISH)'"
+    r"redis\.p?call\('(SET|H(?:SET|DEL|INCRBY|INCRBYFLOAT)|Z(?:ADD|REM)|S(?:ADD|REM)|RPUSH|XADD|DEL|EXPIRE|PUBLISH)'"
     r", (.*)"
 )
 

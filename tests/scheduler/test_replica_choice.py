@@ -55,7 +55,7 @@ def test_a_replica_with_more_free_slots_is_filled_first(client: redis.Redis, set
 def test_every_slot_is_used(client: redis.Redis, settings: Settings) -> None:
     platform, names = platform_of(client, settings, 1, slots=128)
     ids = [platform.admit() for _ in range(129)]
-    assert platform.client.scard(f"{platform.prefix}slots:{names[0]}") == 128
+    assert platform.client.hlen(f"{platform.prefix}slots:{names[0]}") == 128
     assert platform.waiting() == ids[128:]
 
 
@@ -77,5 +77,5 @@ def test_no_replica_takes_more_than_its_slots(client: redis.Redis, settings: Set
     for _ in range(20):
         platform.admit()
     for name in names:
-        assert platform.client.scard(f"{platform.prefix}slots:{name}") == 3
+        assert platform.client.hlen(f"{platform.prefix}slots:{name}") == 3
     assert len(platform.waiting()) == 14

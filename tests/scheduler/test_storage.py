@@ -40,7 +40,7 @@ def calls(platform: SimulatedPlatform) -> dict[str, Callable[[], object]]:
         "deregister": lambda: platform.ledger.deregister("w1", incarnation, "bye"),
         "take_claims": lambda: platform.ledger.take_claims("w1", incarnation, []),
         "heartbeat": lambda: platform.ledger.heartbeat("w1", incarnation),
-        "step": lambda: platform.ledger.step("w1", incarnation, [], []),
+        "step": lambda: platform.ledger.step(incarnation, [], []),
         "jobs_on_replica": lambda: platform.ledger.jobs_on_replica("alpha#0"),
         "ping": platform.ledger.ping,
         "expire": platform.ledger.expire,

@@ -192,20 +192,25 @@ class SimulatedPlatform:
         """
         worker, incarnation = self._holders[claim.fence]
         try:
-            reply = self.ledger.step(worker, incarnation, appends, releases)
+            reply = self.ledger.step(incarnation, appends, releases)
         except StorageUnavailable:
-            reply = self.ledger.step(worker, incarnation, appends, releases)
+            reply = self.ledger.step(incarnation, appends, releases)
             self.receive(worker, self.ledger.take_claims(worker, incarnation, []))
         self.receive(worker, reply.claims)
         return reply
 
     def append_text(self, claim: Claim, number: int, *texts: str) -> dict[str, str]:
         events = tuple(TextDelta(text).encode() for text in texts)
-        return self.step(claim, [AppendRequest(claim.id, claim.fence, number, events)], []).stopped
+        return self.step(
+            claim, [AppendRequest(claim.id, claim.replica, claim.fence, number, events)], []
+        ).stopped
 
     def stop_copies(self, id: str) -> None:
         """Lose the copies of all further events, as pub/sub may; the log still gets them."""
         self.client.hset(f"{self.prefix}job:{id}", "subscribers", "")
+        if self.status(id) == "running":
+            slots = f"{self.prefix}slots:{self.field(id, 'replica')}"
+            self.client.hset(slots, id, f"{self.field(id, 'fence')} ")
 
     def release(self, claim: Claim, status: Status = Status.COMPLETED, **more: object) -> None:
         self.step(claim, [], [Release(claim.id, claim.fence, status, **more)])  # type: ignore[arg-type]
@@ -243,4 +248,4 @@ class SimulatedPlatform:
 
     def slots_taken(self) -> int:
         keys = self.client.keys(f"{self.prefix}slots:*")
-        return sum(self.client.scard(key) for key in keys)
+        return sum(self.client.hlen(key) for key in keys)

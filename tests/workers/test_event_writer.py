@@ -17,6 +17,8 @@ from workers.event_writer import EventWriter, merge_text
 from workers.io_loop import IoLoop
 from workers.running_job import RunningJob
 
+MAX_LOG_BYTES = 100_000
+
 NOTHING = StepReply({}, ())
 
 
@@ -28,7 +30,7 @@ class RecordingLedger(AsyncLedger):
         self.answers: list[StepReply | Exception] = []
 
     async def step(
-        self, _worker: str, _incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[Release]
+        self, _incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[Release]
     ) -> StepReply:
         self.calls.append((list(appends), list(releases)))
         answer = self.answers.pop(0) if self.answers else NOTHING
@@ -47,7 +49,7 @@ class Setup:
         self.stopped: list[tuple[str, str]] = []
         self.begun: list[Claim] = []
         self.recoveries = 0
-        self.writer = EventWriter(self.ledger, "w1", self.stop_job, self.begun.extend, self.recover)
+        self.writer = EventWriter(self.ledger, MAX_LOG_BYTES, self.stop_job, self.begun.extend, self.recover)
         self.io.loop.call_soon_threadsafe(self.writer.begin, "1")
 
     def stop_job(self, job: RunningJob, code: str) -> None:
@@ -96,8 +98,8 @@ def test_all_that_one_iteration_of_the_loop_produces_is_written_in_one_call(setu
     setup.write((first, TextDelta("1")), (second, TextDelta("2")), (first, TextDelta("3")), (second, None))
     ((appends, releases),) = setup.ledger.calls
     assert appends == [
-        AppendRequest("a", "fence of a", 1, encoded("13")),
-        AppendRequest("b", "fence of b", 1, encoded("2")),
+        AppendRequest("a", "alpha#1.0", "fence of a", 1, encoded("13")),
+        AppendRequest("b", "alpha#1.0", "fence of b", 1, encoded("2")),
     ]
     assert [release.id for release in releases] == ["b"]
 
@@ -173,7 +175,7 @@ def test_a_job_that_produces_more_than_is_buffered_while_redis_is_unreachable_st
 
 @pytest.mark.parametrize(
     ("verdict", "code"),
-    [("cancel", "cancelled"), ("full", "output_too_large"), ("fenced", "fenced"), ("log_lost", "log_lost")],
+    [("cancel", "cancelled"), ("fenced", "fenced"), ("log_lost", "log_lost")],
 )
 def test_a_verdict_in_the_reply_stops_its_job(setup: Setup, verdict: str, code: str) -> None:
     setup.ledger.answers = [StepReply({"a": verdict}, ())]
@@ -227,3 +229,10 @@ def test_a_job_is_known_until_its_release_is_written(setup: Setup) -> None:
     assert setup.writer.releasing == {"a"}
     assert setup.writer.wait_idle(5)
     assert setup.writer.releasing == set()
+
+
+def test_a_job_stops_when_its_log_is_too_large(setup: Setup) -> None:
+    job, other = setup.job("a"), setup.job("b")
+    for _ in range(3):
+        setup.write((job, TextDelta("x" * (MAX_LOG_BYTES // 3))), (other, TextDelta("y")))
+    assert setup.stopped == [("a", "output_too_large")]

@@ -1,30 +1,11 @@
--- Included first by every script: clock, key prefix, key names, numbers as text, fields of hashes.
--- KEYS[1] is the prefix of all keys ("{stoker}:"; its hash tag keeps them in one slot of a cluster).
+-- Included by every script: clock, fields of a job, fencing tokens, claim messages.
 -- ARGV[1] (us) is added to Redis' clock: 0 in production; tests use it to move time.
-local P = KEYS[1]
+-- include: keys
 local clock = redis.call('TIME')
 local NOW = clock[1] * 1000000 + clock[2] + tonumber(ARGV[1])
 
-local function text(number) return string.format('%.0f', number) end
-
-local function job_key(id) return P .. 'job:' .. id end
-local function log_key(id) return P .. 'log:' .. id end
-local function queue_key(model, priority, tenant)
-  return P .. 'queue:' .. model .. ':' .. priority .. ':' .. tenant
-end
-local function fair_share_key(model, priority) return P .. 'fair_share:' .. model .. ':' .. priority end
-local function slots_key(replica) return P .. 'slots:' .. replica end
-local function model_key(model) return P .. 'model:' .. model end
-local function replica_key(replica) return P .. 'replica:' .. replica end
-local function claims_key(incarnation) return P .. 'claims:' .. incarnation end
-local function cancelled_key(worker) return P .. 'cancelled:' .. worker end
-local function worker_key(worker) return P .. 'worker:' .. worker end
-
--- Return the values of some fields of a hash; false for a field that is missing.
-local function read_fields(key, ...) return unpack(redis.call('HMGET', key, ...)) end
-
 local JOB_FIELDS = { 'status', 'model', 'tenant', 'priority', 'weight', 'cost', 'admitted_us', 'claimed_us',
-  'max_wait_us', 'attempts', 'replica', 'slots', 'worker', 'fence', 'cancel', 'last', 'bytes', 'subscribers',
+  'max_wait_us', 'attempts', 'replica', 'slots', 'worker', 'fence', 'cancel', 'subscribers',
   'store', 'retention_s' }
 -- Return a job's fields, all but the texts of the client, in a table; `status` is false for an unknown job.
 local function read_job(id)

@@ -1,7 +1,7 @@
 -- Reserve slots for the next jobs in the queue: each becomes `running` with a new fence, and its claim message
 -- goes to the worker of the slot.
 --
--- A slot is membership in `slots:<replica>`, not a counter: freeing it twice is harmless.
+-- A slot is a field of `slots:<replica>`, not a counter: freeing it twice is harmless.
 -- `ready:<model>` holds the replicas that accept jobs, by the share of their slots that is taken (1: all).
 
 -- One call dispatches at most so many jobs; `expire` continues.
@@ -25,7 +25,7 @@ local freed = {}
 
 -- Free the slot of a running job. The script calls `dispatch` afterwards, which offers the slot.
 local function free_slot(id, job)
-  redis.call('SREM', slots_key(job.replica), id)
+  redis.call('HDEL', slots_key(job.replica), id)
   freed[job.model] = freed[job.model] or {}
   freed[job.model][job.replica] = tonumber(job.slots)
 end
@@ -33,7 +33,7 @@ end
 local function offer_freed_slots(model)
   for replica, slots in pairs(freed[model] or {}) do
     -- XX: a replica that accepts no more jobs is not in the set
-    redis.call('ZADD', P .. 'ready:' .. model, 'XX', redis.call('SCARD', slots_key(replica)) / slots, replica)
+    redis.call('ZADD', P .. 'ready:' .. model, 'XX', redis.call('HLEN', slots_key(replica)) / slots, replica)
   end
   freed[model] = nil
 end
@@ -54,14 +54,15 @@ local function least_loaded_replica(model)
 end
 
 -- Take a slot for a job and send its claim message. Returns the fields and values to write to the job's hash.
-local function run_job(id, model, replica, share, attempt, run_by_us, last, generation)
+local function run_job(id, model, replica, share, attempt, run_by_us, subscribers, generation)
   local worker, incarnation, slots, lease_us =
     read_fields(replica_key(replica), 'worker', 'incarnation', 'slots', 'lease_us')
   local fence = next_fence()
-  redis.call('SADD', slots_key(replica), id)
+  redis.call('HSET', slots_key(replica), id, slot_value(fence, subscribers))
   redis.call('ZADD', P .. 'ready:' .. model, (math.floor(share * slots + 0.5) + 1) / slots, replica)
   redis.call('ZADD', P .. 'leases', text(NOW + tonumber(lease_us)), id)
   redis.call('ZADD', P .. 'deadlines', run_by_us, id)
+  local last = attempt == '1' and 0 or log_length(id)
   local message = claim_message(id, fence, replica, last, attempt, generation)
   if incarnation == caller_incarnation then claims[#claims + 1] = message
   else redis.call('RPUSH', claims_key(incarnation), message) end
@@ -82,13 +83,13 @@ local function dispatch(model)
     end
     dispatches_left = dispatches_left - 1
     local id, tenant, score = next_job(model)
-    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, last, generation =
-      read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us', 'last',
-        'generation')
+    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation =
+      read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
+        'subscribers', 'generation')
     charge(model, tenant, score, tonumber(cost) / tonumber(weight), (NOW - tonumber(admitted_us)) / 1000)
     -- a second attempt has the time that the first left
     redis.call('HSET', job_key(id), unpack(run_job(id, model, replica, share, tostring(attempts + 1),
-      run_by_us or text(NOW + tonumber(max_run_us)), last, generation)))
+      run_by_us or text(NOW + tonumber(max_run_us)), subscribers, generation)))
   end
   write_usage(model)
 end

@@ -31,7 +31,7 @@ local function requeue_or_fail(id, code, message, job)
   job = job or read_job(id)
   if job.status ~= 'running' then return nil end
   if job.cancel == '1' then return finish(id, 'cancelled', { code = 'cancelled' }, job) end
-  if job.last == '0' and tonumber(job.attempts) < MAX_ATTEMPTS and will_be_served(job.model) then
+  if tonumber(job.attempts) < MAX_ATTEMPTS and log_length(id) == 0 and will_be_served(job.model) then
     requeue(id, job)
     return job.model
   end

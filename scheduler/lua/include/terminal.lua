@@ -1,7 +1,7 @@
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
 -- lease and deadline, settle the usage, append and publish the terminal event.
 --
--- job: its fields, if the caller has read them (`read_job`), with the number of the last event.
+-- job: its fields, if the caller has read them (`read_job`); `last` is the number of its last event, if known.
 -- outcome: { code, message, finish_reason, usage, tokens }, all optional; usage is JSON text, tokens its sum.
 -- Returns the model to dispatch for, or nil when the job had ended already.
 local function finish(id, status, outcome, job)
@@ -30,12 +30,13 @@ local function finish(id, status, outcome, job)
   if outcome.usage and outcome.usage ~= '' then parts[#parts + 1] = ',"usage":' .. outcome.usage end
   parts[#parts + 1] = ',"queue_ms":' .. text(math.floor(((claimed or NOW) - admitted) / 1000))
   parts[#parts + 1] = ',"run_ms":' .. text(claimed and math.floor((NOW - claimed) / 1000) or 0) .. '}'
-  local event, number = table.concat(parts), tonumber(job.last) + 1
-  append_event(id, number, event)
-  publish(job.subscribers, id .. ' ' .. text(number) .. ' ' .. event)
+  local event = table.concat(parts)
+  local last = was == 'queued' and 0 or job.last or log_length(id) -- only an empty log is queued again
+  append_event(id, text(last + 1), event)
+  publish(job.subscribers, id, text(last + 1), event)
 
   local key = job_key(id)
-  redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'last', text(number))
+  redis.call('HSET', key, 'status', status, 'ended_us', text(NOW))
   if job.store ~= '1' then redis.call('HDEL', key, 'generation', 'echo') end
   redis.call('EXPIRE', key, job.retention_s)
   redis.call('EXPIRE', log_key(id), job.retention_s)
@@ -46,6 +47,7 @@ end
 -- Ask the worker of a running job to stop it; its heartbeat repeats the request.
 local function ask_to_stop(id, job)
   redis.call('HSET', job_key(id), 'cancel', '1')
+  redis.call('HSET', slots_key(job.replica), id, slot_value(job.fence, job.subscribers, '1'))
   redis.call('SADD', cancelled_key(job.worker), id)
   redis.call('PUBLISH', P .. 'notify:' .. job.worker, 'cancel ' .. id)
 end

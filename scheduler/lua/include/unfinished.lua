@@ -7,9 +7,9 @@ local jobs_left = MAX_JOBS
 local function end_jobs_of_replica(replica, code, message)
   local changed
   if jobs_left > 0 then
-    for _, id in ipairs(redis.call('SORT', slots_key(replica), 'ALPHA', 'LIMIT', 0, jobs_left)) do
+    for _, id in ipairs(redis.call('HRANDFIELD', slots_key(replica), jobs_left)) do
       changed = requeue_or_fail(id, code, message) or changed
-      redis.call('SREM', slots_key(replica), id)
+      redis.call('HDEL', slots_key(replica), id)
       jobs_left = jobs_left - 1
     end
   end
