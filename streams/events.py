@@ -6,11 +6,15 @@ Entries are numbered from 1. A dialect renders the same log to the same frames e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import orjson
+
+MERGED_CHARS = 8192
+"""Adjacent pieces of text are merged up to this length, so that slow clients read a log in small pages."""
 
 TERMINAL_STATUSES = ("completed", "incomplete", "failed", "cancelled")
 
@@ -106,6 +110,36 @@ def text_of(data: bytes) -> str | None:
 def is_end(data: bytes) -> bool:
     """Whether an encoded event is the terminal one."""
     return data.startswith(END_PREFIX)
+
+
+def merge_pieces(deltas: Sequence[Delta]) -> Iterator[Delta]:
+    """The same deltas with adjacent pieces of text, or of reasoning, merged into pieces of MERGED_CHARS."""
+    if len(deltas) == 1:
+        yield deltas[0]
+        return
+    for kind, group in groupby(deltas, key=type):
+        if kind is ToolCallDelta:
+            yield from group
+        else:
+            yield from merge_texts(kind, [delta.text for delta in group])  # type: ignore[union-attr]
+
+
+def merge_texts(kind: type[TextDelta] | type[ReasoningDelta], pieces: Sequence[str]) -> Iterator[Delta]:
+    """Pieces of text, or of reasoning, as deltas of MERGED_CHARS."""
+    text = "".join(pieces)
+    if len(text) <= MERGED_CHARS:
+        yield kind(text)
+        return
+    merged: list[str] = []
+    size = 0
+    for piece in pieces:
+        merged.append(piece)
+        size += len(piece)
+        if size >= MERGED_CHARS:
+            yield kind("".join(merged))
+            merged, size = [], 0
+    if merged:
+        yield kind("".join(merged))
 
 
 def decode_all(entries: Sequence[bytes]) -> list[Event]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import islice
 
 from scheduler.async_ledger import AsyncLedger
 from scheduler.errors import StokerError
 from scheduler.job import AppendRequest, Claim, Release, StepReply
-from streams.events import Delta, ReasoningDelta, TextDelta
+from streams.events import Delta, merge_pieces
 from workers.running_job import RunningJob
 
 logger = logging.getLogger("workers")
@@ -35,9 +35,6 @@ MAX_ENDS_PER_STEP = 100
 STEP_INTERVAL_S = 0.001
 """The least time between two calls (libuv's timers count milliseconds): the jobs of one engine step may emit
 in several iterations of the loop, and share a call."""
-
-MERGED_CHARS = 8192
-"""Adjacent pieces of text are merged up to this length, so that slow clients read a log in small pages."""
 
 RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
@@ -189,7 +186,7 @@ class EventWriter:
 
     def _append_request(self, job: RunningJob, deltas: list[Delta]) -> AppendRequest | None:
         try:
-            events = tuple([delta.encode() for delta in merge_text(deltas)])
+            events = tuple([delta.encode() for delta in merge_pieces(deltas)])
         except Exception:
             logger.exception("the output of %s cannot be encoded", job.claim.id)
             self._stop_job(job, "engine_error")
@@ -222,27 +219,6 @@ class EventWriter:
                 return reply
             await asyncio.sleep(RETRY_DELAYS_S[min(attempt, len(RETRY_DELAYS_S) - 1)])
             attempt += 1
-
-
-def merge_text(deltas: list[Delta]) -> Iterator[Delta]:
-    """The same deltas with adjacent pieces of text, or of reasoning, merged into events of MERGED_CHARS."""
-    if len(deltas) == 1:
-        yield deltas[0]
-        return
-    for kind, group in groupby(deltas, key=type):
-        if kind is not TextDelta and kind is not ReasoningDelta:
-            yield from group
-            continue
-        pieces: list[str] = []
-        size = 0
-        for delta in group:
-            pieces.append(delta.text)  # type: ignore[union-attr]
-            size += len(pieces[-1])
-            if size >= MERGED_CHARS:
-                yield kind("".join(pieces))
-                pieces, size = [], 0
-        if pieces:
-            yield kind("".join(pieces))
 
 
 def _set(future: asyncio.Future[None]) -> None:

@@ -11,7 +11,7 @@ OpenAI refuses fields that it does not know. So other fields are sent only to se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -41,8 +41,8 @@ class ResponseParser(Protocol):
         """The tokens used so far."""
         ...
 
-    def take(self, data: bytes) -> None:
-        """Take one event's data. Raises `GenerationError`."""
+    def take(self, events: Sequence[bytes]) -> None:
+        """Take the data of the next events, none after the last. Raises `GenerationError`."""
         ...
 
 

@@ -135,10 +135,9 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
     async def _read_events(self, parser: ResponseParser, response: HttpResponse) -> None:
         events = EventStream()
         while piece := await response.read_some():
-            for data in events.feed(piece):
-                parser.take(data)
-                if parser.done:
-                    return
+            parser.take(events.feed(piece))
+            if parser.done:
+                return
             if parser.reason is not None:  # only the usage may follow, and many servers send none
                 response.set_read_timeout(USAGE_S)
 

@@ -5,12 +5,12 @@ OpenAI API reference, "Responses" and "Responses: streaming events". The API tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from backends.base import Emit, GenerationError
 from backends.shared.chat_stream import count, engine_failed, malformed_event, parse_json, text
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_pieces
 
 SAME_FIELDS = ("model", "temperature", "top_p")
 
@@ -87,11 +87,23 @@ class ResponsesParser:
         """The usage that the server reported; until then (a cancelled answer), the pieces counted here."""
         return self._usage or Usage(0, self._pieces, 0, self._reasoning)
 
-    def take(self, data: bytes) -> None:
-        """Take one event's data. Raises `GenerationError` for an error event or malformed data."""
-        if data == b"[DONE]":
-            self.done = True
-            return
+    def take(self, events: Sequence[bytes]) -> None:
+        """See `ChatParser.take`."""
+        deltas: list[Delta] = []
+        try:
+            for data in events:
+                if data == b"[DONE]":
+                    self.done = True
+                else:
+                    self._take(data, deltas)
+                if self.done:
+                    break
+        finally:
+            for delta in merge_pieces(deltas):
+                self._emit(delta)
+
+    def _take(self, data: bytes, deltas: list[Delta]) -> None:
+        """Add the delta of one event."""
         try:
             event = parse_json(data)
             kind = event["type"]
@@ -103,7 +115,7 @@ class ResponsesParser:
             raise self._stream_error(error)
         if delta is not None:
             self._pieces += 1
-            self._emit(delta)
+            deltas.append(delta)
 
     def _error(self, kind: str, event: dict[str, Any]) -> Any:
         """Return the error that an event reports, None if it reports none."""

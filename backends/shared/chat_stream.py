@@ -8,13 +8,13 @@ all; some chunks with usage have no choices.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from backends.base import Emit, GenerationError
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_pieces
 
 FINISH_REASONS = {
     "stop": "stop",
@@ -129,11 +129,24 @@ class ChatParser:
         output = self._pieces if self._output is None else self._output
         return Usage(self._input, output, self._cached, self._reasoning)
 
-    def take(self, data: bytes) -> None:
-        """Take one event's data. Raises `GenerationError` for an error event or malformed data."""
-        if data == b"[DONE]":
-            self.done = True
-            return
+    def take(self, events: Sequence[bytes]) -> None:
+        """Take the data of the next events; pieces of text are emitted together.
+
+        Raises `GenerationError` for an error event or malformed data, after the deltas before it.
+        """
+        deltas: list[Delta] = []
+        try:
+            for data in events:
+                if data == b"[DONE]":
+                    self.done = True
+                    break
+                deltas += self._read(data)
+        finally:
+            for delta in merge_pieces(deltas):
+                self._emit(delta)
+
+    def _read(self, data: bytes) -> list[Delta]:
+        """Return the deltas of one event."""
         try:
             chunk = parse_json(data)
             error = chunk.get("error")
@@ -142,13 +155,14 @@ class ChatParser:
             raise malformed_event() from malformed
         if error:
             raise self._stream_error(error)
-        for delta in deltas:
-            self._emit(delta)
+        return deltas
 
     def _deltas(self, chunk: dict[str, Any]) -> list[Delta]:
-        self._count(chunk)
         deltas: list[Delta] = []
-        choices = chunk.get("choices") if chunk.get("usage") else chunk["choices"]
+        usage = chunk.get("usage")
+        if usage or "prompt_progress" in chunk:
+            self._count(chunk)
+        choices = chunk.get("choices") if usage else chunk["choices"]
         for choice in choices or ():
             self._choice(choice.get("delta") or {}, deltas)
             if reason := choice.get("finish_reason"):

@@ -120,8 +120,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
             if response.status != 200:
                 raise self._protocol.error(response.status, await response.read(LONGEST_BODY))
             while piece := await response.read_some():
-                for data in events.feed(piece):
-                    parser.take(data)
+                parser.take(events.feed(piece))
 
     async def _lost(self) -> EngineError:
         """Return the error for a lost connection: the end of the engine, or of this generation alone."""

@@ -19,7 +19,7 @@ import orjson
 from backends.base import Finish, GenerationError, Sink
 from backends.shared.end_of_generation import fail, finish
 from backends.shared.start import EngineStart
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_texts
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
 from workers.engine_process.pipe_protocol import Frames, MalformedFrameError
@@ -135,9 +135,9 @@ class PipeEngine:
 
     def _dispatch(self, frame: dict[str, Any]) -> None:
         for number, pieces in frame.get("reasoning", ()):
-            self._emit(number, map(ReasoningDelta, pieces))
+            self._emit(number, merge_texts(ReasoningDelta, pieces))
         for number, pieces in frame.get("text", ()):
-            self._emit(number, map(TextDelta, pieces))
+            self._emit(number, merge_texts(TextDelta, pieces))
         for number, calls in frame.get("calls", ()):
             self._emit(number, itertools.starmap(ToolCallDelta, calls))
         for number, reason, usage in frame.get("ends", ()):

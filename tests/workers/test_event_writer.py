@@ -10,10 +10,10 @@ import pytest
 from scheduler.async_ledger import AsyncLedger
 from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.job import AppendRequest, Claim, Release, Status, StepReply
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from streams.events import Delta, TextDelta, ToolCallDelta
 from tests.support.waiting import wait_until
 from workers import event_writer
-from workers.event_writer import EventWriter, merge_text
+from workers.event_writer import EventWriter
 from workers.io_loop import IoLoop
 from workers.running_job import RunningJob
 
@@ -207,17 +207,6 @@ def test_claims_in_the_reply_are_begun(setup: Setup) -> None:
     setup.ledger.answers = [StepReply({}, (claim,))]
     setup.write((setup.job("a"), None))
     assert setup.begun == [claim]
-
-
-def test_only_adjacent_pieces_of_the_same_kind_are_merged() -> None:
-    call = ToolCallDelta(0, "{")
-    deltas: list[Delta] = [ReasoningDelta("a"), ReasoningDelta("b"), TextDelta("c"), call, TextDelta("d")]
-    assert list(merge_text(deltas)) == [ReasoningDelta("ab"), TextDelta("c"), call, TextDelta("d")]
-
-
-def test_a_long_text_is_merged_into_several_events() -> None:
-    deltas: list[Delta] = [TextDelta("x" * 1000) for _ in range(20)]
-    assert [len(event.text) for event in merge_text(deltas)] == [9000, 9000, 2000]  # type: ignore[union-attr]
 
 
 def test_a_job_is_known_until_its_release_is_written(setup: Setup) -> None:

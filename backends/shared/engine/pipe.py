@@ -10,7 +10,7 @@ from collections.abc import Callable
 from json import JSONEncoder, loads
 from typing import Any
 
-READ_BYTES = 1 << 18
+READ_BYTES = 1 << 16  # more would be memory that is mapped for each read
 
 encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 

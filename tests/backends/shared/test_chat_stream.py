@@ -24,7 +24,7 @@ def parse(*chunks: bytes) -> tuple[list[Delta], ChatParser]:
     deltas: list[Delta] = []
     parser = ChatParser(deltas.append)
     for data in chunks:
-        parser.take(data)
+        parser.take([data])
     return deltas, parser
 
 
@@ -204,12 +204,29 @@ def test_a_failure_reason_fails_the_generation(reason: str) -> None:
         parse(chunk({"content": "a"}), chunk({}, finish=reason))
 
 
+def test_the_text_of_several_events_is_one_delta_and_every_event_counts_as_a_token() -> None:
+    deltas: list[Delta] = []
+    parser = ChatParser(deltas.append)
+    parser.take([chunk({"content": "a"}), chunk({"content": "b"}), b"[DONE]", chunk({"content": "c"})])
+    assert (deltas, parser.usage.output_tokens, parser.done) == ([TextDelta("ab")], 2, True)
+
+
+@pytest.mark.parametrize(
+    "last", [b"{", b'{"error":{"message":"no"}}', chunk({"content": "c"}, finish="error")]
+)
+def test_an_event_that_fails_leaves_the_deltas_before_it(last: bytes) -> None:
+    deltas: list[Delta] = []
+    with pytest.raises(GenerationError):
+        ChatParser(deltas.append).take([chunk({"content": "a"}), chunk({"content": "b"}), last])
+    assert deltas == [TextDelta("ab")]
+
+
 def test_an_error_in_emit_is_raised_unchanged() -> None:
     def fail(_delta: Delta) -> None:
         raise KeyError
 
     with pytest.raises(KeyError):
-        ChatParser(fail).take(chunk({"content": "a"}))
+        ChatParser(fail).take([chunk({"content": "a"})])
 
 
 @pytest.mark.parametrize("index", [-1, 10**30, 1.5, "0", True])
@@ -217,13 +234,15 @@ def test_a_tool_call_with_an_invalid_index_fails_the_generation(index: object) -
     chunk = {"choices": [{"delta": {"tool_calls": [{"index": index, "id": "a", "function": {"name": "f"}}]}}]}
     with pytest.raises(GenerationError, match="cannot be read"):
         ChatParser(lambda _delta: None).take(
-            orjson.dumps(chunk)
-            if index != 10**30
-            else b'{"choices":[{"delta":{"tool_calls":[{"index":1e30}]}}]}'
+            [
+                orjson.dumps(chunk)
+                if index != 10**30
+                else b'{"choices":[{"delta":{"tool_calls":[{"index":1e30}]}}]}'
+            ]
         )
 
 
 def test_invalid_prompt_progress_is_ignored() -> None:
     parser = ChatParser(lambda _delta: None)
-    parser.take(b'{"choices":[],"prompt_progress":{"total":"x","cache":null}}')
+    parser.take([b'{"choices":[],"prompt_progress":{"total":"x","cache":null}}'])
     assert (parser.usage.input_tokens, parser.usage.cached_tokens) == (0, 0)
