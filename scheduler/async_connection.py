@@ -104,15 +104,23 @@ class AsyncConnection:
         """The commands of this iteration of the loop."""
         self._connecting = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
+        self._defer_s = 0.0
+        self._deferred: asyncio.TimerHandle | None = None
+        """Set while replies are not read; it ends that."""
 
-    async def exchange(self, commands: Sequence[Command]) -> list[Any]:
+    async def exchange(self, commands: Sequence[Command], *, defer_s: float = 0.0) -> list[Any]:
         """Send all commands in one round trip and return their replies.
+
+        With `defer_s` the replies are read at the next call of this method or of `read_now`, or after that
+        time (seconds): a caller that does nothing with them before it has more to send saves a wake-up of
+        the process.
 
         The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` or
         `TimeoutError`; the next call connects again.
         """
         if not commands:
             return []
+        self.read_now()
         packed = b"".join([pack_command(tuple(command)) for command in commands])
         if self._transport is not None and self._transport.is_closing():
             self._end(ConnectionError("the connection to Redis was closed"))
@@ -124,10 +132,22 @@ class AsyncConnection:
         assert self._transport is not None  # noqa: S101 - `_connect` has set it or raised
         if not self._unsent:
             loop.call_soon(self._send)
+            self._defer_s = defer_s
+        elif not defer_s:
+            self._defer_s = 0.0
         self._unsent.append(packed)
         if self._timer is None and self._timeout_s is not None:
             self._timer = loop.call_later(self._timeout_s, self._check_time)
         return await exchange.replies
+
+    def read_now(self) -> None:
+        """Read the replies that a call has deferred."""
+        self._defer_s = 0.0
+        if self._deferred is not None:
+            self._deferred.cancel()
+            self._deferred = None
+            if self._transport is not None:
+                self._transport.resume_reading()
 
     async def close(self) -> None:
         """Close the connection; calls that wait for replies raise `ConnectionError`."""
@@ -142,6 +162,9 @@ class AsyncConnection:
     def _send(self) -> None:
         if self._transport is not None and self._unsent:
             self._transport.write(b"".join(self._unsent))
+            if self._defer_s and len(self._pending) == 1:
+                self._transport.pause_reading()
+                self._deferred = asyncio.get_running_loop().call_later(self._defer_s, self.read_now)
         self._unsent.clear()
 
     def _on_reply(self, reply: Any) -> None:
@@ -168,9 +191,10 @@ class AsyncConnection:
         transport, self._transport = self._transport, None
         pending, self._pending = self._pending, deque()
         self._unsent.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, self._deferred):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._deferred = None
         if transport is not None:
             cast(ReplyProtocol, transport.get_protocol()).ignore_loss()
             transport.abort()

@@ -63,13 +63,20 @@ class AsyncLedger:
         incarnation: str,
         appends: Sequence[AppendRequest],
         releases: Sequence[Release],
+        *,
+        defer_s: float = 0.0,
     ) -> StepReply:
         """Append events, then end jobs; each freed slot is given to the next job.
 
-        Returns the jobs whose run must stop, and the claims of this worker's next jobs.
+        Returns the jobs whose run must stop, and the claims of this worker's next jobs. With `defer_s`, after
+        a call of `read_now` or after that time (seconds).
 
         A call whose reply is lost (`StorageUnavailable`) may have been executed. The caller repeats it, which
         changes nothing then; the claims in the lost reply are returned by `take_claims` only.
         """
-        reply = await self.scripts.run_once("step", *commands.step_arguments(incarnation, appends, releases))
-        return commands.parse_step(reply)
+        arguments = commands.step_arguments(incarnation, appends, releases)
+        return commands.parse_step(await self.scripts.run_once("step", *arguments, defer_s=defer_s))
+
+    def read_now(self) -> None:
+        """Read the reply that a call of `step` has deferred."""
+        self.scripts.read_now()

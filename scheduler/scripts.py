@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -147,9 +147,13 @@ class AsyncScripts(ScriptCommands):
         """See `Scripts.run`."""
         return await self._run(self.exchange, name, arguments)
 
-    async def run_once(self, name: str, *arguments: Argument) -> Any:
-        """See `Scripts.run_once`."""
-        return await self._run(self._connection.exchange, name, arguments)
+    async def run_once(self, name: str, *arguments: Argument, defer_s: float = 0.0) -> Any:
+        """See `Scripts.run_once`; for `defer_s` see `AsyncConnection.exchange`."""
+        return await self._run(partial(self._connection.exchange, defer_s=defer_s), name, arguments)
+
+    def read_now(self) -> None:
+        """See `AsyncConnection.read_now`."""
+        self._connection.read_now()
 
     async def _run(
         self,

@@ -36,6 +36,11 @@ STEP_INTERVAL_S = 0.001
 """The least time between two calls (libuv's timers count milliseconds): the jobs of one engine step may emit
 in several iterations of the loop, and share a call."""
 
+SPARSE_S = 0.004
+DEFER_S = 0.05
+"""Where calls are further apart than `SPARSE_S`, the reply to a call that frees no slot is read together with
+the next output, or after `DEFER_S`. It saves a wake-up of the worker for each step."""
+
 RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
 STOP_CODES = {"cancel": "cancelled"}
@@ -70,6 +75,7 @@ class EventWriter:
         self._releases: dict[str, tuple[RunningJob, Release]] = {}
         self._in_step: list[Release] = []
         self._writing = False
+        self._deferring = False  # whether the reply to the call under way is read with the next output
         self._written_at = 0.0
         self._wake: asyncio.Future[None] | None = None  # set while `run` waits for output
         self._pause: asyncio.Future[None] | None = None  # set while `run` waits for more output
@@ -90,17 +96,15 @@ class EventWriter:
             self._unwritten.append(job)
         job.deltas.append(delta)
         self._count += 1
-        if self._wake is not None:
-            self._wake_up()
+        self._wake_up()
         if self._count > MAX_PENDING_DELTAS:
             self._stop_job(job, "storage_unavailable")
 
     def end(self, job: RunningJob, release: Release) -> None:
         """Queue a job's release, after all its deltas."""
         self._releases[job.claim.id] = (job, release)
-        if self._wake is not None:
-            self._wake_up()
-        elif self._pause is not None and not self._pause.done():
+        self._wake_up()
+        if self._pause is not None and not self._pause.done():
             self._pause.set_result(None)  # a release is not delayed: it frees a slot for the next job
 
     def wait_idle(self, timeout_s: float) -> bool:
@@ -117,6 +121,9 @@ class EventWriter:
         if self._wake is not None:
             self._wake.set_result(None)
             self._wake = None
+        elif self._deferring:
+            self._deferring = False
+            self._ledger.read_now()
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -134,7 +141,6 @@ class EventWriter:
                 logger.exception("a step of the event writer failed")
             finally:
                 self._writing = False
-            self._written_at = time.monotonic()
 
     async def _wait_for_more(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -154,7 +160,12 @@ class EventWriter:
         ]
         for release in self._in_step:
             del self._releases[release.id]
-        reply = await self._send(appends, self._in_step)
+        began_at = time.monotonic()
+        self._deferring = not self._in_step and began_at - self._written_at > SPARSE_S
+        defer_s = DEFER_S if self._deferring else 0.0
+        reply = await self._send(appends, self._in_step, defer_s)
+        self._written_at = began_at if defer_s else time.monotonic()
+        self._deferring = False
         self._in_step = []
         for id, verdict in reply.stopped.items():
             if id in by_id:
@@ -198,14 +209,16 @@ class EventWriter:
             self._stop_job(job, "output_too_large")
         return AppendRequest(job.claim.id, job.claim.replica, job.claim.fence, number, events)
 
-    async def _send(self, appends: list[AppendRequest], releases: list[Release]) -> StepReply:
+    async def _send(
+        self, appends: list[AppendRequest], releases: list[Release], defer_s: float = 0.0
+    ) -> StepReply:
         """Write, repeatedly while Redis is unreachable."""
         if not appends and not releases:
             return NOTHING
         attempt = 0
         while True:
             try:
-                reply = await self._ledger.step(self._incarnation, appends, releases)
+                reply = await self._ledger.step(self._incarnation, appends, releases, defer_s=defer_s)
             except StokerError as error:
                 if attempt == 0:
                     logger.warning("%s", error.message)

@@ -175,3 +175,62 @@ def test_a_script_is_run_again_when_redis_has_lost_it(settings, client, run, tmp
         return before, after
 
     assert run(exchange()) == (42, 44)
+
+
+def test_a_deferred_reply_is_read_when_the_caller_asks_or_with_the_next_call(settings, run):
+    async def exchange(ask):
+        connection = AsyncConnection(settings)
+        await connection.exchange([("PING",)])
+        deferred = asyncio.ensure_future(connection.exchange([("ECHO", "a")], defer_s=30))
+        await asyncio.sleep(0.02)
+        was_read = deferred.done()
+        await ask(connection)
+        reply = await deferred
+        await connection.close()
+        return was_read, reply
+
+    async def read_now(connection):
+        connection.read_now()
+
+    async def call(connection):
+        assert await connection.exchange([("ECHO", "b")]) == [b"b"]
+
+    for ask in (read_now, call):
+        assert run(exchange(ask)) == (False, [b"a"])
+
+
+def test_a_deferred_reply_is_read_after_its_time(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        replies = [await connection.exchange([("ECHO", n)], defer_s=0.01) for n in range(3)]
+        await connection.close()
+        return replies
+
+    assert run(exchange()) == [[b"0"], [b"1"], [b"2"]]
+
+
+def test_replies_are_not_deferred_while_another_call_waits_for_its_own(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        await connection.exchange([("PING",)])
+        calls = [connection.exchange([("ECHO", n)], defer_s=defer_s) for n, defer_s in enumerate((30, 0, 30))]
+        replies = await asyncio.gather(*calls)
+        await connection.close()
+        return replies
+
+    assert run(exchange()) == [[b"0"], [b"1"], [b"2"]]
+
+
+def test_a_connection_that_is_lost_while_a_reply_is_deferred_ends_the_call(settings, client, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        (id,) = await connection.exchange([("CLIENT", "ID")])
+        deferred = asyncio.ensure_future(connection.exchange([("BLPOP", "none", 30)], defer_s=0.05))
+        await asyncio.sleep(0.02)
+        await asyncio.to_thread(client.client_kill_filter, _id=id)
+        (outcome,) = await asyncio.gather(deferred, return_exceptions=True)
+        reply = await connection.exchange([("PING",)], defer_s=0.01)
+        await connection.close()
+        return type(outcome), reply
+
+    assert run(exchange()) == (ConnectionError, [b"PONG"])

@@ -96,7 +96,7 @@ class LosesEveryReply:
         self._connection = connection
         self.calls = 0
 
-    async def exchange(self, commands: Any) -> list[Any]:
+    async def exchange(self, commands: Any, **_options: float) -> list[Any]:
         self.calls += 1
         await self._connection.exchange(commands)
         raise redis.ConnectionError("the reply was lost")

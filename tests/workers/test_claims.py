@@ -266,8 +266,8 @@ def test_claims_in_a_reply_that_was_lost_are_asked_for_again(
     step = AsyncLedger.step
     lost: list[StepReply] = []
 
-    async def lose_first_reply(self: AsyncLedger, *arguments: Any) -> StepReply:
-        reply = await step(self, *arguments)
+    async def lose_first_reply(self: AsyncLedger, *arguments: Any, **options: Any) -> StepReply:
+        reply = await step(self, *arguments, **options)
         if not lost:
             lost.append(reply)
             raise StorageUnavailable("the reply was lost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -28,15 +29,30 @@ class RecordingLedger(AsyncLedger):
     def __init__(self) -> None:
         self.calls: list[tuple[list[AppendRequest], list[Release]]] = []
         self.answers: list[StepReply | Exception] = []
+        self.deferred: list[float] = []
+        self.waits_for_read_now = False
+        self.reads = 0
 
     async def step(
-        self, _incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[Release]
+        self,
+        _incarnation: str,
+        appends: Sequence[AppendRequest],
+        releases: Sequence[Release],
+        *,
+        defer_s: float = 0.0,
     ) -> StepReply:
         self.calls.append((list(appends), list(releases)))
+        self.deferred.append(defer_s)
+        if defer_s and self.waits_for_read_now:
+            while not self.reads:
+                await asyncio.sleep(0)
         answer = self.answers.pop(0) if self.answers else NOTHING
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def read_now(self) -> None:
+        self.reads += 1
 
 
 class Setup:
@@ -225,3 +241,37 @@ def test_a_job_stops_when_its_log_is_too_large(setup: Setup) -> None:
     for _ in range(3):
         setup.write((job, TextDelta("x" * (MAX_LOG_BYTES // 3))), (other, TextDelta("y")))
     assert setup.stopped == [("a", "output_too_large")]
+
+
+def test_the_reply_to_a_sparse_step_is_deferred_unless_a_job_ends(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = setup.job("a")
+    monkeypatch.setattr(event_writer, "SPARSE_S", -1.0)
+    setup.write((job, TextDelta("1")))
+    setup.write((job, TextDelta("2")), (job, None))
+    monkeypatch.setattr(event_writer, "SPARSE_S", 1000.0)
+    setup.write((setup.job("b"), TextDelta("3")))
+    assert setup.ledger.deferred == [event_writer.DEFER_S, 0.0, 0.0]
+
+
+def test_new_output_reads_a_deferred_reply(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_writer, "SPARSE_S", -1.0)
+    setup.ledger.waits_for_read_now = True
+    job = setup.job("a")
+
+    async def produce() -> None:
+        job.delta(TextDelta("1"))
+        while not setup.ledger.calls:
+            await asyncio.sleep(0)
+        job.delta(TextDelta("2"))
+        job.delta(TextDelta("3"))
+
+    setup.io.call(produce())
+    wait_until(lambda: len(setup.ledger.calls) == 2)
+    assert setup.ledger.reads == 1
+    setup.write((job, None))
+    assert [append.events for appends, _ in setup.ledger.calls for append in appends] == [
+        encoded("1"),
+        encoded("23"),
+    ]
