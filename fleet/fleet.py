@@ -116,7 +116,8 @@ class Fleet(WorkerReports):
     def load(self, name: str, request: LoadRequest = AS_CONFIGURED) -> LoadOutcome:
         """Begin to load a model. The caller notifies the workers that the outcome names.
 
-        If the model is loaded or loading, nothing happens and the outcome has the latest operation. Raises
+        If the model is loaded and replicas are missing, the load restores them while the others serve. If it
+        is complete, or loading, nothing happens and the outcome has the latest operation. Raises
         `UnknownModel`, `InvalidLoadRequest` (also if the request differs from the current load), `NoWorker`,
         `InsufficientMemory`, `StateConflict` (the model is being unloaded, or the model to evict is being
         loaded).
@@ -137,6 +138,10 @@ class Fleet(WorkerReports):
         """
         for _ in range(LOAD_ATTEMPTS):
             row = self.row(name)
+            if row.state is ModelState.LOADED and _restores(row, request):
+                if (restored := self._restore(row)) is not None:
+                    return restored
+                continue
             if row.state not in LOADABLE:
                 current = _CurrentLoad(row.state, row.operation_id or "", row.replicas, row.override)
                 return self._existing_load(name, request, current)
@@ -181,6 +186,27 @@ class Fleet(WorkerReports):
         if not begun:
             return answer, None
         return answer, LoadOutcome("load", self._begun(operation, row.name), assignments, begun=True)
+
+    def _restore(self, row: ModelRow) -> LoadOutcome | None:
+        """Begin to restore the missing replicas of a loaded model; None if the state changed meanwhile."""
+        required = required_mib(row, dict(row.override))
+        missing = row.replicas - len(row.workers)
+        places = place_replicas(row.definition, missing, self.workers(row.name), required)
+        operation = new_operation_id("load")
+        assignments = assign_replicas(row.name, operation, places)
+        answer = self.scripts.run(
+            "restore_replicas",
+            row.name,
+            operation,
+            self.lease_us,
+            mib_argument(required),
+            *assignment_arguments(assignments),
+        )
+        if answer[0] == b"under_way":
+            return LoadOutcome("load", self.operation(row.operation_id or ""))
+        if answer[0] != b"ok":
+            return None
+        return LoadOutcome("load", self._begun(operation, row.name), assignments, begun=True)
 
     def _begun(self, id: str, model: str) -> Operation:
         """The operation that has just begun, also if Redis cannot be read at the moment."""
@@ -257,6 +283,13 @@ class Fleet(WorkerReports):
         """Forget all workers, and all loads and unloads by request. Called when the whole platform starts."""
         while self.scripts.run("reset_to_configuration", *self.settings.models) == b"more":
             pass
+
+
+def _restores(row: ModelRow, request: LoadRequest) -> bool:
+    """Whether the request, which must not differ from the current load, restores missing replicas."""
+    same = not request.override or request.override == row.override
+    missing = len(row.workers) < row.replicas and request.replicas in (None, row.replicas)
+    return missing and same and request.evict is None
 
 
 def _reservation(places: Sequence[str], workers: Sequence[WorkerRow], required: int | None) -> bytes | str:

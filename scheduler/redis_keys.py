@@ -164,7 +164,7 @@ KEYS = (
         "of the loaded configuration), code and last_error, lost (replicas), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",
-        "report_artifacts begin_load begin_unload report_load_error replace_lost replica_up "
+        "report_artifacts begin_load begin_unload report_load_error replace_lost restore_replicas replica_up "
         "reset_to_configuration include/dispatch include/model include/replica",
         FOREVER,
     ),

@@ -102,6 +102,7 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     202 when a load has begun: poll `operation`, follow `/v1/admin/events`, or send `Prefer: wait=N` and get
     200 with the model's state when the load has ended, `loaded` or `failed`. 200 when the model is loaded or
     loading already. The replicas are all-or-nothing: if one fails, the model is `failed` and the others stop.
+    If replicas of a loaded model are missing, the load restores them (202), and the others serve meanwhile.
 
     `replicas` and the fields of the model's backend (`load_constraints`) apply to this load only. 422: a
     field is unknown, of another type, or under its minimum. 400 `invalid_load_request`: its value is wrong

@@ -32,6 +32,9 @@ if #replicas == 0 then
   fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
   return { 'state', 'unloaded', latest_operation or '' }
 end
+-- a load that restores replicas of a loaded model
+local cancellation = { code = 'load_cancelled', message = 'the model was unloaded' }
+if latest_operation then end_operation(latest_operation, 'failed', cancellation) end
 begin_operation(operation, 'unload', model, 'running', 'draining', #replicas)
 redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW))
 set_model_state(model, 'unloading')

@@ -4,13 +4,17 @@
 -- returns 1, or 0 when the start or stop of the replica is over
 -- include: base
 -- include: model
-local replica_state, model, before = read_fields(replica_key(ARGV[2]), 'state', 'model', 'progress')
+local replica_state, model, before, restoration =
+  read_fields(replica_key(ARGV[2]), 'state', 'model', 'progress', 'operation')
 if replica_state ~= 'starting' and replica_state ~= 'stopping' then return 0 end
 redis.call('HSET', replica_key(ARGV[2]), 'progress', ARGV[3])
 local model_state, operation = read_fields(model_key(model), 'state', 'operation')
--- a replica that replaces a lost one has no operation
-if replica_state == 'starting' and model_state == 'loaded' then return 1 end
-if model_state ~= (replica_state == 'starting' and 'loading' or 'unloading') then return 0 end
+if replica_state == 'starting' and model_state == 'loaded' then
+  -- the platform replaces a replica, without an operation; or the operation failed with another replica
+  if restoration == '' then return 1 end
+  if redis.call('HEXISTS', P .. 'operation:' .. restoration, 'finished_us') == 1 then return 1 end
+  operation = restoration
+elseif model_state ~= (replica_state == 'starting' and 'loading' or 'unloading') then return 0 end
 add_progress(operation, tonumber(ARGV[3]) - tonumber(before))
 redis.call('HSET', P .. 'operation:' .. operation, 'stage', ARGV[4])
 return 1

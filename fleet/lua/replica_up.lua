@@ -14,6 +14,16 @@
 -- include: unfinished
 -- include: model
 -- include: replica
+-- A replica that an operation restores is up.
+local function restored(operation, progress)
+  local finished_us, replicas = read_fields(P .. 'operation:' .. operation, 'finished_us', 'replicas')
+  if finished_us or not replicas then return end
+  add_progress(operation, progress)
+  if redis.call('HINCRBY', P .. 'operation:' .. operation, 'up', 1) >= tonumber(replicas) then
+    end_operation(operation, 'completed')
+  end
+end
+
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'gone' end
 local state, model, operation, worker, progress =
@@ -50,9 +60,11 @@ if loading then
   end
   end_operation(operation, 'completed')
   set_model_state(model, 'loaded')
-elseif redis.call('ZCARD', P .. 'ready:' .. model)
-  >= tonumber(redis.call('HGET', model_key(model), 'wanted')) then
-  redis.call('HDEL', model_key(model), 'last_error') -- all replicas are ready again
+else
+  if operation ~= '' then restored(operation, 1 - tonumber(progress)) end
+  if redis.call('ZCARD', P .. 'ready:' .. model) >= tonumber(redis.call('HGET', model_key(model), 'wanted')) then
+    redis.call('HDEL', model_key(model), 'last_error', 'code') -- all replicas are ready again
+  end
 end
 dispatch(model)
 return loading and 'loaded' or 'up'

@@ -130,6 +130,20 @@ def a_replica_is_replaced_with_outdated_data(machine: LedgerMachine, draw: Draw)
     machine.fleet.scripts.run("replace_lost", "alpha", 5_000_000 * THOUSAND, SIZES_MIB["alpha"], *assignment)
 
 
+@event(6, lambda machine: machine.incomplete())
+def a_load_restores_missing_replicas(machine: LedgerMachine, draw: Draw) -> None:
+    with contextlib.suppress(*REFUSALS):
+        machine.fleet.load(draw(machine.incomplete()))
+
+
+@event(1)
+def a_load_restores_replicas_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
+    model, number = draw(MODELS), next(machine.numbers)
+    assignment = (f"{model}#{number}.0", draw(WORKERS))
+    arguments = (model, f"load_{number}", 5_000_000 * THOUSAND, SIZES_MIB[model])
+    machine.fleet.scripts.run("restore_replicas", *arguments, *assignment)
+
+
 @event(3, lambda machine: machine.alive())
 def a_worker_reports_its_memory(machine: LedgerMachine, draw: Draw) -> None:
     worker = draw(machine.alive())

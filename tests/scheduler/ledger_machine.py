@@ -40,7 +40,14 @@ ENDS = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 REPEATABLE = {  # calls that must change nothing when they are repeated, since a reply may be lost
     *("admit", "step", "take_claims", "cancel", "subscribe", "begin_load", "begin_unload"),
     *("replica_starting", "replica_up", "replica_down", "deregister"),
-    *("resume_pending", "abort_load", "replace_lost", "report_memory", "report_artifacts"),
+    *(
+        "resume_pending",
+        "abort_load",
+        "replace_lost",
+        "restore_replicas",
+        "report_memory",
+        "report_artifacts",
+    ),
 }
 REFUSALS = (InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict)
 OTHER = {"alpha": "beta", "beta": "alpha"}
@@ -185,6 +192,13 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def alive(self) -> list[str]:
         return sorted(self.now.one("workers"))
+
+    def incomplete(self) -> list[str]:
+        """Return the loaded models with fewer replicas than wanted."""
+        counts = {model: len(names) for model, names in self.now.all("replicas").items()}
+        rows = self.now.all("model").items()
+        loaded = {model: int(row["wanted"]) for model, row in rows if row.get("state") == "loaded"}
+        return sorted(model for model, wanted in loaded.items() if counts[model] < wanted)
 
     def valid_claims(self) -> list[Holder]:
         """Return the claims whose fence is still the job's."""

@@ -136,6 +136,7 @@ def test_only_scripts_that_add_work_are_refused_when_memory_is_full(path: Path) 
         "begin_load",
         "resume_pending",
         "replace_lost",
+        "restore_replicas",
         "replica_progress",
         "replica_starting",
     }

@@ -36,7 +36,7 @@ end
 -- No replica of the model is left, as intended: end its operation and mark the model unloaded.
 local function mark_model_unloaded(model, message)
   local state, operation = read_fields(model_key(model), 'state', 'operation')
-  if operation and state == 'loading' then
+  if operation and (state == 'loading' or state == 'loaded') then -- a loaded model: a load restores replicas
     end_operation(operation, 'failed', { code = 'load_interrupted', message = message })
   elseif operation then
     end_operation(operation, 'completed')
@@ -51,6 +51,7 @@ end
 -- itself, so waiting jobs fail at once. Returns the model to dispatch for, or nil; a repeated call may return it,
 -- too, since it ends the next jobs of the replica.
 local function replica_down(replica, job_code, job_message, code, message, gracefully)
+  local was, operation = read_fields(replica_key(replica), 'state', 'operation')
   local model = delete_replica(replica)
   if model then
     local state = redis.call('HGET', model_key(model), 'state')
@@ -64,7 +65,9 @@ local function replica_down(replica, job_code, job_message, code, message, grace
     elseif state == 'unloading' and left == 0 then
       mark_model_unloaded(model, message)
     elseif state == 'loaded' then
-      redis.call('HSET', model_key(model), 'last_error', message)
+      redis.call('HSET', model_key(model), 'code', code, 'last_error', message)
+      -- a load that restores replicas; the other replicas serve
+      if was ~= 'up' and operation ~= '' then end_operation(operation, 'failed', { code = code, message = message }) end
       -- `replace_lost` replaces a replica that was lost with its worker; a crash is left to an operator
       if RECOVERABLE[code] then
         redis.call('HINCRBY', model_key(model), 'lost', 1)

@@ -1,0 +1,159 @@
+"""A load of a loaded model with missing replicas restores them, while the others serve."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet.errors import InsufficientMemory, InvalidLoadRequest
+from fleet.load_request import LoadOutcome, LoadRequest
+from fleet.operation import Operation
+from fleet.states import OperationStatus
+from tests.support.faults import replicas_of
+from tests.support.simulated_platform import SimulatedPlatform
+
+pytestmark = pytest.mark.rule("beyond/a-load-restores")
+
+
+@pytest.fixture
+def pair(platform: SimulatedPlatform) -> SimulatedPlatform:
+    """Alpha was loaded on w1 and w2, one slot each, and the engine on w2 crashed."""
+    platform.load(slots=1, replicas=2)
+    (lost,) = platform.ledger.heartbeat("w2", platform.incarnations["w2"]).replicas
+    platform.crash(lost, "w2")
+    return platform
+
+
+def operation_of(platform: SimulatedPlatform, outcome: LoadOutcome) -> Operation:
+    assert outcome.operation
+    operation = platform.fleet.operation(outcome.operation.id)
+    assert operation
+    return operation
+
+
+def test_a_load_restores_the_missing_replica_and_the_other_serves_meanwhile(pair: SimulatedPlatform) -> None:
+    first, second = pair.admit(), pair.admit()
+    outcome = pair.fleet.load("alpha")
+    assert (outcome.kind, outcome.begun, len(outcome.assignments)) == ("load", True, 1)
+    assert operation_of(pair, outcome).status is OperationStatus.PENDING
+    assert pair.fleet.row("alpha").operation_id == operation_of(pair, outcome).id
+    assert (pair.model(), pair.status(first), pair.status(second)) == ("loaded", "running", "queued")
+    (item,) = outcome.assignments
+    pair.starting(item.replica, item.worker)
+    assert pair.fleet.replica_progress(item.replica, 0.5, "reading weights")
+    operation = operation_of(pair, outcome)
+    assert (operation.status, operation.progress, operation.stage) == ("running", 0.5, "reading weights")
+    pair.up(item.replica, item.worker, 1)
+    row = pair.fleet.row("alpha")
+    assert (row.state, row.loaded_replicas, row.last_error) == ("loaded", 2, None)
+    operation = operation_of(pair, outcome)
+    assert (operation.status, operation.progress, operation.replicas) == ("completed", 1.0, 1)
+    assert pair.status(second) == "running", "the new slot is given to the job that waits"
+
+
+def test_a_load_may_name_the_current_number_of_replicas(pair: SimulatedPlatform) -> None:
+    with pytest.raises(InvalidLoadRequest, match="alpha is loaded"):
+        pair.fleet.load("alpha", LoadRequest(1))
+    assert pair.fleet.load("alpha", LoadRequest(2)).begun
+
+
+def test_a_second_load_returns_the_operation_under_way(pair: SimulatedPlatform) -> None:
+    outcome = pair.fleet.load("alpha")
+    again = pair.fleet.load("alpha")
+    assert (again.begun, again.assignments) == (False, ())
+    assert operation_of(pair, again).id == operation_of(pair, outcome).id
+
+
+def test_a_load_of_a_complete_model_changes_nothing(platform: SimulatedPlatform) -> None:
+    platform.load(replicas=2)
+    outcome = platform.fleet.load("alpha")
+    assert (outcome.begun, outcome.assignments) == (False, ())
+
+
+def test_a_repeated_call_of_restore_replicas_assigns_once(pair: SimulatedPlatform) -> None:
+    for _ in range(2):
+        answer = pair.fleet.scripts.run(
+            "restore_replicas", "alpha", "load_again", 5_000_000, "", "alpha#again.0", "w2"
+        )
+        assert answer == [b"ok"]
+    assert len(pair.fleet.row("alpha").workers) == 2
+
+
+def test_a_restore_is_refused_when_other_replicas_are_missing_than_it_restores(
+    pair: SimulatedPlatform,
+) -> None:
+    arguments = ("restore_replicas", "alpha", "load_late", 5_000_000, "")
+    assert pair.fleet.scripts.run(*arguments, "alpha#late.0", "w1", "alpha#late.1", "w2") == [b"over"]
+    pair.finish_unload(pair.fleet.unload("alpha"))
+    assert pair.fleet.scripts.run(*arguments, "alpha#late.0", "w1") == [b"over"]
+
+
+def test_a_restore_without_memory_is_refused_with_the_numbers(pair: SimulatedPlatform) -> None:
+    pair.fleet.report_artifacts({"alpha": 60})
+    for worker in ("w1", "w2"):
+        pair.report_memory(worker, 30)
+    with pytest.raises(InsufficientMemory, match="needs about 60 MiB"):
+        pair.fleet.load("alpha")
+    assert (pair.model(), pair.fleet.row("alpha").loaded_replicas) == ("loaded", 1)
+
+
+def test_a_restore_replaces_replicas_that_were_lost_with_their_workers_too(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.load(replicas=2)
+    platform.register("w2")
+    outcome = platform.fleet.load("alpha")
+    assert (len(outcome.assignments), platform.fleet.row("alpha").lost) == (1, 0)
+    assert platform.recovery.replace_lost() == []
+
+
+def test_a_replica_that_does_not_start_fails_the_restore_and_the_others_serve(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.register("w3")
+    first, second, _ = platform.load(replicas=3)
+    platform.crash(first, "w1")
+    platform.crash(second, "w2")
+    outcome = platform.fleet.load("alpha")
+    failing, other = outcome.assignments
+    for item in outcome.assignments:
+        platform.starting(item.replica, item.worker)
+    platform.crash(failing.replica, failing.worker, code="load_failed")
+    operation = operation_of(platform, outcome)
+    assert (operation.status, operation.code, operation.error) == (
+        "failed",
+        "load_failed",
+        "killed by SIGSEGV",
+    )
+    assert platform.up(other.replica, other.worker), "it may serve, although the operation has failed"
+    row = platform.fleet.row("alpha")
+    assert (row.state, row.loaded_replicas, row.code) == ("loaded", 2, "load_failed")
+
+
+@pytest.mark.parametrize("fault", ["restart", "unload", "shutdown of all"])
+def test_a_restore_ends_when_its_replicas_do(pair: SimulatedPlatform, fault: str) -> None:
+    outcome = pair.fleet.load("alpha")
+    (item,) = outcome.assignments
+    pair.starting(item.replica, item.worker)
+    if fault == "restart":
+        pair.register(item.worker)
+    elif fault == "unload":
+        pair.fleet.unload("alpha")
+    else:
+        for worker in ("w1", "w2"):
+            pair.ledger.deregister(worker, pair.incarnations[worker], "shut down")
+    operation = operation_of(pair, outcome)
+    code = "load_cancelled" if fault == "unload" else "load_interrupted"
+    assert (operation.status, operation.code) == ("failed", code)
+
+
+def test_no_second_restore_begins_before_the_first_has_ended(platform: SimulatedPlatform) -> None:
+    first, second = platform.load(replicas=2)
+    platform.crash(second, "w2")
+    outcome = platform.fleet.load("alpha")
+    platform.register("w3")
+    for item in outcome.assignments:
+        platform.starting(item.replica, item.worker)
+    platform.crash(first, "w1")
+    again = platform.fleet.load("alpha")
+    assert (again.begun, operation_of(platform, again).id) == (False, operation_of(platform, outcome).id)
+    assert len(replicas_of(platform)) == 1
