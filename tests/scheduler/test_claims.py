@@ -194,6 +194,14 @@ def test_a_claim_that_is_asked_for_has_the_number_of_the_latest_event(platform: 
     assert (again.fence, again.last, again.attempt) == (claim.fence, 2, 1)
 
 
+def test_a_claim_that_is_asked_for_has_the_attempt_of_the_run(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    claim = platform.run(id)
+    retry = Release(id, claim.fence, Status.FAILED, code="engine_error", retry=True)
+    platform.ledger.step(platform.incarnations["w1"], [], [retry])
+    assert [(again.id, again.attempt) for again in ask(platform)] == [(id, 2)]
+
+
 def test_take_claims_returns_no_jobs_of_other_workers(client: redis.Redis, settings: Settings) -> None:
     platform, _ = two_workers(client, settings)
     ids = [platform.admit(), platform.admit()]
@@ -255,6 +263,14 @@ def test_a_job_that_is_cancelled_before_it_starts_is_stopped_at_its_first_step(
     platform.release(claim, Status.CANCELLED, tokens=0)
     assert platform.log(id) == [platform.end(id)]
     assert platform.end(id).status == "cancelled"
+
+
+def test_a_new_subscriber_of_a_cancelled_job_leaves_it_cancelled(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    claim = platform.run(id)
+    platform.ledger.cancel(id, "acme")
+    platform.ledger.subscribe(id, "here")
+    assert platform.append_text(claim, 1, "late") == {id: "cancel"}
 
 
 def test_a_cancelled_job_whose_worker_dies_before_it_starts_is_cancelled(platform: SimulatedPlatform) -> None:

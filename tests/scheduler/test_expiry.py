@@ -127,6 +127,16 @@ def test_a_retried_run_has_the_time_that_the_first_one_left(
     assert platform.end(id).code == "deadline_exceeded"
 
 
+def test_a_retried_job_waits_no_longer_than_its_run_could_have_taken(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    platform.run(id)
+    platform.run_for(platform.settings.limits.request_timeout_s - 10, "w1")
+    platform.register("w1")
+    assert platform.status(id) == "queued"
+    platform.run_for(11)
+    assert platform.end(id).code == "queue_timeout"
+
+
 def test_a_lost_lease_fails_a_job_with_events(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
