@@ -23,7 +23,7 @@ from redis.exceptions import ConnectionError, InvalidResponse, TimeoutError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from config.settings import Settings
-from scheduler.redis_connections import COMMAND_TIMEOUT_S, CONNECT_TIMEOUT_S, Command
+from scheduler.redis_connections import COMMAND_TIMEOUT_S, CONNECT_TIMEOUT_S, Command, ConnectFailed
 
 OnReply = Callable[[Any], None]
 """Receives each reply; the reply to a refused command is its `ResponseError`."""
@@ -75,11 +75,15 @@ async def open_connection(
 ) -> asyncio.Transport:
     """Connect, and return the transport to write packed commands to.
 
-    Raises redis-py's `ConnectionError` or `TimeoutError`, and its errors of authentication.
+    Raises `ConnectFailed`, also when the server accepts the connection and does not answer in time.
     """
     pool: Any = _pool(settings, protocol)
     connection = pool.make_connection()
-    await connection.connect()
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            await connection.connect()
+    except (ConnectionError, TimeoutError, OSError) as error:
+        raise ConnectFailed(str(error) or "the connection to Redis took too long") from error
     # redis-py has no public way to use its connection without its reader
     transport: asyncio.Transport = connection._writer.transport
     transport.set_protocol(ReplyProtocol(connection, on_reply, on_lost))
@@ -102,7 +106,7 @@ class AsyncConnection:
         self._pending: deque[_Exchange] = deque()
         self._unsent: list[bytes] = []
         """The commands of this iteration of the loop."""
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._defer_s = 0.0
         self._deferred: asyncio.TimerHandle | None = None
@@ -115,8 +119,8 @@ class AsyncConnection:
         time (seconds): a caller that does nothing with them before it has more to send saves a wake-up of
         the process.
 
-        The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` or
-        `TimeoutError`; the next call connects again.
+        The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` (its
+        subclass `ConnectFailed` when nothing was sent) or `TimeoutError`; the next call connects again.
         """
         if not commands:
             return []
@@ -154,10 +158,17 @@ class AsyncConnection:
         self._end(ConnectionError("the connection to Redis was closed"))
 
     async def _connect(self) -> None:
-        async with self._connecting:  # many coroutines may find the connection lost at once
-            if self._transport is not None:
-                return
+        """Connect, once for all coroutines that find the connection lost: all of them get its error."""
+        while self._transport is None:
+            if self._connecting is None:
+                self._connecting = asyncio.ensure_future(self._open())
+            await asyncio.shield(self._connecting)  # a cancelled call must not end the others' attempt
+
+    async def _open(self) -> None:
+        try:
             self._transport = await open_connection(self._settings, self._on_reply, self._end)
+        finally:
+            self._connecting = None
 
     def _send(self) -> None:
         if self._transport is not None and self._unsent:
@@ -228,7 +239,7 @@ def _pool(settings: Settings, protocol: int) -> ConnectionPool:
     options: dict[str, Any] = {
         "decode_responses": False,
         "protocol": protocol,
-        "socket_timeout": COMMAND_TIMEOUT_S,  # of the commands with which it connects
+        "socket_timeout": CONNECT_TIMEOUT_S,  # of the commands with which it connects
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "retry": Retry(NoBackoff(), 0),
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),

@@ -78,7 +78,7 @@ class IdempotencyConflict(Rejected):
 
 
 class StorageUnavailable(Rejected):
-    """Raised when Redis cannot be reached."""
+    """Raised when Redis cannot be reached, or has too few replicas to accept writes."""
 
     default_code = "storage_unavailable"
 

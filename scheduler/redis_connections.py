@@ -14,18 +14,23 @@ from weakref import WeakKeyDictionary
 
 from redis import ConnectionPool, Redis
 from redis.backoff import NoBackoff
-from redis.exceptions import ResponseError
+from redis.exceptions import ConnectionError, ResponseError, TimeoutError
 from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
 from config.settings import Settings
 
-COMMAND_TIMEOUT_S = 5.0  # detects a half-open connection; no script takes as long
-CONNECT_TIMEOUT_S = 3.0
+# Together less than 3 s: a call whose connection is cut off waits for its reply, connects once, and fails.
+COMMAND_TIMEOUT_S = 2.0  # detects a half-open connection; no script takes as long
+CONNECT_TIMEOUT_S = 0.75
 HEALTH_CHECK_S = 15  # a connection that was idle for longer is checked with a PING first
 SPARE_CONNECTIONS = 32  # beside those for each thread of the API: subscribers, reapers, a worker's threads
 
 Command = Sequence[Any]
+
+
+class ConnectFailed(ConnectionError):
+    """Raised when no connection to Redis can be opened. Nothing was sent; a repetition would fail, too."""
 
 
 def command_client(settings: Settings) -> Redis:
@@ -69,14 +74,13 @@ class RedisConnections:
     def exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send all commands in one round trip and return their replies.
 
-        The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` or
-        `TimeoutError`, and then closes all idle connections; they reconnect when they are used again.
+        The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` (its
+        subclass `ConnectFailed` when nothing was sent) or `TimeoutError`, and then closes all idle
+        connections; they reconnect when they are used again.
         """
+        connection = self._take()
         try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._pool.get_connection()
-        try:
+            _connect(connection)
             connection.send_packed_command(connection.pack_commands(commands))
             return [_read_reply(connection) for _ in commands]
         except BaseException:
@@ -87,6 +91,16 @@ class RedisConnections:
         finally:
             self._idle.append(connection)
 
+    def _take(self) -> Any:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        try:
+            return self._pool.get_connection()
+        except (ConnectionError, TimeoutError) as error:
+            raise ConnectFailed(str(error)) from error
+
     def _disconnect_idle(self) -> None:
         for connection in list(self._idle):
             try:
@@ -95,6 +109,15 @@ class RedisConnections:
                 continue  # another thread has just taken it
             connection.disconnect()
             self._idle.append(connection)
+
+
+def _connect(connection: Any) -> None:
+    if connection.is_connected:
+        return
+    try:
+        connection.connect()
+    except (ConnectionError, TimeoutError) as error:
+        raise ConnectFailed(str(error)) from error
 
 
 def _read_reply(connection: Any) -> Any:

@@ -28,7 +28,7 @@ from redis.exceptions import (
 
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StorageFull, StorageUnavailable
-from scheduler.redis_connections import connections_of
+from scheduler.redis_connections import ConnectFailed, connections_of
 
 LUA = Path(__file__).parent / "lua"
 INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
@@ -119,6 +119,8 @@ class Scripts(ScriptCommands):
         """Run commands in one round trip; the reply to a refused command is its exception."""
         try:
             return self._connections.exchange(commands)
+        except ConnectFailed:
+            raise
         except (ConnectionError, TimeoutError):
             # the connection broke while it was idle, or the reply was lost
             return self._connections.exchange(commands)
@@ -174,6 +176,8 @@ class AsyncScripts(ScriptCommands):
         """See `Scripts.exchange`."""
         try:
             return await self._connection.exchange(commands)
+        except ConnectFailed:
+            raise
         except (ConnectionError, TimeoutError):
             # the connection broke while it was idle, or the reply was lost
             return await self._connection.exchange(commands)
@@ -199,8 +203,14 @@ def translate_redis_error(error: Exception) -> Exception:
         return StorageUnavailable(
             "the shared store (Redis) cannot be reached; retry in a moment", retry_after_s=2
         )
+    if isinstance(error, ResponseError) and str(error).startswith("NOREPLICAS"):
+        return StorageUnavailable(
+            "the shared store (Redis) refuses writes: fewer replicas are connected to it than "
+            "min-replicas-to-write asks for",
+            retry_after_s=2,
+        )
     refused = isinstance(error, OutOfMemoryError) or (
-        isinstance(error, ResponseError) and str(error).startswith(("OOM", "MISCONF", "NOREPLICAS"))
+        isinstance(error, ResponseError) and str(error).startswith(("OOM", "MISCONF"))
     )
     if refused:
         return StorageFull(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import redis
 
 from config.settings import Settings
+from tests.support.closing_server import ClosingServer
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -21,3 +24,11 @@ def platform(empty_platform: SimulatedPlatform) -> SimulatedPlatform:
     empty_platform.register()
     empty_platform.load()
     return empty_platform
+
+
+@pytest.fixture
+def closing_server() -> Iterator[ClosingServer]:
+    """A server that closes every connection at once."""
+    server = ClosingServer()
+    yield server
+    server.close()

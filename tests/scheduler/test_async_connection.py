@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,10 @@ from redis.exceptions import ConnectionError, ResponseError, TimeoutError
 
 from config.settings import RedisSettings, Settings
 from scheduler.async_connection import AsyncConnection
+from scheduler.errors import StorageUnavailable
+from scheduler.redis_connections import ConnectFailed
 from scheduler.scripts import AsyncScripts
+from tests.support.closing_server import ClosingServer
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])
@@ -147,6 +151,42 @@ def test_a_call_raises_when_redis_cannot_be_reached(run):
 
     with pytest.raises(ConnectionError):
         run(exchange())
+
+
+def test_all_calls_share_one_attempt_to_connect(closing_server: ClosingServer, run):
+    async def exchange():
+        scripts = AsyncScripts(AsyncConnection(closing_server.settings), "test")
+        calls = [scripts.run("heartbeat", "w1", "1", 1) for _ in range(20)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    assert {type(outcome) for outcome in run(exchange())} == {StorageUnavailable}
+    assert closing_server.accepted == 1
+
+
+def test_a_cancelled_call_does_not_end_the_attempt_to_connect_of_others(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        first = asyncio.ensure_future(connection.exchange([("PING",)]))
+        second = asyncio.ensure_future(connection.exchange([("ECHO", "second")]))
+        await asyncio.sleep(0)
+        first.cancel()
+        reply = await second
+        await connection.close()
+        return first.cancelled(), reply
+
+    assert run(exchange()) == (True, [b"second"])
+
+
+def test_a_connect_fails_when_the_server_accepts_and_does_not_answer(run, monkeypatch):
+    monkeypatch.setattr("scheduler.async_connection.CONNECT_TIMEOUT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts in its place
+        address = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+
+        async def exchange():
+            await AsyncConnection(Settings(redis=RedisSettings(address))).exchange([("PING",)])
+
+        with pytest.raises(ConnectFailed):
+            run(exchange())
 
 
 def test_the_password_of_the_address_is_used(own_server, settings, run):

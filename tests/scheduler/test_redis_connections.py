@@ -10,11 +10,14 @@ from redis.connection import Connection, SSLConnection, UnixDomainSocketConnecti
 from redis.exceptions import ConnectionError, ResponseError, TimeoutError
 
 from config.settings import ApiSettings, RedisSettings, Settings
+from scheduler.errors import StorageUnavailable
 from scheduler.redis_connections import (
     RedisConnections,
     command_client,
     connections_of,
 )
+from scheduler.scripts import Scripts
+from tests.support.closing_server import ClosingServer
 
 # ---- the clients; no server is needed
 
@@ -38,10 +41,19 @@ def test_each_kind_of_address_makes_its_connection(url, kind):
     assert connection.db == 2
 
 
-def test_commands_and_connects_time_out():
+def test_a_command_and_a_connect_time_out_within_three_seconds_together():
     connection = made(command_client(Settings()))
 
-    assert (connection.socket_timeout, connection.socket_connect_timeout) == (5, 3)
+    assert (connection.socket_timeout, connection.socket_connect_timeout) == (2, 0.75)
+
+
+def test_a_call_connects_once_when_no_connection_can_be_opened(closing_server: ClosingServer):
+    scripts = Scripts(command_client(closing_server.settings), "test")
+
+    for expected in (1, 2):
+        with pytest.raises(StorageUnavailable):
+            scripts.run("heartbeat", "w1", "1", 1)
+        assert closing_server.accepted == expected
 
 
 def test_a_command_is_never_repeated_by_the_library():

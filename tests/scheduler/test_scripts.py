@@ -92,7 +92,7 @@ def test_call_ids_are_unique() -> None:
         (redis.OutOfMemoryError("x"), StorageFull),
         (redis.ResponseError("OOM command not allowed"), StorageFull),
         (redis.ResponseError("MISCONF Redis is configured to save"), StorageFull),
-        (redis.ResponseError("NOREPLICAS Not enough good replicas"), StorageFull),
+        (redis.ResponseError("NOREPLICAS Not enough good replicas"), StorageUnavailable),
         (redis.ResponseError("WRONGTYPE"), redis.ResponseError),
         (KeyError("x"), KeyError),
     ],

@@ -124,3 +124,12 @@ def test_when_memory_is_full_admissions_are_refused_and_admitted_jobs_run_to_the
     platform.register()
     platform.load()
     assert platform.run(platform.admit())
+
+
+def test_a_redis_with_too_few_replicas_is_named_as_such(
+    platform: SimulatedPlatform, own_server: ValkeyServer
+) -> None:
+    redis.Redis.from_url(own_server.url).config_set("min-replicas-to-write", "1")
+    for call in (platform.admit, platform.ledger.ping):
+        with pytest.raises(StorageUnavailable, match="min-replicas-to-write"):
+            call()
