@@ -219,13 +219,20 @@ class Fleet(WorkerReports):
         """The outcome of a load of a model that is loaded, loading or unloading."""
         if current.state is ModelState.UNLOADING:
             raise StateConflict(f"model {name} is being unloaded", code="model_unloading", param="model")
+        operation = self.operation(current.operation) if current.operation else None
+        if request.evict is not None and not self._evicts_already(request.evict, current.state, operation):
+            raise InvalidLoadRequest(
+                f"model {name} is {current.state}: evictModel is accepted while it is unloaded;"
+                f" unload {request.evict} by a request of its own",
+                param="evictModel",
+            )
         same = request.override == current.override and request.replicas in (None, current.replicas)
         if request.is_specified and not (same and current.state is ModelState.LOADING):
             raise InvalidLoadRequest(
                 f"model {name} is {current.state}: replicas and overrides can be chosen while it is unloaded",
                 param=next(iter(request.override), "replicas"),
             )
-        return LoadOutcome("load", self.operation(current.operation) if current.operation else None)
+        return LoadOutcome("load", operation)
 
     # ---- eviction: another model is unloaded first
 
@@ -233,6 +240,12 @@ class Fleet(WorkerReports):
         self.definition(evict, param="evictModel")
         if evict == name:
             raise InvalidLoadRequest("evictModel names the model itself", param="evictModel")
+
+    def _evicts_already(self, evict: str, state: ModelState, operation: Operation | None) -> bool:
+        """Whether a load that is under way unloads that model as well, or found it unloaded."""
+        if state is not ModelState.LOADING or operation is None:
+            return False
+        return operation.evicts == evict or self.row(evict).state is ModelState.UNLOADED
 
     def _model_to_evict(self, request: LoadRequest) -> ModelRow | None:
         """The model to unload first; None if the request names none, or that model has no replica left."""

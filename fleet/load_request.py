@@ -85,7 +85,8 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
     """Raise `InvalidLoadRequest` (Runtime Admin API: 400) for values that have the right type and are wrong.
 
     These are: fields of another backend, values that are not allowed or above a maximum, fields that require
-    or exclude each other, fields without effect because the load does not set another field.
+    or exclude each other, fields without effect because neither the load nor the configuration sets the field
+    or the file that they need.
     """
     backend = BACKENDS[model.backend]
     for name, value in override.items():
@@ -96,11 +97,17 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
             raise InvalidLoadRequest(f"{name} {problem}", param=name)
     for name, problem in backend.problems(override):
         raise InvalidLoadRequest(f"{name} {problem}", param=name)
-    # a field without effect is an error only if this load could have set the field that it depends on
-    could_be_set = backend.load_fields.keys() - override.keys()
     for name, problem in backend.ineffective(backend.merged(model.options, override)):
-        if name in override and backend.needs[name] in could_be_set:
-            raise InvalidLoadRequest(f"{name} {problem}", param=name)
+        if name not in override:
+            continue
+        needed = backend.option(backend.needs[name])
+        if needed is None or (needed.load_field is None and not needed.artifact):
+            continue  # `vllm_image_input`: the specification's example sets vllm_max_pixels for every model
+        if needed.load_field is None:
+            problem = (
+                f"does nothing without {needed.name}, which only the configuration of {model.name} can set"
+            )
+        raise InvalidLoadRequest(f"{name} {problem}", param=name)
 
 
 def check_replicas(model: ModelDefinition, replicas: int) -> None:

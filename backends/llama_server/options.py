@@ -22,7 +22,12 @@ BACKEND = Backend(
     image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},
-    needs={"llama_server_draft_model": "llama_server_spec_type"},
+    needs={
+        "llama_server_draft_model": "llama_server_spec_type",
+        "llama_server_spec_draft_n_max": "llama_server_spec_type",
+        "llama_server_spec_draft_p_min": "llama_server_spec_type",
+        "llama_server_image_max_tokens": "llama_server_mmproj",
+    },
     options=(
         Option(
             "llama_server_binary",

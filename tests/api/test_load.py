@@ -47,6 +47,8 @@ INVALID: list[tuple[str, dict[str, Any], int, str]] = [
     ("llama_cpp", {"exllama_cache_size": 512}, 400, "exllama_cache_size"),
     ("vllm", {"llama_server_n_ctx": 512}, 400, "llama_server_n_ctx"),
     # further cases of the same rules
+    ("llama_server", {"llama_server_spec_draft_n_max": 4}, 400, "llama_server_spec_draft_n_max"),
+    ("llama_server", {"llama_server_spec_draft_p_min": 0.5}, 400, "llama_server_spec_draft_p_min"),
     ("llama_cpp", {"gguf_n_ctx": "8192"}, 422, "gguf_n_ctx"),
     ("llama_cpp", {"gguf_n_ctx": None}, 422, "gguf_n_ctx"),
     ("llama_cpp", {"gguf_n_ctx": 4096.0}, 422, "gguf_n_ctx"),
@@ -85,9 +87,11 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("vllm", {"vllm_max_model_len": 1000}),  # the step applies to forms only
     ("vllm", {"vllm_speculative_method": None, "vllm_speculative_model": None}),
     ("llama_server", {"llama_server_spec_type": None}),
-    ("llama_server", {"llama_server_spec_draft_p_min": 1}),
+    ("llama_server", {"llama_server_spec_type": "draft-mtp", "llama_server_spec_draft_p_min": 1}),
     ("stub", {}),
 ]
+IMAGES: dict[str, dict[str, Any]] = {"llama_server": {"llama_server_mmproj": "/models/mmproj"}}
+"""The models of these backends take images, since the specification's example of a load sets their size."""
 
 
 @pytest.fixture
@@ -99,10 +103,14 @@ def loadable(shared_server: ValkeyServer, tmp_path: Any) -> Iterator[tuple[Flask
             name,
             model_path="/models/x",
             replica_max=4,
-            options={option.name: option.default for option in backend.options},
+            options={option.name: option.default for option in backend.options} | IMAGES.get(name, {}),
         )
         for name, backend in BACKENDS.items()
     }
+    text = models["m-llama_server"]
+    models["m-text"] = replace(
+        text, name="m-text", options={**text.options, **dict.fromkeys(IMAGES["llama_server"])}
+    )
     settings = Settings(
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
@@ -198,6 +206,37 @@ def test_an_override_shows_the_fields_that_it_excludes_as_null(
         shown = http.post("/v1/admin/models/m-exllamav3/load", json=body).json
         assert shown["load_override"] == {**body, "exllama_cache_quant": None}
         assert shown["definition"]["exllama_cache_quant"] == "8,8"
+
+
+@pytest.mark.rule("load/validation-400-invalid-load-request")
+def test_the_size_of_images_is_refused_for_a_text_model(
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+) -> None:
+    http, platform = loadable
+    field = "llama_server_image_max_tokens"
+    answer = http.post("/v1/admin/models/m-text/load", json={field: 512})
+    error = answer.json["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (400, "invalid_load_request", field)
+    assert fleet_is_unchanged(platform)
+
+
+@pytest.mark.rule("beyond/evictmodel")
+def test_an_eviction_is_400_while_the_model_is_loaded_or_loading(
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+) -> None:
+    http, platform = loadable
+    platform.load("m-stub")
+    platform.load("m-ct2")
+    platform.fleet.load("m-vllm")
+    for name in ("m-stub", "m-vllm"):
+        answer = http.post(f"/v1/admin/models/{name}/load", json={"evictModel": "m-ct2"})
+        error = answer.json["error"]
+        assert (answer.status_code, error["code"], error["param"]) == (
+            400,
+            "invalid_load_request",
+            "evictModel",
+        )
+    assert platform.model("m-ct2") == "loaded"
 
 
 @pytest.mark.rule("load/rules-2", "load/rules-4", "load/validation-400")

@@ -79,6 +79,14 @@ def model(**options):
             "set that too, or leave this out",
         ),
         (
+            {"models": {"demo": LLAMA_SERVER | {"llama_server_spec_draft_n_max": 4}}},
+            "models.demo.llama_server_spec_draft_n_max does nothing without llama_server_spec_type",
+        ),
+        (
+            {"models": {"demo": LLAMA_SERVER | {"llama_server_image_max_tokens": 512}}},
+            "models.demo.llama_server_image_max_tokens does nothing without llama_server_mmproj",
+        ),
+        (
             {"models": {"demo": VLLM | {"vllm_speculative_model": "org/assistant"}}},
             "models.demo.vllm_speculative_model does nothing without vllm_speculative_method",
         ),

@@ -104,6 +104,35 @@ def test_the_same_load_again_changes_nothing_while_it_waits(full: SimulatedPlatf
     assert (again.begun, again.eviction, again.operation) == (False, None, operation(full, outcome))
 
 
+def test_a_load_with_an_eviction_is_refused_while_the_model_is_loaded(platform: SimulatedPlatform) -> None:
+    platform.load("alpha")
+    platform.load("beta")
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        platform.fleet.load("alpha", EVICT_BETA)
+    assert (refusal.value.param, platform.model("beta")) == ("evictModel", "loaded")
+    assert refusal.value.message == (
+        "model alpha is loaded: evictModel is accepted while it is unloaded; unload beta by a request of its own"
+    )
+
+
+def test_a_load_with_an_eviction_is_refused_while_the_model_loads_without_it(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.load("beta")
+    platform.fleet.load("alpha")
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        platform.fleet.load("alpha", EVICT_BETA)
+    assert (refusal.value.param, platform.model("beta")) == ("evictModel", "loaded")
+
+
+def test_the_same_load_again_changes_nothing_when_nothing_had_to_be_evicted(
+    platform: SimulatedPlatform,
+) -> None:
+    outcome = platform.fleet.load("alpha", EVICT_BETA)
+    again = platform.fleet.load("alpha", EVICT_BETA)
+    assert (again.begun, again.operation) == (False, operation(platform, outcome))
+
+
 # ---- the state of the evicted model
 
 

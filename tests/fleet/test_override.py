@@ -16,13 +16,15 @@ from fleet.model_row import effective_options
 from tests.support.simulated_platform import SimulatedPlatform
 
 GGUF = {"gguf_n_ctx": 4096, "gguf_type_k": "q8_0"}
+SEER = "llama_server with images"
 
 
 @pytest.fixture
 def backends(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
-    """One model of each backend, with the backend's name, and a worker."""
+    """One model of each backend, with the backend's name, one more that takes images, and a worker."""
     models = {name: ModelDefinition(name, name, replica_max=4) for name in BACKENDS}
     models["llama_cpp"] = replace(models["llama_cpp"], options=GGUF)
+    models[SEER] = ModelDefinition(SEER, "llama_server", options={"llama_server_mmproj": "/models/mmproj"})
     platform = SimulatedPlatform(client, replace(settings, models=models))
     platform.register()
     return platform
@@ -53,7 +55,20 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama_server", {"llama_server_spec_type": "medusa"}, "llama_server_spec_type"),
     ("llama_server", {"llama_server_spec_draft_n_max": 7}, "llama_server_spec_draft_n_max"),
     ("llama_server", {"llama_server_spec_draft_p_min": 1.5}, "llama_server_spec_draft_p_min"),
+    ("llama_server", {"llama_server_spec_draft_n_max": 4}, "llama_server_spec_draft_n_max"),
+    ("llama_server", {"llama_server_spec_draft_p_min": 0.25}, "llama_server_spec_draft_p_min"),
+    (
+        "llama_server",
+        {"llama_server_spec_type": None, "llama_server_spec_draft_n_max": 4},
+        "llama_server_spec_draft_n_max",
+    ),
+    ("llama_server", {"llama_server_image_max_tokens": 512}, "llama_server_image_max_tokens"),
     ("vllm", {"vllm_speculative_model": "org/assistant"}, "vllm_speculative_model"),
+    (
+        "vllm_serve",
+        {"vllm_speculative_method": None, "vllm_speculative_model": "org/assistant"},
+        "vllm_speculative_model",
+    ),
     ("vllm_serve", {"vllm_num_speculative_tokens": 2}, "vllm_num_speculative_tokens"),
     ("llama_cpp", {"exllama_cache_size": 8192}, "exllama_cache_size"),
     ("vllm", {"llama_server_n_ctx": 4096}, "llama_server_n_ctx"),
@@ -95,14 +110,10 @@ ALLOWED: list[tuple[str, dict[str, Any]]] = [
     ("vllm", {"vllm_kv_cache_dtype": "fp8_ds_mla"}),
     ("vllm_serve", {"vllm_kv_cache_dtype": "auto", "vllm_max_model_len": 5000}),
     ("vllm_serve", {"vllm_speculative_method": None}),
-    ("vllm_serve", {"vllm_speculative_method": None, "vllm_speculative_model": "org/assistant"}),
     ("vllm_serve", {"vllm_num_speculative_tokens": 1}),  # the configured value
+    ("vllm_serve", {"vllm_max_pixels": 200704}),  # only the configuration enables images
     (
-        "vllm_serve",
-        {"vllm_max_pixels": 200704},
-    ),  # only the configuration enables images
-    (
-        "llama_server",
+        SEER,
         {
             "llama_server_n_ctx": 4096,
             "llama_server_image_max_tokens": 512,
@@ -143,6 +154,36 @@ def test_a_load_accepts_the_fields_of_the_backend(
 def test_the_draft_model_may_be_overridden_where_a_method_is_configured() -> None:
     model = ModelDefinition("m", "vllm", options={"vllm_speculative_method": "mtp"})
     check_override(model, {"vllm_speculative_model": "org/assistant", "vllm_num_speculative_tokens": 2})
+
+
+def test_draft_settings_may_be_overridden_where_a_spec_type_is_configured() -> None:
+    model = ModelDefinition("m", "llama_server", options={"llama_server_spec_type": "draft-mtp"})
+    check_override(model, {"llama_server_spec_draft_n_max": 4, "llama_server_spec_draft_p_min": 0.25})
+
+
+@pytest.mark.parametrize(
+    ("backend", "override", "message"),
+    [
+        (
+            "llama_server",
+            {"llama_server_spec_draft_n_max": 4},
+            "llama_server_spec_draft_n_max does nothing without llama_server_spec_type: set that too, or leave"
+            " this out",
+        ),
+        (
+            "llama_server",
+            {"llama_server_image_max_tokens": 512},
+            "llama_server_image_max_tokens does nothing without llama_server_mmproj, which only the"
+            " configuration of alpha can set",
+        ),
+    ],
+)
+def test_a_field_without_effect_is_named_with_the_field_that_it_needs(
+    backend: str, override: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        check_override(ModelDefinition("alpha", backend), override)
+    assert refusal.value.message == message
 
 
 def test_a_field_of_another_backend_is_named_with_its_owner() -> None:
