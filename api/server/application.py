@@ -32,6 +32,9 @@ logger = logging.getLogger("api")
 MAX_WAITING = 1024
 """Requests that may wait for a thread; their bodies count as pending."""
 
+LARGE_BODY_THREADS = 2
+"""Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well."""
+
 
 class Application:
     """The Flask app of one process, and what its connections share."""
@@ -47,6 +50,7 @@ class Application:
         self._base_environ = base_environ(api.host, api.port)
         self._inline = inline_routes(flask)
         self._threads = ThreadPoolExecutor(api.threads, thread_name_prefix="api")
+        self._large_body_threads = ThreadPoolExecutor(LARGE_BODY_THREADS, thread_name_prefix="api-large-body")
         self._in_threads = 0
         self._max_in_threads = api.threads + MAX_WAITING
         self._tasks: set[asyncio.Task[None]] = set()
@@ -60,18 +64,21 @@ class Application:
 
     def handle(self, request: HttpRequest, client: HttpAnswer) -> None:
         """Answer a complete request. Called on the event loop."""
-        if request.size <= KEYLESS_BODY_BYTES and (request.method, request.path) in self._inline:
+        is_inline = (request.method, request.path) in self._inline
+        if is_inline and request.size <= KEYLESS_BODY_BYTES:
             self._deliver(self._call(request), request, client)
         elif self._in_threads >= self._max_in_threads:
             self.connections.release_body(request)
             client.respond(*answer_of(refusal.busy("all threads of this server are busy").error))
         else:
             self._in_threads += 1
-            self._threads.submit(self._call_in_thread, request, client)
+            threads = self._large_body_threads if is_inline else self._threads
+            threads.submit(self._call_in_thread, request, client)
 
     def stop(self) -> None:
         """Cancel the detached responses; the process ends after the views that run in threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._large_body_threads.shutdown(wait=False, cancel_futures=True)
         for task in self._tasks:
             task.cancel()
 

@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from api.errors import ApiError
-from api.request_body import MAX_DEPTH, parse_json
+from api.request_body import _SLICE_BYTES, MAX_DEPTH, MAX_VALUES, parse_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -64,6 +64,28 @@ def test_nesting_is_bounded(kind: str) -> None:
 def test_brackets_in_strings_do_not_count() -> None:
     text = '[[{{"\\' * 100
     assert parse_json(orjson.dumps([text, {text: text}, [[]] * 100])) == [text, {text: text}, [[]] * 100]
+
+
+@pytest.mark.parametrize("item", [b"[]", b"{}", b"1", b'"\\\\"', b'{"a":"\\""}'])
+def test_a_body_with_too_many_values_is_refused_before_it_is_parsed(
+    item: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.request_body.orjson.loads", lambda _: pytest.fail("the body was parsed"))
+    for body in (b"[" + b",".join([item] * (MAX_VALUES + 1)) + b"]", b"[" * 8_000_000):
+        with pytest.raises(ApiError) as caught:
+            parse_json(body)
+        assert (caught.value.code, caught.value.message) == (
+            "invalid_json",
+            f"the body has more than {MAX_VALUES} values",
+        )
+
+
+@pytest.mark.parametrize("text", ["[{,", '\\"[,', "\\\\,", '"'])
+def test_text_in_strings_does_not_count_as_values(text: str) -> None:
+    """Shifted by one byte each time, so that a slice ends at each byte of an escape."""
+    for shift in range(4):
+        value = [text * MAX_VALUES, "x" * (_SLICE_BYTES - shift) + text * 3, 1, [], {text: text}]
+        assert parse_json(orjson.dumps(value)) == value
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from api.server.application import LARGE_BODY_THREADS
 from tests.api.server.conftest import RunningServer, Serve
 from tests.support.raw_http import request
 from tests.support.waiting import wait_until
@@ -38,6 +40,15 @@ def test_a_view_that_does_not_block_runs_on_the_loop_and_others_in_a_thread(serv
         ("/echo", 70_000),
         ("/echo_inline", 70_000),
     }
+
+
+def test_large_bodies_are_parsed_by_threads_of_their_own(server: RunningServer) -> None:
+    """Few threads, so that many large bodies at once leave the interpreter to the other requests."""
+    large = request("POST", "/echo_inline", b"x" * 70_000, x_api_key="sk-one")
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(server.exchange, [large] * 12))
+    threads = {answer.json()["thread"] for answer in answers}
+    assert threads <= {f"api-large-body_{number}" for number in range(LARGE_BODY_THREADS)}
 
 
 def test_pipelined_requests_are_answered_in_order(server: RunningServer) -> None:
