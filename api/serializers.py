@@ -7,6 +7,7 @@ from typing import Any
 
 from api.capabilities import modalities, multi_turn, thinking_modes
 from backends.catalogue import BACKENDS, redacted_options
+from config.commands import as_it_works_here
 from fleet.memory import Gpu, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
@@ -172,7 +173,7 @@ def _gpus(workers: Sequence[WorkerRow]) -> list[Json]:
 def _missing_gpus_reason(workers: Sequence[WorkerRow]) -> str | None:
     """Why GPUs are missing in the list; None if none is missing."""
     if not workers:
-        return "no worker is running; start one with `stoker worker`"
+        return as_it_works_here("no worker is running; start one with `stoker worker`")
     errors = {worker.name: worker.memory.error for worker in workers if worker.memory and worker.memory.error}
     if errors:
         return "; ".join(f"{name}: {error}" for name, error in errors.items())

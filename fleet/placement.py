@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from config.commands import as_it_works_here
 from config.settings import ModelDefinition
 from fleet.errors import InsufficientMemory, NoWorker
 from fleet.memory import estimate_memory
@@ -32,7 +33,8 @@ def place_replicas(
     candidates = [worker for worker in workers if worker.fits(model.device) and not worker.draining]
     if not candidates:
         wanted = "" if model.device == "auto" else f" with a {model.device} device"
-        raise NoWorker(f"no worker{wanted} is running; start one with `stoker worker`", retry_after_s=5)
+        message = f"no worker{wanted} is running; start one with `stoker worker`"
+        raise NoWorker(as_it_works_here(message), retry_after_s=5)
     freed = freed_mib or {}
     available = _available_mib(candidates, freed)
     placed: Counter[str] = Counter()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from config.commands import as_it_works_here
 from stoker.client import ApiClient, ApiClientError
 
 SILENCE_TIMEOUT_S = 120.0
@@ -65,6 +66,8 @@ def find_loaded_model(client: ApiClient, *, allow_remote: bool = False) -> str:
     ready = [str(model["id"]) for model in allowed if model.get("state") == "loaded"]
     if not ready:
         raise ApiClientError(
-            "no model is loaded; `stoker status` shows those there are, `stoker load NAME` loads one"
+            as_it_works_here(
+                "no model is loaded; `stoker status` shows those there are, `stoker load NAME` loads one"
+            )
         )
     return ready[0]

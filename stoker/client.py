@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from config.commands import as_it_works_here
+
 TIMEOUT_S = 10.0
 
 
@@ -102,7 +104,8 @@ class ApiClient:
 
     def _unreachable(self, error: Exception) -> ApiClientError:
         if isinstance(error, ConnectionRefusedError):
-            return ApiClientError(f"no API answers at {self.url}; start one with `stoker up` (or `make up`)")
+            message = f"no API answers at {self.url}; start one with `stoker up` (or `make up`)"
+            return ApiClientError(as_it_works_here(message))
         return ApiClientError(f"the API at {self.url} does not answer: {error or type(error).__name__}")
 
 

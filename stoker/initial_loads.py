@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from config.commands import as_it_works_here
 from config.settings import ModelDefinition
 from stoker.client import ApiClient, ApiClientError
 from stoker.models import progress_line
@@ -52,7 +53,8 @@ class InitialLoads:
         """Name the models that are not loaded yet."""
         self._screen.done()
         for name in self._waiting:
-            self._screen.line(f"  model    {name} is not loaded yet; `stoker status` shows when it is")
+            waiting = f"  model    {name} is not loaded yet; `stoker status` shows when it is"
+            self._screen.line(as_it_works_here(waiting))
 
     @property
     def _seconds(self) -> float:

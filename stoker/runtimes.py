@@ -13,11 +13,13 @@ import click
 
 from backends.catalogue import BACKENDS
 from backends.environment import Environment, Variant
+from config.commands import program
 from stoker.models import align
 from stoker.terminal import TerminalOutput
 from workers.environments import install as installing
 from workers.environments import manifest
 from workers.environments.install_lock import InstallError
+from workers.environments.obstacles import obstacles_of
 from workers.environments.python import ENVIRONMENT_OF_BACKEND, ENVIRONMENTS
 from workers.environments.request import InstallRequest
 from workers.environments.status import (
@@ -27,7 +29,6 @@ from workers.environments.status import (
     EnvironmentStatus,
     choose_variant,
     environment_statuses,
-    obstacles_of,
 )
 
 COLUMNS = ("backend", "environment", "state", "version", "variant", "where")
@@ -63,7 +64,7 @@ def _remarks(row: EnvironmentStatus) -> Iterable[str]:
             for sentence in sentences:
                 yield f"  {variant}: {sentence}"
     if row.state not in (INSTALLED, NOT_NEEDED, CANNOT_RUN):
-        yield f"  to install it: stoker runtimes install {row.environment}"
+        yield f"  to install it: {program()} runtimes install {row.environment}"
 
 
 def install(

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from backends.base import Launch, LoadError
+from config.commands import as_it_works_here
 from workers.engine_process.errors import Exit
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess, last_lines
 from workers.environments import EnvironmentMissing, interpreter
@@ -73,6 +74,7 @@ class EngineStart:
         if reason is None:
             exit = process.wait(EXIT_WAIT_S)
             reason = f"engine {exit or 'closed its connection'} while loading"
+        reason = as_it_works_here(reason)  # an engine cannot know where the program is
         log = last_lines(process.log_path)
         return LoadError("load_failed", f"{reason}: {log}" if log else reason)
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from backends.base import LoadError
+from config.commands import as_it_works_here
 from workers.engine_process.process import LOG_NAME
 
 READ_BYTES = 1 << 20
@@ -45,7 +46,7 @@ DIAGNOSES: tuple[tuple[str, str], ...] = (
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
         r"|driver version is insufficient",
         "vLLM finds no device that it was built for: give the worker a GPU (CUDA_VISIBLE_DEVICES), or run"
-        " `stoker runtimes install vllm` for the CPU",
+        " `stoker runtimes install vllm --variant cpu`",
     ),
     (
         r"World size \((\d+)\) is larger than the number of available GPUs",
@@ -115,7 +116,8 @@ def diagnose(log: str) -> str | None:
     """Return the first diagnosis whose pattern occurs in the log; None if there is none."""
     for pattern, sentence in DIAGNOSES:
         if found := re.search(pattern, log):
-            return sentence.format(*(group for group in found.groups() if group is not None))
+            groups = (group for group in found.groups() if group is not None)
+            return as_it_works_here(sentence).format(*groups)
     return None
 
 

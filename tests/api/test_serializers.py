@@ -10,6 +10,7 @@ import pytest
 from api.schemas.admin import AdminModel, GpuMemory, OperationObject
 from api.serializers import serialize_memory, serialize_model, serialize_operation
 from backends.catalogue import BACKENDS, REDACTED
+from config.commands import program
 from config.settings import ModelDefinition
 from fleet.memory import DeviceMemory, Gpu
 from fleet.model_row import ModelRow
@@ -137,7 +138,7 @@ def test_missing_gpus_have_a_reason() -> None:
         return str(serialize_memory([], workers)["error"])
 
     unreadable = DeviceMemory("host:a", 1000, 500, error="no GPU can be read: install the NVIDIA driver")
-    assert "start one with `stoker worker`" in why()
+    assert f"start one with `{program()} worker`" in why()
     assert "read its device yet" in why(WorkerRow("cpu0", "cpu", 0, 0.0))
     assert why(WorkerRow("cpu0", "cpu", 0, 0.0, memory=unreadable)) == f"cpu0: {unreadable.error}"
     assert "all run on the CPU" in why(

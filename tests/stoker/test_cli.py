@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from click.testing import CliRunner
 
+from config.commands import program
 from stoker.ask import ask
 from stoker.cli import cli
 from stoker.client import ApiClient, ApiClientError
@@ -261,7 +262,7 @@ def test_the_error_without_an_api_explains_how_to_start_one(run):
 
     assert run("status", url=url) == (
         1,
-        f"no API answers at {url}; start one with `stoker up` (or `make up`)\n",
+        f"no API answers at {url}; start one with `{program()} up` (or `make up`)\n",
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from backends.catalogue import BACKENDS
+from config.commands import program
 from stoker import runtimes
 from stoker.cli import cli
 from workers.environments import manifest
@@ -37,7 +38,7 @@ def test_the_list_has_a_line_for_each_backend_and_shows_how_to_install_a_missing
     ct2 = next(at for at, line in enumerate(lines) if line.startswith("ct2"))
     assert lines[ct2].split() == ["ct2", "ct2", "missing"]
     remarks = takewhile(lambda line: line.startswith(" "), lines[ct2 + 1 :])
-    assert "  to install it: stoker runtimes install ct2" in remarks
+    assert f"  to install it: {program()} runtimes install ct2" in remarks
 
 
 def test_an_installed_runtime_that_cannot_run_here_has_a_line_with_the_reason(stoker, tmp_path):

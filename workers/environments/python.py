@@ -10,7 +10,9 @@ from pathlib import Path
 
 from backends.catalogue import BACKENDS
 from backends.environment import Environment
+from config.commands import as_it_works_here
 from workers.environments import manifest
+from workers.environments.obstacles import obstacles_of
 
 ENVIRONMENT_OF_BACKEND: Mapping[str, Environment] = {
     name: backend.environment for name, backend in BACKENDS.items() if backend.environment is not None
@@ -49,12 +51,16 @@ def interpreter(environments: Path, backend: str, configured: str | None = None)
         return Path(sys.executable)
     name = environment.name
     if installed is not None:
-        reason = f"the Python that the runtime {name} was installed with no longer exists"
+        reason = f"the runtime {name} has lost the Python that it was installed with"
     elif folder.exists():
-        reason = f"the installation of the runtime {name} was not completed"
+        reason = f"the runtime {name} is not installed completely"
     else:
         reason = f"the runtime {name} is not installed here"
-    raise EnvironmentMissing(f"{reason}: run `stoker runtimes install {name}`")
+    obstacles = obstacles_of(environments, environment)
+    if obstacles and all(obstacles.values()):  # the installation would be refused
+        preferred = obstacles[environment.variants[0].name][0]
+        raise EnvironmentMissing(f"{reason}, and cannot run on this machine: {preferred}")
+    raise EnvironmentMissing(as_it_works_here(f"{reason}: run `stoker runtimes install {name}`"))
 
 
 def in_own_python(environment: Environment) -> bool:

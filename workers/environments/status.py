@@ -13,7 +13,7 @@ from backends.catalogue import BACKENDS
 from backends.environment import Environment, Variant
 from workers.environments import manifest
 from workers.environments.install import reinstall_reason
-from workers.environments.machine import obstacles
+from workers.environments.obstacles import obstacles_of
 from workers.environments.python import ENVIRONMENT_OF_BACKEND, ENVIRONMENTS, in_own_python
 from workers.environments.request import InstallRequest
 
@@ -82,19 +82,6 @@ def _status(runtimes: Path, environment: Environment) -> EnvironmentStatus:
     if folder.exists():
         return replace(status, note="its installation was not completed")
     return status
-
-
-def obstacles_of(runtimes: Path, environment: Environment) -> dict[str, tuple[str, ...]]:
-    """Why each variant cannot run on this machine. The installed one needs no compiler."""
-    installed = manifest.read(runtimes / environment.name)
-    compiled = installed.variant if installed is not None and environment.compiled else None
-    requests = {
-        variant.name: InstallRequest(environment, variant, runtimes) for variant in environment.variants
-    }
-    return {
-        name: tuple(obstacles(environment, request.variant, built=request.is_built or name == compiled))
-        for name, request in requests.items()
-    }
 
 
 def _own_version(environment: Environment) -> str | None:

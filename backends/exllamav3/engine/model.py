@@ -26,7 +26,7 @@ OUT_OF_MEMORY = (
     "the GPU has not enough memory for the model and its cache: free some of it, make exllama_cache_size "
     "smaller, or quantise the cache"
 )
-MISSING = "run `stoker runtimes install exllamav3`, or name a Python that has it in exllama_python"
+MISSING = "name a Python that has it in exllama_python, or leave that out"
 NO_GPU = "ExLlamaV3 sees no GPU: start the worker with CUDA_VISIBLE_DEVICES naming one, on an NVIDIA driver"
 NO_CUDA = "the PyTorch beside ExLlamaV3 is built without CUDA: " + MISSING
 NO_NVCC = "ExLlamaV3 has to be compiled, and there is no nvcc: install the CUDA toolkit, or set CUDA_HOME"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from backends.base import GenerationError, LoadError
+from config.commands import program
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import (
@@ -346,7 +347,7 @@ def test_a_python_without_the_library_is_reported_with_the_command_that_installs
     bare.write_text('#!/bin/sh\nexec /usr/bin/env python3 -S "$@"\n')
     bare.chmod(0o755)
     message = refusal(start, ct2(demo_ct2, {"python": str(bare)}))
-    assert "ctranslate2 cannot be imported: run `stoker runtimes install ct2`" in message
+    assert f"ctranslate2 cannot be imported: run `{program()} runtimes install ct2`" in message
 
 
 def test_a_missing_model_folder_is_reported(start: Start, tmp_path: Path) -> None:

@@ -297,7 +297,9 @@ def test_a_load_that_fails_is_reported_with_the_missing_requirement(
 
 def test_a_python_without_the_library_is_reported(start: Start, exl: Make) -> None:
     message = refusal(start, exl(python=sys.executable))
-    assert "this Python has no torch: run `stoker runtimes install exllamav3`" in message
+    assert (
+        "this Python has no torch: name a Python that has it in exllama_python, or leave that out" in message
+    )
 
 
 def test_the_extension_that_the_installation_compiled_is_used_unchecked(

@@ -12,6 +12,7 @@ import jsonschema_rs
 import pytest
 
 from backends.base import GenerationError, LoadError
+from config.commands import program
 from config.load import load_settings
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
@@ -394,4 +395,4 @@ def test_a_python_without_the_library_fails_with_the_install_command(start: Star
     bare = tmp_path / "python"
     bare.write_text('#!/bin/sh\nexec python3 -S "$@"\n')
     bare.chmod(0o755)
-    assert "run `stoker runtimes install llama_cpp`" in load_error(start, gguf(python=str(bare)))
+    assert f"run `{program()} runtimes install llama_cpp`" in load_error(start, gguf(python=str(bare)))

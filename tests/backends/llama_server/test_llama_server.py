@@ -14,6 +14,7 @@ import pytest
 from backends.base import GenerationError, LoadError
 from backends.llama_server.adapter import _body, _refusal
 from backends.llama_server.arguments import LlamaServerOptions
+from config.commands import program
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask
 from tests.support.process_groups import group_is_gone
@@ -160,7 +161,7 @@ def test_without_xllamacpp_the_remedy_is_named(
 
     monkeypatch.setattr("backends.shared.start.interpreter", interpreter_without_xllamacpp)
     with pytest.raises(
-        LoadError, match=r"run `stoker runtimes install llama_server`, or set llama_server_bin"
+        LoadError, match=rf"run `{program()} runtimes install llama_server`, or set llama_server_bin"
     ):
         start(llama())
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import pytest
 
+from config.commands import program
 from config.settings import ROOT
 from tests.stoker.conftest import is_alive
 from tests.support.waiting import wait_until
@@ -199,7 +200,9 @@ def test_a_package_that_no_index_has_is_named_and_the_environment_is_not_install
         f"(the whole output is in {install_request.log})"
     )
     assert "tinylib was not found in the package registry" in install_request.log.read_text()
-    with pytest.raises(EnvironmentMissing, match="was not completed: run `stoker runtimes install"):
+    with pytest.raises(
+        EnvironmentMissing, match=f"is not installed completely: run `{program()} runtimes install"
+    ):
         interpreter(harness.runtimes, "tiny", None)
 
 
@@ -279,7 +282,7 @@ def test_a_second_installation_is_refused_and_an_interrupted_one_leaves_no_proce
     assert str(refused.value) == (
         f"another `stoker runtimes` (process {first.pid}) is changing tiny: wait until it has ended"
     )
-    with pytest.raises(EnvironmentMissing, match="was not completed"):
+    with pytest.raises(EnvironmentMissing, match="is not installed completely"):
         interpreter(harness.runtimes, "tiny", None)
     assert remove(harness.runtimes, environment)
     assert not harness.folder.exists()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from backends.catalogue import BACKENDS
 from backends.environment import Environment
+from config.commands import program
 from workers.environments import EnvironmentMissing, interpreter
 from workers.environments.python import ENVIRONMENT_OF_BACKEND, ENVIRONMENTS
 
@@ -40,6 +42,19 @@ def test_a_configured_python_that_does_not_exist_is_refused(name, tmp_path):
         interpreter(tmp_path, "vllm", name)
 
 
+def test_no_installation_is_advised_when_it_would_be_refused(monkeypatch, tmp_path):
+    exllamav3 = ENVIRONMENT_OF_BACKEND["exllamav3"]
+    impossible = replace(exllamav3.variants[0], driver=(999, 0))
+    monkeypatch.setitem(ENVIRONMENT_OF_BACKEND, "exllamav3", replace(exllamav3, variants=(impossible,)))
+
+    with pytest.raises(EnvironmentMissing) as missing:
+        interpreter(tmp_path, "exllamav3")
+    assert str(missing.value).startswith(
+        "the runtime exllamav3 is not installed here, and cannot run on this machine: it needs a"
+    )
+    assert "runtimes install" not in str(missing.value)
+
+
 def test_stokers_own_python_is_used_if_it_has_the_library(registered, tmp_path):
     registered("xllamacpp")
 
@@ -52,12 +67,12 @@ def test_a_missing_library_is_reported_with_the_command_that_installs_it(registe
 
     with pytest.raises(
         EnvironmentMissing,
-        match=r"^the runtime tiny is not installed here: run `stoker runtimes install tiny`$",
+        match=rf"^the runtime tiny is not installed here: run `{program()} runtimes install tiny`$",
     ):
         interpreter(tmp_path, "tiny", None)
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "stoker.json").write_text('{"name": "tiny"')
-    with pytest.raises(EnvironmentMissing, match="was not completed"):
+    with pytest.raises(EnvironmentMissing, match="is not installed completely"):
         interpreter(tmp_path, "tiny", None)
 
 
