@@ -104,10 +104,12 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
         if needed is None or (needed.load_field is None and not needed.artifact):
             continue  # `vllm_image_input`: the specification's example sets vllm_max_pixels for every model
         if needed.load_field is None:
-            problem = (
+            reason = (
                 f"does nothing without {needed.name}, which only the configuration of {model.name} can set"
             )
-        raise InvalidLoadRequest(f"{name} {problem}", param=name)
+        else:
+            reason = problem
+        raise InvalidLoadRequest(f"{name} {reason}", param=name)
 
 
 def check_replicas(model: ModelDefinition, replicas: int) -> None:

@@ -106,9 +106,10 @@ def load_model(body: dict[str, Any], name: str) -> Response:
 
     `replicas` and the fields of the model's backend (`load_constraints`) apply to this load only. 422: a
     field is unknown, of another type, or under its minimum. 400 `invalid_load_request`: its value is wrong
-    for this model or without effect, fields contradict each other, or the model is loaded already. 409: the model is being
-    unloaded, or the memory does not suffice (`insufficient_memory`, with the numbers). With `evictModel` that
-    model is unloaded first; this is 400 as well while the model itself is loaded or loading.
+    for this model or has no effect, fields contradict each other, or the model is loaded already. 409: the
+    model is being unloaded, or the memory does not suffice (`insufficient_memory`, with the numbers). With
+    `evictModel` that model is unloaded first; this is 400 as well while the model itself is loaded or
+    loading.
     """
     override = {key: value for key, value in body.items() if key not in ("replicas", EVICT)}
     load_request = LoadRequest(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))

@@ -111,7 +111,8 @@ def test_a_load_with_an_eviction_is_refused_while_the_model_is_loaded(platform: 
         platform.fleet.load("alpha", EVICT_BETA)
     assert (refusal.value.param, platform.model("beta")) == ("evictModel", "loaded")
     assert refusal.value.message == (
-        "model alpha is loaded: evictModel is accepted while it is unloaded; unload beta by a request of its own"
+        "model alpha is loaded: evictModel is accepted while it is unloaded;"
+        " unload beta by a request of its own"
     )
 
 

@@ -167,8 +167,8 @@ def test_draft_settings_may_be_overridden_where_a_spec_type_is_configured() -> N
         (
             "llama_server",
             {"llama_server_spec_draft_n_max": 4},
-            "llama_server_spec_draft_n_max does nothing without llama_server_spec_type: set that too, or leave"
-            " this out",
+            "llama_server_spec_draft_n_max does nothing without llama_server_spec_type:"
+            " set that too, or leave this out",
         ),
         (
             "llama_server",
