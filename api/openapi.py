@@ -124,7 +124,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
                 operation["security"] = []
             if body is not None:
                 content = {"application/json": {"schema": body}}
-                operation["requestBody"] = {"required": True, "content": content}
+                operation["requestBody"] = {"required": not body.allows_empty_body(), "content": content}
             documented = declare(self.doc(**operation)(handler), access)
             if not blocking:
                 declare_not_blocking(documented)

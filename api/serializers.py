@@ -51,6 +51,7 @@ def serialize_model(row: ModelRow) -> Json:
         "loaded_at": row.loaded_at,
         **_capacity(row),
         "load_constraints": backend.load_constraints,
+        "load_field_descriptions": backend.load_field_descriptions,
         "load_recommendations": backend.recommendations,
         "load_override": dict(row.active_override),
         "capabilities": {

@@ -40,8 +40,8 @@ OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
 class LoadField:
     """How one load may change an option.
 
-    `constraint` is the entry of the field in the Runtime Admin API's `load_constraints`, without its
-    description; loads are checked against it. `null` allows null although the kind does not say so,
+    `constraint` is the entry of the field in the Runtime Admin API's `load_constraints`; loads are checked
+    against it. `null` allows null although the kind does not say so,
     `other_values` allows values outside `allowed_values` (a form offers those as suggestions), and
     `whole_steps` refuses values that are not a multiple of `step`. `shows_default` adds the option's default
     to the entry.
@@ -112,9 +112,9 @@ class Option:
     def load_constraint(self) -> dict[str, Any]:
         """Return the option's entry in the Runtime Admin API's `load_constraints`."""
         if self.load_field is None:
-            return {"description": self.about}
+            return {}
         default = {"default": self.default} if self.load_field.shows_default else {}
-        return {**self.load_field.constraint, **default, "description": self.about}
+        return {**self.load_field.constraint, **default}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +177,11 @@ class Backend:
     def load_constraints(self) -> dict[str, dict[str, Any]]:
         """The Runtime Admin API's `load_constraints`, by option name."""
         return {option.name: option.load_constraint() for option in self.options if option.load_field}
+
+    @property
+    def load_field_descriptions(self) -> dict[str, str]:
+        """The meaning of each field in `load_constraints`, which has no place for it."""
+        return {option.name: option.about for option in self.options if option.load_field}
 
     def accepts_images(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options accepts images."""

@@ -107,6 +107,12 @@ class AdminModel(ModelResources):
             "The constraints of the fields that one load may change: the source of a UI's controls."
         ),
     )
+    load_field_descriptions = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        required=True,
+        metadata=_described("The meaning of each field in `load_constraints`, for people."),
+    )
     load_recommendations = fields.Dict(
         required=True, metadata=_described("Suggested presets; other values may be valid too.")
     )

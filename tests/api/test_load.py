@@ -298,7 +298,10 @@ def test_the_document_describes_every_field_of_a_load(
     loadable: tuple[FlaskClient, SimulatedPlatform],
 ) -> None:
     http, _ = loadable
-    properties = http.get("/openapi.json").json["components"]["schemas"]["LoadRequest"]["properties"]
+    document = http.get("/openapi.json").json
+    operation = document["paths"]["/v1/admin/models/{name}/load"]["post"]
+    assert operation["requestBody"]["required"] is False
+    properties = document["components"]["schemas"]["LoadRequest"]["properties"]
     live = {name for backend in BACKENDS.values() for name in backend.load_fields}
     assert set(properties) == live | {"replicas", "evictModel"} == set(LoadRequestBody().fields)
     assert all(entry["description"] for entry in properties.values())

@@ -50,11 +50,10 @@ def test_a_model_equals_the_example_field_by_field() -> None:
     shown = serialize_model(as_in_the_example(artifact_mib=57201 // 3))
     assert AdminModel().validate(shown) == {}
     assert set(EXAMPLE) <= set(shown)
-    assert {key for key in shown if key not in EXAMPLE} == {"last_error_code", "operation_id", "loaded_at"}
-    for field in set(EXAMPLE) - {"load_constraints", "definition", "capabilities", "vram_estimate_mib"}:
+    added = {"last_error_code", "operation_id", "loaded_at", "load_field_descriptions"}
+    assert {key for key in shown if key not in EXAMPLE} == added
+    for field in set(EXAMPLE) - {"definition", "capabilities", "vram_estimate_mib"}:
         assert shown[field] == EXAMPLE[field], field
-    for name, entry in EXAMPLE["load_constraints"].items():
-        assert entry.items() <= shown["load_constraints"][name].items()
     assert EXAMPLE["definition"].items() <= shown["definition"].items()
     assert shown["vram_estimate_mib"] == 57201, "three times the size of the file"
     # the document's notes overrule its example: thinking can be switched for llama_cpp's Gemma 4
@@ -68,6 +67,15 @@ def test_the_answers_of_load_and_unload_have_the_fields_of_their_examples() -> N
     for example in (RUNTIME_ADMIN_API["load_answer"], RUNTIME_ADMIN_API["unload_answer"]):
         assert set(example) <= set(shown)
         assert set(example["definition"]) <= set(shown["definition"])
+
+
+@pytest.mark.rule("models/load-constraints")
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_row_describes_its_load_fields_beside_the_constraints_of_the_specification(name: str) -> None:
+    shown = serialize_model(ModelRow("m", ModelDefinition("m", name), ModelState.UNLOADED, 1, 0, 0, 0))
+    assert shown["load_constraints"] == RUNTIME_ADMIN_API["load_constraints"][name]
+    assert shown["load_field_descriptions"].keys() == shown["load_constraints"].keys()
+    assert all(shown["load_field_descriptions"].values())
 
 
 @pytest.mark.rule("models/definition")
