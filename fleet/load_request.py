@@ -115,12 +115,14 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
 def check_replicas(model: ModelDefinition, replicas: int) -> None:
     """Raise `InvalidLoadRequest` if the number of replicas is not from 1 to the model's `replica_max`."""
     if not 1 <= replicas <= model.replica_max:
+        allowed = "1" if model.replica_max == 1 else f"from 1 to {model.replica_max}"
         raise InvalidLoadRequest(
-            f"replicas must be from 1 to {model.replica_max} (replica_max) for {model.name}", param="replicas"
+            f"replicas must be {allowed} for {model.name}, as its replica_max says", param="replicas"
         )
 
 
 def _unknown_field(model: ModelDefinition, name: str) -> str:
     backends = backends_with_option(name)
     owner = f"belongs to {' and '.join(backends)}" if backends else "is not known"
-    return f"{name} {owner}; {model.name} runs on {model.backend}"
+    fields = ", ".join(BACKENDS[model.backend].load_fields) or "no field"
+    return f"{name} {owner}; {model.name} runs on {model.backend}, of which a load may set {fields}"

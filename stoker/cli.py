@@ -18,7 +18,7 @@ from config.generated_keys import read_keys
 from config.load import load_settings
 from config.settings import Settings
 from config.version import version
-from stoker.client import ApiClient, ApiClientError
+from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.data_folder import read_run
 from stoker.terminal import TerminalOutput
 from telemetry.logging import configure_logging
@@ -134,19 +134,21 @@ def run_load(  # noqa: PLR0913 - one parameter for each option
     client = _admin_client(url)
     options = {"replicas": replicas, "evictModel": evict}
     body = {key: value for key, value in options.items() if value is not None}
-    row = request_operation(client, "load", name, **body, **dict(map(_assignment, fields)))
+    row = request_operation(client, "load", name, **body, **_load_fields(client, name, fields))
     show_operation(client, "load", row, TerminalOutput(), wait=wait)
 
 
-def _assignment(text: str) -> tuple[str, Any]:
-    """Parse FIELD=VALUE; the value is JSON (`null`, `8192`), or else a string."""
-    field, sign, value = text.partition("=")
-    if not field or not sign:
-        raise click.BadParameter(f"{text} is not FIELD=VALUE", param_hint="--set")
+def _load_fields(client: ApiClient, name: str, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Parse the values of `--set`, with the types of the model's fields."""
+    from stoker.load_fields import InvalidAssignment, parse_assignments, split_assignment  # noqa: PLC0415
+
     try:
-        return field, json.loads(value)
-    except ValueError:
-        return field, value
+        for text in texts:
+            split_assignment(text)
+        row = client.get(f"/v1/admin/models/{in_path(name)}") if texts else {}
+        return parse_assignments(texts, row)
+    except InvalidAssignment as error:
+        raise click.BadParameter(str(error), param_hint="--set") from None
 
 
 @cli.command("unload")

@@ -16,8 +16,11 @@ COLUMNS = ("name", "state", "replicas", "running", "waiting", "memory")
 
 
 def request_operation(client: ApiClient, kind: str, name: str, **body: object) -> dict[str, Any]:
-    """Request a load or an unload. Returns the model with its `operation`. Raises `ApiError`."""
-    return client.post(f"/v1/admin/models/{in_path(name)}/{kind}", body)
+    """Request a load or an unload. Returns the model with its `operation`. Raises `ApiClientError`."""
+    try:
+        return client.post(f"/v1/admin/models/{in_path(name)}/{kind}", body)
+    except ApiClientError as error:
+        raise ApiClientError(in_words_of_options(str(error)), error.status) from error
 
 
 def show_operation(
@@ -31,6 +34,11 @@ def show_operation(
         screen.line(f"{row.get('name')}: {row.get('runtime_state')}")
 
 
+def in_words_of_options(message: str) -> str:
+    """Return a message of the API with the command line's options in place of the request's fields."""
+    return message.replace("as evictModel", "with --evict").replace("evictModel", "--evict")
+
+
 def follow_operation(client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput) -> None:
     """Show the progress of an operation until its end. Raises `ApiError` if it fails."""
     start = time.monotonic()
@@ -42,7 +50,7 @@ def follow_operation(client: ApiClient, operation: Mapping[str, Any], screen: Te
             return
         if status == "failed":
             screen.done()
-            raise ApiClientError(f"{name}: the {kind} failed: {_reason(operation)}")
+            raise ApiClientError(f"{name}: the {kind} failed: {in_words_of_options(_reason(operation))}")
         screen.status(progress_line(operation))
         time.sleep(POLL_S)
         operation = client.get(f"/v1/admin/operations/{operation['id']}")

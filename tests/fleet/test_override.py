@@ -11,7 +11,7 @@ import redis
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, Settings
 from fleet.errors import InvalidLoadRequest
-from fleet.load_request import LoadRequest, check_override
+from fleet.load_request import LoadRequest, check_override, check_replicas
 from fleet.model_row import effective_options
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -186,12 +186,22 @@ def test_a_field_without_effect_is_named_with_the_field_that_it_needs(
     assert refusal.value.message == message
 
 
-def test_a_field_of_another_backend_is_named_with_its_owner() -> None:
+def test_a_field_of_another_backend_is_named_with_its_owner_and_the_fields_of_the_model() -> None:
     with pytest.raises(InvalidLoadRequest) as refusal:
         check_override(ModelDefinition("alpha", "llama_cpp"), {"vllm_max_model_len": 4096})
     assert refusal.value.message == (
-        "vllm_max_model_len belongs to vllm and vllm_serve; alpha runs on llama_cpp"
+        "vllm_max_model_len belongs to vllm and vllm_serve; alpha runs on llama_cpp, of which a load may set"
+        " gguf_n_ctx, gguf_flash_attn, gguf_type_k, gguf_type_v"
     )
+    with pytest.raises(InvalidLoadRequest, match="alpha runs on stub, of which a load may set no field"):
+        check_override(ModelDefinition("alpha", "stub"), {"vllm_max_model_len": 4096})
+
+
+@pytest.mark.parametrize(("most", "allowed"), [(1, "1"), (4, "from 1 to 4")])
+def test_a_wrong_number_of_replicas_is_refused_with_the_range(most: int, allowed: str) -> None:
+    with pytest.raises(InvalidLoadRequest, match=f"replicas must be {allowed} for alpha") as refusal:
+        check_replicas(ModelDefinition("alpha", "stub", replica_max=most), 5)
+    assert refusal.value.param == "replicas"
 
 
 # ---- the override of a load

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from click.testing import CliRunner
 
+from backends.catalogue import BACKENDS
 from config.commands import program
 from stoker.ask import ask
 from stoker.cli import cli
@@ -154,16 +155,91 @@ def test_status_is_a_table_with_the_reason_of_a_failure_below_its_model(api, run
     assert json.loads(run("status", "--json")[1]) == rows
 
 
-def test_a_load_can_change_fields_and_evict_a_model(api, run):
-    done = {"name": "m", "runtime_state": "loaded", "operation": None}
-    api.answers = {"/v1/admin/models/m/load": [(200, done)]}
+def row_of(backend, **more):
+    """The row of a model as the API would send it."""
+    return {
+        "name": "m",
+        "resolved_backend": backend,
+        "runtime_state": "loaded",
+        "load_constraints": BACKENDS[backend].load_constraints,
+        "operation": None,
+    } | more
 
-    changes = ("--set", "gguf_n_ctx=8192", "--set", "gguf_type_k=q8_0", "--set", "exllama_cache_quant=null")
-    assert run("load", "m", *changes, "--evict", "other")[0] == 0
-    assert api.bodies == [
-        {"evictModel": "other", "gguf_n_ctx": 8192, "gguf_type_k": "q8_0", "exllama_cache_quant": None}
+
+@pytest.mark.parametrize(
+    ("backend", "text", "value"),
+    [
+        ("exllamav3", "exllama_cache_quant=8", "8"),
+        ("exllamav3", 'exllama_cache_quant="8,4"', "8,4"),
+        ("exllamav3", "exllama_cache_quant=null", None),
+        ("exllamav3", "exllama_cache_k_bits=8", 8),
+        ("llama_cpp", "gguf_n_ctx=8192", 8192),
+        ("llama_cpp", "gguf_type_k=q8_0", "q8_0"),
+        ("llama_server", "llama_server_spec_draft_p_min=1", 1.0),
+        ("llama_server", "llama_server_spec_type=draft-mtp", "draft-mtp"),
+        ("vllm", "vllm_speculative_model=123", "123"),
+    ],
+)
+def test_a_load_sets_a_field_with_its_type_when_the_value_has_another_form(api, run, backend, text, value):
+    row = row_of(backend)
+    api.answers = {"/v1/admin/models/m": [(200, row)], "/v1/admin/models/m/load": [(200, row)]}
+
+    code, output = run("load", "m", "--set", text)
+    assert code == 0, output
+    [sent] = api.bodies[0].values()
+    assert (api.bodies[0].keys(), sent, type(sent)) == ({text.split("=")[0]}, value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("backend", "text", "message"),
+    [
+        ("exllamav3", "exllama_cache_k_bits=8.0", "exllama_cache_k_bits must be an integer, not 8.0"),
+        (
+            "llama_server",
+            "llama_server_spec_draft_p_min=much",
+            "llama_server_spec_draft_p_min must be a number, not much",
+        ),
+        (
+            "llama_cpp",
+            "n_ctx=1",
+            "a load of m (llama_cpp) has no field n_ctx, only gguf_n_ctx, gguf_flash_attn, gguf_type_k,",
+        ),
+        ("stub", "gguf_n_ctx=1", "a load of m (stub) has no field gguf_n_ctx, and no other one"),
+        ("stub", "gguf_n_ctx", "gguf_n_ctx is not FIELD=VALUE"),
+    ],
+)
+def test_a_load_is_not_requested_when_a_field_is_wrong(api, run, backend, text, message):
+    api.answers = {"/v1/admin/models/m": [(200, row_of(backend))]}
+
+    code, output = run("load", "m", "--set", text)
+    assert code == 2
+    assert message in output
+    assert api.bodies == []
+
+
+def test_a_load_can_evict_a_model(api, run):
+    api.answers = {"/v1/admin/models/m/load": [(200, row_of("stub"))]}
+
+    assert run("load", "m", "--evict", "other")[0] == 0
+    assert api.bodies == [{"evictModel": "other"}]
+
+
+def test_a_refused_load_names_the_options_of_the_command_line(api, run):
+    messages = [
+        "unload a model, name one as evictModel, or ask for less",
+        "evictModel names the model itself",
     ]
-    assert run("load", "m", "--set", "gguf_n_ctx")[0] == 2
+    error = [(409, {"error": {"message": message, "code": "c"}}) for message in messages]
+    failed = operation(status="failed", error=messages[0])
+    begun = (202, {"name": "m", "operation": operation()})
+    api.answers = {
+        "/v1/admin/models/m/load": [*error, begun],
+        "/v1/admin/operations/load_1": [(200, failed)],
+    }
+
+    assert run("load", "m")[1] == "unload a model, name one with --evict, or ask for less (c)\n"
+    assert run("load", "m")[1] == "--evict names the model itself (c)\n"
+    assert run("load", "m")[1].endswith("unload a model, name one with --evict, or ask for less\n")
 
 
 def test_gpus_are_shown_with_the_memory_of_the_models(api, run):
