@@ -44,7 +44,8 @@ class LoadField:
     against it. `null` allows null although the kind does not say so,
     `other_values` allows values outside `allowed_values` (a form offers those as suggestions), and
     `whole_steps` refuses values that are not a multiple of `step`. `shows_default` adds the option's default
-    to the entry.
+    to the entry. `about` replaces the option's description where a load accepts fewer values than the
+    configuration.
     """
 
     constraint: Mapping[str, Any] = field(hash=False)
@@ -52,6 +53,7 @@ class LoadField:
     other_values: bool = False
     whole_steps: bool = False
     shows_default: bool = False
+    about: str | None = None
 
     @property
     def nullable(self) -> bool:
@@ -108,6 +110,11 @@ class Option:
         if problem is None and bounded and value > self.maximum:
             return f"must be at most {self.maximum}"  # the bound of the configuration holds for loads as well
         return problem
+
+    @property
+    def load_about(self) -> str:
+        """What the option means in a load."""
+        return self.about if self.load_field is None else self.load_field.about or self.about
 
     def load_constraint(self) -> dict[str, Any]:
         """Return the option's entry in the Runtime Admin API's `load_constraints`."""
@@ -181,7 +188,7 @@ class Backend:
     @property
     def load_field_descriptions(self) -> dict[str, str]:
         """The meaning of each field in `load_constraints`, which has no place for it."""
-        return {option.name: option.about for option in self.options if option.load_field}
+        return {option.name: option.load_about for option in self.options if option.load_field}
 
     def accepts_images(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options accepts images."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from marshmallow import fields
@@ -18,7 +17,7 @@ EVICT = "evictModel"
 def _field(name: str, load_field: LoadField) -> fields.Field[Any]:
     """A field for the option's type and minimum; the load checks the other constraints."""
     constraint = load_field.constraint
-    description = _description(name, constraint)
+    description = _description(name, load_field)
     field: fields.Field[Any]
     if constraint["kind"] in ("integer", "integer_or_null"):
         field = IntegerField(description, minimum=constraint["minimum"])
@@ -30,13 +29,15 @@ def _field(name: str, load_field: LoadField) -> fields.Field[Any]:
     return field
 
 
-def _description(name: str, constraint: Mapping[str, Any]) -> str:
+def _description(name: str, load_field: LoadField) -> str:
     backends = backends_with_option(name)
     option = BACKENDS[backends[0]].option(name)
+    constraint = load_field.constraint
     allowed = constraint.get("allowed_values")
+    listed = "For example" if load_field.other_values else "One of"
     return (
-        f"{', '.join(backends)}: {option.about if option else ''}."
-        + (f" One of {', '.join(map(str, allowed))}." if allowed else "")
+        f"{', '.join(backends)}: {option.load_about if option else ''}."
+        + (f" {listed} {', '.join(map(str, allowed))}." if allowed else "")
         + (f" At most {constraint['maximum']}." if "maximum" in constraint and not allowed else "")
     )
 

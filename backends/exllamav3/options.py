@@ -80,7 +80,10 @@ BACKEND = Backend(
             nullable=True,
             minimum=1,
             maximum=100_000_000,
-            load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}),
+            load_field=LoadField(
+                {"kind": "integer", "minimum": 1, "step": 1},
+                about="cache tokens that one request reserves at a time",
+            ),
         ),
         _bits("exllama_cache_k_bits", "keys"),
         _bits("exllama_cache_v_bits", "values"),

@@ -104,6 +104,8 @@ BACKEND = Backend(
                     "examples": ["draft-mtp"],
                 },
                 null=True,
+                about="speculative decoding: draft-mtp uses a draft model or the model's own multi-token"
+                " prediction; null disables it",
             ),
         ),
         Option(
@@ -133,7 +135,9 @@ BACKEND = Backend(
             "maximum tokens of one image; null leaves the choice to the model",
             nullable=True,
             minimum=1,
-            load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}),
+            load_field=LoadField(
+                {"kind": "integer", "minimum": 1, "step": 1}, about="maximum tokens of one image"
+            ),
         ),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option("llama_server_extra_args", "list", (), "further arguments of a native llama-server"),

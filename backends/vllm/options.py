@@ -28,7 +28,9 @@ OPTIONS = (
         nullable=True,
         minimum=1,
         maximum=100_000_000,
-        load_field=LoadField({"kind": "integer", "minimum": 256, "step": 256}),
+        load_field=LoadField(
+            {"kind": "integer", "minimum": 256, "step": 256}, about="tokens of context of one request"
+        ),
     ),
     Option(
         "vllm_kv_cache_dtype",

@@ -307,6 +307,10 @@ def test_the_document_describes_every_field_of_a_load(
     assert all(entry["description"] for entry in properties.values())
     assert properties["gguf_n_ctx"]["minimum"] == 1
     assert properties["exllama_cache_quant"]["type"] == ["string", "null"]
+    for name, entry in properties.items():
+        assert "null" in entry["type"] or "null" not in entry["description"], name
+    assert "One of" not in properties["vllm_kv_cache_dtype"]["description"], "vLLM knows more"
+    assert "draft-simple" not in properties["llama_server_spec_type"]["description"]
 
 
 def test_a_definition_hides_only_secrets(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from marshmallow import ValidationError
 
@@ -99,6 +101,14 @@ def test_every_recommended_pair_is_a_valid_load():
                     for name, field in backend.load_fields.items()
                     if name in values
                 )
+
+
+@pytest.mark.parametrize("option", LOAD_FIELDS)
+def test_the_text_of_a_load_field_names_only_values_that_a_load_accepts(option):
+    text = option.load_about
+    assert option.load_field.nullable or not re.search(r"\bnull\b", text), "null is 422"
+    refused = set(option.choices) - set(option.load_field.constraint.get("allowed_values", option.choices))
+    assert [value for value in refused if value in text] == []
 
 
 @pytest.mark.rule("field/load-constraints-2")
