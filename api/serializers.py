@@ -54,6 +54,7 @@ def serialize_model(row: ModelRow) -> Json:
         "load_field_descriptions": backend.load_field_descriptions,
         "load_recommendations": backend.recommendations,
         "load_override": dict(row.active_override),
+        "last_load_override": dict(row.override),
         "capabilities": {
             "modalities": list(modalities(model)),
             "multi_turn": multi_turn(model),
@@ -101,6 +102,7 @@ def serialize_operation(operation: Operation) -> Json:
         "error": operation.error,
         "error_code": operation.code,
         "evicts": operation.evicts,
+        "load_override": None if operation.override is None else dict(operation.override),
         "created_at": operation.created_at,
         "finished_at": operation.finished_at,
     }

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import orjson
 
 from fleet.states import OperationStatus
 
@@ -17,7 +21,8 @@ class Operation:
     `eta_s` is the expected remaining time by the duration of earlier operations: None before the first one,
     and after the end. `memory_mib` is the measured memory that a load took or an unload frees, None if it
     could not be measured. `context_tokens` is the limit of one request, prompt and answer together, None if
-    the engine does not report it. `evicts` is the model that is unloaded first.
+    the engine does not report it. `evicts` is the model that is unloaded first. `override` has the options
+    that a load was asked to override, None for an unload.
     """
 
     id: str
@@ -36,6 +41,7 @@ class Operation:
     eta_s: float | None = None
     duration_s: float | None = None
     evicts: str | None = None
+    override: Mapping[str, Any] | None = None
 
 
 def new_operation_id(kind: str) -> str:
@@ -72,6 +78,7 @@ def parse_operation(id: str, row: dict[bytes, bytes], now: float) -> Operation:
         eta_s=None if status.is_terminal else _eta_s(text, now),
         duration_s=None if finished is None else finished - created,
         evicts=text.get("evicts"),
+        override=orjson.loads(text["override"]) if text.get("override") else None,
     )
 
 

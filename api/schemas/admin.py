@@ -120,6 +120,10 @@ class AdminModel(ModelResources):
         required=True,
         metadata=_described("The overrides of the load in effect. A present key counts, null included."),
     )
+    last_load_override = fields.Dict(
+        required=True,
+        metadata=_described("The overrides of the latest load, also after it has failed or was unloaded."),
+    )
     capabilities = fields.Nested(Capabilities, required=True)
     definition = fields.Dict(
         required=True,
@@ -177,6 +181,11 @@ class OperationObject(marshmallow.Schema):
     error_code = fields.String(required=True, allow_none=True)
     evicts = fields.String(
         required=True, allow_none=True, metadata=_described("The model that is unloaded first.")
+    )
+    load_override = fields.Dict(
+        required=True,
+        allow_none=True,
+        metadata=_described("The overrides that the load was asked for; null for an unload."),
     )
     created_at = fields.Float(required=True, metadata=_described("Unix seconds."))
     finished_at = fields.Float(required=True, allow_none=True, metadata=_described("Unix seconds."))

@@ -239,6 +239,22 @@ def test_an_eviction_is_400_while_the_model_is_loaded_or_loading(
     assert platform.model("m-ct2") == "loaded"
 
 
+@pytest.mark.rule("models/load-override", "beyond/operations")
+def test_a_failed_load_shows_the_override_that_it_asked_for(
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+) -> None:
+    http, platform = loadable
+    override = {"gguf_n_ctx": 8192, "gguf_type_k": None}
+    begun = http.post("/v1/admin/models/m-llama_cpp/load", json=override).json["operation"]
+    replica = next(iter(platform.client.smembers(f"{platform.prefix}worker_replicas:w1"))).decode()
+    platform.starting(replica)
+    platform.crash(replica, code="load_failed")
+    row = http.get("/v1/admin/models/m-llama_cpp").json
+    operation = http.get(f"/v1/admin/operations/{begun['id']}").json
+    assert (row["runtime_state"], row["load_override"], row["last_load_override"]) == ("failed", {}, override)
+    assert (operation["status"], operation["load_override"]) == ("failed", override)
+
+
 @pytest.mark.rule("load/rules-2", "load/rules-4", "load/validation-400")
 def test_overrides_on_a_loaded_model_are_400(loadable: tuple[FlaskClient, SimulatedPlatform]) -> None:
     http, platform = loadable

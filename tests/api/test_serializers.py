@@ -50,7 +50,7 @@ def test_a_model_equals_the_example_field_by_field() -> None:
     shown = serialize_model(as_in_the_example(artifact_mib=57201 // 3))
     assert AdminModel().validate(shown) == {}
     assert set(EXAMPLE) <= set(shown)
-    added = {"last_error_code", "operation_id", "loaded_at", "load_field_descriptions"}
+    added = {"last_error_code", "operation_id", "loaded_at", "load_field_descriptions", "last_load_override"}
     assert {key for key in shown if key not in EXAMPLE} == added
     for field in set(EXAMPLE) - {"definition", "capabilities", "vram_estimate_mib"}:
         assert shown[field] == EXAMPLE[field], field
@@ -106,6 +106,7 @@ def test_an_override_is_shown_while_it_is_in_force(state: ModelState) -> None:
     shown = serialize_model(as_in_the_example(state=state, override=override))
     in_force = state in (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
     assert shown["load_override"] == (override if in_force else {})
+    assert shown["last_load_override"] == override
     assert shown["definition"]["gguf_n_ctx"] == 4096
     assert shown["is_loaded"] == (state == "loaded")
     assert shown["load_constraints"] == BACKENDS["llama_cpp"].load_constraints, "in every state"

@@ -292,6 +292,25 @@ def test_a_load_that_failed_leaves_no_override_in_force(backends: SimulatedPlatf
     backends.crash(item.replica, code="load_failed")
     row = backends.fleet.row("llama_cpp")
     assert (row.state, row.last_error, row.active_override) == ("failed", "killed by SIGSEGV", {})
+    assert row.override == {"gguf_n_ctx": 2048}, "what failed can still be read"
+
+
+@pytest.mark.rule("beyond/operations")
+def test_an_operation_records_the_override_that_its_load_asked_for(backends: SimulatedPlatform) -> None:
+    override = {"gguf_n_ctx": 2048, "gguf_type_k": None}
+    failed = backends.fleet.load("llama_cpp", LoadRequest(override=override))
+    backends.starting(failed.assignments[0].replica)
+    backends.crash(failed.assignments[0].replica, code="load_failed")
+    plain = backends.fleet.load("llama_cpp")
+    backends.finish_load(plain)
+    unload = backends.fleet.unload("llama_cpp")
+    recorded = []
+    for outcome in (failed, plain, unload):
+        assert outcome.operation
+        operation = backends.fleet.operation(outcome.operation.id)
+        assert operation
+        recorded.append(operation.override)
+    assert recorded == [override, {}, None]
 
 
 def test_replicas_of_one_load_do_not_change_the_configured_number(backends: SimulatedPlatform) -> None:

@@ -27,12 +27,13 @@ local function update_average_duration(model, kind, took_us)
   redis.call('HSET', model_key(model), field, text(before * 2 / 3 + took / 3))
 end
 
+-- The operation of a load keeps the override that was asked for, which the model has in force only while it is loaded.
 local function begin_operation(id, kind, model, status, stage, replicas)
   local key = P .. 'operation:' .. id
+  local expected, override = read_fields(model_key(model), kind .. '_ms', 'override')
   redis.call('HSET', model_key(model), 'operation', id)
   redis.call('HSET', key, 'kind', kind, 'model', model, 'status', status, 'stage', stage, 'progress', '0',
-    'replicas', replicas, 'created_us', text(NOW))
-  local expected = redis.call('HGET', model_key(model), kind .. '_ms')
+    'replicas', replicas, 'created_us', text(NOW), 'override', kind == 'load' and override or '')
   if expected then redis.call('HSET', key, 'expected_ms', expected) end
   redis.call('EXPIRE', key, 86400)
 end
