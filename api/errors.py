@@ -52,6 +52,8 @@ CODES: Mapping[str, ErrorKind] = {
     "tenant_mismatch": ErrorKind(403, PERMISSION),
     "admin_required": ErrorKind(403, PERMISSION),
     "remote_not_allowed": ErrorKind(403, PERMISSION),
+    "host_not_allowed": ErrorKind(403, PERMISSION),
+    "origin_not_allowed": ErrorKind(403, PERMISSION),
     "not_found": ErrorKind(404, INVALID),
     "method_not_allowed": ErrorKind(405, INVALID),
     "request_timeout": ErrorKind(408, INVALID, retry=True),
@@ -147,7 +149,7 @@ class InvalidApiKey(ApiError):
 
 
 class Forbidden(ApiError):
-    """Raised when the API key is valid but not sufficient (tenant_mismatch, admin_required)."""
+    """Raised when the API key is valid but not sufficient, or a web page sends the request."""
 
     default_code = "admin_required"
 

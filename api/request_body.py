@@ -19,9 +19,9 @@ MAX_DEPTH = 64
 """Levels of arrays and objects. orjson reads 1024, but writing, `copy` and JSON Schema validators recurse."""
 
 MAX_VALUES = 100_000
-"""Values of a body: items, members, arrays and objects. The parser makes a Python object of each and holds the
-interpreter meanwhile, so 8 MiB of `[[],[],...` would stop all other requests for seconds. Long conversations
-have some thousands."""
+"""Values of a body: items, members, arrays and objects. The parser makes a Python object of each and holds
+the interpreter meanwhile, so 8 MiB of `[[],[],...` would stop all other requests for seconds. Long
+conversations have some thousands."""
 
 _SLICE_BYTES = 64 * 1024
 """Bytes that are scanned at a time: other threads get the interpreter in between."""
@@ -102,7 +102,7 @@ def _is_deeper(body: bytes, levels: int) -> bool:
 
 
 def _outside_strings(body: bytes) -> Iterator[bytes]:
-    """The parts of a JSON text outside its strings, slice by slice; up to its first fault if it is invalid."""
+    """The parts of a JSON text outside its strings, slice by slice; up to its first fault if invalid."""
     in_string, rest = 0, b""
     for start in range(0, len(body), _SLICE_BYTES):
         text = rest + body[start : start + _SLICE_BYTES]

@@ -19,13 +19,16 @@ def install(app: Flask) -> None:
 
 def authorize_request() -> None:
     """Find the caller and check its access. Raises `InvalidApiKey`, `Forbidden` or `InvalidRequest`."""
+    authenticator = current_services().authenticator
+    if authenticator.open_mode is not None:
+        authenticator.open_mode.check(request.headers.get("Host"), request.headers.get("Origin"))
     if request.endpoint is None:
         return  # no such route: the error handler answers 404
     access = access_of(current_app.view_functions.get(request.endpoint))
     if access is None:
         raise Forbidden("this route is closed")  # its view declares no access
     if access is not Access.PUBLIC:
-        g.caller = current_services().authenticator.identify(request.headers, access)
+        g.caller = authenticator.identify(request.headers, access)
 
 
 def request_id() -> str:

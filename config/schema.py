@@ -6,6 +6,7 @@ backends. `validate` is the entry point.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar
@@ -39,6 +40,7 @@ MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?"
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 MAX_INT = 2**31 - 1
+HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
 class RedisSchema(Section):
@@ -71,6 +73,13 @@ class ApiSchema(Section):
     max_pending_body_bytes = integer(1024, 2**53)
     max_connections = integer(1, 1_000_000)
     max_connections_per_address = integer(1, 1_000_000, nullable=True)
+    allowed_hosts = StrictField(
+        "a list of host names, each with or without a port",
+        lambda value: (
+            isinstance(value, list) and all(isinstance(item, str) and HOST.fullmatch(item) for item in value)
+        ),
+        convert=tuple,
+    )
 
 
 class FlowerSchema(Section):

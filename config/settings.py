@@ -52,6 +52,7 @@ class ApiSettings:
     max_pending_body_bytes: int = 256 * 1024 * 1024  # of all bodies that are arriving, per process
     max_connections: int = 16_384  # per process
     max_connections_per_address: int | None = None  # three quarters of max_connections unless set
+    allowed_hosts: tuple[str, ...] = ()  # without API keys: further values of Host, and hosts of Origin
 
 
 @dataclass(frozen=True)

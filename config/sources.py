@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from config.errors import ConfigError
 from config.fields import suggestion
@@ -168,6 +168,8 @@ def _typed(path: tuple[str, ...], text: str) -> object:
     kind = _sections()[path[0]][path[1]] if len(path) == 2 else str
     if kind is bool:
         return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
+    if get_origin(kind) is tuple:
+        return [item.strip() for item in text.split(",") if item.strip()]
     try:
         return kind(text) if kind in (int, float) else text
     except ValueError:

@@ -4,18 +4,20 @@ There are two modes. With keys configured (the usual mode) the key identifies th
 Bearer KEY`, as OpenAI's SDK and Anthropic's newer ones send it, or `x-api-key: KEY`, as Anthropic's older
 ones do; every route accepts both. An `X-Tenant-ID` that names another tenant is refused. Without any key the
 platform is open: every caller may use every route, `X-Tenant-ID` selects a configured tenant (unknown names
-share the tenant `default`), and the API listens on the loopback interface only.
+share the tenant `default`), the API listens on the loopback interface only, and
+`api.auth.open_mode` refuses web pages.
 """
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from typing import Protocol, cast
 
 from flask import g
 
 from api.auth.access import Access
+from api.auth.loopback import is_loopback
+from api.auth.open_mode import OpenMode
 from api.errors import Forbidden, InvalidApiKey, InvalidRequest
 from config.errors import ConfigError
 from config.settings import DEFAULT_TENANT, PRIORITIES, Settings, Tenant
@@ -46,6 +48,8 @@ class Authenticator:
     def __init__(self, settings: Settings, tenants: Tenants) -> None:
         self._tenants = tenants
         self.open = not tenants.any_keys
+        self.open_mode = OpenMode(settings.api.allowed_hosts) if self.open else None
+        """The check of every request, public routes included; None with keys."""
         if self.open and not is_loopback(settings.api.host):
             raise ConfigError(
                 f"api.host is {settings.api.host} but no tenant has an API key: set one,"
@@ -101,13 +105,3 @@ def priority_of(requested: str | None, tenant: Tenant) -> str:
     if priority not in PRIORITIES:
         raise InvalidRequest(f"X-Priority must be one of {', '.join(PRIORITIES)}", param="X-Priority")
     return PRIORITIES[max(PRIORITIES.index(priority), PRIORITIES.index(tenant.max_priority))]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a listening address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.auth.access import access_of
-from api.auth.authenticator import is_loopback, priority_of
+from api.auth.authenticator import priority_of
+from api.auth.loopback import is_loopback
 from api.errors import InvalidRequest
 from config.errors import ConfigError
 from config.settings import ApiSettings, Settings, Tenant
