@@ -12,6 +12,7 @@ import logging
 import sys
 from typing import Protocol
 
+from streams.events import is_end
 from streams.log import PAGE, PAGE_BYTES, StreamLost
 
 logger = logging.getLogger("streams")
@@ -128,6 +129,8 @@ class LogCursor:
             return
         last = number + len(events) - 1
         if last <= self.number:
+            if is_end(events[-1]) and self.state in (CursorState.LIVE, CursorState.READING):
+                self.on_failure(StreamLost(self.id))  # an end that is not new to the reader: see `on_last`
             return
         if number <= self.number and self.state is CursorState.LIVE:
             self._deliver(events[self.number + 1 - number :])
@@ -179,14 +182,15 @@ class LogCursor:
         else:
             self._newest_copy = sys.maxsize  # a page that is being read may be older than the lost copies
 
-    def on_last(self, last: int | None, place: int) -> None:
+    def on_last(self, last: int | None, place: int, has_ended: bool = False) -> None:
         """Take the number of the response's latest event; None when the response is gone.
 
         `place` is the cursor's number when the ledger was asked. A ledger that is behind it has lost events
-        that the reader has; others may take their numbers.
+        that the reader has, and others may take their numbers. So has one whose terminal event has a number
+        that the reader has passed: the reader closes its cursor at the end.
         """
         self.active_at = self._catch_up.now
-        if last is None or last < place:
+        if last is None or last < place or (has_ended and last == place):
             self.on_failure(StreamLost(self.id))
             return
         self._last = last

@@ -45,8 +45,8 @@ def entries_of(reply: list[Any]) -> list[tuple[int, bytes]]:
 
 
 def length_commands(prefix: str, id: str) -> tuple[Command, Command]:
-    """The commands that read whether a response exists, and the number of its latest event."""
-    return ("EXISTS", f"{{{prefix}}}:job:{id}"), ("XLEN", log_key(prefix, id))
+    """The commands that read a response's status and time of its end, and the number of its latest event."""
+    return ("HMGET", f"{{{prefix}}}:job:{id}", "status", "ended_us"), ("XLEN", log_key(prefix, id))
 
 
 async def read_log(connection: CommandConnection, prefix: str, id: str) -> list[bytes]:

@@ -195,10 +195,12 @@ class EventSubscriber:
         for cursor, size, reply in zip(read, sizes, replies, strict=False):
             with _failing(cursor):
                 cursor.on_page(entries_of(_accepted(reply)), size)
-        exist, lengths = replies[len(read) :: 2], replies[len(read) + 1 :: 2]
-        for cursor, place, exists, length in zip(checked, places, exist, lengths, strict=True):
+        states, lengths = replies[len(read) :: 2], replies[len(read) + 1 :: 2]
+        for cursor, place, state, length in zip(checked, places, states, lengths, strict=True):
             with _failing(cursor):
-                cursor.on_last(int(_accepted(length)) if _accepted(exists) else None, place)
+                status, ended_us = _accepted(state)
+                last = None if status is None else int(_accepted(length))
+                cursor.on_last(last, place, has_ended=ended_us is not None)
         return True
 
 

@@ -308,6 +308,27 @@ def test_a_cursor_that_is_ahead_of_the_ledger_fails() -> None:
     assert [type(error) for error in reader.failures] == [StreamLost]
 
 
+def test_an_end_with_the_number_of_an_event_that_the_reader_has_fails_the_cursor() -> None:
+    """Redis has lost that event; without this the reader would wait for an end that it has passed."""
+    for number in (1, 2):
+        log = Log()
+        reader = follow(log)
+        reader.cursor.on_copies(1, [b"1", b"2"])
+        reader.cursor.on_copies(number, [b'{"t":"end","status":"failed"}'])
+        assert [type(error) for error in reader.failures] == [StreamLost]
+
+
+def test_a_log_that_ended_at_the_readers_place_fails_the_cursor() -> None:
+    """The copy of that end was lost with the connection."""
+    log = Log()
+    reader = follow(log)
+    reader.cursor.on_copies(1, [b"1", b"2"])
+    reader.cursor.on_last(2, 2, has_ended=False)
+    assert reader.failures == []
+    reader.cursor.on_last(2, 2, has_ended=True)
+    assert [type(error) for error in reader.failures] == [StreamLost]
+
+
 def test_a_copy_that_overtakes_a_check_is_not_ahead_of_the_ledger() -> None:
     log = Log()
     reader = follow(log)

@@ -199,7 +199,7 @@ def test_a_silent_response_costs_two_small_commands_per_silence(
 
     monkeypatch.setattr(process.connection, "exchange", recorded)
     sweep_after(process, SILENCE_S)
-    assert [command[0] for command in asked] == ["EXISTS", "XLEN"]  # type: ignore[index]
+    assert [command[0] for command in asked] == ["HMGET", "XLEN"]  # type: ignore[index]
 
 
 def test_a_sweep_compares_a_bounded_number_of_cursors(

@@ -26,7 +26,7 @@ from fleet.states import ModelState, OperationStatus
 from fleet.worker_row import WorkerRow
 from scheduler.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
 from scheduler.job import Admission, Job, JobRow, Status
-from streams.events import End, Event, TextDelta, Usage
+from streams.events import End, Event, TextDelta, Usage, is_end
 from streams.log import Command
 from streams.subscriber import EventSubscriber
 
@@ -46,22 +46,25 @@ class FakeStore:
         self.unreachable = False
 
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
-        return [
-            self._page(*command) if command[0] == "XRANGE" else self._last(command) for command in commands
-        ]
+        replies = {"XRANGE": self._page, "XLEN": self._length, "HMGET": self._state}
+        return [replies[command[0]](*command[1:]) for command in commands]
 
     async def close(self) -> None:
         pass
 
-    def _page(self, _name: str, key: str, start: str, _end: str, _count: str, count: int) -> list[Any]:
+    def _page(self, key: str, start: str, _end: str, _count: str, count: int) -> list[Any]:
         after = int(start[1:].split("-", maxsplit=1)[0]) if start.startswith("(") else 0
         log = self.logs.get(key.rsplit(":", 1)[1], [])
         entries = [[b"%d-0" % number, [b"e", data]] for number, data in enumerate(log, 1)]
         return entries[after : after + count]
 
-    def _last(self, command: Command) -> bytes | None:
-        log = self.logs.get(command[1].rsplit(":", 1)[1])
-        return None if log is None else b"%d" % len(log)
+    def _length(self, key: str) -> int:
+        return len(self.logs.get(key.rsplit(":", 1)[1], []))
+
+    def _state(self, key: str, *_fields: str) -> list[bytes | None]:
+        log = self.logs.get(key.rsplit(":", 1)[1])
+        ended = bool(log) and is_end(log[-1])
+        return [None if log is None else b"running", b"1" if ended else None]
 
 
 class FakeLedger:
