@@ -28,7 +28,7 @@ from fleet.model_row import ModelRow, fingerprint, parse_model_row
 from fleet.model_summary import FIELDS, ModelSummary, parse_model_summary
 from fleet.operation import Operation, begun_operation, new_operation_id, parse_operation
 from fleet.placement import freed_by_unload, place_replicas, reserved_mib
-from fleet.states import ModelState
+from fleet.states import ModelState, OperationStatus
 from fleet.worker_reports import WorkerReports
 from fleet.worker_row import WorkerRow, parse_worker_rows
 from scheduler.errors import StorageUnavailable, UnknownModel
@@ -264,7 +264,7 @@ class Fleet(WorkerReports):
         For a model that has no replica left, this only records that it must not be loaded again.
         """
         try:
-            eviction = self.unload(evict)
+            eviction = self.evict(evict)
         except StateConflict:
             return outcome
         return outcome if outcome.assignments else replace(outcome, eviction=eviction)
@@ -272,14 +272,48 @@ class Fleet(WorkerReports):
     # ---- unloading
 
     def unload(self, name: str) -> LoadOutcome:
-        """Begin to unload a model. The caller notifies the workers that the outcome names.
+        """Begin to unload a model, or cancel its load. The caller notifies the workers that the outcome names.
 
-        If the model is unloaded or unloading, nothing happens. Raises `UnknownModel`, `StateConflict` (the
-        model is being loaded).
+        If the model is unloaded or unloading, nothing happens. Raises `UnknownModel`.
+        """
+        return self._unload(name, "any")
+
+    def evict(self, name: str) -> LoadOutcome:
+        """Begin to unload a model for another one. As `unload`, but a load under way is not cancelled.
+
+        Raises `UnknownModel`, `StateConflict` (the model is being loaded).
+        """
+        outcome = self._unload(name, "none")
+        if outcome.kind == "load":
+            raise StateConflict(f"model {name} is being loaded", code="model_loading", param="model")
+        return outcome
+
+    def cancel_load(self, load: Operation) -> LoadOutcome:
+        """Cancel a load by its operation. The caller notifies the workers that the outcome names.
+
+        The outcome is the unload that ends the engines. If the load is cancelled already, nothing happens.
+        Raises `UnknownModel`, `StateConflict` (the operation has ended otherwise, or is an unload).
+        """
+        if load.kind != "load":
+            problem = f"{load.id} is an unload: only a load under way can be cancelled"
+            raise StateConflict(problem, code="operation_not_cancellable", param="id")
+        outcome = self._unload(load.model, load.id)
+        if outcome.begun:
+            return outcome
+        ended = self.operation(load.id) or load
+        if ended.status is not OperationStatus.CANCELLED:
+            problem = f"{load.id} is {ended.status}: only a load under way can be cancelled"
+            raise StateConflict(problem, code="operation_not_cancellable", param="id")
+        return outcome
+
+    def _unload(self, name: str, cancels: str) -> LoadOutcome:
+        """Run `begin_unload`; `cancels` is which load it may cancel.
+
+        The outcome has the kind `load` if the model is loading and nothing was done.
         """
         self.definition(name)
         operation = new_operation_id("unload")
-        answer = [item.decode() for item in self.scripts.run("begin_unload", name, operation)]
+        answer = [item.decode() for item in self.scripts.run("begin_unload", name, operation, cancels)]
         if answer[0] == "ok":
             pairs = zip(answer[1::2], answer[2::2], strict=True)
             assignments = tuple(Assignment(*pair) for pair in pairs)
@@ -288,9 +322,8 @@ class Fleet(WorkerReports):
         if latest == operation:
             # the first answer was lost, and the assignments with it: the workers' heartbeats find them
             return LoadOutcome("unload", self._begun(operation, name), begun=True)
-        if state == ModelState.LOADING:
-            raise StateConflict(f"model {name} is being loaded", code="model_loading", param="model")
-        return LoadOutcome("unload", self.operation(latest) if latest else None)
+        kind = "load" if state == ModelState.LOADING else "unload"
+        return LoadOutcome(kind, self.operation(latest) if latest else None)
 
     def reset_to_configuration(self) -> None:
         """Forget all workers, and all loads and unloads by request. Called when the whole platform starts."""

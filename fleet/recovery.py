@@ -112,7 +112,7 @@ class Recovery:
         if evicted.state.is_terminal and evicted.wanted is not False:
             # the process that began the load ended before it began this unload; or the evicted model was lost
             # since, and must not be loaded again
-            unload = self.fleet.unload(evicted.name)
+            unload = self.fleet.evict(evicted.name)
         if evicted.workers:
             return unload
         required = required_mib(row, dict(row.override))

@@ -30,14 +30,15 @@ class ReplicaState(enum.StrEnum):
 
 
 class OperationStatus(enum.StrEnum):
-    """The status of a load or unload."""
+    """The status of a load or unload; only a load can be cancelled."""
 
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
+    CANCELLED = "cancelled"
 
     @property
     def is_terminal(self) -> bool:
         """True when the operation has ended."""
-        return self in (OperationStatus.COMPLETED, OperationStatus.FAILED)
+        return self not in (OperationStatus.PENDING, OperationStatus.RUNNING)

@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
--- Begin to unload: loaded -> unloading. From now on no job is admitted or dispatched; waiting jobs fail, and
--- running jobs may finish; the workers stop the engines when their slots are empty.
+-- Begin to unload: loaded, loading, failed -> unloading. From now on no job is admitted or dispatched; waiting jobs
+-- fail, and running jobs may finish; the workers stop the engines when their slots are empty. A load under way is
+-- cancelled: its operation ends, and the workers kill the engines that start.
 -- KEYS[1] prefix
--- ARGV    2 model  3 operation
+-- ARGV    2 model  3 operation  4 which load under way may be cancelled: 'any', 'none', or the operation of the only
+--         one; with an operation nothing but that load ends
 -- returns {ok, replica, worker, ...} | {state, state, operation}
 -- include: base
 -- include: log
@@ -13,40 +15,43 @@
 -- include: unfinished
 -- include: model
 -- include: replica
-local model, operation = ARGV[2], ARGV[3]
+local model, operation, cancels = ARGV[2], ARGV[3], ARGV[4]
 local stored_state, latest_operation = read_fields(model_key(model), 'state', 'operation')
 local state = stored_state or 'unloaded'
-local replicas = redis.call('SMEMBERS', P .. 'replicas:' .. model)
--- a load that waits for the unload of another model can be cancelled: it has no replicas yet
-local waiting = state == 'loading' and redis.call('ZSCORE', P .. 'evicting', model)
-if state == 'unloading' or (state == 'loading' and not waiting) then
-  return { 'state', state, latest_operation or '' }
-end
+local loading = state == 'loading'
+local allowed = cancels == 'any' or cancels == (loading and latest_operation or 'none')
+if state == 'unloading' or not allowed then return { 'state', state, latest_operation or '' } end
 redis.call('HSET', model_key(model), 'wanted', '0')
-if #replicas == 0 then
-  if waiting then
-    local failure = { code = 'load_cancelled', message = 'unloaded before memory was free' }
-    end_operation(latest_operation, 'failed', failure)
+local answer, memory = { 'ok' }, 0
+for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
+  local replica_state, worker, replica_mib = read_fields(replica_key(replica), 'state', 'worker', 'memory_mib')
+  if replica_state == 'assigned' then
+    delete_replica(replica) -- its worker has not begun to start it: there is no engine
+  else
+    redis.call('HSET', replica_key(replica), 'state', 'stopping', 'progress', '0')
+    answer[#answer + 1] = replica
+    answer[#answer + 1] = worker
+    memory = memory and replica_mib and replica_mib ~= '' and memory + tonumber(replica_mib)
   end
+end
+local count = (#answer - 1) / 2
+-- the load under way, also one that restores replicas of a loaded model
+local cancellation = { code = 'load_cancelled', message = 'the load was cancelled' }
+if latest_operation then end_operation(latest_operation, 'cancelled', cancellation) end
+if count == 0 and not loading then
   if state ~= 'unloaded' then set_model_state(model, 'unloaded') end
   fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
   return { 'state', 'unloaded', latest_operation or '' }
 end
--- a load that restores replicas of a loaded model
-local cancellation = { code = 'load_cancelled', message = 'the model was unloaded' }
-if latest_operation then end_operation(latest_operation, 'failed', cancellation) end
-begin_operation(operation, 'unload', model, 'running', 'draining', #replicas)
-redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW))
-set_model_state(model, 'unloading')
+begin_operation(operation, 'unload', model, 'running', loading and 'cancelling the load' or 'draining', count)
+if loading then
+  redis.call('HDEL', P .. 'operation:' .. operation, 'expected_ms') -- the durations of unloads say nothing about it
+else
+  redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW))
+end
+set_model_state(model, count == 0 and 'unloaded' or 'unloading')
 redis.call('DEL', P .. 'ready:' .. model)
 fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
-local answer, memory = { 'ok' }, 0
-for _, replica in ipairs(replicas) do
-  local worker, replica_mib = read_fields(replica_key(replica), 'worker', 'memory_mib')
-  redis.call('HSET', replica_key(replica), 'state', 'stopping', 'progress', '0')
-  answer[#answer + 1] = replica
-  answer[#answer + 1] = worker
-  memory = memory and replica_mib and replica_mib ~= '' and memory + tonumber(replica_mib)
-end
-if memory then redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory)) end
+if memory and not loading then redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory)) end
+if count == 0 then end_operation(operation, 'completed') end
 return answer

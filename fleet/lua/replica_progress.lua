@@ -1,12 +1,13 @@
 -- Record the progress of a replica's start or stop; the operation's progress is the mean of its replicas.
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 progress 0..1  4 stage
--- returns 1, or 0 when the start or stop of the replica is over
+-- returns 1, or 0 when the start or stop of the replica is over, and when its start was cancelled
 -- include: base
 -- include: model
-local replica_state, model, before, restoration =
-  read_fields(replica_key(ARGV[2]), 'state', 'model', 'progress', 'operation')
-if replica_state ~= 'starting' and replica_state ~= 'stopping' then return 0 end
+local replica_state, model, before, restoration, up_us =
+  read_fields(replica_key(ARGV[2]), 'state', 'model', 'progress', 'operation', 'up_us')
+-- a replica that stops without having been up reports the progress of its start
+if replica_state ~= 'starting' and not (replica_state == 'stopping' and up_us) then return 0 end
 redis.call('HSET', replica_key(ARGV[2]), 'progress', ARGV[3])
 local model_state, operation = read_fields(model_key(model), 'state', 'operation')
 if replica_state == 'starting' and model_state == 'loaded' then

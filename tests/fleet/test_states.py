@@ -77,7 +77,7 @@ LOADS = [
 UNLOADS = [
     (unloaded, does_nothing, "unloaded"),
     (unloaded_by_an_operator, does_nothing, "unloaded"),
-    (loading, "model_loading", "loading"),
+    (loading, begins, "unloading"),
     (loaded, begins, "unloading"),
     (unloading, does_nothing, "unloading"),
     (failed, does_nothing, "unloaded"),
@@ -129,7 +129,7 @@ def check_call(
 @pytest.mark.rule("state/runtime-state")
 def test_a_state_is_terminal_when_no_operation_is_under_way() -> None:
     assert {state for state in ModelState if state.is_terminal} == {"unloaded", "loaded", "failed"}
-    assert {state for state in OperationStatus if state.is_terminal} == {"completed", "failed"}
+    assert {state for state in OperationStatus if state.is_terminal} == {"completed", "failed", "cancelled"}
     assert {str(state) for state in ReplicaState} == {"assigned", "starting", "up", "stopping"}
 
 

@@ -180,6 +180,28 @@ def an_engine_crashes(machine: LedgerMachine, draw: Draw) -> None:
 
 
 @event(1)
-def a_model_is_unloaded(machine: LedgerMachine, draw: Draw) -> None:
+def a_model_is_unloaded_or_its_load_is_cancelled(machine: LedgerMachine, draw: Draw) -> None:
+    machine.fleet.unload(draw(MODELS))
+
+
+@event(1, lambda machine: machine.now.all("operation"))
+def a_load_is_cancelled_by_an_operation_that_may_have_ended(machine: LedgerMachine, draw: Draw) -> None:
+    operation = draw(sorted(machine.now.all("operation")))
+    before = {name: row.get("state") for name, row in machine.now.all("model").items()}
+    found = machine.fleet.operation(operation)
+    assert found
     with contextlib.suppress(StateConflict):
-        machine.fleet.unload(draw(MODELS))
+        cancelled = machine.fleet.cancel_load(found)
+        assert not cancelled.begun or before[found.model] == "loading"
+
+
+@event(1)
+def a_model_is_evicted_by_a_load_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
+    model = draw(MODELS)
+    before = machine.now.all("model").get(model, {}).get("state")
+    try:
+        machine.fleet.evict(model)
+    except StateConflict:
+        assert before == "loading"
+    else:
+        assert before != "loading", "an eviction cancels no load"

@@ -221,8 +221,9 @@ def an_operation_is_open_while_its_model_is_in_transition(now: Snapshot) -> None
     latest = {row.get("operation") for row in models.values()}
     assert open_operations <= latest, "a model has one operation at a time"
     for id, row in now.all("operation").items():
-        assert (row["status"] in {"completed", "failed"}) == (id not in open_operations), id
-        assert row["status"] != "failed" or row.get("error"), id
+        assert (row["status"] in {"completed", "failed", "cancelled"}) == (id not in open_operations), id
+        assert (row["status"] in {"failed", "cancelled"}) == bool(row.get("error")), id
+        assert row["status"] != "cancelled" or row["kind"] == "load", id
 
 
 def a_model_has_no_more_replicas_than_wanted(now: Snapshot) -> None:
