@@ -51,14 +51,14 @@ class Reconciler:
             self._spawn(lambda: self._replicas.report_missing(name))
         elif wanted == ReplicaState.STOPPING and replica is not None:
             if replica.state is ReplicaState.STARTING:
-                self._replicas.abandon(replica)
+                self._replicas.cancel_start(replica.name)
             elif replica.state is ReplicaState.UP:
                 self._spawn(lambda: self._executor.unload(name))
 
     def _stop_unknown(self, replica: Replica) -> None:
         """Stop a replica that the ledger does not list: its load was abandoned, or its end was reported."""
         if replica.state is ReplicaState.STARTING:
-            self._replicas.abandon(replica)
+            self._replicas.cancel_start(replica.name)
         elif replica.state is ReplicaState.UP and replica.claim_end():
             replica.end_reported.set()
             logger.warning("%s is not in the ledger any more: stopping it", replica.name)

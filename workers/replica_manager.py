@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from backends.base import Adapter, HasContextLimit, Launch, LoadError, Progress
+from backends.base import Adapter, CancellationToken, HasContextLimit, Launch, LoadError, Progress
 from backends.registry import adapter
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
@@ -42,7 +42,7 @@ class ReplicaManager:
 
     `stop_jobs(replica, code)` stops the jobs that run on a replica. `on_end` is called when a replica has
     ended: a load of another model may wait for its memory. Engines get the worker's event loop `loop`. Any
-    thread may use it; only `get` and `abandon` do not block, as the loop requires.
+    thread may use it; only `get` and `cancel_start` do not block, as the loop requires.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ReplicaManager:
         self._ledger = ledger
         self._fleet = fleet
         self._loop = loop
-        self._loading: set[str] = set()  # replicas in `load`: a heartbeat may ask for one of them again
+        self._starts: dict[str, CancellationToken] = {}  # by replica, while `load` runs for it
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Replica | None:
@@ -76,9 +76,9 @@ class ReplicaManager:
     def load(self, name: str) -> str:
         """Start the engine of a replica assigned to this worker. Raises `Failed` when that fails."""
         with self._lock:
-            if name in self._loading:
+            if name in self._starts:  # a heartbeat asks again
                 return "already here"
-            self._loading.add(name)
+            cancellation = self._starts[name] = CancellationToken()
         try:
             call = call_id()  # a call whose answer was lost is repeated under the same id and granted again
             start = self.retry.retry_until_stopped(
@@ -87,11 +87,11 @@ class ReplicaManager:
             if start is None:
                 return "nothing to do"
             try:
-                return self._start(name, start)
+                return self._start(name, start, cancellation)
             except Exception as error:
                 raise self._report_failed_start(name, error) from None
         finally:
-            self._loading.discard(name)
+            del self._starts[name]
 
     def _report_failed_start(self, name: str, error: Exception) -> Failed:
         """Report any failure of a start, expected or not: otherwise the replica would stay `starting`."""
@@ -110,13 +110,14 @@ class ReplicaManager:
         self.on_end()
         return Failed(str(error), code=error.code)
 
-    def _start(self, name: str, start: ReplicaStart) -> str:
+    def _start(self, name: str, start: ReplicaStart, cancellation: CancellationToken) -> str:
         model = self._settings.models.get(start.model)
         if model is None:
             raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
         model = replace(model, options=effective_options(model, start.override))
         adapter = _adapter(model)
-        replica = self.by_name[name] = Replica(name, model, slots=model.target_inflight)
+        replica = Replica(name, model, slots=model.target_inflight, cancellation=cancellation)
+        self.by_name[name] = replica
         started = time.monotonic()
         with self.memory_reporter.measuring(remote=replica.remote) as measurement:
             engine = replica.engine = adapter.start(self._launch(replica, measurement))
@@ -186,21 +187,26 @@ class ReplicaManager:
             except StokerError:
                 return
             if not wanted:
-                self.abandon(replica)
+                self.cancel_start(replica.name)
 
         return progress
 
-    def abandon(self, replica: Replica) -> None:
-        """Cancel the start of a replica whose load was cancelled."""
-        replica.cancellation.cancel()
+    def cancel_start(self, name: str) -> bool:
+        """Kill an engine that starts, since its load was cancelled; the thread that starts it reports its end.
+
+        False if the replica does not start here. An engine that is up already is not affected.
+        """
+        cancellation = self._starts.get(name)
+        if cancellation is not None:
+            cancellation.cancel()
+        return cancellation is not None
 
     # ---- unloading
 
     def unload(self, name: str) -> str:
-        """Drain and stop a replica."""
+        """Drain and stop a replica, or cancel its start."""
         replica = self.by_name.get(name)
-        if replica is not None and replica.state is ReplicaState.STARTING:
-            self.abandon(replica)  # the thread that starts it reports its end
+        if (replica is None or replica.state is ReplicaState.STARTING) and self.cancel_start(name):
             return "cancelled"
         if replica is None or not replica.begin_stopping():
             return "nothing to do"
@@ -257,7 +263,7 @@ class ReplicaManager:
             replica.claim_end()
             replica.end_reported.set()
             if replica.engine is None:
-                self.abandon(replica)
+                self.cancel_start(replica.name)
                 continue
             thread = threading.Thread(target=replica.engine.stop, args=(timeout_s,))
             thread.start()
@@ -297,8 +303,12 @@ class ReplicaManager:
         self.on_end()
 
     def report_missing(self, name: str) -> None:
-        """Report the end of a replica that the ledger assigns to this worker and that does not exist here."""
-        self._report_down(name, "unloaded", "it was not running")
+        """Report the end of a replica that the ledger assigns to this worker and that does not exist here.
+
+        If it is about to start, this cancels the start instead.
+        """
+        if not self.cancel_start(name):
+            self._report_down(name, "unloaded", "it was not running")
 
     def _report_end(self, replica: Replica, code: str, message: str, job: tuple[str, str]) -> None:
         try:
