@@ -75,6 +75,7 @@ CODES: Mapping[str, ErrorKind] = {
     "storage_unavailable": ErrorKind(503, SERVER, retry=True),
     # Rejected: loads and unloads
     "model_busy": ErrorKind(409, INVALID),
+    "operation_not_cancellable": ErrorKind(409, INVALID),
     "no_worker": ErrorKind(503, SERVER),
     "insufficient_memory": ErrorKind(409, INVALID),
     # FailedInQueue: the job ended before a worker claimed it

@@ -123,14 +123,15 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     responses={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
     headers=(PREFER,),
-    errors=("unknown_model", "model_loading", *STORAGE),
+    errors=("unknown_model", *STORAGE),
 )
 def unload_model(name: str) -> Response:
-    """Unload a model
+    """Unload a model, or cancel its load
 
     202 when an unload has begun: poll `operation`, follow `/v1/admin/events`, or send `Prefer: wait=N`. 200
     when the model is unloaded or unloading already. Waiting requests end with `model_unloading`, running ones
-    may finish (for `limits.unload_timeout_s`), then the engines end and their memory is free.
+    may finish (for `limits.unload_timeout_s`), then the engines end and their memory is free. A load under way
+    is cancelled: its engines are killed, and its operation ends `cancelled`.
     """
     return _operation_response(name, current_services().fleet.unload(name))
 
@@ -152,6 +153,29 @@ def retrieve_operation(id: str) -> Response:
     if operation is None:
         raise NotFound(f"there is no operation {id}", param="id")
     return json_response(serialize_operation(operation))
+
+
+@routes.endpoint(
+    "/v1/admin/operations/<id>",
+    "DELETE",
+    access=Access.ADMIN,
+    responses={200: ChangedModel, 202: ChangedModel},
+    path={"id": "The operation's id."},
+    headers=(PREFER,),
+    errors=("not_found", "operation_not_cancellable", *STORAGE),
+)
+def cancel_operation(id: str) -> Response:
+    """Cancel a load
+
+    As an unload of its model, if this load is still under way: the load ends `cancelled`, and `operation` is
+    the unload that ends its engines. 200 when it is cancelled already. 409 `operation_not_cancellable`: it has
+    ended otherwise, or is an unload. The operation can still be read for a day.
+    """
+    services = current_services()
+    operation = services.fleet.operation(id)
+    if operation is None:
+        raise NotFound(f"there is no operation {id}", param="id")
+    return _operation_response(operation.model, services.fleet.cancel_load(operation))
 
 
 def _operation_response(name: str, outcome: LoadOutcome) -> Response:

@@ -168,7 +168,9 @@ class OperationObject(marshmallow.Schema):
     object = fields.String(required=True, metadata={"enum": ["operation"]})
     kind = fields.String(required=True, metadata={"enum": ["load", "unload"]})
     model = fields.String(required=True)
-    status = fields.String(required=True, metadata={"enum": ["pending", "running", "completed", "failed"]})
+    status = fields.String(
+        required=True, metadata={"enum": ["pending", "running", "completed", "failed", "cancelled"]}
+    )
     stage = fields.String(required=True, metadata=_described("The present step, in a few words."))
     progress = fields.Float(required=True, metadata={"minimum": 0, "maximum": 1})
     eta_s = fields.Float(

@@ -102,6 +102,38 @@ def test_an_unload_is_an_operation_and_repeating_it_is_no_error(admin: FlaskClie
     assert (again.status_code, again.json["operation"]) == (200, None)
 
 
+@pytest.mark.rule("beyond/a-load-is-cancelled")
+def test_a_load_is_cancelled_by_deleting_its_operation(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.states["demo"] = ModelState.UNLOADED
+    load = admin.post("/v1/admin/models/demo/load", json={}).json["operation"]["id"]
+    answer = admin.delete(f"/v1/admin/operations/{load}")
+    assert (answer.status_code, answer.json["runtime_state"]) == (202, "unloading")
+    assert ChangedModel().validate(answer.json) == {}
+    unload = answer.json["operation"]
+    assert (unload["kind"], answer.headers["Location"]) == ("unload", f"/v1/admin/operations/{unload['id']}")
+    ended = admin.get(f"/v1/admin/operations/{load}").json
+    assert OperationObject().validate(ended) == {}
+    assert (ended["status"], ended["error_code"], ended["result"]) == ("cancelled", "load_cancelled", None)
+    assert admin.delete(f"/v1/admin/operations/{load}").status_code == 200, "it is cancelled already"
+
+
+@pytest.mark.rule("beyond/a-load-is-cancelled")
+def test_an_operation_that_has_ended_cannot_be_cancelled(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.states["demo"] = ModelState.UNLOADED
+    fakes.fleet.reads_until_end = 1
+    load = admin.post("/v1/admin/models/demo/load", json={}).json["operation"]["id"]
+    refused = admin.delete(f"/v1/admin/operations/{load}")
+    assert (refused.status_code, refused.json["error"]["code"]) == (409, "operation_not_cancellable")
+    assert admin.delete("/v1/admin/operations/unknown").status_code == 404
+
+
+@pytest.mark.rule("beyond/a-load-is-cancelled")
+def test_an_unload_of_a_loading_model_begins(admin: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.states["demo"] = ModelState.LOADING
+    answer = admin.post("/v1/admin/models/demo/unload")
+    assert (answer.status_code, answer.json["operation"]["kind"]) == (202, "unload")
+
+
 def test_a_load_of_another_shape_is_422(admin: FlaskClient) -> None:
     for replicas in (0, "2", True, 2.0):
         answer = admin.post("/v1/admin/models/demo/load", json={"replicas": replicas})

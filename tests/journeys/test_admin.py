@@ -171,16 +171,31 @@ def test_requests_are_refused_with_the_code_of_the_models_state(later: Platform)
     assert code(later.respond("broken", "x")) == (409, "model_failed")
 
 
-def test_a_load_under_way_accepts_no_other_load_override_or_unload(later: Platform) -> None:
+def test_a_load_under_way_accepts_no_other_load_or_override(later: Platform) -> None:
     status, first = begin(later, "load", "later")
     assert (status, first["runtime_state"]) == (202, "loading")
     status, second = begin(later, "load", "later")
     assert (status, second["operation"]["id"]) == (200, first["operation"]["id"])
     assert code(begin(later, "load", "later", replicas=2)) == (400, "invalid_load_request")
-    assert code(begin(later, "unload", "later")) == (409, "model_loading")
     row = later.run_operation("load", "later")
     assert (row["runtime_state"], row["replicas"]) == ("loaded", 1)
     assert row["operation"]["id"] == first["operation"]["id"]
+
+
+@pytest.mark.rule("beyond/a-load-is-cancelled")
+def test_a_load_is_cancelled_by_an_unload_or_by_deleting_its_operation(later: Platform) -> None:
+    _, begun = begin(later, "load", "later")
+    later.wait_for(lambda: later.operation(begun["operation"]["id"])["status"] == "running", 5, "engine")
+    status, row = later.admin("DELETE", f"/v1/admin/operations/{begun['operation']['id']}")
+    assert (status, row["operation"]["kind"]) == (202, "unload")
+    later.wait_state("later", "unloaded")
+    ended = later.operation(begun["operation"]["id"])
+    assert (ended["status"], ended["error_code"]) == ("cancelled", "load_cancelled")
+    assert later.operation(row["operation"]["id"])["status"] == "completed"
+    _, again = begin(later, "load", "later")
+    assert begin(later, "unload", "later")[0] in (200, 202)  # 200: no worker had begun to start it
+    later.wait_state("later", "unloaded")
+    assert later.operation(again["operation"]["id"])["status"] == "cancelled"
 
 
 # events

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from config.settings import ModelDefinition, Settings
+from fleet.errors import StateConflict
 from fleet.load_request import Assignment, LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.model_row import ModelRow
@@ -239,6 +240,16 @@ class FakeFleet:
 
     def unload(self, name: str) -> LoadOutcome:
         return self._begin("unload", name, ModelState.UNLOADING, (ModelState.UNLOADED, ModelState.UNLOADING))
+
+    def cancel_load(self, load: Operation) -> LoadOutcome:
+        if load.status is OperationStatus.CANCELLED:
+            return LoadOutcome("unload", None)
+        if load.status.is_terminal:
+            raise StateConflict(f"{load.id} is {load.status}", code="operation_not_cancellable", param="id")
+        self.operations[load.id] = replace(
+            load, status=OperationStatus.CANCELLED, finished_at=2.5, code="load_cancelled", error="cancelled"
+        )
+        return self.unload(load.model)
 
     def _begin(self, kind: str, name: str, state: ModelState, done: tuple[ModelState, ...]) -> LoadOutcome:
         self.row(name)
