@@ -303,6 +303,8 @@ class Fleet(WorkerReports):
         ended = self.operation(load.id) or load
         if ended.status is not OperationStatus.CANCELLED:
             problem = f"{load.id} is {ended.status}: only a load under way can be cancelled"
+            if not ended.status.is_terminal:
+                problem = f"{load.id} restores replicas of {load.model}, which serves: unload the model instead"
             raise StateConflict(problem, code="operation_not_cancellable", param="id")
         return outcome
 

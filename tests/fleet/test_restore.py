@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.errors import InsufficientMemory, InvalidLoadRequest
+from fleet.errors import InsufficientMemory, InvalidLoadRequest, StateConflict
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
 from fleet.states import OperationStatus
@@ -142,8 +142,16 @@ def test_a_restore_ends_when_its_replicas_do(pair: SimulatedPlatform, fault: str
         for worker in ("w1", "w2"):
             pair.ledger.deregister(worker, pair.incarnations[worker], "shut down")
     operation = operation_of(pair, outcome)
-    code = "load_cancelled" if fault == "unload" else "load_interrupted"
-    assert (operation.status, operation.code) == ("failed", code)
+    ended = ("cancelled", "load_cancelled") if fault == "unload" else ("failed", "load_interrupted")
+    assert (operation.status, operation.code) == ended
+
+
+def test_a_restore_is_not_cancelled_alone(pair: SimulatedPlatform) -> None:
+    outcome = pair.fleet.load("alpha")
+    with pytest.raises(StateConflict, match="restores replicas of alpha, which serves") as refusal:
+        pair.fleet.cancel_load(operation_of(pair, outcome))
+    assert refusal.value.code == "operation_not_cancellable"
+    assert (pair.model(), operation_of(pair, outcome).status) == ("loaded", "pending")
 
 
 def test_no_second_restore_begins_before_the_first_has_ended(platform: SimulatedPlatform) -> None:
