@@ -272,7 +272,7 @@ class Fleet(WorkerReports):
     # ---- unloading
 
     def unload(self, name: str) -> LoadOutcome:
-        """Begin to unload a model, or cancel its load. The caller notifies the workers that the outcome names.
+        """Begin to unload a model, or cancel its load. The caller notifies the workers named in the outcome.
 
         If the model is unloaded or unloading, nothing happens. Raises `UnknownModel`.
         """
@@ -304,7 +304,9 @@ class Fleet(WorkerReports):
         if ended.status is not OperationStatus.CANCELLED:
             problem = f"{load.id} is {ended.status}: only a load under way can be cancelled"
             if not ended.status.is_terminal:
-                problem = f"{load.id} restores replicas of {load.model}, which serves: unload the model instead"
+                problem = (
+                    f"{load.id} restores replicas of {load.model}, which serves: unload the model instead"
+                )
             raise StateConflict(problem, code="operation_not_cancellable", param="id")
         return outcome
 

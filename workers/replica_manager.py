@@ -192,7 +192,7 @@ class ReplicaManager:
         return progress
 
     def cancel_start(self, name: str) -> bool:
-        """Kill an engine that starts, since its load was cancelled; the thread that starts it reports its end.
+        """Kill an engine that starts: its load was cancelled. The thread that starts it reports its end.
 
         False if the replica does not start here. An engine that is up already is not affected.
         """

@@ -130,8 +130,8 @@ def unload_model(name: str) -> Response:
 
     202 when an unload has begun: poll `operation`, follow `/v1/admin/events`, or send `Prefer: wait=N`. 200
     when the model is unloaded or unloading already. Waiting requests end with `model_unloading`, running ones
-    may finish (for `limits.unload_timeout_s`), then the engines end and their memory is free. A load under way
-    is cancelled: its engines are killed, and its operation ends `cancelled`.
+    may finish (for `limits.unload_timeout_s`), then the engines end and their memory is free. A load under
+    way is cancelled: its engines are killed, and its operation ends `cancelled`.
     """
     return _operation_response(name, current_services().fleet.unload(name))
 
@@ -168,8 +168,8 @@ def cancel_operation(id: str) -> Response:
     """Cancel a load
 
     As an unload of its model, if this load is still under way: the load ends `cancelled`, and `operation` is
-    the unload that ends its engines. 200 when it is cancelled already. 409 `operation_not_cancellable`: it has
-    ended otherwise, or is an unload. The operation can still be read for a day.
+    the unload that ends its engines. 200 when it is cancelled already. 409 `operation_not_cancellable`: it
+    has ended otherwise, is an unload, or restores replicas of a loaded model. It can be read for a day.
     """
     services = current_services()
     operation = services.fleet.operation(id)

@@ -34,7 +34,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[EngineProcess]:
 
 
 @pytest.fixture
-def worker(settings: Settings, engines: list[EngineProcess]) -> Iterator[WorkerHarness]:
+def worker(settings: Settings) -> Iterator[WorkerHarness]:
     """A worker whose engines never finish loading."""
     models = {
         "alpha": ModelDefinition(
