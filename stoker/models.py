@@ -12,6 +12,9 @@ from stoker.terminal import TerminalOutput
 POLL_S = 0.2
 RUNNING_STATUSES = ("pending", "running")
 FINAL_STATES = {"load": "loaded", "unload": "unloaded"}
+MEASURED = "observed_load_delta"
+"""The source of a memory estimate that was measured (Runtime Admin API, `vram_estimate_source`)."""
+
 COLUMNS = ("name", "state", "replicas", "running", "waiting", "memory")
 
 
@@ -74,20 +77,40 @@ def model_table(models: list[dict[str, Any]]) -> list[str]:
 
 
 def memory_table(usage: Mapping[str, Any]) -> list[str]:
-    """Return lines with the memory of the GPUs and of each model, and the reason why GPUs are missing."""
-    gpus = [(str(gpu["index"]), str(gpu["name"]), str(gpu["used_over_total"])) for gpu in usage["gpus"]]
-    models = [
-        (
-            str(model["name"]),
-            str(model["runtime_state"]),
-            _mib(model["vram_estimate_mib"]),
-            str(model["vram_estimate_source"]),
-        )
-        for model in usage["models"]
+    """Return lines with the memory of the GPUs, of the workers on the CPU and of each model.
+
+    The reason why GPUs are missing is between them, if there is one.
+    """
+    devices = [
+        (f"gpu {gpu['index']}", str(gpu["name"]), str(gpu["used_over_total"])) for gpu in usage["gpus"]
     ]
-    lines = align([("gpu", "name", "memory"), *gpus]) if gpus else []
+    devices += [
+        ("cpu", f"worker {worker['name']}", _used_over_total(worker))
+        for worker in usage.get("workers", [])
+        if worker["device"] == "cpu"
+    ]
+    models = [
+        (str(model["name"]), str(model["runtime_state"]), memory_cell(model)) for model in usage["models"]
+    ]
+    lines = align([("device", "name", "memory"), *devices]) if devices else []
     lines += [str(usage["error"])] if usage.get("error") else []
-    return [*lines, "", *align([("model", "state", "memory", "by"), *models])]
+    return [*lines, "", *align([("model", "state", "memory"), *models])]
+
+
+def memory_cell(model: Mapping[str, Any]) -> str:
+    """Return the memory of a model, and whether it is in use, was measured before, or is estimated."""
+    mib = model.get("vram_estimate_mib")
+    if mib is None:
+        return ""
+    if model.get("vram_estimate_source") != MEASURED:
+        return f"{mib} MiB estimated"
+    return f"{mib} MiB {'in use' if model.get('is_loaded') else 'at its last load'}"
+
+
+def _used_over_total(worker: Mapping[str, Any]) -> str:
+    """Return the memory of a worker in the form that GPUs have."""
+    total, free = worker["total_mib"], worker["free_mib"]
+    return "not read yet" if total is None or free is None else f"{total - free}MiB / {total}MiB"
 
 
 def align(rows: list[tuple[str, ...]]) -> list[str]:
@@ -98,10 +121,6 @@ def align(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _mib(mib: int | None) -> str:
-    return "" if mib is None else f"{mib} MiB"
-
-
 def _row(model: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         str(model.get("name")),
@@ -109,7 +128,7 @@ def _row(model: Mapping[str, Any]) -> tuple[str, ...]:
         f"{model.get('loaded_replicas', 0)}/{model.get('replicas', 0)}",
         str(model.get("inflight_requests", 0)),
         str(model.get("queue_depth", 0)),
-        _mib(model.get("vram_estimate_mib")),
+        memory_cell(model),
     )
 
 

@@ -133,24 +133,36 @@ def test_a_refusal_is_one_sentence(api, run):
 
 
 def test_status_is_a_table_with_the_reason_of_a_failure_below_its_model(api, run):
+    measured = {"vram_estimate_mib": 700, "vram_estimate_source": "observed_load_delta"}
     rows = [
         {
             "name": "a",
             "runtime_state": "loaded",
+            "is_loaded": True,
             "loaded_replicas": 1,
             "replicas": 1,
             "inflight_requests": 2,
-            "vram_estimate_mib": 700,
+            **measured,
         },
         {"name": "longer", "runtime_state": "failed", "replicas": 1, "last_error": "killed by SIGKILL"},
+        {"name": "c", "runtime_state": "unloaded", "is_loaded": False, "replicas": 1, **measured},
+        {
+            "name": "d",
+            "runtime_state": "unloaded",
+            "replicas": 1,
+            "vram_estimate_mib": 600,
+            "vram_estimate_source": "model_artifact_size",
+        },
     ]
     api.answers = {"/v1/admin/models": [(200, {"models": rows})]}
 
     assert run("status")[1].splitlines() == [
-        "name    state   replicas  running  waiting  memory",
-        "a       loaded  1/1       2        0        700 MiB",
-        "longer  failed  0/1       0        0",
+        "name    state     replicas  running  waiting  memory",
+        "a       loaded    1/1       2        0        700 MiB in use",
+        "longer  failed    0/1       0        0",
         "  killed by SIGKILL",
+        "c       unloaded  0/1       0        0        700 MiB at its last load",
+        "d       unloaded  0/1       0        0        600 MiB estimated",
     ]
     assert json.loads(run("status", "--json")[1]) == rows
 
@@ -246,21 +258,40 @@ def test_gpus_are_shown_with_the_memory_of_the_models(api, run):
     model = {
         "name": "m",
         "runtime_state": "loaded",
+        "is_loaded": True,
         "vram_estimate_mib": 700,
         "vram_estimate_source": "observed_load_delta",
     }
     gpu = {"index": 0, "name": "Card", "used_over_total": "1MiB / 2MiB"}
-    shown = {"gpus": [gpu], "models": [model], "error": None}
-    api.answers = {"/v1/admin/gpu-memory": [(200, shown), (200, {**shown, "gpus": [], "error": "no driver"})]}
+    worker = {"name": "gpu0", "device": "cuda", "total_mib": 2, "free_mib": 1, "promised_mib": 0}
+    shown = {"gpus": [gpu], "workers": [worker], "models": [model], "error": None}
+    without = {**shown, "gpus": [], "error": "no driver"}
+    api.answers = {"/v1/admin/gpu-memory": [(200, shown), (200, without)]}
 
     assert run("gpus")[1].splitlines() == [
-        "gpu  name  memory",
-        "0    Card  1MiB / 2MiB",
+        "device  name  memory",
+        "gpu 0   Card  1MiB / 2MiB",
         "",
-        "model  state   memory   by",
-        "m      loaded  700 MiB  observed_load_delta",
+        "model  state   memory",
+        "m      loaded  700 MiB in use",
     ]
     assert run("gpus")[1].splitlines()[0] == "no driver"
+
+
+def test_the_memory_of_workers_on_the_cpu_is_shown_when_there_is_no_gpu(api, run):
+    cpu0 = {"name": "cpu0", "device": "cpu", "total_mib": 16000, "free_mib": 5000, "promised_mib": 0}
+    cpu1 = {"name": "cpu1", "device": "cpu", "total_mib": None, "free_mib": None, "promised_mib": 0}
+    shown = {"gpus": [], "workers": [cpu0, cpu1], "models": [], "error": "no worker has a GPU"}
+    api.answers = {"/v1/admin/gpu-memory": [(200, shown)]}
+
+    assert run("gpus")[1].splitlines() == [
+        "device  name         memory",
+        "cpu     worker cpu0  11000MiB / 16000MiB",
+        "cpu     worker cpu1  not read yet",
+        "no worker has a GPU",
+        "",
+        "model  state  memory",
+    ]
 
 
 def test_the_progress_shows_the_remaining_time_by_an_earlier_load():
