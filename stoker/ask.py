@@ -11,6 +11,9 @@ from stoker.client import ApiClient, ApiClientError
 
 SILENCE_TIMEOUT_S = 120.0
 DELTAS = ("response.output_text.delta", "response.reasoning_text.delta")
+DEMO_MODEL, STUB_MODEL = "stoker-demo", "stub"
+"""Two models of `settings.json`: one that is made for examples, and one that gives no real answers."""
+
 ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -60,7 +63,7 @@ def ask(
 
 
 def find_loaded_model(client: ApiClient, *, allow_remote: bool = False) -> str:
-    """Return a loaded model. Raises `ApiError` if there is none."""
+    """Return a loaded model, the demo model if it is one of them. Raises `ApiClientError` without any."""
     models = client.get("/v1/models").get("data", [])
     allowed = [model for model in models if allow_remote or not model.get("remote")]
     ready = [str(model["id"]) for model in allowed if model.get("state") == "loaded"]
@@ -70,4 +73,4 @@ def find_loaded_model(client: ApiClient, *, allow_remote: bool = False) -> str:
                 "no model is loaded; `stoker status` shows those there are, `stoker load NAME` loads one"
             )
         )
-    return ready[0]
+    return min(ready, key=lambda name: (name != DEMO_MODEL, name == STUB_MODEL))

@@ -26,7 +26,7 @@ from stoker.ports import free_port
 from stoker.supervisor import ProcessDied, StopRequested, Supervisor
 from stoker.terminal import TerminalOutput
 from stoker.valkey import HOST, ServerNotFound, find_server, first_port_candidate, server_plan
-from stoker.welcome import QUESTION, reachable, short_path, welcome
+from stoker.welcome import LOGS, QUESTION, model_to_ask, reachable, short_path, welcome
 
 START_S = 60.0  # a process that does not answer in this time never will
 ANSWER_S = 120.0
@@ -82,7 +82,7 @@ class LocalPlatform:
         self.lock = DataFolderLock(settings.data_dir)
         self.keys = ensure_keys(settings.data_dir)
         remove_run(settings.data_dir)  # of a platform that was killed
-        self.logs = settings.data_dir / "logs"
+        self.logs = settings.data_dir / LOGS
         self.supervisor = Supervisor(lambda text: screen.line(f"{time.strftime('%H:%M:%S')}  {text}"))
         self.own_redis = "REDIS_URL" not in os.environ and settings.redis.url == RedisSettings().url
         self.environment: dict[str, str] = {
@@ -103,12 +103,12 @@ class LocalPlatform:
         run = {"pid": os.getpid(), "url": api_url, "flower": flower_url}
         write_run(self.settings.data_dir, run)
         models = self._wait_for_models(ApiClient(api_url, self.keys.admin_key, timeout_s=2))
-        if self.options.ask and models:
-            self._ask_question(api_url, models[0])
+        model = model_to_ask(models, self.settings.models)
+        if self.options.ask and model is not None:
+            self._ask_question(api_url, model)
         if flower is not None and flower_url is not None:
             self._wait_for(flower, flower_url, "/healthcheck")
-        model = models[0] if models else None
-        for line in welcome(api_url, flower_url, self.keys, self.logs, model):
+        for line in welcome(api_url, flower_url, self.keys, self.settings.data_dir, model):
             self.screen.line(line)
 
     def stop(self) -> None:

@@ -5,21 +5,47 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from config.generated_keys import GeneratedKeys
+from backends.catalogue import BACKENDS
+from config.commands import program
+from config.generated_keys import FILE, GeneratedKeys
+from config.settings import ModelDefinition
+from stoker.ask import DEMO_MODEL
 from stoker.process_plans import FLOWER_USER
+
+LOGS = "logs"
+"""The folder of the processes' logs in the data folder."""
 
 QUESTION = "What is Stoker?"
 
 
-def welcome(url: str, flower: str | None, keys: GeneratedKeys, logs: Path, model: str | None) -> list[str]:
-    """Return the lines with addresses, keys and, if a model is loaded, an example command."""
+def model_to_ask(loaded: Sequence[str], models: Mapping[str, ModelDefinition]) -> str | None:
+    """Return the model for the first question: the demo model, else another one, a stub only if it is alone.
+
+    None if no local model is loaded: a remote one is asked only with the consent of the request.
+    """
+    local = [name for name in loaded if not BACKENDS[models[name].backend].remote]
+    order = {name: (name != DEMO_MODEL, models[name].backend == "stub") for name in local}
+    return min(local, key=lambda name: order[name], default=None)
+
+
+def welcome(url: str, flower: str | None, keys: GeneratedKeys, folder: Path, model: str | None) -> list[str]:
+    """Return the lines with addresses, keys and, if a model is loaded, an example command.
+
+    `folder` is the data folder. The admin key is not shown, but where it is.
+    """
     entries = {"API": f"{url}/v1", "Docs": f"{url}/docs"}
     if flower is not None:
         entries["Flower"] = f"{flower} (user {FLOWER_USER}, password {keys.flower_password})"
-    entries |= {"Key": keys.api_key, "Logs": short_path(logs)}
-    lines = ["", *(f"  {name:<8} {value}" for name, value in entries.items())]
+    entries |= {
+        "Key": keys.api_key,
+        "Admin key": f"admin_key in {short_path(folder / FILE)}, for /v1/admin; the commands below read it",
+        "Commands": f"{program()} status | load | unload | gpus | ask",
+        "Logs": short_path(folder / LOGS),
+    }
+    lines = ["", *(f"  {name:<9} {value}" for name, value in entries.items())]
     if model is not None:
         lines += ["", curl(url, keys.api_key, model, QUESTION)]
     return [*lines, "", "Stoker runs. Ctrl-C stops it."]

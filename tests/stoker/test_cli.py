@@ -326,6 +326,21 @@ def test_a_question_is_streamed_and_timed(api, run):
     assert api.bodies == [{"model": "on", "input": "What is Stoker?", "stream": True}]
 
 
+def test_a_question_goes_to_the_demo_model_if_it_is_loaded_and_to_a_stub_last(api, run):
+    def loaded(*names):
+        return 200, {"data": [{"id": name, "state": "loaded"} for name in names]}
+
+    end = {"type": "response.completed", "response": {}}
+    api.answers = {
+        "/v1/models": [loaded("stub", "other", "stoker-demo"), loaded("stub", "other")],
+        "/v1/responses": [(200, sse(end))],
+    }
+
+    run("ask", "?")
+    run("ask", "?")
+    assert [body["model"] for body in api.bodies] == ["stoker-demo", "other"]
+
+
 def test_a_question_goes_to_a_remote_model_only_with_consent(api, run):
     end = {"type": "response.completed", "response": {}}
     api.answers = {

@@ -1,0 +1,45 @@
+"""The summary of a running platform, and the model that is asked first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from config.commands import program
+from config.generated_keys import ensure_keys
+from config.settings import ModelDefinition
+from stoker.welcome import model_to_ask, welcome
+
+MODELS = {
+    "far": ModelDefinition("far", "openai_remote"),
+    "my-model": ModelDefinition("my-model", "llama_cpp"),
+    "stoker-demo": ModelDefinition("stoker-demo", "llama_server"),
+    "test": ModelDefinition("test", "stub"),
+}
+
+
+@pytest.mark.parametrize(
+    ("loaded", "asked"),
+    [
+        (["test", "my-model", "stoker-demo"], "stoker-demo"),
+        (["test", "my-model"], "my-model"),
+        (["test", "far"], "test"),
+        (["far"], None),
+        ([], None),
+    ],
+)
+def test_the_first_question_goes_to_the_demo_model_and_to_a_stub_only_if_it_is_alone(loaded, asked):
+    assert model_to_ask(loaded, MODELS) == asked
+
+
+def test_the_summary_names_the_file_of_the_admin_key_and_the_program(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keys = ensure_keys(tmp_path / "data")
+    text = "\n".join(welcome("http://127.0.0.1:1", None, keys, tmp_path / "data", None))
+
+    assert "Admin key admin_key in data/keys.json" in text
+    assert keys.admin_key not in text
+    assert json.loads(Path("data/keys.json").read_text())["admin_key"] == keys.admin_key
+    assert f"Commands  {program()} status | load" in text
