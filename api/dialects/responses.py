@@ -1,8 +1,9 @@
 """OpenAI's Responses API (OpenAI API reference, "Responses" and its streaming events; Open Responses).
 
-Three points that the sources leave open, and the decisions here:
+Three points in which the sources differ or are silent, and the decisions here:
 
-- Reasoning text is streamed as `response.reasoning_text.*`, the event types of OpenAI's SDK.
+- Reasoning text is streamed as `response.reasoning_text.*`, the event types of OpenAI's SDK (Open Responses:
+  `response.reasoning.*`, with the same fields).
 - A failed response has one of OpenAI's error codes, because the SDK accepts no others; the message begins
   with the platform's own code ("engine_crashed: ...").
 - There is no `response.cancelled` event. The stream of a response that its client cancelled ends with
@@ -40,18 +41,26 @@ ECHO_DEFAULTS: Mapping[str, Any] = {
     "safety_identifier": None,
     "service_tier": "default",
     "store": True,
-    "temperature": None,
+    "temperature": 1,
     "text": {"format": {"type": "text"}},
     "tool_choice": "auto",
     "tools": [],
     "top_logprobs": 0,
-    "top_p": None,
+    "top_p": 1,
     "presence_penalty": 0,
     "frequency_penalty": 0,
     "truncation": "disabled",
     "metadata": {},
 }
-"""The request fields that a response repeats. The echo holds only values that differ from these."""
+"""The request fields that a response repeats. The echo holds only values that differ from these.
+
+Open Responses demands numbers for the sampling fields, also when a request leaves them to the engine: these are
+OpenAI's defaults.
+"""
+
+EFFORTS = ("none", "low", "medium", "high", "xhigh")
+SUMMARIES = ("auto", "concise", "detailed")
+"""The values of `reasoning` that Open Responses knows. Clients send others ("minimal"), which are repeated as null."""
 
 _ECHOED = (
     "background",
@@ -138,7 +147,10 @@ def _echo(body: dict[str, Any]) -> dict[str, Any]:
     if body.get("tools"):
         echo["tools"] = [_tool_echo(raw) for raw in body["tools"]]
     if body.get("reasoning"):
-        echo["reasoning"] = {key: body["reasoning"].get(key) for key in ("effort", "summary")}
+        echo["reasoning"] = {
+            key: value if (value := body["reasoning"].get(key)) in known else None
+            for key, known in (("effort", EFFORTS), ("summary", SUMMARIES))
+        }
     return echo
 
 

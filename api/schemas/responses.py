@@ -36,6 +36,7 @@ from api.schemas.strict_fields import (
 from api.schemas.strict_schema import StrictSchema
 from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
+UNSET_SAMPLING = "The value of the request; 1 if it had none, and then the engine's default was used."
 STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cancelled")
 
 
@@ -103,9 +104,10 @@ class Reasoning(StrictSchema):
     """Options of the model's reasoning."""
 
     effort = StringField(
-        "`none` turns thinking off, as `thinking: disabled` does; others are repeated and ignored."
+        "`none` turns thinking off, as `thinking: disabled` does; low, medium, high and xhigh are repeated"
+        " and ignored, others are ignored."
     )
-    summary = StringField("Repeated and ignored.")
+    summary = StringField("auto, concise and detailed are repeated and ignored, others are ignored.")
 
 
 ITEMS: dict[str, type[StrictSchema]] = {
@@ -227,12 +229,12 @@ class ResponseObject(marshmallow.Schema):
     safety_identifier = fields.String(required=True, allow_none=True)
     service_tier = fields.String(required=True)
     store = fields.Boolean(required=True)
-    temperature = fields.Float(required=True, allow_none=True)
+    temperature = fields.Float(required=True, metadata=_described(UNSET_SAMPLING))
     text = fields.Dict(required=True)
     tool_choice = fields.Raw(required=True)
     tools = fields.List(fields.Dict(), required=True)
     top_logprobs = fields.Integer(required=True)
-    top_p = fields.Float(required=True, allow_none=True)
+    top_p = fields.Float(required=True, metadata=_described(UNSET_SAMPLING))
     presence_penalty = fields.Float(required=True)
     frequency_penalty = fields.Float(required=True)
     truncation = fields.String(required=True)

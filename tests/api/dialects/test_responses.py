@@ -260,7 +260,7 @@ def test_the_response_repeats_request_fields() -> None:
     whole = responses.response_object(ResponseMetadata("resp_1", 1, "demo", parsed.echo), [End("completed")])
     assert whole["tools"] == [{**tool, "description": None, "strict": None}]
     assert (whole["tool_choice"], whole["temperature"], whole["metadata"]) == ("required", 0, {"a": "b"})
-    assert (whole["store"], whole["background"], whole["top_p"]) == (False, False, None)
+    assert (whole["store"], whole["background"], whole["top_p"]) == (False, False, 1)
 
 
 def test_unknown_fields_and_nulls_are_tolerated() -> None:
