@@ -15,10 +15,12 @@ from typing import Any
 
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
+from backends.llama_server.options import DRAFT_PROBABILITY, DRAFTED_TOKENS
 from config.settings import ROOT, ModelDefinition
 
 BACKEND = BACKENDS["llama_server"]
 PREFIX = BACKEND.prefix
+SPECULATION_DEFAULTS = {"spec_draft_n_max": DRAFTED_TOKENS, "spec_draft_p_min": DRAFT_PROBABILITY}
 CONTEXT_STEP = 256  # llama-server rounds a slot's context up to a multiple
 
 MANAGED = (
@@ -96,6 +98,9 @@ class LlamaServerOptions:
             given["n_gpu_layers"] = 0
         if given["spec_type"] is None:
             given["draft_model"] = None  # it would be loaded and never used
+        else:
+            for name, default in SPECULATION_DEFAULTS.items():
+                given[name] = default if given[name] is None else given[name]
         options = cls(model=_found("model_path", model.model_path), slots=slots, **given)
         options._check()
         return options

@@ -6,6 +6,9 @@ from backends.declaration import Backend, LoadField, Option
 from backends.environment import Environment, Variant
 from backends.prompt_formats import GEMMA4, QWEN3
 
+DRAFTED_TOKENS, DRAFT_PROBABILITY = 2, 0.0
+"""The Runtime Admin API's defaults of speculative decoding."""
+
 ENVIRONMENT = Environment(
     "llama_server",
     ("llama_server",),
@@ -112,21 +115,27 @@ BACKEND = Backend(
             "llama_server_spec_draft_n_max",
             "integer",
             None,
-            "maximum tokens drafted per step",
+            f"maximum tokens drafted per step; null is {DRAFTED_TOKENS}",
             nullable=True,
             minimum=1,
             maximum=6,
-            load_field=LoadField({"kind": "integer", "minimum": 1, "maximum": 6, "step": 1, "default": 2}),
+            load_field=LoadField(
+                {"kind": "integer", "minimum": 1, "maximum": 6, "step": 1, "default": DRAFTED_TOKENS},
+                about="maximum tokens drafted per step",
+            ),
         ),
         Option(
             "llama_server_spec_draft_p_min",
             "float",
             None,
-            "minimum probability of a drafted token",
+            f"minimum probability of a drafted token; null is {DRAFT_PROBABILITY}",
             nullable=True,
             minimum=0.0,
             maximum=1.0,
-            load_field=LoadField({"kind": "float", "minimum": 0.0, "maximum": 1.0, "default": 0.0}),
+            load_field=LoadField(
+                {"kind": "float", "minimum": 0.0, "maximum": 1.0, "default": DRAFT_PROBABILITY},
+                about="minimum probability of a drafted token",
+            ),
         ),
         Option(
             "llama_server_image_max_tokens",

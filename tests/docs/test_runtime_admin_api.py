@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
+
 from backends.catalogue import BACKENDS
 from config.settings import ROOT
 from fleet.states import ModelState
@@ -12,6 +14,10 @@ from tests.docs.page import code, read, rows
 from tests.seeds import RUNTIME_ADMIN_API
 
 RULES = [row for row in rows(read("runtime-admin-api.md")) if len(row) == 3 and row[2] != "test key"]
+
+DIFFERENCES = [
+    row for row in rows(read("runtime-admin-api.md")) if len(row) == 2 and row[0] != "specification"
+]
 
 
 def marked_rules() -> set[str]:
@@ -56,3 +62,23 @@ def test_every_state_backend_and_code_has_a_row():
         codes | {"thinking_unsupported", "invalid_load_request"} | set(ModelState) | set(BACKENDS)
         <= documented_names()
     )
+
+
+@pytest.mark.parametrize(
+    ("field", "explained"),
+    [
+        (
+            "multi_turn",
+            {"exllamav3", "ct2", "openai_remote", "stub", "llama_server", "translategemma_template"},
+        ),
+        ("llama_server_n_ctx", {"target_inflight", "--ctx-size"}),
+        ("llama_server_spec_type", {"null", "draft-mtp", "draft-simple", "llama_server_spec_draft_n_max"}),
+        ("load_constraints", {"load_field_descriptions"}),
+    ],
+)
+def test_a_field_that_differs_from_the_specification_has_a_row_that_explains_it(
+    field: str, explained: set[str]
+) -> None:
+    found = [row for row in DIFFERENCES if field in code(row[0])]
+    assert len(found) == 1
+    assert explained <= {*code(found[0][0]), *code(found[0][1])}

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from backends.base import GenerationError, LoadError
+from backends.catalogue import BACKENDS
 from backends.llama_server.adapter import _body, _refusal
 from backends.llama_server.arguments import LlamaServerOptions
 from config.commands import program
@@ -87,6 +88,20 @@ def test_each_option_reaches_a_native_server(binary: Path) -> None:
         *("--spec-draft-n-max 4", "--spec-draft-p-min 0.25", "--image-max-tokens 512"),
     ):
         assert flag in argv
+
+
+@pytest.mark.rule("field/load-constraints-2")
+@pytest.mark.parametrize("spec_type", ["draft-mtp", None])
+def test_unset_draft_settings_have_the_defaults_of_the_load_constraints(
+    binary: Path, spec_type: str | None
+) -> None:
+    options = LlamaServerOptions.of(llama(binary=str(binary), spec_type=spec_type), 1)
+    constraints = BACKENDS["llama_server"].load_constraints
+    for name, flag in (("n_max", "--spec-draft-n-max"), ("p_min", "--spec-draft-p-min")):
+        default = constraints[f"llama_server_spec_draft_{name}"]["default"]
+        in_force = default if spec_type else None
+        assert options.for_engine()[f"spec_draft_{name}"] == in_force
+        assert (f"{flag} {default}" in " ".join(options.argv(8000))) is (spec_type is not None)
 
 
 def test_without_a_speculation_type_no_draft_model_is_loaded(binary: Path) -> None:
