@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class Status(enum.StrEnum):
@@ -110,8 +111,7 @@ class HeartbeatReply:
     replicas: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class AppendRequest:
+class AppendRequest(NamedTuple):
     """Encoded events to append to the log of a job that runs on `replica`; `number` is that of the first."""
 
     id: str

@@ -16,6 +16,9 @@ import orjson
 MERGED_CHARS = 8192
 """Adjacent pieces of text are merged up to this length, so that slow clients read a log in small pages."""
 
+TEXT_PREFIX = b'{"t":"text","d":'
+"""The beginning of an encoded `TextDelta`, and of no other event. The text and a closing brace follow."""
+
 TERMINAL_STATUSES = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -27,7 +30,7 @@ class TextDelta:
 
     def encode(self) -> bytes:
         """Return the JSON form that the log stores."""
-        return orjson.dumps({"t": "text", "d": self.text})
+        return TEXT_PREFIX + orjson.dumps(self.text) + b"}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +99,6 @@ Event = Delta | End
 
 END_PREFIX = b'{"t":"end"'
 """The beginning of an encoded `End` (scheduler/lua/include/terminal.lua), and of no other event."""
-
-
-TEXT_PREFIX = b'{"t":"text","d":'
-"""The beginning of an encoded `TextDelta`, and of no other event. The text and a closing brace follow."""
 
 
 def text_of(data: bytes) -> str | None:

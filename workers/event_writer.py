@@ -197,7 +197,10 @@ class EventWriter:
 
     def _append_request(self, job: RunningJob, deltas: list[Delta]) -> AppendRequest | None:
         try:
-            events = tuple([delta.encode() for delta in merge_pieces(deltas)])
+            if len(deltas) == 1:  # the usual case
+                events: tuple[bytes, ...] = (deltas[0].encode(),)
+            else:
+                events = tuple([delta.encode() for delta in merge_pieces(deltas)])
         except Exception:
             logger.exception("the output of %s cannot be encoded", job.claim.id)
             self._stop_job(job, "engine_error")

@@ -112,7 +112,7 @@ def redis_has_lost_an_event(machine: LedgerMachine, draw: Draw) -> None:
     holder = draw(machine.valid_claims())
     row = machine.now.jobs[holder.claim.id]
     request = machine.texts(holder.claim, 2)
-    late = replace(request, number=request.number + 1, events=request.events[1:])
+    late = request._replace(number=request.number + 1, events=request.events[1:])
     end = replace(machine.release(holder.claim, draw(ENDS), 5, retry=True), last=request.number)
     machine.step(holder, *draw([([late], []), ([], [end]), ([late], [end])]))
     if row["status"] == "running":
