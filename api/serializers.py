@@ -47,6 +47,8 @@ def serialize_model(row: ModelRow) -> Json:
         "runtime_inflight": row.inflight,
         "last_error": row.last_error,
         "last_error_code": row.code,
+        "crashes": row.crashes,
+        "restart_at": row.restart_at,
         "operation_id": row.operation_id,
         "loaded_at": row.loaded_at,
         **_capacity(row),

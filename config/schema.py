@@ -33,7 +33,7 @@ from config.fields import (
     texts,
     texts_by_name,
 )
-from config.settings import PRIORITIES, ModelDefinition
+from config.settings import PRIORITIES, ModelDefinition, RestartSettings
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?"
@@ -129,6 +129,28 @@ class LeaseSchema(Section):
             raise ValidationError(
                 {"beat_ms": [f"must be at most half of lease_ms ({lease}), not {interval}"]}
             )
+
+
+class RestartSchema(Section):
+    """`restart`."""
+
+    max_restarts = integer(0, 1000)
+    window_s = number(1, 604_800)
+    backoff_s = number(0.1, 86_400)
+    max_backoff_s = number(0.1, 86_400)
+
+    @validates_schema(skip_on_field_errors=False)
+    def _the_first_delay_is_not_the_longest(self, data: dict[str, Any], **_: object) -> None:
+        first = data.get("backoff_s", RestartSettings.backoff_s)
+        longest = data.get("max_backoff_s", RestartSettings.max_backoff_s)
+        if first > longest:
+            name = "backoff_s" if "backoff_s" in data else "max_backoff_s"
+            message = (
+                f"at most max_backoff_s ({longest:g})"
+                if name == "backoff_s"
+                else f"at least backoff_s ({first:g})"
+            )
+            raise ValidationError({name: [f"must be {message}, not {data[name]:g}"]})
 
 
 class ResponseSchema(Section):
@@ -293,6 +315,7 @@ class SettingsSchema(Section):
     queue = _section(QueueSchema)
     limits = _section(LimitSchema)
     lease = _section(LeaseSchema)
+    restart = _section(RestartSchema)
     responses = _section(ResponseSchema)
     tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)
     models = NamedEntries("model", MODEL_NAME, _read_model)

@@ -102,6 +102,16 @@ class LeaseSettings:
 
 
 @dataclass(frozen=True)
+class RestartSettings:
+    """Restarts of crashed engines. Each crash of a model within the window doubles the next delay."""
+
+    max_restarts: int = 10  # of a model, within the window; then it waits for an operator. 0: no restart
+    window_s: float = 3_600.0
+    backoff_s: float = 1.0  # delay after the first crash
+    max_backoff_s: float = 60.0  # the longest delay
+
+
+@dataclass(frozen=True)
 class ResponseSettings:
     """Stored responses."""
 
@@ -159,6 +169,7 @@ class Settings:
     queue: QueueSettings = field(default_factory=QueueSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     lease: LeaseSettings = field(default_factory=LeaseSettings)
+    restart: RestartSettings = field(default_factory=RestartSettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
     models: Mapping[str, ModelDefinition] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from fleet.load_request import (
     mib_argument,
 )
 from fleet.memory import required_mib
-from fleet.model_row import ModelRow, fingerprint, parse_model_row
+from fleet.model_row import PARTS, ModelRow, fingerprint, parse_model_row
 from fleet.model_summary import FIELDS, ModelSummary, parse_model_summary
 from fleet.operation import Operation, begun_operation, new_operation_id, parse_operation
 from fleet.placement import freed_by_unload, place_replicas, reserved_mib
@@ -107,8 +107,8 @@ class Fleet(WorkerReports):
 
     def _read(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
         names = [model.name for model in definitions]
-        answer = self.scripts.run("read_models", *names)
-        groups = [answer[at : at + 3] for at in range(0, len(answer), 3)]
+        answer = self.scripts.run("read_models", int(self.settings.restart.window_s * 1e6), *names)
+        groups = [answer[at : at + PARTS] for at in range(0, len(answer), PARTS)]
         return [parse_model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]
 
     # ---- loading
@@ -134,7 +134,8 @@ class Fleet(WorkerReports):
     def begin(self, name: str, request: LoadRequest, *, takeover: bool = False) -> LoadOutcome:
         """Begin to load with a request that was checked before.
 
-        With `takeover`, nothing happens if an operator has unloaded the model since.
+        With `takeover`, nothing happens if an operator has unloaded the model since, or before its restart is
+        due.
         """
         for _ in range(LOAD_ATTEMPTS):
             row = self.row(name)

@@ -16,6 +16,10 @@ from fleet.states import ModelState
 HAS_OVERRIDE = (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
 
 
+PARTS = 4
+"""The values of each model in the answer of `read_models.lua`."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """A configured model with its live state.
@@ -23,6 +27,8 @@ class ModelRow:
     - `replicas` is the number of the current load, `wanted` whether an operator loaded (True) or unloaded
       (False) the model last, None if neither happened. `workers` has one entry for each replica, `lost` is
       the number of replicas that ended with their workers and were not replaced yet.
+    - `crashes` is how often its engines crashed within the window of `restart`, `restart_at` the time (unix
+      seconds) at which the model, or `crashed` replicas of it, are started again; None if none is due.
     - `operation_id` is the latest load or unload. `override` has the fields that the last load overrode; it
       is in force while the model is loading, loaded or unloading.
     - `slots` is the capacity of one replica, as the engines reported it (0 before that). `inflight` jobs
@@ -50,6 +56,9 @@ class ModelRow:
     observed_variant: str = ""
     artifact_mib: int | None = None
     lost: int = 0
+    crashes: int = 0
+    crashed: int = 0
+    restart_at: float | None = None
     workers: tuple[str, ...] = ()
     changed_at: float | None = None
 
@@ -88,7 +97,7 @@ class _ReplicaFields(NamedTuple):
 
 
 def parse_model_row(
-    model: ModelDefinition, raw: Sequence[bytes], waiting: int, replicas: Sequence[Any]
+    model: ModelDefinition, raw: Sequence[bytes], waiting: int, replicas: Sequence[Any], crashes: int
 ) -> ModelRow:
     """Parse one model's part of the answer of `read_models.lua`."""
     flat = [item.decode() for item in raw]
@@ -119,6 +128,9 @@ def parse_model_row(
         observed_variant=row.get("observed_variant", ""),
         artifact_mib=_integer(row, "artifact_mib"),
         lost=_integer(row, "lost") or 0,
+        crashes=crashes,
+        crashed=_integer(row, "crashed") or 0,
+        restart_at=_seconds(row, "restart_us"),
         workers=tuple(replica.worker.decode() for replica in hosted),
         changed_at=_seconds(row, "changed_us"),
     )

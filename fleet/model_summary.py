@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from config.settings import ModelDefinition
 from fleet.states import ModelState
 
-FIELDS = 6
+FIELDS = 8
 """The values of each model in the answer of `read_summaries.lua`."""
 
 
@@ -20,6 +22,8 @@ class ModelSummary:
     code: str | None
     wanted: bool | None
     lost: int
+    crashed: int
+    restart_at: float | None
     loaded_at: float | None
     queue_depth: int
 
@@ -31,16 +35,18 @@ class ModelSummary:
 
 def parse_model_summary(
     model: ModelDefinition,
-    values: tuple[bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, int],
+    values: Sequence[Any],
 ) -> ModelSummary:
     """Parse one model's part of the answer of `read_summaries.lua`."""
-    state, code, wanted, lost, loaded_us, waiting = values
+    state, code, wanted, lost, crashed, restart_us, loaded_us, waiting = values
     return ModelSummary(
         definition=model,
         state=ModelState(state.decode()) if state else ModelState.UNLOADED,
         code=code.decode() if code else None,
         wanted=None if wanted is None else int(wanted) > 0,
         lost=int(lost or 0),
+        crashed=int(crashed or 0),
+        restart_at=None if restart_us is None else int(restart_us) / 1e6,
         loaded_at=None if loaded_us is None else int(loaded_us) / 1e6,
         queue_depth=waiting,
     )

@@ -38,34 +38,38 @@ class Recovery:
         return bool(self.fleet.scripts.run("recovery_due", int(interval_s * 0.75e6)))
 
     def missing(self) -> list[str]:
-        """The models that should be loaded and are not: enabled models, and models lost with their worker.
+        """The models that should be loaded and are not: enabled models, models lost with their worker, and
+        crashed models whose restart is due by now.
 
         A model that an operator unloaded stays unloaded until it is loaded by request or the platform
         restarts.
         """
-        return [model.name for model in self.fleet.summaries() if _is_missing(model)]
+        now = self.fleet.scripts.now()
+        return [model.name for model in self.fleet.summaries() if _is_missing(model, now)]
 
     def reload(self, name: str) -> LoadOutcome:
         """Load a missing model with the replicas and override of its last load. Raises as `Fleet.load`."""
         row = self.fleet.row(name)
-        if not _is_missing(row):
+        if not _is_missing(row, self.fleet.scripts.now()):
             return LoadOutcome("load", None)  # another worker was faster
         request = LoadRequest(row.replicas, row.override if row.wanted else {})
         return self.fleet.begin(name, request, takeover=True)
 
     def replace_lost(self) -> list[LoadOutcome]:
-        """Replace replicas that loaded models lost with their workers, as far as memory allows.
+        """Replace replicas that loaded models lost with their workers, and start crashed replicas again whose
+        restart is due by now, as far as memory allows.
 
         Returns the outcomes whose workers the caller has to notify.
         """
         outcomes = []
-        summaries = self.fleet.summaries()
-        short = [model.name for model in summaries if model.state is ModelState.LOADED and model.lost]
+        now = self.fleet.scripts.now()
+        short = [model.name for model in self.fleet.summaries() if _replaceable(model, now)]
         for row in map(self.fleet.row, short):
-            if row.state is not ModelState.LOADED or not row.lost:
+            count = _replaceable(row, now)
+            if not count:
                 continue  # another worker was faster
             required = required_mib(row, dict(row.override))
-            places = self._places_for_lost(row, required)
+            places = self._places_for_some(row, count, required)
             assignments = assign_replicas(row.name, new_operation_id("load"), places)
             if not assignments:
                 continue  # the remaining replicas serve; a later call may find memory
@@ -80,10 +84,10 @@ class Recovery:
                 outcomes.append(LoadOutcome("load", None, assignments, begun=True))
         return outcomes
 
-    def _places_for_lost(self, row: ModelRow, required: int | None) -> list[str]:
-        """Workers for as many of the lost replicas as fit."""
+    def _places_for_some(self, row: ModelRow, most: int, required: int | None) -> list[str]:
+        """Workers for as many replicas as fit, `most` at most."""
         workers = self.fleet.workers(row.name)
-        for count in range(row.lost, 0, -1):
+        for count in range(most, 0, -1):
             with suppress(NoWorker, InsufficientMemory):
                 return place_replicas(row.definition, count, workers, required)
         return []
@@ -136,7 +140,20 @@ class Recovery:
         return LoadOutcome("load", operation, assignments, begun=True) if answer[0] == b"ok" else None
 
 
-def _is_missing(model: ModelSummary | ModelRow) -> bool:
+def _restart_is_due(model: ModelSummary | ModelRow, now: float) -> bool:
+    return model.restart_at is not None and model.restart_at <= now
+
+
+def _replaceable(model: ModelSummary | ModelRow, now: float) -> int:
+    """How many replicas of a loaded model should be replaced now."""
+    if model.state is not ModelState.LOADED:
+        return 0
+    return model.lost + (model.crashed if _restart_is_due(model, now) else 0)
+
+
+def _is_missing(model: ModelSummary | ModelRow, now: float) -> bool:
     wanted = model.definition.enabled if model.wanted is None else model.wanted
-    lost = model.state is ModelState.FAILED and model.code in RECOVERABLE_CODES
+    lost = model.state is ModelState.FAILED and (
+        model.code in RECOVERABLE_CODES or _restart_is_due(model, now)
+    )
     return wanted and (model.state is ModelState.UNLOADED or lost)

@@ -88,9 +88,12 @@ class WorkerReports:
         message: str,
         job: tuple[str, str] = ENGINE_CRASHED,
     ) -> None:
-        """Report that a replica's engine has ended.
+        """Report that a replica's engine has ended. If it crashed, a restart is due, within the limits.
 
         `code` and `message` are shown to operators; `job` has the code and message for the jobs that ran on
         it.
         """
-        self.scripts.run("replica_down", replica, worker, incarnation, code, message, *job)
+        restart = self.settings.restart
+        seconds = (restart.window_s, restart.backoff_s, restart.max_backoff_s)
+        limits = (restart.max_restarts, *(int(1e6 * each) for each in seconds))
+        self.scripts.run("replica_down", replica, worker, incarnation, code, message, *job, *limits)

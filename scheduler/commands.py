@@ -82,7 +82,7 @@ def parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admis
 
 def _rejection(job: Job, result: str, rest: Sequence[Any], settings: Settings) -> errors.Rejected:
     if result == "state":
-        return model_rejection(job.model, rest[0].decode(), rest[1].decode())
+        return model_rejection(job.model, *(item.decode() for item in rest))
     if result == "conflict":
         return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
     depth, wait_ms = int(rest[0]), int(rest[1])
@@ -97,14 +97,20 @@ def _rejection(job: Job, result: str, rest: Sequence[Any], settings: Settings) -
     )
 
 
-def model_rejection(model: str, state: str, code: str = "") -> errors.Rejected:
-    """Return the error for a request to a model in that state; `code` is the code of its failure."""
+def model_rejection(model: str, state: str, code: str = "", restart_s: str = "") -> errors.Rejected:
+    """Return the error for a request to a model in that state.
+
+    `code` is the code of its failure, `restart_s` the seconds until its restart, "" if none is due.
+    """
     if state == "loading":
         return errors.ModelLoading(
             f"model {model} is being loaded; retry soon", param="model", retry_after_s=5
         )
     if state == "unloading":
         return errors.ModelUnloading(f"model {model} is being unloaded", param="model")
+    if state == "failed" and restart_s:
+        message = f"the engine of model {model} ended; it is started again in {restart_s} s, retry then"
+        return errors.ModelFailed(message, param="model", retry_after_s=int(restart_s) + 5)
     if state == "failed" and code in RECOVERABLE_CODES:
         message = f"model {model} lost its worker; another one is taking over, retry soon"
         return errors.ModelFailed(message, param="model", retry_after_s=5)

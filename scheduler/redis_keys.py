@@ -161,12 +161,20 @@ KEYS = (
         "state, operation (the latest), wanted (replicas; 0: unloaded by an operator), replicas (of the "
         "load), "
         "override (JSON), reserved (MiB by device memory for a load that waits, JSON), variant (fingerprint "
-        "of the loaded configuration), code and last_error, lost (replicas), "
+        "of the loaded configuration), code and last_error, lost (replicas), crashed (replicas to be started "
+        "again), restart_us (time of the restart that is due), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",
         "report_artifacts begin_load begin_unload report_load_error replace_lost restore_replicas replica_up "
         "reset_to_configuration include/dispatch include/model include/replica",
         FOREVER,
+    ),
+    RedisKey(
+        "crashes:<model>",
+        "zset",
+        "the replicas that crashed, by time; the next crash removes those before the window of `restart`",
+        "include/model include/replica",
+        "until an operator loads or unloads the model",
     ),
     RedisKey(
         "replicas:<model>",

@@ -72,7 +72,7 @@ def progress_line(operation: Mapping[str, Any]) -> str:
 def model_table(models: list[dict[str, Any]]) -> list[str]:
     """The models and their states, as lines of a table, with the error of a failed model below its row."""
     lines = align([COLUMNS, *(_row(model) for model in models)])
-    below = [f"  {model['last_error']}" if model.get("last_error") else "" for model in ({}, *models)]
+    below = ["", *(_error(model) for model in models)]
     return [line for pair in zip(lines, below, strict=True) for line in pair if line]
 
 
@@ -119,6 +119,14 @@ def align(rows: list[tuple[str, ...]]) -> list[str]:
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
+
+
+def _error(model: Mapping[str, Any]) -> str:
+    """The last error of a model, and when it is started again."""
+    error, restart_at = model.get("last_error"), model.get("restart_at")
+    if not error or restart_at is None:
+        return f"  {error}" if error else ""
+    return f"  {error}; it is started again in {max(0, restart_at - time.time()):.0f} s"
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, ...]:

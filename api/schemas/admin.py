@@ -97,6 +97,14 @@ class AdminModel(ModelResources):
             " `no_worker`, `engine_crashed`, `engine_stalled`, `worker_lost`."
         ),
     )
+    crashes = fields.Integer(
+        required=True, metadata=_described("Crashes of its engines within `restart.window_s`.")
+    )
+    restart_at = fields.Float(
+        required=True,
+        allow_none=True,
+        metadata=_described("When a crashed model or replica is started again, in unix seconds."),
+    )
     operation_id = fields.String(
         required=True, allow_none=True, metadata=_described("The latest load or unload.")
     )

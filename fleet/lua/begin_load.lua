@@ -5,15 +5,15 @@
 --         7 memory of one replica (MiB) or ''  8 fingerprint of the model with these options
 --         9 model to unload first or ''  10 time limit of that unload (us)
 --         11 memory to reserve until then: {memory id: MiB} (JSON) or ''
---         12 '1': only if no operator has unloaded the model since  13.. pairs: replica, worker (none with 9)
+--         12 '1': only if no operator has unloaded the model since, and not before a restart is due  13.. pairs: replica, worker (none with 9)
 -- returns {ok} | {over} because of 12 | {state, state, operation, replicas wanted, override} when the model's
 --         state does not allow a load | {gone, worker} | {short, worker}, see include/assign
 -- include: base
 -- include: model
 -- include: assign
 local model, operation = ARGV[2], ARGV[3]
-local stored_state, latest_operation, wanted, stored_override =
-  read_fields(model_key(model), 'state', 'operation', 'wanted', 'override')
+local stored_state, latest_operation, wanted, stored_override, restart_us =
+  read_fields(model_key(model), 'state', 'operation', 'wanted', 'override', 'restart_us')
 local state = stored_state or 'unloaded'
 local function refused(current)
   return { 'state', current, latest_operation or '', wanted or '', stored_override or '{}' }
@@ -23,11 +23,13 @@ local stopping = redis.call('SCARD', P .. 'replicas:' .. model)
 if state ~= 'unloaded' and state ~= 'failed' then return refused(state) end
 if stopping > 0 then return refused('unloading') end
 if ARGV[12] == '1' and wanted == '0' then return { 'over' } end
+if ARGV[12] == '1' and restart_us and NOW < tonumber(restart_us) then return { 'over' } end
 local conflict = placement_error(13, ARGV[7], model)
 if conflict then return conflict end
 redis.call('HSET', model_key(model), 'wanted', ARGV[4], 'replicas', ARGV[4],
   'override', ARGV[6], 'variant', ARGV[8])
 redis.call('HDEL', model_key(model), 'last_error', 'code', 'lost')
+if ARGV[12] ~= '1' then forget_crashes(model) end
 begin_operation(operation, 'load', model, 'pending', 'waiting for a worker', ARGV[4])
 set_model_state(model, 'loading')
 if ARGV[9] == '' then

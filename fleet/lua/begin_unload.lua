@@ -22,6 +22,7 @@ local loading = state == 'loading'
 local allowed = cancels == 'any' or cancels == (loading and latest_operation or 'none')
 if state == 'unloading' or not allowed then return { 'state', state, latest_operation or '' } end
 redis.call('HSET', model_key(model), 'wanted', '0')
+forget_crashes(model)
 local answer, memory = { 'ok' }, 0
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
   local replica_state, worker, replica_mib = read_fields(replica_key(replica), 'state', 'worker', 'memory_mib')

@@ -1,12 +1,13 @@
 #!lua flags=no-writes,allow-oom
 -- Read all models at one instant.
 -- KEYS[1] prefix
--- ARGV    2.. models
+-- ARGV    2 window in which crashes count (us)  3.. models
 -- returns for each model: {field, value, ...} of its row, number of waiting jobs,
---         {replica, state, worker, slots, slots taken, ready 0|1, ...}
+--         {replica, state, worker, slots, slots taken, ready 0|1, ...}, number of crashes in the window
 -- include: base
 local answer = {}
-for at = 2, #ARGV do
+local since = text(NOW - tonumber(ARGV[2]))
+for at = 3, #ARGV do
   local model, replicas = ARGV[at], {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     local state, worker, slots = read_fields(replica_key(replica), 'state', 'worker', 'slots')
@@ -18,5 +19,6 @@ for at = 2, #ARGV do
   answer[#answer + 1] = redis.call('HGETALL', model_key(model))
   answer[#answer + 1] = redis.call('ZCARD', P .. 'waiting:' .. model)
   answer[#answer + 1] = replicas
+  answer[#answer + 1] = redis.call('ZCOUNT', P .. 'crashes:' .. model, since, '+inf')
 end
 return answer

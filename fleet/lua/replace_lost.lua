@@ -1,16 +1,22 @@
--- Replace replicas of a loaded model that were lost with their workers; the remaining replicas serve meanwhile.
+-- Replace replicas of a loaded model that were lost with their workers, or crashed and are to be started again by
+-- now; the remaining replicas serve meanwhile.
 -- KEYS[1] prefix
 -- ARGV    2 model  3 lease (us)  4 memory of one replica (MiB) or ''  5.. pairs: replica, worker
--- returns {ok} | {over} when fewer replicas are lost | {gone, worker} | {short, worker}, see include/assign
+-- returns {ok} | {over} when fewer replicas are to be replaced | {gone, worker} | {short, worker}, see include/assign
 -- include: base
 -- include: assign
 local model, count = ARGV[2], (#ARGV - 4) / 2
-local state, lost = read_fields(model_key(model), 'state', 'lost')
+local state, lost, crashed, restart_us = read_fields(model_key(model), 'state', 'lost', 'crashed', 'restart_us')
+lost = tonumber(lost) or 0
+local due = restart_us and NOW >= tonumber(restart_us) and tonumber(crashed) or 0
 -- the call is repeated when its answer was lost
 if redis.call('EXISTS', replica_key(ARGV[5])) == 1 then return { 'ok' } end
-if state ~= 'loaded' or (tonumber(lost) or 0) < count then return { 'over' } end
+if state ~= 'loaded' or lost + due < count then return { 'over' } end
 local conflict = placement_error(5, ARGV[4], model)
 if conflict then return conflict end
-redis.call('HINCRBY', model_key(model), 'lost', -count)
+local replaced = math.min(lost, count)
+redis.call('HINCRBY', model_key(model), 'lost', -replaced)
+if count - replaced == due and due > 0 then redis.call('HDEL', model_key(model), 'crashed', 'restart_us')
+elseif count > replaced then redis.call('HINCRBY', model_key(model), 'crashed', replaced - count) end
 assign_replicas(model, '', 5, ARGV[4], ARGV[3])
 return { 'ok' }

@@ -22,6 +22,7 @@ for at = 2, #ARGV do
   if redis.call('ZSCORE', P .. 'evicting', model) then
     fail_model(model, 'load_interrupted', 'the platform was restarted')
   end
+  forget_crashes(model)
   redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost')
   if redis.call('HGET', model_key(model), 'state') == 'failed' then set_model_state(model, 'unloaded') end
 end

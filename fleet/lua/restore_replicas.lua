@@ -18,6 +18,7 @@ if tonumber(wanted) - redis.call('SCARD', P .. 'replicas:' .. model) ~= count th
 local conflict = placement_error(6, ARGV[5], model)
 if conflict then return conflict end
 redis.call('HDEL', model_key(model), 'lost')
+forget_crashes(model)
 begin_operation(operation, 'load', model, 'pending', 'waiting for a worker', count)
 assign_replicas(model, operation, 6, ARGV[5], ARGV[4])
 return { 'ok' }

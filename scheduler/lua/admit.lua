@@ -5,7 +5,7 @@
 --         14 longest wait (us)  15 longest run (us)  16 longest queue of the model
 --         17 longest queue of the tenant  18 idempotency key (hashed) or ''  19 hash of the body
 --         20 lifetime of the key (s)
--- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state, code of its failure}
+-- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state, code of its failure, seconds until its restart or ''}
 --         | {full, depth, average wait (ms)} | {tenant_full, depth, average wait (ms)}
 -- include: base
 -- include: log
@@ -24,8 +24,11 @@ end
 -- a repeated call (a retry after a lost reply) admits one job
 if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
 
-local state, failure_code = read_fields(model_key(model), 'state', 'code')
-if state ~= 'loaded' then return { 'state', state or 'unloaded', failure_code or '' } end
+local state, failure_code, restart_us = read_fields(model_key(model), 'state', 'code', 'restart_us')
+if state ~= 'loaded' then
+  local restart_s = restart_us and text(math.max(0, math.ceil((tonumber(restart_us) - NOW) / 1000000)))
+  return { 'state', state or 'unloaded', failure_code or '', restart_s or '' }
+end
 
 -- a rate limit of the tenant would be checked here: after the model's state, before the queue, in this call
 

@@ -50,7 +50,15 @@ def test_a_model_equals_the_example_field_by_field() -> None:
     shown = serialize_model(as_in_the_example(artifact_mib=57201 // 3))
     assert AdminModel().validate(shown) == {}
     assert set(EXAMPLE) <= set(shown)
-    added = {"last_error_code", "operation_id", "loaded_at", "load_field_descriptions", "last_load_override"}
+    added = {
+        "last_error_code",
+        "operation_id",
+        "loaded_at",
+        "crashes",
+        "restart_at",
+        "load_field_descriptions",
+        "last_load_override",
+    }
     assert {key for key in shown if key not in EXAMPLE} == added
     for field in set(EXAMPLE) - {"definition", "capabilities", "vram_estimate_mib"}:
         assert shown[field] == EXAMPLE[field], field

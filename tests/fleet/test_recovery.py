@@ -220,10 +220,12 @@ def test_a_model_that_an_operator_loaded_is_missing_although_it_is_not_enabled(
     assert enabled.recovery.missing() == ["alpha", "beta"]
 
 
-def test_a_crashed_model_is_not_reloaded(enabled: SimulatedPlatform) -> None:
+def test_a_crashed_model_is_missing_when_its_restart_is_due(enabled: SimulatedPlatform) -> None:
     (replica,) = enabled.load()
     enabled.crash(replica)
     assert enabled.recovery.missing() == []
+    enabled.advance_time(enabled.settings.restart.backoff_s)
+    assert enabled.recovery.missing() == ["alpha"]
 
 
 @pytest.mark.rule("docs/out-of-scope")

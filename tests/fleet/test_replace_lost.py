@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import redis
 
-from config.settings import Settings
+from config.settings import RestartSettings, Settings
 from fleet.load_request import LoadOutcome, LoadRequest
 from tests.fleet.races import run_concurrently
 from tests.support.simulated_platform import SimulatedPlatform
@@ -88,19 +90,21 @@ def test_a_replacement_has_the_override_of_the_load(platform: SimulatedPlatform)
     assert (start.model, start.override) == ("alpha", {"gguf_n_ctx": 2048})
 
 
-def test_a_crashed_engine_is_not_replaced(pair: SimulatedPlatform) -> None:
+def test_a_crashed_engine_is_not_replaced_before_its_restart_is_due(pair: SimulatedPlatform) -> None:
     pair.crash(next(iter(pair.ledger.heartbeat("w1", pair.incarnations["w1"]).replicas)))
     assert (pair.model(), lost(pair), pair.recovery.replace_lost()) == ("loaded", 0, [])
 
 
-def test_a_replacement_that_does_not_start_is_not_repeated(pair: SimulatedPlatform) -> None:
+def test_a_replacement_that_does_not_start_is_repeated_as_after_a_crash(pair: SimulatedPlatform) -> None:
     shuts_down(pair, "w2")
     item = pair.recovery.replace_lost()[0].assignments[0]
     pair.starting(item.replica, item.worker)
     pair.crash(item.replica, item.worker, code="load_failed")
     row = pair.fleet.row("alpha")
-    assert (row.state, row.loaded_replicas, row.lost) == ("loaded", 1, 0)
+    assert (row.state, row.loaded_replicas, row.lost, row.crashed) == ("loaded", 1, 0, 1)
     assert pair.recovery.replace_lost() == []
+    pair.advance_time(pair.settings.restart.backoff_s)
+    assert len(pair.recovery.replace_lost()) == 1
 
 
 def test_a_replacement_that_is_lost_with_its_worker_is_replaced(pair: SimulatedPlatform) -> None:
@@ -127,7 +131,13 @@ def test_a_model_that_loses_its_last_replica_during_a_replacement_stays_loaded(
     assert [pair.status(id) for id in waiting] == ["running", "running"]
 
 
-def test_waiting_jobs_fail_when_the_only_remaining_replacement_fails(pair: SimulatedPlatform) -> None:
+def test_waiting_jobs_fail_when_the_only_remaining_replacement_fails_too_often(
+    client: redis.Redis, settings: Settings
+) -> None:
+    pair = SimulatedPlatform(client, replace(settings, restart=RestartSettings(max_restarts=0)))
+    pair.register("w1")
+    pair.register("w2")
+    pair.load(slots=1, replicas=2)
     shuts_down(pair, "w2")
     pair.register("w3")
     item = pair.recovery.replace_lost()[0].assignments[0]

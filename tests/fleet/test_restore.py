@@ -129,6 +129,29 @@ def test_a_replica_that_does_not_start_fails_the_restore_and_the_others_serve(
     assert (row.state, row.loaded_replicas, row.code) == ("loaded", 2, "load_failed")
 
 
+def test_a_restore_of_two_replicas_ends_when_both_are_up(platform: SimulatedPlatform) -> None:
+    platform.register("w3")
+    first, second, _ = platform.load(replicas=3)
+    platform.crash(first, "w1")
+    platform.crash(second, "w2")
+    outcome = platform.fleet.load("alpha")
+    for item, status in zip(outcome.assignments, ("running", "completed"), strict=True):
+        platform.starting(item.replica, item.worker)
+        platform.up(item.replica, item.worker)
+        assert operation_of(platform, outcome).status == status
+
+
+def test_a_restore_chooses_again_when_the_chosen_worker_has_left(
+    pair: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = pair.fleet.workers()
+    pair.ledger.deregister("w2", pair.incarnations["w2"], "shut down")
+    current = pair.fleet.workers
+    answers = iter([[worker for worker in seen if worker.name == "w2"]])
+    monkeypatch.setattr(pair.fleet, "workers", lambda name: next(answers, None) or current(name))
+    assert [item.worker for item in pair.fleet.load("alpha").assignments] == ["w1"]
+
+
 @pytest.mark.parametrize("fault", ["restart", "unload", "shutdown of all"])
 def test_a_restore_ends_when_its_replicas_do(pair: SimulatedPlatform, fault: str) -> None:
     outcome = pair.fleet.load("alpha")

@@ -83,9 +83,10 @@ def test_a_killed_engine_fails_its_responses_within_two_seconds_and_loads_again(
     assert "engine_crashed" in last["response"]["error"]["message"]
     row = victim.wait_state("slow", "failed")
     assert "SIGKILL" in row["last_error"]
+    assert row["restart_at"]
     status, body = victim.call("POST", "/v1/responses", {"model": "slow", "input": "x"})
     assert (status, body["error"]["code"]) == (409, "model_failed")
-    victim.load("slow")
+    assert victim.wait_state("slow", "loaded")["crashes"] == 1, "no operator loads it"
     status, body = victim.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=2"})
     assert status == 200
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import redis
 
-from config.settings import Settings
+from config.settings import RestartSettings, Settings
 from tests.support.closing_server import ClosingServer
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -32,3 +33,12 @@ def closing_server() -> Iterator[ClosingServer]:
     server = ClosingServer()
     yield server
     server.close()
+
+
+@pytest.fixture
+def without_restarts(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+    """The same as `platform`, but a crashed model waits for an operator."""
+    platform = SimulatedPlatform(client, replace(settings, restart=RestartSettings(max_restarts=0)))
+    platform.register()
+    platform.load()
+    return platform

@@ -119,6 +119,25 @@ def a_waiting_load_is_aborted(machine: LedgerMachine, draw: Draw) -> None:
     machine.fleet.scripts.run("abort_load", model, operation, "insufficient_memory", "no room")
 
 
+@event(6, lambda machine: any("restart_us" in row for row in machine.now.all("model").values()))
+def a_restart_comes_due(machine: LedgerMachine, draw: Draw) -> None:
+    machine.run_for(draw([0.5, 4.0]), *machine.alive())
+    for outcome in machine.platform.recovery.replace_lost():
+        assert outcome.assignments
+    for model in machine.platform.recovery.missing():
+        with contextlib.suppress(*REFUSALS):
+            machine.platform.recovery.reload(model)
+
+
+@event(2)
+def a_model_is_reloaded_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
+    model = draw(MODELS)
+    row = machine.now.all("model").get(model, {})
+    with contextlib.suppress(*REFUSALS):
+        outcome = machine.fleet.begin(model, LoadRequest(1), takeover=True)
+        assert not outcome.begun or row.get("wanted") != "0", "an operator unloaded it"
+
+
 @event(4, lambda machine: any(int(row.get("lost", 0)) for row in machine.now.all("model").values()))
 def lost_replicas_are_replaced(machine: LedgerMachine, _: Draw) -> None:
     machine.platform.recovery.replace_lost()

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from config.settings import LeaseSettings, LimitSettings, QueueSettings, Settings
+from config.settings import LeaseSettings, LimitSettings, QueueSettings, RestartSettings, Settings
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
 from scheduler.job import AppendRequest, Claim, Release, Status
 from streams.events import TextDelta, decode
@@ -61,6 +61,7 @@ THOUSAND = 1000
 SLOW: dict[str, Any] = {
     "lease": LeaseSettings(*(1000 * THOUSAND * seconds for seconds in (5, 1, 0.5))),  # type: ignore[arg-type]
     "queue": QueueSettings(timeout_ms=120_000 * THOUSAND),
+    "restart": RestartSettings(3, *(float(THOUSAND * seconds) for seconds in (60, 1, 3))),
     "limits": LimitSettings(request_timeout_s=600.0 * THOUSAND, unload_timeout_s=60.0 * THOUSAND),
 }
 

@@ -17,7 +17,10 @@ LEASE = 5.0
 # ---- engines
 
 
-def test_a_crashed_engine_fails_the_waiting_jobs_when_it_was_the_last(platform: SimulatedPlatform) -> None:
+def test_a_crash_of_the_last_engine_fails_the_waiting_jobs_when_no_restart_follows(
+    without_restarts: SimulatedPlatform,
+) -> None:
+    platform = without_restarts
     (replica,) = replicas_of(platform)
     streaming, silent, waiting = platform.admit(), platform.admit(), platform.admit()
     platform.append_text(platform.run(streaming), 1, "Once")
@@ -33,7 +36,65 @@ def test_a_crashed_engine_fails_the_waiting_jobs_when_it_was_the_last(platform: 
         "tenants do not see the details for operators"
     )
     assert platform.waiting() == []
-    assert recoverable(platform) == [], "a crashed model is not loaded again by itself"
+    assert recoverable(platform) == [], "it waits for an operator"
+
+
+def restart(platform: SimulatedPlatform, slots: int = 2) -> None:
+    """Let the time pass until the restart of the crashed model, and load it."""
+    at = platform.fleet.row("alpha").restart_at
+    assert at is not None
+    platform.advance_time(at - platform.fleet.scripts.now() + 0.001)
+    assert recoverable(platform) == ["alpha"]
+    platform.finish_load(platform.recovery.reload("alpha"), slots)
+
+
+def test_jobs_without_output_wait_for_the_restart_of_the_last_engine(platform: SimulatedPlatform) -> None:
+    (replica,) = replicas_of(platform)
+    streaming, silent, waiting = platform.admit(), platform.admit(), platform.admit()
+    platform.append_text(platform.run(streaming), 1, "Once")
+    platform.run(silent)
+    platform.crash(replica)
+    assert platform.end(streaming).code == "engine_crashed"
+    assert platform.waiting() == [silent, waiting]
+    restart(platform)
+    assert [platform.serve_next() for _ in range(2)] == [silent, waiting]
+
+
+def test_a_job_that_ran_in_two_crashes_ends_and_the_model_serves_the_other_tenants(
+    empty_platform: SimulatedPlatform,
+) -> None:
+    platform = empty_platform
+    platform.register()
+    platform.load(slots=1)
+    poison = platform.admit("umbrella")
+    others = [platform.admit("acme") for _ in range(3)]
+    served = []
+    for _ in range(2):
+        while platform.status(poison) != "running":  # the other tenant may be due first
+            served.append(platform.serve_next())
+        platform.run(poison)
+        platform.crash(replicas_of(platform)[0])
+        restart(platform, slots=1)
+    assert (platform.end(poison).code, platform.field(poison, "attempts")) == ("engine_crashed", "2")
+    served += [platform.serve_next() for _ in others[len(served) :]]
+    assert served == others
+    row = platform.fleet.row("alpha")
+    assert (row.state, row.crashes) == ("loaded", 2)
+    assert row.crashes < platform.settings.restart.max_restarts, "one request does not use up the restarts"
+
+
+def test_a_job_that_ran_in_two_crashes_ends_when_another_replica_serves(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform, names = two_workers(client, settings)
+    poison = platform.admit("umbrella")
+    for _ in range(2):
+        worker = "w1" if platform.field(poison, "replica") == names[0] else "w2"
+        platform.run(poison, worker)
+        platform.crash(platform.field(poison, "replica"), worker)
+    assert (platform.end(poison).code, platform.field(poison, "attempts")) == ("engine_crashed", "2")
+    platform.advance_time(2)
+    assert recoverable(platform) == ["alpha"], "both engines crashed, and are started again"
 
 
 def test_a_crashed_engine_fails_no_waiting_job_when_the_model_has_another_replica(

@@ -87,7 +87,13 @@ def test_a_model_that_is_loaded_again_serves_the_waiting_jobs_that_had_not_faile
     assert [platform.status(id) for id in waiting[failed:]] == ["running"] * (5 - failed)
 
 
-def test_a_crash_of_the_last_engine_fails_the_waiting_jobs_in_steps(platform: SimulatedPlatform) -> None:
+def test_a_crash_of_the_last_engine_fails_the_waiting_jobs_in_steps(
+    without_restarts: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_steps_small(monkeypatch, STEP)
+    platform = SimulatedPlatform(without_restarts.client, without_restarts.settings)
+    platform.register()
+    platform.load(slots=6)
     ids = admit(platform, 6)
     run_all(platform, ids)
     waiting = admit(platform, 4)

@@ -145,6 +145,7 @@ def test_status_is_a_table_with_the_reason_of_a_failure_below_its_model(api, run
             **measured,
         },
         {"name": "longer", "runtime_state": "failed", "replicas": 1, "last_error": "killed by SIGKILL"},
+        {"name": "z", "runtime_state": "failed", "last_error": "killed", "restart_at": 0.0},
         {"name": "c", "runtime_state": "unloaded", "is_loaded": False, "replicas": 1, **measured},
         {
             "name": "d",
@@ -161,6 +162,8 @@ def test_status_is_a_table_with_the_reason_of_a_failure_below_its_model(api, run
         "a       loaded    1/1       2        0        700 MiB in use",
         "longer  failed    0/1       0        0",
         "  killed by SIGKILL",
+        "z       failed    0/0       0        0",
+        "  killed; it is started again in 0 s",
         "c       unloaded  0/1       0        0        700 MiB at its last load",
         "d       unloaded  0/1       0        0        600 MiB estimated",
     ]

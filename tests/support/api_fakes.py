@@ -201,7 +201,9 @@ class FakeFleet:
 
     def summaries(self) -> list[ModelSummary]:
         return [
-            ModelSummary(row.definition, row.state, row.code, row.wanted, 0, row.loaded_at, row.queue_depth)
+            ModelSummary(
+                row.definition, row.state, row.code, row.wanted, 0, 0, None, row.loaded_at, row.queue_depth
+            )
             for row in self.rows()
         ]
 

@@ -232,8 +232,19 @@ def a_model_has_no_more_replicas_than_wanted(now: Snapshot) -> None:
         if row.get("state") == "loading" and count:
             assert count == int(row["wanted"]), model
         elif row.get("state") == "loaded":
-            assert count + int(row.get("lost", 0)) <= int(row["wanted"]), model
-            assert int(row.get("lost", 0)) >= 0, model
+            lost, crashed = int(row.get("lost", 0)), int(row.get("crashed", 0))
+            assert count + lost + crashed <= int(row["wanted"]), model
+            assert lost >= 0, model
+
+
+def a_restart_is_due_for_a_crashed_model_or_crashed_replicas(now: Snapshot) -> None:
+    for model, row in now.all("model").items():
+        state, crashed = row.get("state", "unloaded"), int(row.get("crashed", 0))
+        is_due = "restart_us" in row
+        assert is_due == (crashed > 0) or (is_due and state == "failed"), f"{model} is {state}"
+        assert not is_due or state in {"loaded", "failed"}, f"{model} is {state}"
+        assert not is_due or row["wanted"] != "0", f"{model} was unloaded by an operator"
+        assert not is_due or now.one(f"crashes:{model}"), f"{model} did not crash"
 
 
 def a_replica_has_the_override_of_its_model(now: Snapshot) -> None:
@@ -270,7 +281,7 @@ def no_job_waits_for_a_model_that_will_not_be_served(now: Snapshot) -> None:
         state = row["state"]
         will_be_served = (
             state in {"loaded", "loading"}
-            or (state == "failed" and row.get("code") in RECOVERABLE)
+            or (state == "failed" and (row.get("code") in RECOVERABLE or "restart_us" in row))
             or (state == "unloaded" and row.get("wanted", "0") != "0")
         )
         assert will_be_served, f"{model} is {state} ({row.get('code')}), and jobs wait for it"
@@ -338,6 +349,7 @@ INVARIANTS = (
     a_model_in_transition_has_the_replicas_to_finish_it,
     an_operation_is_open_while_its_model_is_in_transition,
     a_model_has_no_more_replicas_than_wanted,
+    a_restart_is_due_for_a_crashed_model_or_crashed_replicas,
     a_replica_has_the_override_of_its_model,
     no_memory_is_promised_twice,
     every_state_change_is_in_the_stream,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backends.base import Sink
-from config.settings import LimitSettings, Settings
+from config.settings import LimitSettings, RestartSettings, Settings
 from scheduler.async_ledger import AsyncLedger
 from scheduler.errors import StorageUnavailable
 from scheduler.job import StepReply
@@ -238,7 +238,7 @@ def test_a_claim_for_a_replica_that_is_not_here_goes_back_to_the_ledger(start: S
 
 def test_all_jobs_of_a_lost_engine_wait_until_the_ledger_knows_of_its_loss(start: Start) -> None:
     """Otherwise the ledger would give their slots to the next jobs."""
-    worker, engine = start(answer_nothing)
+    worker, engine = start(answer_nothing, restart=RestartSettings(max_restarts=0))
     ids = [worker.admit("Hi") for _ in range(4)]
     wait_until(lambda: len(engine.sinks) == 2)
     lost = EngineLost("engine_crashed", "the engine ended by itself")

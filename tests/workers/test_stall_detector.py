@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from config.load import load_settings
-from config.settings import LimitSettings, ModelDefinition, Settings
+from config.settings import LimitSettings, ModelDefinition, RestartSettings, Settings
 from tests.checkpoints.fixtures import DEMO_MODEL
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
@@ -30,7 +30,9 @@ def make_worker(settings: Settings) -> Iterator[MakeWorker]:
     def make(limits: LimitSettings, backend: str = "stub", **fields: Any) -> WorkerHarness:
         models = {"alpha": ModelDefinition("alpha", backend, target_inflight=4, **fields)}
         folder = load_settings().runtimes_dir
-        worker = WorkerHarness(replace(settings, limits=limits, models=models, runtimes_dir=folder))
+        changes = {"limits": limits, "models": models, "runtimes_dir": folder}
+        # requests without output do not wait for a restart
+        worker = WorkerHarness(replace(settings, restart=RestartSettings(max_restarts=0), **changes))
         made.append(worker)
         worker.load()
         return worker

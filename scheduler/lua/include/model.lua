@@ -8,10 +8,17 @@ local MAX_CHANGES = 1000
 -- Let the next worker that asks look for models to recover, although another one looked a moment ago.
 local function make_recovery_due() redis.call('DEL', P .. 'recovery_looked_at') end
 
+-- Forget the crashes of a model, after a load or unload by an operator; no restart is due any more.
+local function forget_crashes(model)
+  redis.call('DEL', P .. 'crashes:' .. model)
+  redis.call('HDEL', model_key(model), 'crashed', 'restart_us')
+end
+
 local function set_model_state(model, state, failure)
   local key = model_key(model)
   local was, operation = read_fields(key, 'state', 'operation')
   redis.call('HSET', key, 'state', state, 'changed_us', text(NOW))
+  redis.call('HDEL', key, 'crashed', 'restart_us') -- a restart is due for the state that the crash led to
   if state ~= 'loading' then redis.call('ZREM', P .. 'evicting', model) end
   if state == 'failed' or state == 'unloaded' then make_recovery_due() end
   if state == 'failed' then redis.call('HSET', key, 'code', failure.code, 'last_error', failure.message) end

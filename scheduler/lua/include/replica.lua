@@ -44,11 +44,34 @@ local function mark_model_unloaded(model, message)
   set_model_state(model, 'unloaded')
 end
 
+-- How crashed engines are started again: { most, window_us, delay_us, longest_us }. Set by the script
+-- `replica_down`, by which workers report crashes.
+local restart_limits = nil
+
+-- Whether the end of a replica counts as a crash, after which it is started again: its engine ended while it was
+-- up, or while the platform started it again. A start that an operator asked for is not repeated.
+local function is_crash(model, model_state, replica_state, operation, code)
+  if not restart_limits or RECOVERABLE[code] then return false end
+  if model_state == 'loaded' then return replica_state == 'up' or operation == '' end
+  local since = text(NOW - restart_limits.window_us)
+  return model_state == 'loading' and redis.call('ZCOUNT', P .. 'crashes:' .. model, since, '+inf') > 0
+end
+
+-- Record a crash. Returns the time (us) of the restart or nil, and how many crashes the window has.
+local function record_crash(model, replica)
+  local key = P .. 'crashes:' .. model
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', text(NOW - restart_limits.window_us))
+  redis.call('ZADD', key, text(NOW), replica)
+  local count = redis.call('ZCARD', key)
+  if count > restart_limits.most then return nil, count end
+  return NOW + math.min(restart_limits.delay_us * 2 ^ (count - 1), restart_limits.longest_us), count
+end
+
 -- Remove a replica, and requeue or fail its jobs. Tenants see job_code and job_message (engine_crashed,
 -- worker_lost); operators see code and message (also load_failed, load_interrupted, ...), which may contain
--- more detail. When a worker was lost, waiting jobs stay queued: another worker loads the model within
--- seconds, and their wait is bounded. After the crash of the last engine nothing reloads the model by
--- itself, so waiting jobs fail at once. Returns the model to dispatch for, or nil; a repeated call may return it,
+-- more detail. Waiting jobs stay queued when a worker was lost, since another one loads the model within
+-- seconds, and when a restart is due; their wait is bounded. After a crash too many nothing reloads the model
+-- by itself, so they fail at once. Returns the model to dispatch for, or nil; a repeated call may return it,
 -- too, since it ends the next jobs of the replica.
 local function replica_down(replica, job_code, job_message, code, message, gracefully)
   local was, operation = read_fields(replica_key(replica), 'state', 'operation')
@@ -56,22 +79,35 @@ local function replica_down(replica, job_code, job_message, code, message, grace
   if model then
     local state = redis.call('HGET', model_key(model), 'state')
     local left = redis.call('SCARD', P .. 'replicas:' .. model)
+    local crashed = is_crash(model, state, was, operation, code)
+    local restart_us, count = nil, nil
+    if crashed then restart_us, count = record_crash(model, replica) end
+    if crashed and not restart_us and restart_limits.most > 0 then
+      message = message .. '; its engines ended ' .. count .. ' times within '
+        .. text(restart_limits.window_us / 1000000) .. ' s, so it is not started again by itself'
+    end
     if gracefully and left == 0 and state ~= 'failed' then
       mark_model_unloaded(model, message)
-    elseif state == 'loading' then
+    elseif state == 'loading' or (state == 'loaded' and left == 0) then
+      -- the last replica that a load restores does not start, and the restart of another one is due
+      if not crashed and not RECOVERABLE[code] then restart_us = redis.call('HGET', model_key(model), 'restart_us') end
       fail_model(model, code, message)
-    elseif state == 'loaded' and left == 0 then
-      fail_model(model, code, message)
+      if restart_us then redis.call('HSET', model_key(model), 'restart_us', text(tonumber(restart_us))) end
     elseif state == 'unloading' and left == 0 then
       mark_model_unloaded(model, message)
     elseif state == 'loaded' then
       redis.call('HSET', model_key(model), 'code', code, 'last_error', message)
       -- a load that restores replicas; the other replicas serve
       if was ~= 'up' and operation ~= '' then end_operation(operation, 'failed', { code = code, message = message }) end
-      -- `replace_lost` replaces a replica that was lost with its worker; a crash is left to an operator
+      -- `replace_lost` replaces a replica that was lost with its worker at once, one that crashed after the delay
       if RECOVERABLE[code] then
         redis.call('HINCRBY', model_key(model), 'lost', 1)
         make_recovery_due()
+      elseif restart_us then
+        redis.call('HINCRBY', model_key(model), 'crashed', 1)
+        redis.call('HSET', model_key(model), 'restart_us', text(restart_us))
+      elseif crashed then
+        redis.call('HDEL', model_key(model), 'crashed', 'restart_us')
       end
     end
   end

@@ -7,8 +7,8 @@ local RECOVERABLE = { worker_lost = true, load_interrupted = true }
 
 -- Whether waiting jobs of the model will be served: it is loaded or loading, or will be loaded again.
 local function will_be_served(model)
-  local state, code, wanted = read_fields(model_key(model), 'state', 'code', 'wanted')
-  if state == 'failed' then return RECOVERABLE[code] end
+  local state, code, wanted, restart_us = read_fields(model_key(model), 'state', 'code', 'wanted', 'restart_us')
+  if state == 'failed' then return RECOVERABLE[code] or restart_us end
   if state == 'unloaded' then return wanted and wanted ~= '0' end
   return state == 'loaded' or state == 'loading'
 end
