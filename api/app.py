@@ -9,6 +9,7 @@ from flask import Flask
 from api import request_hooks, routes
 from api.auth.access import Access, declare
 from api.openapi import DESCRIPTION, Api
+from api.routes.parameters import ModelNameConverter
 from api.services import EXTENSION, AppServices, open_services
 from config.settings import Settings
 from config.version import version
@@ -37,6 +38,10 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
     app.extensions[EXTENSION] = services or open_services(settings)
+    app.url_map.converters["model"] = ModelNameConverter
+    app.url_map.merge_slashes = (
+        False  # a redirect to the path with single slashes would name the client's `Host`
+    )
     request_hooks.install(app)
     routes.register(Api(app))
     for endpoint in DOCUMENTATION_ENDPOINTS:

@@ -58,6 +58,7 @@ CODES: Mapping[str, ErrorKind] = {
     "method_not_allowed": ErrorKind(405, INVALID),
     "request_timeout": ErrorKind(408, INVALID, retry=True),
     "head_too_large": ErrorKind(431, INVALID),
+    "target_too_long": ErrorKind(414, INVALID),
     "request_too_large": ErrorKind(413, INVALID),
     "unsupported_media_type": ErrorKind(415, INVALID),
     "server_busy": ErrorKind(503, SERVER, retry=True),

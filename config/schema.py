@@ -36,7 +36,7 @@ from config.fields import (
 from config.settings import PRIORITIES, ModelDefinition, RestartSettings
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
-MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?"
+MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/(?!(un)?load$)[\w.-]+)?"  # `x/load` is the path of an action on `x`
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 MAX_INT = 2**31 - 1

@@ -50,7 +50,7 @@ def list_admin_models() -> Response:
 
 
 @routes.endpoint(
-    "/v1/admin/models/<path:name>",
+    "/v1/admin/models/<model:name>",
     access=Access.ADMIN,
     responses={200: AdminModel},
     path=_NAME,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flask import request
+from werkzeug.routing import PathConverter
 
 from api.errors import InvalidRequest
 from config.settings import PRIORITIES
@@ -68,3 +69,12 @@ def integer_parameter(name: str, maximum: int = 2**31 - 1) -> int | None:
     if not (value.isascii() and value.isdigit() and len(value) <= 10 and int(value) <= maximum):
         raise InvalidRequest(f"{name} must be an integer from 0 to {maximum}", param=name)
     return int(value)
+
+
+class ModelNameConverter(PathConverter):
+    """A model's name in a path, `<model:name>`: with slashes, but not `x/load`, which is an action on `x`.
+
+    So a GET of an action's path is 405, and not 404 for a model of that name.
+    """
+
+    regex = r"(?!.*/(?:un)?load$)[^/].*?"

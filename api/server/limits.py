@@ -14,6 +14,9 @@ KEYLESS_BODY_BYTES = 64 * 1024
 """The largest body before the caller's key is checked; also the largest that a view parses on the loop."""
 
 MAX_HEADER_FIELDS = 100
+MAX_TARGET_BYTES = 8192
+"""The largest target of a request: path and query. RFC 9112, 3, recommends at least 8000."""
+
 MAX_AHEAD_BYTES = 64 * 1024
 """Reading pauses when more bytes have come while a request is answered; the last read may exceed it."""
 

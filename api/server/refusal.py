@@ -34,6 +34,13 @@ def head_too_large() -> Refusal:
     return Refusal(ApiError("the head of the request is too large", code="head_too_large"))
 
 
+def target_too_long(limit: int) -> Refusal:
+    """414."""
+    return Refusal(
+        ApiError(f"the request's path and query are longer than {limit} bytes", code="target_too_long")
+    )
+
+
 def body_too_large(limit: int) -> Refusal:
     """413."""
     return Refusal(ApiError(f"the body is larger than {limit} bytes", code="request_too_large"))
@@ -54,6 +61,7 @@ def answer_of(error: StokerError) -> tuple[int, dict[str, str], bytes]:
     id = f"req_{secrets.token_hex(16)}"
     headers = {
         "Content-Type": "application/json",
+        "Cache-Control": "no-store",
         "x-request-id": id,
         "request-id": id,
         **headers_of(error),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httptools
 
 from api.server import refusal
-from api.server.limits import KEYLESS_BODY_BYTES, MAX_HEADER_FIELDS
+from api.server.limits import KEYLESS_BODY_BYTES, MAX_HEADER_FIELDS, MAX_TARGET_BYTES
 from api.server.refusal import Refusal
 from api.server.request import HttpRequest
 
@@ -86,6 +86,8 @@ class RequestParser:
         """A part of the request's target."""
         assert self.request is not None  # noqa: S101 - from on_message_begin to on_message_complete
         self.request.target += url
+        if len(self.request.target) > MAX_TARGET_BYTES:
+            raise refusal.target_too_long(MAX_TARGET_BYTES)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A field of the head, or one that follows the body."""

@@ -33,7 +33,7 @@ def _encode(name: str, data: dict[str, object]) -> bytes:
 
 
 def encode_one(name: str, data: dict[str, object], id: str | None = None) -> bytes:
-    """One event, with an `id:` for the reconnect of a browser's EventSource; never for an SDK (see above)."""
+    """One event, with an `id:` for a client's reconnect; never for an SDK (see above)."""
     return _encode(name, data) if id is None else b"id: %b\n%b" % (id.encode(), _encode(name, data))
 
 

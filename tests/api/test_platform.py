@@ -140,6 +140,25 @@ def test_a_load_of_another_shape_is_422(admin: FlaskClient) -> None:
         assert (answer.status_code, answer.json["error"]["param"]) == (422, "replicas")
 
 
+@pytest.mark.parametrize("action", ["load", "unload"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
+def test_another_method_on_an_action_is_405_and_names_post(
+    admin: FlaskClient, method: str, action: str
+) -> None:
+    for path in (f"/v1/admin/models/demo/{action}", f"/v1/admin/models/org/plain/{action}"):
+        answer = admin.open(path, method=method)
+        assert (answer.status_code, set(answer.headers["Allow"].split(", "))) == (405, {"POST", "OPTIONS"})
+        if method != "HEAD":
+            assert answer.json["error"]["code"] == "method_not_allowed"
+
+
+def test_no_path_redirects(admin: FlaskClient, http: FlaskClient) -> None:
+    for path in ("/v1//models", "//v1/models", "/v1/models/", "/docs/", "/static", "/v1/admin//models"):
+        for client in (admin, http):
+            answer = client.get(path, headers={"Host": "evil.example"}, base_url=None)
+            assert (answer.status_code, answer.headers.get("Location")) == (404, None), path
+
+
 @pytest.mark.rule("load/rules", "unload/rules")
 def test_an_unknown_model_or_operation_is_404_for_an_administrator(admin: FlaskClient) -> None:
     assert admin.post("/v1/admin/models/unknown/load", json={}).status_code == 404

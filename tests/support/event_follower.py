@@ -1,4 +1,4 @@
-"""A client that follows `GET /v1/admin/events`, as a browser's EventSource does."""
+"""A client that follows `GET /v1/admin/events`, and reconnects with `Last-Event-ID`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from api.server.limits import RESERVED_FILES, limits_of
+from api.server.limits import MAX_TARGET_BYTES, RESERVED_FILES, limits_of
 from config.settings import ApiSettings
 from tests.api.conftest import KEY
 from tests.api.server.conftest import THREADS, RunningServer, Serve
@@ -102,6 +102,31 @@ def test_a_head_has_a_largest_size(serve: Serve, data: bytes) -> None:
         if data.startswith(b"GET /xxx"):
             client.send(b"Host: " + b"x" * 4096)
         assert refusal(client) == (431, "head_too_large")
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "code"),
+    [
+        (b"GARBAGE\r\n\r\n", 400, "invalid_request"),
+        (b"FETCH / HTTP/1.1\r\nHost: x\r\n\r\n", 400, "invalid_request"),
+        (b"GET /", 408, "request_timeout"),
+        (HEAD + b"Content-Length: 2000\r\n\r\n", 413, "request_too_large"),
+        (b"GET /" + b"x" * MAX_TARGET_BYTES + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, "target_too_long"),
+        (b"GET /" + b"x" * MAX_TARGET_BYTES, 414, "target_too_long"),
+        (request("GET", "/", X_Long="x" * 65_536), 431, "head_too_large"),
+        (HEAD + b"Content-Length: 900\r\n\r\n", 503, "server_busy"),
+    ],
+)
+def test_an_error_of_the_server_has_the_envelope_of_the_api(
+    serve: Serve, data: bytes, status: int, code: str
+) -> None:
+    server = serve(head_timeout_s=0.1, max_body_bytes=1000, max_pending_body_bytes=800)
+    with server.client() as client:
+        client.send(data)
+        answer = client.answer()
+    assert (answer.status, answer.error()["code"]) == (status, code)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize(
