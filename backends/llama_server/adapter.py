@@ -20,7 +20,9 @@ import orjson
 
 from backends.base import GenerationError, Launch, LoadError
 from backends.llama_server.arguments import LlamaServerOptions
+from backends.llama_server.diagnosis import DIAGNOSES
 from backends.shared.chat_request import llama_body
+from backends.shared.diagnosis import diagnosing
 from backends.shared.http_client import LOOPBACK, HttpError
 from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
 from backends.shared.pipe_engine import ENGINE_PROGRAM
@@ -46,12 +48,13 @@ class LlamaServerAdapter:
             options = LlamaServerOptions.of(launch.model, launch.slots)
             key = secrets.token_urlsafe(32)
             env = _environment(options, key)
-            if options.binary is None:
-                otherwise = ", or set llama_server_binary to a llama-server"
-                python = engine_python(launch.environments, self.name, otherwise=otherwise)
-                process, port = _start_packaged(start, options, env, str(python))
-            else:
-                process, port = _start_native(start, options, env)
+            with diagnosing(launch.directory, DIAGNOSES):
+                if options.binary is None:
+                    otherwise = ", or set llama_server_binary to a llama-server"
+                    python = engine_python(launch.environments, self.name, otherwise=otherwise)
+                    process, port = _start_packaged(start, options, env, str(python))
+                else:
+                    process, port = _start_native(start, options, env)
             client = LoopbackClient(port, key)
             slots, context = _verify(start, process, client)
             body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)

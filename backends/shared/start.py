@@ -16,7 +16,7 @@ from pathlib import Path
 from backends.base import Launch, LoadError
 from config.commands import as_it_works_here
 from workers.engine_process.errors import Exit
-from workers.engine_process.process import EXIT_WAIT_S, EngineProcess, last_lines
+from workers.engine_process.process import EXIT_WAIT_S, EngineProcess, likely_cause
 from workers.environments import EnvironmentMissing, interpreter
 
 STOP_S = 2.0  # from SIGTERM to SIGKILL, for an engine whose start failed
@@ -67,7 +67,7 @@ class EngineStart:
     def failed(self, process: EngineProcess, reason: str | None = None) -> LoadError:
         """Return the error for a process that ended, closed its pipes or reported `reason` while it loaded.
 
-        The last lines of the engine's log are appended to the message.
+        The line of the engine's log with the likely cause is appended to the message.
         """
         if self._cancelled:
             return LoadError("load_cancelled", "the load was cancelled")
@@ -75,8 +75,8 @@ class EngineStart:
             exit = process.wait(EXIT_WAIT_S)
             reason = f"engine {exit or 'closed its connection'} while loading"
         reason = as_it_works_here(reason)  # an engine cannot know where the program is
-        log = last_lines(process.log_path)
-        return LoadError("load_failed", f"{reason}: {log}" if log else reason)
+        cause = likely_cause(process.log_path)
+        return LoadError("load_failed", f"{reason}: {cause}" if cause else reason)
 
     def progress(self, done: float, stage: str) -> None:
         """Report progress (0 to 1). It never decreases, and reaches 1.0 only when the start succeeds."""

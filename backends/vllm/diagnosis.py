@@ -6,18 +6,12 @@ and 0.33, of Transformers and of PyTorch.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from backends.base import LoadError
-from config.commands import as_it_works_here
-from workers.engine_process.process import LOG_NAME
+from backends.shared import diagnosis
 
-READ_BYTES = 1 << 20
-
-DIAGNOSES: tuple[tuple[str, str], ...] = (
+DIAGNOSES: diagnosis.Diagnoses = (
     (
         r"max seq len\s*\((\d+)\), \(([\d.]+) GiB KV cache is needed, which is larger than the available KV"
         r" cache memory \(([\d.]+) GiB",
@@ -114,30 +108,9 @@ DIAGNOSES: tuple[tuple[str, str], ...] = (
 
 def diagnose(log: str) -> str | None:
     """Return the first diagnosis whose pattern occurs in the log; None if there is none."""
-    for pattern, sentence in DIAGNOSES:
-        if found := re.search(pattern, log):
-            groups = (group for group in found.groups() if group is not None)
-            return as_it_works_here(sentence).format(*groups)
-    return None
+    return diagnosis.diagnose(log, DIAGNOSES)
 
 
-@contextmanager
-def diagnosing(directory: Path) -> Iterator[None]:
-    """Replace the message of a load that fails inside the block with the diagnosis from its log, if any.
-
-    `directory` is the folder of the load, which holds the log.
-    """
-    try:
-        yield
-    except LoadError as error:
-        sentence = diagnose(_end_of(directory / LOG_NAME)) if error.code == "load_failed" else None
-        if sentence is None:
-            raise
-        raise LoadError("load_failed", sentence) from error
-
-
-def _end_of(log: Path) -> str:
-    with suppress(OSError), log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - READ_BYTES))
-        return file.read().decode("utf-8", "replace")
-    return ""
+def diagnosing(directory: Path) -> AbstractContextManager[None]:
+    """Replace the message of a load that fails inside the block with the diagnosis from its log, if any."""
+    return diagnosis.diagnosing(directory, DIAGNOSES)

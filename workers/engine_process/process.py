@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import select
 import signal
 import subprocess
@@ -23,6 +24,8 @@ EXIT_WAIT_S = 0.5  # how long `lost` waits for the exit status of an engine that
 LOG_NAME = "engine.log"
 MAX_LOG_BYTES = 8 * 1024 * 1024
 LOG_CHECK_MS = 30_000
+LOG_END_BYTES = 4096
+ERROR = re.compile(r"error|exception|failed|fatal|cannot|can't|unable|not found|denied", re.IGNORECASE)
 
 INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 INHERITED_PREFIXES = ("OMP_", "GGML_")
@@ -42,15 +45,29 @@ def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def last_lines(path: Path, lines: int = 3, limit: int = 300) -> str:
-    """The last lines of a log for `last_error`, joined with " | ", at most `limit` characters."""
+    """The last lines of a log, joined with " | ", at most `limit` characters."""
+    return " | ".join(_end_of(path)[-lines:])[-limit:]
+
+
+def likely_cause(path: Path, limit: int = 200) -> str:
+    """The line of a log that most likely has the reason why the process failed; "" for an empty log.
+
+    That is the last line with a word for an error, else the last line, at most `limit` characters of it.
+    """
+    lines = _end_of(path)
+    cause = next(filter(ERROR.search, reversed(lines)), lines[-1] if lines else "")
+    return cause if len(cause) <= limit else f"{cause[:limit]}..."
+
+
+def _end_of(path: Path) -> list[str]:
+    """The last lines of a log that are not empty, printable."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 4096))
+            file.seek(max(0, path.stat().st_size - LOG_END_BYTES))
             text = file.read().decode("utf-8", "replace")
     except OSError:
-        return ""
-    stripped = [printable(line).strip() for line in text.splitlines()]
-    return " | ".join([line for line in stripped if line][-lines:])[-limit:]
+        return []
+    return [line for line in (printable(line).strip() for line in text.splitlines()) if line]
 
 
 class EngineProcess:

@@ -148,7 +148,7 @@ def test_a_missing_file_is_named_with_a_remedy(tmp_path: Path) -> None:
 # starting
 
 
-def test_the_output_of_a_server_that_exits_is_quoted(start: Start, binary: Path) -> None:
+def test_the_error_of_a_server_that_exits_is_quoted_when_it_is_not_known(start: Start, binary: Path) -> None:
     with pytest.raises(LoadError, match="exited with code 1 while loading: error: no such device"):
         start(llama(binary=str(binary)))
 
@@ -156,8 +156,59 @@ def test_the_output_of_a_server_that_exits_is_quoted(start: Start, binary: Path)
 def test_a_file_that_is_not_a_model_fails_the_load(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "bad.gguf"
     path.write_bytes(b"GGUF, but not really")
-    with pytest.raises(LoadError, match="cannot load the model"):
+    with pytest.raises(LoadError, match=r"^the model's file is not a GGUF file: correct model_path$"):
         start(llama(str(path)))
+
+
+def test_a_model_of_an_unknown_architecture_fails_the_load_with_its_name(
+    start: Start, tmp_path: Path
+) -> None:
+    length = (5).to_bytes(8, "little")
+    path = tmp_path / "new.gguf"
+    path.write_bytes(DEMO_MODEL.read_bytes().replace(length + b"qwen3", length + b"zwen9", 1))
+    with pytest.raises(LoadError, match=r"^llama.cpp does not know the architecture of this model \(zwen9\)"):
+        start(llama(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        (
+            "llama_model_load: error loading model: tensor 'a' data is not within the file bounds",
+            "incomplete",
+        ),
+        (
+            "llama-server: error while loading shared libraries: libmtmd.so: cannot open",
+            "libmtmd.so: set llama",
+        ),
+        ("error: invalid argument: --warp", "does not know the argument --warp"),
+        (
+            "gguf_init: failed to read magic\nfailed to load multimodal model, 'x'",
+            "llama_server_mmproj is not",
+        ),
+        (
+            "gguf_init: failed to read magic\nfailed to load draft model, 'x'",
+            "llama_server_draft_model cannot",
+        ),
+        ("context type MTP requested but model doesn't contain MTP layers", "llama_server_spec_type to null"),
+        ("init: chat template parsing error: std::exception", "the chat template in the model's file"),
+        (
+            "ggml_backend_cuda: cudaMalloc failed: out of memory",
+            "lower llama_server_n_ctx or target_inflight",
+        ),
+        ("error loading model: missing tensor 'blk.0.x'", "lacks the tensor blk.0.x"),
+        ("error loading model: something new\nfailed", "llama.cpp cannot load the model: something new"),
+    ],
+)
+def test_the_cause_of_a_failed_load_is_one_sentence(
+    start: Start, binary: Path, log: str, sentence: str
+) -> None:
+    """The real messages of llama.cpp, written by another program."""
+    binary.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n0.00.003.078 E {log}\nsrv  init: exiting\nEND\nexit 1\n")
+    with pytest.raises(LoadError) as caught:
+        start(llama(binary=str(binary)))
+    assert sentence in str(caught.value)
+    assert "|" not in str(caught.value)
 
 
 @pytest.mark.parametrize("where", ["in the worker's Python", "in the environment"])

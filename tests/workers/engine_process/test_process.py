@@ -17,7 +17,13 @@ from tests.support.process_groups import group_is_gone
 from tests.support.waiting import wait_until
 from workers.engine_process import process as module
 from workers.engine_process.errors import Exit
-from workers.engine_process.process import LOG_NAME, EngineProcess, clean_environment, last_lines
+from workers.engine_process.process import (
+    LOG_NAME,
+    EngineProcess,
+    clean_environment,
+    last_lines,
+    likely_cause,
+)
 
 TIMEOUT_S = 30.0  # far longer than any step takes
 IGNORES_SIGTERM = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
@@ -199,6 +205,17 @@ def test_the_end_of_a_log_is_short_and_printable(tmp_path: Path) -> None:
     path.write_text("one\n\n two \x07\nthree\n four \n")
     assert last_lines(path) == "two | three | four"
     assert last_lines(tmp_path / "none") == ""
+
+
+def test_the_likely_cause_is_the_last_line_with_an_error_else_the_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("loading\nerror: no such device\nRuntimeError: it was 7\nshutting down\nbye\n")
+    assert likely_cause(path) == "RuntimeError: it was 7"
+    path.write_text("loading\nbye\n")
+    assert likely_cause(path) == "bye"
+    path.write_text("error " + "x" * 500)
+    assert likely_cause(path) == "error " + "x" * 194 + "..."
+    assert likely_cause(tmp_path / "none") == ""
 
 
 def test_many_starts_leak_neither_files_nor_threads(tmp_path: Path, exits: SimpleQueue[Exit]) -> None:
