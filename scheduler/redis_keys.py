@@ -2,7 +2,7 @@
 
 The scripts build the names themselves (`lua/include/base.lua`); this table is documentation, and
 `tests/scheduler/test_redis_keys.py` checks it against the scripts. All names begin with `{<prefix>}:`; the
-hash tag puts them into one slot of a Redis cluster. Celery's own queues have the prefix `<prefix>.celery:`.
+hash tag puts them into one slot of a Redis cluster. Celery's own queues have the prefix `{<prefix>}.celery:`.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def control_queue(worker: str) -> str:
 
 
 def key_prefix(settings: Settings) -> str:
-    """The prefix of Celery's keys in Redis."""
-    return f"{settings.redis.prefix}.celery:"
+    """The prefix of Celery's keys in Redis, with the hash tag of the ledger's: one node has all keys."""
+    return f"{{{settings.redis.prefix}}}.celery:"
 
 
 def transport_url(url: str) -> str:

@@ -1,16 +1,19 @@
-"""The size of a model's files."""
+"""The size and the digest of a model's files."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
+from fleet.configuration_digest import digest
 
 MIB = 1024 * 1024
+SAMPLE_BYTES = 64 * 1024
 SHARD = re.compile(r"(?P<stem>.*-)\d{5}(?P<rest>-of-\d{5}\.gguf)")
 WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
@@ -21,15 +24,48 @@ def size_mib(model: ModelDefinition) -> int | None:
     A folder counts with its weights, a GGUF file in parts with all parts; a projector and a draft model are
     added. A model of a remote backend has no size.
     """
-    if BACKENDS[model.backend].remote:
-        return None
-    paths = [model.model_path] if model.model_path else []
-    options = (option for option in BACKENDS[model.backend].options if option.artifact)
-    paths += [str(path) for option in options if (path := model.options.get(option.name))]
     total = 0
     with suppress(OSError):
-        total = sum(file.stat().st_size for path in paths for file in _files(Path(path)))
+        total = sum(file.stat().st_size for path in _paths(model) for file in _files(path))
     return -(-total // MIB) if total else None
+
+
+def files_digests(models: Iterable[ModelDefinition], device: str) -> dict[str, str]:
+    """Return `{"files of <name>": digest}` of the models that may run on this kind of device.
+
+    The digest covers the names, the sizes, and the first and last bytes of the files that `size_mib` counts:
+    to read all of them would take minutes. It is `missing` where there is none.
+    """
+    return {
+        f"files of {model.name}": _digest(model)
+        for model in models
+        if _paths(model) and model.device.partition(":")[0] in ("auto", device)
+    }
+
+
+def _digest(model: ModelDefinition) -> str:
+    found: list[tuple[str, int, str]] = []
+    with suppress(OSError):
+        files = (file for path in _paths(model) for file in _files(path))
+        found = [(file.name, file.stat().st_size, _sample(file)) for file in files]
+    return digest(sorted(found)) if found else "missing"
+
+
+def _sample(file: Path) -> str:
+    """A hash of the first and the last bytes of a file."""
+    with file.open("rb") as data:
+        sample = data.read(SAMPLE_BYTES)
+        data.seek(max(0, file.stat().st_size - SAMPLE_BYTES))
+        return hashlib.sha256(sample + data.read(SAMPLE_BYTES)).hexdigest()
+
+
+def _paths(model: ModelDefinition) -> list[Path]:
+    """The files and folders that one replica loads; none of a model on a remote server."""
+    if BACKENDS[model.backend].remote:
+        return []
+    options = (option for option in BACKENDS[model.backend].options if option.artifact)
+    paths = [model.model_path, *(model.options.get(option.name) for option in options)]
+    return [Path(str(path)) for path in paths if path]
 
 
 def _files(path: Path) -> Iterator[Path]:

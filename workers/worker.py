@@ -15,6 +15,7 @@ import orjson
 from celery import signals
 
 from config.settings import Settings
+from fleet.configuration_digest import Digests, configuration_digests, stored_digests, warnings
 from fleet.fleet import Fleet
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
@@ -30,6 +31,7 @@ from workers.celery_steps import add_steps
 from workers.claim_intake import ClaimIntake
 from workers.executor import Executor
 from workers.io_loop import IoLoop
+from workers.model_files import files_digests
 from workers.nvml import device_type
 
 logger = logging.getLogger("workers")
@@ -86,8 +88,14 @@ class Worker:
         """Register, and take jobs."""
         self.ledger.scripts.load()
         self.fleet.scripts.load()
-        about = orjson.dumps(machine_description()).decode()
-        incarnation = self.ledger.register(self.name, device_type(), about)
+        device = device_type()
+        digests = {
+            **configuration_digests(self.settings),
+            **files_digests(self.settings.models.values(), device),
+        }
+        self._warn_of_differences(digests)
+        about = orjson.dumps({**machine_description(), "digests": digests}).decode()
+        incarnation = self.ledger.register(self.name, device, about)
         self.executor.begin(incarnation)
         channel = self.ledger.notify_channel(self.name)
         key = self.ledger.claims_key(incarnation)
@@ -98,7 +106,14 @@ class Worker:
         tune_gc()
         self.agent.start()
         self.reaper.start()
-        logger.info("worker %s is ready (%s, incarnation %s)", self.name, device_type(), incarnation)
+        logger.info("worker %s is ready (%s, incarnation %s)", self.name, device, incarnation)
+
+    def _warn_of_differences(self, digests: Digests) -> None:
+        """Log how this host differs from those of the other workers."""
+        others = stored_digests(self.ledger.scripts.client, self.settings.redis.prefix)
+        others.pop(self.name, None)
+        for warning in warnings(digests, others):
+            logger.warning("%s", warning)
 
     def _shutting_down(self, how: str = "", **_: Any) -> None:
         # Celery would wait for its threads without limit: this thread enforces the limit and ends the process

@@ -13,6 +13,8 @@ from api.server.process import BACKLOG, run_process
 from api.server.processes import Processes
 from config.errors import ConfigError
 from config.settings import ApiSettings, Settings
+from fleet.configuration_digest import configuration_digests, stored_digests, warnings
+from scheduler.errors import StorageUnavailable
 from scheduler.redis_connections import command_client
 from scheduler.server_check import check_server
 from telemetry.logging import configure_logging
@@ -33,7 +35,11 @@ def serve(settings: Settings) -> None:
     client = command_client(settings)
     try:
         check_server(client, settings)
-    except ConfigError as error:
+        for warning in warnings(
+            configuration_digests(settings), stored_digests(client, settings.redis.prefix)
+        ):
+            logger.warning("%s", warning)
+    except (ConfigError, StorageUnavailable) as error:
         logger.warning("%s", error)  # /health reports it too, and the API works as soon as Redis does
     finally:
         client.close()

@@ -23,7 +23,9 @@ PACKAGES = (
     *("config", "stoker"),
 )
 """The top-level packages that are installed."""
-PAGES = tuple(DOCS / name for name in ("api.md", "configuration.md", "operations.md", "runtimes.md"))
+PAGES = tuple(
+    DOCS / name for name in ("api.md", "configuration.md", "operations.md", "runtimes.md", "several-hosts.md")
+)
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"``([^`].*?)``|`([^`]+)`")

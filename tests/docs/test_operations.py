@@ -107,7 +107,7 @@ def test_every_named_redis_key_exists(page):
     named = [name for _, where, _ in stored if where.startswith("Redis") for name in code(where)]
     assert len(named) >= 10
     for name in named:
-        if not name.startswith("stoker.celery:"):
+        if not name.startswith("{stoker}.celery:"):
             assert any(known.name == name or known.name.startswith(name) for known in KEYS), name
 
 

@@ -15,9 +15,11 @@ import pytest
 import redis
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
+from redis.crc import key_slot
 
 from config.errors import ConfigError
 from config.settings import ROOT, RedisSettings, Settings
+from scheduler.scripts import LUA, ScriptCommands
 from tasks.app import configuration, control_queue, create_app, key_prefix, queues, transport_url
 from tasks.definitions import load, unload
 from tasks.transport import Channel
@@ -130,6 +132,11 @@ def test_a_unix_socket_is_spelled_as_celery_wants_it() -> None:
 def test_two_platforms_on_one_server_use_different_keys(settings: Settings) -> None:
     other = replace(settings, redis=RedisSettings(settings.redis.url, "other"))
     assert key_prefix(settings) != key_prefix(other)
+
+
+def test_the_keys_of_celery_and_of_the_ledger_are_in_one_slot_of_a_cluster(settings: Settings) -> None:
+    ledger_key = f"{ScriptCommands(settings.redis.prefix, LUA).prefix}fence"
+    assert key_slot(f"{key_prefix(settings)}w1.control".encode()) == key_slot(ledger_key.encode())
 
 
 def test_a_worker_consumes_its_control_queue_alone() -> None:

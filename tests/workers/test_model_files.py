@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from config.settings import ModelDefinition
-from workers.model_files import MIB, size_mib
+from workers.model_files import MIB, files_digests, size_mib
 
 
 def file(path: Path, mib: float) -> Path:
@@ -84,3 +85,25 @@ def test_a_model_without_a_path_or_with_an_empty_folder_has_no_size(tmp_path: Pa
 def test_a_remote_model_has_no_size(tmp_path: Path) -> None:
     path = file(tmp_path / "a.gguf", 3)
     assert size_mib(ModelDefinition("alpha", "openai_remote", str(path))) is None
+
+
+def test_the_digest_of_files_changes_with_their_names_sizes_and_contents(tmp_path: Path) -> None:
+    def digests(path: Path) -> str:
+        return files_digests([gguf(path)], "cpu")["files of alpha"]
+
+    path = file(tmp_path / "a" / "m.gguf", 1)
+    before = digests(path)
+    assert digests(file(tmp_path / "b" / "m.gguf", 1)) == before, "the folder does not count"
+    assert digests(file(tmp_path / "b" / "n.gguf", 1)) != before
+    assert digests(file(tmp_path / "c" / "m.gguf", 2)) != before
+    with path.open("r+b") as data:
+        data.seek(-1, 2)
+        data.write(b"x")
+    assert digests(path) != before
+    assert digests(tmp_path / "none.gguf") == "missing"
+
+
+def test_the_files_of_a_model_that_needs_another_device_have_no_digest(tmp_path: Path) -> None:
+    on_a_gpu = replace(gguf(file(tmp_path / "m.gguf", 1)), device="cuda:1")
+    assert files_digests([on_a_gpu], "cpu") == {}
+    assert files_digests([on_a_gpu], "cuda").keys() == {"files of alpha"}
