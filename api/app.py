@@ -8,13 +8,15 @@ from flask import Flask
 
 from api import request_hooks, routes
 from api.auth.access import Access, declare
+from api.documentation import with_policy
 from api.openapi import DESCRIPTION, Api
 from api.routes.parameters import ModelNameConverter
 from api.services import EXTENSION, AppServices, open_services
 from config.settings import Settings
 from config.version import version
 
-DOCUMENTATION_ENDPOINTS = ("static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui")
+DOCUMENTATION_PAGE = "api-docs.openapi_swagger_ui"
+DOCUMENTATION_ENDPOINTS = ("static", "api-docs.openapi_json", DOCUMENTATION_PAGE)
 """Endpoints of Flask and flask-smorest, which do not declare an access themselves."""
 
 
@@ -44,6 +46,8 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
     )
     request_hooks.install(app)
     routes.register(Api(app))
+    page = app.view_functions[DOCUMENTATION_PAGE]
+    app.view_functions[DOCUMENTATION_PAGE] = with_policy(page)
     for endpoint in DOCUMENTATION_ENDPOINTS:
         app.view_functions[endpoint] = declare(partial(app.view_functions[endpoint]), Access.PUBLIC)
     return app

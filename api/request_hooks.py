@@ -1,4 +1,4 @@
-"""Hooks of every request: one authorizes the caller, one adds the request's id to the response's headers."""
+"""Hooks of every request: one authorizes the caller, one adds headers to the response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from api.services import current_services
 def install(app: Flask) -> None:
     """Register the hooks for all routes of the app."""
     app.before_request(authorize_request)
-    app.after_request(add_request_id)
+    app.after_request(add_headers)
 
 
 def authorize_request() -> None:
@@ -39,7 +39,15 @@ def request_id() -> str:
     return str(g.request_id)
 
 
-def add_request_id(response: Response) -> Response:
-    """Add the request's id: OpenAI's SDKs read `x-request-id`, Anthropic's `request-id`."""
-    response.headers["x-request-id"] = response.headers["request-id"] = request_id()
+def add_headers(response: Response) -> Response:
+    """Add the request's id, and that no cache stores the answer and no browser guesses its type.
+
+    OpenAI's SDKs read `x-request-id`, Anthropic's `request-id`. The files of the documentation are no secret:
+    they keep Flask's `Cache-Control`.
+    """
+    headers = response.headers
+    headers["x-request-id"] = headers["request-id"] = request_id()
+    headers["X-Content-Type-Options"] = "nosniff"
+    if request.endpoint != "static":
+        headers["Cache-Control"] = "no-store"
     return response

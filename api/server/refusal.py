@@ -62,6 +62,7 @@ def answer_of(error: StokerError) -> tuple[int, dict[str, str], bytes]:
     headers = {
         "Content-Type": "application/json",
         "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
         "x-request-id": id,
         "request-id": id,
         **headers_of(error),

@@ -14,7 +14,7 @@ from api.dialects.base import Frame
 
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
-    "Cache-Control": "no-cache",
+    "Cache-Control": "no-store",
     "X-Accel-Buffering": "no",  # nginx would buffer the stream
 }
 KEEP_ALIVE = b": ka\n\n"

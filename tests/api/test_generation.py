@@ -61,7 +61,7 @@ def test_both_dialects_are_answered(http: FlaskClient, fakes: Fakes) -> None:
 def test_a_stream_declares_its_type_and_has_event_and_data_lines_only(http: FlaskClient) -> None:
     answer = http.post("/v1/responses", json={**ASK, "stream": True})
     assert answer.content_type == "text/event-stream; charset=utf-8"
-    assert (answer.headers["Cache-Control"], answer.headers["X-Accel-Buffering"]) == ("no-cache", "no")
+    assert (answer.headers["Cache-Control"], answer.headers["X-Accel-Buffering"]) == ("no-store", "no")
     assert {line.split(":")[0] for line in answer.text.splitlines() if line} == {"event", "data"}
     events = frames(answer.text)
     assert [frame["sequence_number"] for frame in events] == list(range(len(events)))
