@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.growth.server import MeasuredServer
-from config.settings import LeaseSettings, ModelDefinition, QueueSettings
+from config.settings import LeaseSettings, ModelDefinition, QueueSettings, RestartSettings
 from fleet.fleet import Fleet
 from fleet.load_request import Assignment, LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
@@ -49,7 +49,8 @@ class SimulatedPlatform:
         queue = QueueSettings(timeout_ms=HOUR_MS, max_depth=MANY, max_depth_per_tenant=MANY)
         # nothing ends by itself while another platform is measured
         lease = LeaseSettings(lease_ms=HOUR_MS, reap_ms=HOUR_MS)
-        self.settings = server.settings(prefix, models=models, queue=queue, lease=lease)
+        restart = RestartSettings(max_restarts=0)  # a crash ends the waiting jobs
+        self.settings = server.settings(prefix, models=models, queue=queue, lease=lease, restart=restart)
         client = server.command_client(self.settings)
         self.size = size
         self.ledger, self.fleet = Ledger(client, self.settings), Fleet(client, self.settings)

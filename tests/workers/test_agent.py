@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import ModelDefinition, Settings
+from config.settings import ModelDefinition, RestartSettings, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
 from tests.support.worker_harness import WorkerHarness
@@ -55,9 +57,11 @@ def start_worker(
     monkeypatch.setattr("workers.agent.notify_workers", lambda _outcome: None)
     started = []
 
-    def start(every_s: float = 0.02, models: Mapping[str, ModelDefinition] | None = None) -> WorkerHarness:
+    def start(
+        every_s: float = 0.02, models: Mapping[str, ModelDefinition] | None = None, **changes: object
+    ) -> WorkerHarness:
         monkeypatch.setattr("workers.agent.RECOVERY_INTERVAL_S", every_s)
-        worker = WorkerHarness(replace(settings, models=models or settings.models))
+        worker = WorkerHarness(replace(settings, models=models or settings.models, **changes))  # type: ignore[arg-type]
         agent = WorkerAgent(worker.executor, worker.ledger, worker.fleet, worker.io)
         agent.start()
         started.append((worker, agent))
@@ -102,6 +106,23 @@ def test_a_replica_lost_with_another_worker_is_replaced_on_this_one(
     worker.ledger.deregister("w2", other, "shut down")
     worker.until(lambda: worker.fleet.row("alpha").loaded_replicas == 2)
     assert set(worker.fleet.row("alpha").workers) == {"w1"}
+
+
+def test_a_crashed_engine_is_started_again_and_a_waiting_job_is_served(
+    start_worker: Callable[..., WorkerHarness],
+) -> None:
+    model = ModelDefinition("alpha", "stub", options={"stub_tokens": 3})
+    worker = start_worker(models={"alpha": model}, restart=RestartSettings(backoff_s=0.1))
+    worker.load("alpha")
+    (replica,) = worker.executor.replicas.by_name.values()
+    assert replica.engine
+    assert replica.engine.pid
+    os.kill(replica.engine.pid, signal.SIGSTOP)  # it answers nothing before its end
+    id = worker.start_job("Hi")
+    os.kill(replica.engine.pid, signal.SIGKILL)
+    assert worker.end(id).status == "completed"
+    row = worker.fleet.row("alpha")
+    assert (row.state, row.crashes, row.restart_at) == ("loaded", 1, None)
 
 
 def test_the_size_of_files_is_reported_when_it_changed(
