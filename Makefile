@@ -15,7 +15,7 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test test-hostile test-gpu test-runtimes runtimes lint bench bench-engines bench-growth bench-peers bench-idle openapi demo-model lock clean
+.PHONY: help up test test-hostile test-gpu test-runtimes runtimes fuzz-schemas lint bench bench-engines bench-growth bench-peers bench-idle openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
@@ -34,6 +34,9 @@ test-runtimes: $(VENV)/dev.stamp runtimes ## run the contract tests on each runt
 
 test-gpu: $(VENV)/dev.stamp ## run the tests that need an NVIDIA GPU (docs/gpu.md)
 	@$(BIN)/python -m tests.gpu $(ARGS)
+
+fuzz-schemas: $(VENV)/dev.stamp ## send 10,000 hostile tool schemas to each engine on the CPU that has grammars
+	@STOKER_FUZZED_SCHEMAS=10000 $(BIN)/python -m pytest -m engines tests/backends/test_hostile_schemas.py $(ARGS)
 
 runtimes: $(VENV)/up.stamp ## install the runtimes that need no GPU (stoker runtimes list shows all)
 	@$(BIN)/python -m stoker runtimes install $(CPU_RUNTIMES)

@@ -25,6 +25,7 @@ from api.schemas.strict_fields import (
     UnionField,
 )
 from api.schemas.strict_schema import StrictSchema
+from api.schemas.tool_fields import ToolsField
 from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
 MAX_TOKENS = 2**31 - 1
@@ -84,7 +85,7 @@ class ChatRequest(StrictSchema):
             "Up to four.", StringField("A text.", required=True, min_length=1, max_length=256), max_items=4
         ),
     )
-    tools = ListField(
+    tools = ToolsField(
         "Functions the model may call.",
         TaggedUnionField("A tool.", {"function": ChatTool}, code="unsupported_tool"),
         max_items=MAX_TOOLS,

@@ -7,12 +7,12 @@ from api.schemas.strict_fields import (
     EnumField,
     ListField,
     NestedField,
-    ObjectField,
     StringField,
     TaggedUnionField,
     UnionField,
 )
 from api.schemas.strict_schema import StrictSchema
+from api.schemas.tool_fields import SchemaField
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,64}"
@@ -107,7 +107,7 @@ class ChatFunction(StrictSchema):
 
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME, example="get_weather")
     description = StringField("What it does and when to call it.")
-    parameters = ObjectField("JSON Schema of its arguments.")
+    parameters = SchemaField("JSON Schema of its arguments, within the bounds of docs/api.md.")
     strict = BooleanField("Ignored: arguments are not validated against the schema.")
 
 

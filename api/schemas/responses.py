@@ -34,6 +34,7 @@ from api.schemas.strict_fields import (
     UnionField,
 )
 from api.schemas.strict_schema import StrictSchema
+from api.schemas.tool_fields import ToolsField
 from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
 UNSET_SAMPLING = "The value of the request; 1 if it had none, and then the engine's default was used."
@@ -156,7 +157,7 @@ class ResponsesRequest(StrictSchema):
         maximum=1,
     )
     metadata = MetadataField("Up to 16 pairs that the response repeats.")
-    tools = ListField(
+    tools = ToolsField(
         "Functions the model may call.",
         TaggedUnionField("A tool.", {"function": FunctionTool}, code="unsupported_tool"),
         max_items=MAX_TOOLS,

@@ -21,6 +21,7 @@ import orjson
 from backends.base import GenerationError, Launch, LoadError
 from backends.llama_server.arguments import LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
+from backends.llama_server.schemas import for_grammar
 from backends.shared.chat_request import llama_body
 from backends.shared.diagnosis import diagnosing
 from backends.shared.http_client import LOOPBACK, HttpError
@@ -162,6 +163,8 @@ def _body(generation: Generation, prompt_format: str, cache_prompt: bool) -> byt
     for message in body["messages"]:
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
+    for tool in body.get("tools", ()):
+        tool["function"]["parameters"] = for_grammar(tool["function"]["parameters"])
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(body)
 

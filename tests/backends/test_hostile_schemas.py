@@ -1,0 +1,64 @@
+"""Hostile JSON Schemas of tools against real engines: what the checker accepts must not stall one.
+
+`make fuzz-schemas` sends 10,000 to each engine (STOKER_FUZZED_SCHEMAS); `make test-runtimes` sends few.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from random import Random
+
+import pytest
+
+from api.schemas.strict_schema import SchemaMismatch
+from api.schemas.tool_schema import check_tool_schema
+from backends.base import GenerationError
+from config.settings import ModelDefinition
+from tasks.generation import Tool
+from tests.backends.conftest import DEMO_MODEL, Launched, Start, ask
+from tests.support.hostile_schemas import Schema, hostile_schema
+
+SCHEMAS = int(os.environ.get("STOKER_FUZZED_SCHEMAS", "100"))
+SEED = int(os.environ.get("STOKER_FUZZ_SEED", "1"))
+MODELS = {
+    "llama_server": {"llama_server_n_ctx": 4096, "llama_server_threads": 1},
+    "llama_cpp": {"gguf_n_ctx": 4096, "gguf_threads": 1},
+}
+STALLED_S = 30.0
+
+
+def accepted_schemas(seed: int, number: int) -> list[tuple[int, Schema]]:
+    """Hostile schemas that pass the checker, each with the number that it is generated from."""
+    found: list[tuple[int, Schema]] = []
+    for at in count(seed * 1_000_000):
+        schema = hostile_schema(Random(at))
+        try:
+            check_tool_schema(schema)
+        except SchemaMismatch:
+            continue
+        found.append((at, schema))
+        if len(found) == number:
+            return found
+    raise AssertionError
+
+
+def ends(engine: Launched, schema: Schema, at: int) -> bool:
+    """Whether a request with that schema ends, with whatever answer or refusal."""
+    fields = {"tools": (Tool("f", None, schema),), "tool_choice": "required" if at % 4 else "auto"}
+    answer, thread = engine.begin(
+        ask("What is the weather in Oslo?", max_tokens=100, seed=at, **fields), str(at)
+    )
+    thread.join(STALLED_S)
+    return not thread.is_alive() and isinstance(answer.error, GenerationError | None)
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("backend", MODELS)
+def test_no_engine_is_lost_when_schemas_are_hostile(start: Start, backend: str) -> None:
+    model = ModelDefinition("model", backend, model_path=str(DEMO_MODEL), options=MODELS[backend])
+    engine = start(model, 1)
+    for at, schema in accepted_schemas(SEED, SCHEMAS):
+        assert ends(engine, schema, at), f"the schema of seed {at} stalls {backend}"
+    assert engine.answer(ask("What is the capital of Norway?", temperature=0.0)).text
