@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from dataclasses import asdict, replace
 from typing import Any
@@ -135,7 +136,7 @@ def run_load(  # noqa: PLR0913 - one parameter for each option
     options = {"replicas": replicas, "evictModel": evict}
     body = {key: value for key, value in options.items() if value is not None}
     row = request_operation(client, "load", name, **body, **_load_fields(client, name, fields))
-    show_operation(client, "load", row, TerminalOutput(), wait=wait)
+    show_operation(client, "load", row, TerminalOutput(), wait=wait, options=_given_url())
 
 
 def _load_fields(client: ApiClient, name: str, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -156,11 +157,12 @@ def _load_fields(client: ApiClient, name: str, texts: tuple[str, ...]) -> dict[s
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it has ended.")
 @_url_option
 def run_unload(name: str, wait: bool, url: str | None) -> None:
-    """Unload a model: running requests finish, waiting ones are cancelled."""
+    """Unload a model: running requests finish, waiting ones are cancelled. A load under way is cancelled."""
     from stoker.models import request_operation, show_operation  # noqa: PLC0415
 
     client = _admin_client(url)
-    show_operation(client, "unload", request_operation(client, "unload", name), TerminalOutput(), wait=wait)
+    row = request_operation(client, "unload", name)
+    show_operation(client, "unload", row, TerminalOutput(), wait=wait, options=_given_url())
 
 
 @cli.command("status")
@@ -268,6 +270,13 @@ def _admin_client(url: str | None) -> ApiClient:
     keys = read_keys(settings.data_dir)
     key = os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
     return ApiClient(_url(settings, url), key)
+
+
+def _given_url() -> str:
+    """Return the option `--url` as it was given on the command line, for commands in messages."""
+    context = click.get_current_context()
+    given = context.get_parameter_source("url") is click.core.ParameterSource.COMMANDLINE
+    return f" --url {shlex.quote(context.params['url'])}" if given else ""
 
 
 def _url(settings: Settings, url: str | None) -> str:

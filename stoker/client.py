@@ -47,6 +47,10 @@ class ApiClient:
         """POST a JSON object and read one. Raises `ApiError`."""
         return self._json("POST", path, body or {})
 
+    def delete(self, path: str) -> dict[str, Any]:
+        """DELETE, and read a JSON object. Raises `ApiError`."""
+        return self._json("DELETE", path, None)
+
     def events(self, path: str, body: dict[str, Any], timeout_s: float) -> Iterator[dict[str, Any]]:
         """POST, and yield the server-sent events of the response until `[DONE]` or its end.
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping
 from typing import Any
 
+from config.commands import as_it_works_here
 from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.terminal import TerminalOutput
 
 POLL_S = 0.2
 RUNNING_STATUSES = ("pending", "running")
+CANCEL, LEAVE = "cancel", "leave"
+CANCEL_OR_LEAVE = {"c": CANCEL, "cancel": CANCEL, "": LEAVE, "l": LEAVE, "leave": LEAVE}
 FINAL_STATES = {"load": "loaded", "unload": "unloaded"}
 MEASURED = "observed_load_delta"
 """The source of a memory estimate that was measured (Runtime Admin API, `vram_estimate_source`)."""
@@ -26,13 +30,27 @@ def request_operation(client: ApiClient, kind: str, name: str, **body: object) -
         raise ApiClientError(in_words_of_options(str(error)), error.status) from error
 
 
-def show_operation(
-    client: ApiClient, kind: str, row: Mapping[str, Any], screen: TerminalOutput, *, wait: bool
+def show_operation(  # noqa: PLR0913 - the row, and how to show it
+    client: ApiClient,
+    kind: str,
+    row: Mapping[str, Any],
+    screen: TerminalOutput,
+    *,
+    wait: bool,
+    options: str = "",
 ) -> None:
-    """Show the operation of a model; with `wait`, follow it to its end. Raises `ApiError` if it fails."""
+    """Show the operation of a model; with `wait`, follow it to its end. Raises `ApiError` if it fails.
+
+    After Ctrl-C the operation goes on, unless the user cancels the load; `KeyboardInterrupt` is
+    raised again. `options` are words that commands in messages need (` --url ...`).
+    """
     operation = row.get("operation") or {}
     if wait and operation.get("kind") == kind and operation.get("status") in RUNNING_STATUSES:
-        follow_operation(client, operation, screen)
+        try:
+            follow_operation(client, operation, screen)
+        except KeyboardInterrupt:
+            _leave_or_cancel(client, operation, screen, options)
+            raise
     else:
         screen.line(f"{row.get('name')}: {row.get('runtime_state')}")
 
@@ -42,15 +60,42 @@ def in_words_of_options(message: str) -> str:
     return message.replace("as evictModel", "with --evict").replace("evictModel", "--evict")
 
 
-def follow_operation(client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput) -> None:
-    """Show the progress of an operation until its end. Raises `ApiError` if it fails."""
+def _leave_or_cancel(
+    client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput, options: str
+) -> None:
+    """Cancel a load if the user says so; otherwise say that the operation goes on, and how to follow it."""
+    screen.done()
+    name, kind = str(operation["model"]), str(operation["kind"])
+    if kind == "load":
+        question = f"{name} is still loading. Cancel the load (c), or leave it running (Enter)? "
+        if screen.choose(question, CANCEL_OR_LEAVE, LEAVE) == CANCEL:
+            row = client.delete(f"/v1/admin/operations/{operation['id']}")
+            follow_operation(client, row["operation"], screen, "the load was cancelled; unloaded")
+            return
+    words = shlex.quote(name) + options
+    cancel = f", `stoker unload {words}` cancels it" if kind == "load" else ""
+    follow = f"`stoker {kind} {words}` follows it again"
+    screen.line(as_it_works_here(f"{name}: the {kind} goes on; {follow}{cancel}"))
+
+
+def follow_operation(
+    client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput, outcome: str | None = None
+) -> None:
+    """Show the progress of an operation until its end. Raises `ApiError` if it fails or is cancelled.
+
+    `outcome` is shown when it is completed (default: the state of the model).
+    """
     start = time.monotonic()
     while True:
         status = operation.get("status")
         name, kind = operation.get("model"), str(operation.get("kind"))
         if status == "completed":
-            screen.line(f"{name}: {FINAL_STATES.get(kind, kind)} ({time.monotonic() - start:.1f} s)")
+            words = outcome or FINAL_STATES.get(kind, kind)
+            screen.line(f"{name}: {words} ({time.monotonic() - start:.1f} s)")
             return
+        if status == "cancelled":
+            screen.done()
+            raise ApiClientError(f"{name}: the {kind} was cancelled")
         if status == "failed":
             screen.done()
             raise ApiClientError(f"{name}: the {kind} failed: {in_words_of_options(_reason(operation))}")

@@ -1,19 +1,21 @@
-"""Progress output: permanent lines and, on a terminal, one status line that is replaced."""
+"""Progress output: permanent lines and, on a terminal, one status line that is replaced; and questions."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
 import sys
+from collections.abc import Mapping
 from typing import TextIO
 
 
 class TerminalOutput:
-    """Writes to `out`; if that is not a terminal, there are only permanent lines."""
+    """Writes to `out`; if that is not a terminal, there are only permanent lines. Reads from `keys`."""
 
-    def __init__(self, out: TextIO | None = None) -> None:
-        """Write to stdout by default."""
+    def __init__(self, out: TextIO | None = None, keys: TextIO | None = None) -> None:
+        """Write to stdout and read from stdin by default."""
         self._out = out or sys.stdout
+        self._keys = keys or sys.stdin
         self._tty = self._out.isatty()
         self._status = ""
 
@@ -36,6 +38,26 @@ class TerminalOutput:
         else:
             self._write(f"{text}\n")
         self._status = text
+
+    def choose(self, question: str, answers: Mapping[str, str], otherwise: str) -> str:
+        """Ask until the reply is a key of `answers`, in any case; returns its value.
+
+        `otherwise` is the value without a terminal to ask on, at the end of the input, and after Ctrl-C.
+        """
+        if not (self._tty and self._keys.isatty()):
+            return otherwise
+        try:
+            while True:
+                self._write(f"{self._erase()}{question}")
+                reply = self._keys.readline()
+                if not reply:
+                    break
+                if (answer := answers.get(reply.strip().lower())) is not None:
+                    return answer
+        except KeyboardInterrupt:
+            pass
+        self._write("\n")
+        return otherwise
 
     def done(self) -> None:
         """Remove the status line, if there is one."""

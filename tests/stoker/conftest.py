@@ -1,18 +1,21 @@
-"""Small real processes for the supervisor."""
+"""Small real processes for the supervisor, and an API for the commands that send requests to one."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from stoker.cli import cli
 from stoker.managed_process import ProcessPlan
 from stoker.supervisor import STOP_SIGNALS, Supervisor
+from tests.support.answering_api import answering_api
 
 SLEEPER = "import time; time.sleep(600)"
 STUBBORN = """
@@ -55,3 +58,28 @@ def supervisor(reports: list[str]) -> Iterator[Supervisor]:
     os.close(made._wake)
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def api() -> Iterator[Any]:
+    """An API whose answers the test sets."""
+    with answering_api() as server:
+        yield server
+
+
+@pytest.fixture
+def run(api: Any, tmp_path: Path) -> Callable[..., tuple[int, str]]:
+    """Run a command against that API: exit code and output."""
+
+    def run(*words: str, url: str | None = None, local: Path | None = None) -> tuple[int, str]:
+        environment = {
+            "STOKER_DATA_DIR": str(tmp_path),
+            "STOKER_ADMIN_KEY": "sk-admin",
+            "STOKER_API_KEY": "sk-me",
+            "STOKER_LOCAL": local and str(local),
+            "STOKER_URL": url or api.url,
+        }
+        result = CliRunner().invoke(cli, words, env=environment)
+        return result.exit_code, result.output
+
+    return run

@@ -3,75 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from click.testing import CliRunner
 
 from backends.catalogue import BACKENDS
 from config.commands import program
 from stoker.ask import ask
-from stoker.cli import cli
 from stoker.client import ApiClient, ApiClientError
 from stoker.models import progress_line
 from stoker.ports import free_port
-
-
-class Answers(BaseHTTPRequestHandler):
-    """Answers each path with the (status, body) that the test has set."""
-
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        length = int(self.headers.get("Content-Length", 0))
-        self.server.bodies.append(json.loads(self.rfile.read(length)))  # type: ignore[attr-defined]
-        self._answer()
-
-    def _answer(self) -> None:
-        self.server.keys.append(self.headers.get("Authorization"))  # type: ignore[attr-defined]
-        queue = self.server.answers[self.path]  # type: ignore[attr-defined]
-        status, body = queue.pop(0) if len(queue) > 1 else queue[0]
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def api():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    server.answers, server.bodies, server.keys = {}, [], []
-    server.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture
-def run(api, tmp_path):
-    """Run a command against that API: exit code and output."""
-
-    def run(*words, url=None, local=None):
-        environment = {
-            "STOKER_DATA_DIR": str(tmp_path),
-            "STOKER_ADMIN_KEY": "sk-admin",
-            "STOKER_API_KEY": "sk-me",
-            "STOKER_LOCAL": local and str(local),
-            "STOKER_URL": url or api.url,
-        }
-        result = CliRunner().invoke(cli, words, env=environment)
-        return result.exit_code, result.output
-
-    return run
 
 
 def operation(**more):
