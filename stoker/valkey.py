@@ -22,6 +22,7 @@ HOST = "127.0.0.1"
 PORTS = range(6400, 7400)  # below the range of ephemeral ports
 MIN_VERSION = (7, 0)
 STOP_S = 10.0
+MIB = 1024 * 1024
 
 
 class ServerNotFound(Exception):
@@ -93,10 +94,21 @@ def _configuration(directory: Path, port: int, password: str) -> str:
             'save ""',
             # an evicted key would be a lost request
             "maxmemory-policy noeviction",
+            f"maxmemory {max_memory_bytes(machine_memory_bytes())}",
             "daemonize no",
             "",
         ]
     )
+
+
+def machine_memory_bytes() -> int:
+    """Return the memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def max_memory_bytes(machine_bytes: int) -> int:
+    """Return how much the server may hold before it refuses requests: a quarter, from 256 MiB to 4 GiB."""
+    return max(256 * MIB, min(machine_bytes // 4, 4096 * MIB))
 
 
 def _quoted(path: Path) -> str:

@@ -64,6 +64,7 @@ def test_redis_persists_its_data_never_evicts_and_requires_a_password(services):
     for words in (
         "--appendonly yes",
         "--appendfsync ${REDIS_APPENDFSYNC:-everysec}",
+        "--maxmemory ${REDIS_MAXMEMORY:-4gb}",
         "--maxmemory-policy noeviction",
         "requirepass",
     ):

@@ -14,7 +14,15 @@ from redis.retry import Retry
 
 from stoker.data_folder import DataFolderLock
 from stoker.ports import free_port
-from stoker.valkey import HOST, ServerNotFound, find_server, server_plan
+from stoker.valkey import (
+    HOST,
+    MIB,
+    ServerNotFound,
+    find_server,
+    machine_memory_bytes,
+    max_memory_bytes,
+    server_plan,
+)
 from tests.support.waiting import wait_until
 
 PASSWORD = "correct-horse"
@@ -63,6 +71,8 @@ def test_the_server_never_evicts_data(server):
     _, port = server
 
     assert connect(port).config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+    limit = max_memory_bytes(machine_memory_bytes())
+    assert connect(port).config_get("maxmemory") == {"maxmemory": str(limit)}
 
 
 def test_the_data_survives_sigkill(server, supervisor, reports):
@@ -94,3 +104,10 @@ def test_a_server_that_is_too_old_is_not_used(tmp_path, monkeypatch):
     old.write_text(old.read_text().replace("6.2.14", "7.0.15"))
     assert find_server().program == old
     assert find_server().label == "redis 7.0.15"
+
+
+@pytest.mark.parametrize(("machine_gib", "limit_mib"), [(0.5, 256), (8, 2048), (512, 4096)])
+def test_the_memory_limit_is_a_quarter_of_the_machine_within_bounds(
+    machine_gib: float, limit_mib: int
+) -> None:
+    assert max_memory_bytes(int(machine_gib * 1024 * MIB)) == limit_mib * MIB
