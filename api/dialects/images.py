@@ -1,17 +1,17 @@
 """The images of a request: data URLs, checked before any engine decodes them.
 
-Nothing is fetched. Only the base64 is decoded and the few bytes that hold the format and the size (PNG
-11.2.1, GIF89a 18, JPEG B.2.2, RFC 9649 for WebP). The limits protect the engines: a small file can decode to
-gigabytes of pixels, in a process that serves many requests.
+Nothing is fetched. Only the base64 is decoded, and the container of the file is read for its sizes
+(`image_size`). The limits protect the engines: a small file can decode to gigabytes of pixels, in a process
+that serves many requests.
 """
 
 from __future__ import annotations
 
 import re
 from binascii import Error, a2b_base64
-from struct import error, unpack_from
 from typing import Any
 
+from api.dialects.image_size import size_of
 from api.errors import InvalidRequest
 from tasks.generation import ImagePart
 
@@ -20,14 +20,6 @@ MAX_PIXELS = 64_000_000
 """The limit for all images of a request together; a decoded pixel takes three bytes or more."""
 
 _PREFIX = re.compile(r"data:image/(?:png|jpe?g|webp|gif);base64,")
-_MAX_SEGMENTS = 2000
-"""The most segments of a JPEG that may come before its size. Cameras write a few dozen."""
-
-_JPEG_SIZE = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""Markers of the segments that hold a JPEG's size: all frames, without the tables numbered among them."""
-
-_JPEG_SKIPPED = frozenset({0xC4, 0xCC, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})
-"""Markers of the segments that may come before the size: tables, comments, application data."""
 
 
 class Images:
@@ -81,54 +73,3 @@ def _bytes_of(url: str, param: str) -> bytes:
         return a2b_base64(url[prefix.end() :], strict_mode=True)
     except (Error, ValueError):  # ValueError: characters beyond ASCII
         raise InvalidRequest("the image's base64 is broken", param=param) from None
-
-
-def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height that an image file declares; None for an unknown format or a truncated header."""
-    try:
-        if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR":
-            return _pair(">II", data, 16)
-        if data.startswith((b"GIF87a", b"GIF89a")):
-            return _pair("<HH", data, 6)
-        if data.startswith(b"\xff\xd8\xff"):
-            return _size_of_jpeg(data)
-        if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-            return _size_of_webp(data)
-    except error:  # the header is truncated
-        pass
-    return None
-
-
-def _pair(form: str, data: bytes, at: int) -> tuple[int, int]:
-    first, second = unpack_from(form, data, at)
-    return first, second
-
-
-def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
-    """The size of a JPEG; None after an unknown segment, since decoders could skip it differently."""
-    at = 2
-    for _ in range(_MAX_SEGMENTS):
-        fill, marker, length = unpack_from(">BBH", data, at)
-        if fill != 0xFF:
-            break
-        if marker in _JPEG_SIZE:
-            height, width = _pair(">HH", data, at + 5)
-            return width, height
-        if marker not in _JPEG_SKIPPED:
-            break
-        at += 2 + length
-    return None
-
-
-def _size_of_webp(data: bytes) -> tuple[int, int] | None:
-    kind = data[12:16]
-    if kind == b"VP8X":
-        low, high = int.from_bytes(data[24:27], "little"), int.from_bytes(data[27:30], "little")
-        return 1 + low, 1 + high
-    if kind == b"VP8L":
-        (bits,) = unpack_from("<I", data, 21)
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    if kind == b"VP8 ":
-        width, height = _pair("<HH", data, 26)
-        return width & 0x3FFF, height & 0x3FFF
-    return None

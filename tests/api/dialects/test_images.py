@@ -12,7 +12,8 @@ from flask.testing import FlaskClient
 
 from api.admission import IMAGE_TOKENS
 from api.dialects import chat, responses
-from api.dialects.images import MAX_IMAGES, size_of
+from api.dialects.image_size import size_of
+from api.dialects.images import MAX_IMAGES
 from api.errors import InvalidRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.responses import ResponsesRequest
@@ -49,22 +50,43 @@ def parse_chat(*messages: dict[str, Any]) -> Any:
     return chat.parse(full)
 
 
+def gif(screen: tuple[int, int], *frames: tuple[int, int, int, int], comment: bytes = b"") -> bytes:
+    """A GIF with an empty frame at each place (x, y, width, height)."""
+    table = b"\0" * 6
+    extension = b"\x21\xfe" + bytes([len(comment)]) + comment + b"\0" if comment else b""
+    images = [b"\x2c" + struct.pack("<HHHHB", *frame, 0x80) + table + b"\2\1\0\0" for frame in frames]
+    header = b"GIF89a" + struct.pack("<HHBBB", *screen, 0x80, 0, 0) + table
+    return header + extension + b"".join(images) + b";"
+
+
+def webp(*chunks: tuple[bytes, bytes]) -> bytes:
+    parts = [kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2) for kind, data in chunks]
+    return b"RIFF....WEBP" + b"".join(parts)
+
+
 def sized(kind: str, width: int, height: int) -> bytes:
-    """The first bytes of a file of that kind, up to its size."""
+    """The parts of a file of that kind that hold its size."""
     if kind == "gif":
-        return b"GIF89a" + struct.pack("<HH", width, height)
+        return gif((width, height), (0, 0, width, height))
     if kind == "jpeg":
-        table = b"\xff\xdb" + struct.pack(">H", 5) + b"abc"
-        return b"\xff\xd8" + table + b"\xff\xc0" + struct.pack(">HBHH", 11, 8, height, width)
+        return b"\xff\xd8" + JPEG_TABLE + jpeg_frame(width, height) + JPEG_SCAN
+    sides = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+    simple = b"abcdef" + struct.pack("<HH", width | 0x4000, height)
     if kind == "VP8 ":
-        return b"RIFF....WEBPVP8 " + bytes(10) + struct.pack("<HH", width | 0x4000, height)
+        return webp((b"VP8 ", simple))
     if kind == "VP8L":
-        bits = (width - 1) | (height - 1) << 14
-        return b"RIFF....WEBPVP8L" + bytes(5) + struct.pack("<I", bits)
+        return webp((b"VP8L", b"/" + struct.pack("<I", (width - 1) | (height - 1) << 14)))
     if kind == "VP8X":
-        sides = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
-        return b"RIFF....WEBPVP8X" + bytes(8) + sides
+        return webp((b"VP8X", bytes(4) + sides), (b"ALPH", b"abc"), (b"VP8 ", simple))
     return png(width, height)
+
+
+JPEG_TABLE = b"\xff\xdb" + struct.pack(">H", 5) + b"abc"
+JPEG_SCAN = b"\xff\xda" + struct.pack(">H", 2)
+
+
+def jpeg_frame(width: int, height: int) -> bytes:
+    return b"\xff\xc0" + struct.pack(">HBHHB", 8, 8, height, width, 1)
 
 
 # ---- parsing
@@ -100,6 +122,38 @@ def test_a_message_may_be_an_image_alone() -> None:
 def test_the_size_of_each_format_is_known_without_decoding_it(kind: str) -> None:
     assert size_of(sized(kind, 300, 200)) == (300, 200)
     assert size_of(sized(kind, 300, 200)[:9]) is None
+
+
+def test_the_size_of_a_gif_holds_its_frames_when_they_are_larger_than_the_screen() -> None:
+    assert size_of(gif((1, 1), (0, 0, 9000, 3))) == (9000, 3)
+    assert size_of(gif((100, 100), (0, 0, 100, 100), (65000, 0, 5, 50), comment=b"x" * 200)) == (65005, 100)
+    with pytest.raises(InvalidRequest, match="64 million pixels"):
+        parse(input=user({"type": "input_image", "image_url": data_url(gif((1, 1), (0, 0, 9000, 9000)))}))
+
+
+def test_the_size_of_a_webp_holds_the_images_when_they_are_larger_than_the_canvas() -> None:
+    canvas = (b"VP8X", bytes(10))
+    large = (b"VP8 ", b"abcdef" + struct.pack("<HH", 9000, 30))
+    assert size_of(webp(canvas, large)) == (9000, 30)
+    frame = b"".join(side.to_bytes(3, "little") for side in (10, 20, 299, 199)) + bytes(4)
+    assert size_of(webp(canvas, (b"ANMF", frame))) == (320, 240)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        png(1, 1)[:33] + png(9000, 1)[8:33] + png(1, 1)[33:],  # some decoders take the second size
+        b"\xff\xd8" + jpeg_frame(1, 1) + jpeg_frame(9000, 9000) + JPEG_SCAN,
+        b"\xff\xd8" + JPEG_SCAN + jpeg_frame(9000, 9000),
+        gif((5, 5)),
+        gif((5, 5), (0, 0, 5, 5))[:-1] + b"\0" + gif((1, 1), (0, 0, 9000, 9000))[19:],
+        gif((5, 5), (0, 0, 5, 5))[:-1] + b"\x21\xfe" + b"\1x" * 100_000 + b"\0;",
+        png(1, 1)[:33] + (b"\0\0\0\0tEXt" + bytes(4)) * 100_000 + png(1, 1)[33:],
+    ],
+    ids=["two PNG headers", "two frames", "late frame", "no frame", "junk", "many blocks", "many chunks"],
+)
+def test_a_file_is_no_image_when_its_size_is_uncertain(data: bytes) -> None:
+    assert size_of(data) is None
 
 
 @pytest.mark.parametrize(
