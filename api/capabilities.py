@@ -9,7 +9,7 @@ from api.errors import ApiError, InvalidRequest
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
-from tasks.generation import THINKING_MODES
+from tasks.generation import THINKING_MODES, UNKNOWN_SOURCES
 
 
 def modalities(model: ModelDefinition) -> tuple[str, ...]:
@@ -51,6 +51,11 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
             " set `allow_remote: true` to send the request there",
             code="remote_not_allowed",
             param="allow_remote",
+        )
+    if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
+        raise InvalidRequest(
+            f"target_lang_code must name the language to translate into: {target} is none",
+            param="target_lang_code",
         )
     thinking = parsed.generation.thinking
     if thinking != "default" and thinking not in (modes := thinking_modes(model)):

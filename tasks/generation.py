@@ -17,6 +17,9 @@ THINKING_MODES = ("default", "enabled", "disabled")
 LANGUAGE_CODE = "[A-Za-z0-9]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}"
 """Regular expression of a language code (de, pt-BR). `auto` and `mixed` match it too."""
 
+UNKNOWN_SOURCES = ("auto", "mixed")
+"""Values of `source_lang_code` for a language that the model has to detect; no target can be one of them."""
+
 ToolChoiceMode = Literal["auto", "none", "required"]
 TOOL_CHOICE_MODES: tuple[ToolChoiceMode, ...] = get_args(ToolChoiceMode)
 

@@ -12,9 +12,8 @@ from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import engine_python, library_path, starting
-from backends.shared.translation import UNKNOWN_SOURCES
 from config.settings import ROOT, ModelDefinition
-from tasks.generation import Generation
+from tasks.generation import UNKNOWN_SOURCES, Generation
 from workers.nvml import device_type
 
 BACKEND = BACKENDS["ct2"]

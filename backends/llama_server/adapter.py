@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import secrets
 import select
 import socket
@@ -24,14 +25,17 @@ from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.schemas import for_grammar
 from backends.shared.chat_request import llama_body
 from backends.shared.diagnosis import diagnosing
+from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_client import LOOPBACK, HttpError
 from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.start import EngineStart, engine_python, library_path, starting
 from tasks.generation import Generation
-from workers.engine_process.process import EngineProcess
+from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 TICK_S = 0.05
+RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
+"""The text of `raise_exception` in the server's message."""
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
 LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
 
@@ -109,6 +113,7 @@ def _start_packaged(
         line = reading.readline()
     message = orjson.loads(line) if line.endswith(b"\n") else {}
     if "port" not in message:
+        process.wait(EXIT_WAIT_S)  # llama.cpp writes its log in a thread, which ends with the process
         raise start.failed(process, message.get("failed"))
     return process, message["port"]
 
@@ -169,16 +174,26 @@ def _body(generation: Generation, prompt_format: str, cache_prompt: bool) -> byt
     return orjson.dumps(body)
 
 
-def _refusal(status: int, body: bytes) -> GenerationError:
-    """Return the error for a status other than 200. The server's message is written to the log only."""
+def _refusal(status: int, body: bytes, generation: Generation) -> GenerationError:
+    """Return the error for a status other than 200. The server's message is written to the log only.
+
+    Of a request that the chat template refuses, the message has the reason that the template gives.
+    """
     try:
         error = orjson.loads(body)["error"]
         kind, size, limit = error.get("type"), error.get("n_prompt_tokens"), error.get("n_ctx")
-        log.info("llama-server answered %d %s: %.200s", status, kind, error.get("message"))
+        message = str(error.get("message"))
+        log.info("llama-server answered %d %s: %.200s", status, kind, message)
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-        kind, size, limit = None, None, None
+        kind, size, limit, message = None, None, None, ""
     if kind == "exceed_context_size_error":
         return GenerationError("context_length_exceeded", f"the prompt has {size} tokens; {limit} fit")
+    if found := RAISED_BY_TEMPLATE.search(message):
+        codes = {name: getattr(generation, name) for name in LANGUAGE_FIELDS}
+        part = {name: code for name, code in codes.items() if code is not None}
+        return GenerationError(
+            "invalid_prompt", template_refusal(found[1], {"messages": [{"content": [part]}]})
+        )
     if status < 500:
         return GenerationError("invalid_prompt", "the engine cannot make a prompt of these messages")
     return GenerationError("engine_error", "the engine failed before it answered")

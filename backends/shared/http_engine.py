@@ -57,12 +57,13 @@ class LoopbackClient(HttpClient):
 class ServerProtocol:
     """How one kind of server differs from others.
 
-    `body` makes the body of a request, `error` reads a response other than 200 (status, body), and
+    `body` makes the body of a request, `error` reads a response other than 200 (status, body, the
+    generation), and
     `stream_error` reads an error event in the middle of a stream.
     """
 
     body: Callable[[Generation], bytes]
-    error: Callable[[int, bytes], GenerationError]
+    error: Callable[[int, bytes, Generation], GenerationError]
     stream_error: Callable[[Any], GenerationError] = engine_failed
 
 
@@ -103,7 +104,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
     async def _answer(self, running: RunningRequest) -> Finish:
         parser = running.parser = ChatParser(running.sink.delta, self._protocol.stream_error)
         try:
-            await self._stream(self._protocol.body(running.generation), parser)
+            await self._stream(running.generation, parser)
         except HttpError as error:
             raise await self._lost() from error
         if parser.reason is None:
@@ -114,11 +115,12 @@ class HttpEngine(TaskEngine[RunningRequest]):
         parser = running.parser or ChatParser(running.sink.delta)
         return Finish(parser.reason or "cancelled", parser.usage)
 
-    async def _stream(self, body: bytes, parser: ChatParser) -> None:
-        events = EventStream()
+    async def _stream(self, generation: Generation, parser: ChatParser) -> None:
+        events, body = EventStream(), self._protocol.body(generation)
         async with self._client.request("POST", PATH, body) as response:
             if response.status != 200:
-                raise self._protocol.error(response.status, await response.read(LONGEST_BODY))
+                answer = await response.read(LONGEST_BODY)
+                raise self._protocol.error(response.status, answer, generation)
             while piece := await response.read_some():
                 parser.take(events.feed(piece))
 

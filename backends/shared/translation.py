@@ -6,9 +6,8 @@ import re
 from typing import Any
 
 from backends.base import GenerationError
-from tasks.generation import LANGUAGE_CODE, Generation
+from tasks.generation import LANGUAGE_CODE, UNKNOWN_SOURCES, Generation
 
-UNKNOWN_SOURCES = ("auto", "mixed")
 FALLBACK_SOURCES = ("en", "de")
 """TranslateGemma needs a source language: for an unknown one, the first of these that is not the target."""
 DETECT = "Detect the source language of each segment by itself."
@@ -34,7 +33,7 @@ def instruction(generation: Generation) -> str | None:
     """
     if generation.target_lang_code is None:
         return None
-    target, source = _check_code(generation.target_lang_code), _source(generation)
+    target, source = _target(generation), _source(generation)
     if source is None:
         return f"Translate the user's text to {_name(target)}. {DETECT} {TRANSLATION_ONLY}"
     return f"Translate the user's text from {_name(source)} to {_name(target)}. {TRANSLATION_ONLY}"
@@ -45,17 +44,22 @@ def structured_content(generation: Generation, text: str) -> list[dict[str, Any]
 
     Raises `GenerationError` (invalid_prompt).
     """
-    target, source = _check_code(generation.target_lang_code or ""), _source(generation)
+    target, source = _target(generation), _source(generation)
     if source is None:
         source = next(code for code in FALLBACK_SOURCES if code != _language(target))
         text = f"{DETECT}\n\n{text}"
     return [{"type": "text", "source_lang_code": source, "target_lang_code": target, "text": text}]
 
 
+def _target(generation: Generation) -> str:
+    """Return the code of the target language."""
+    return _check_code("target_lang_code", generation.target_lang_code or "")
+
+
 def _source(generation: Generation) -> str | None:
     """Return the code of the source language, None if the model has to detect it."""
     code = generation.source_lang_code
-    return None if code is None or code in UNKNOWN_SOURCES else _check_code(code)
+    return None if code is None or code in UNKNOWN_SOURCES else _check_code("source_lang_code", code)
 
 
 def _name(code: str) -> str:
@@ -70,10 +74,10 @@ def _language(code: str) -> str:
     return re.split("[-_]", code.lower())[0]
 
 
-def _check_code(code: str) -> str:
+def _check_code(field: str, code: str) -> str:
     """Return a language code, which may become part of a system instruction, if it is well-formed."""
     if not CODE.fullmatch(code):
-        raise GenerationError(
-            "invalid_prompt", "source_lang_code and target_lang_code are codes such as de or pt-BR"
-        )
+        raise GenerationError("invalid_prompt", f"{field} must be a language code such as de or pt-BR")
+    if code in UNKNOWN_SOURCES:
+        raise GenerationError("invalid_prompt", f"{field} must name a language, such as de: {code} is none")
     return code

@@ -148,7 +148,7 @@ def _body(generation: Generation, prompt_format: str, served: str, context: int)
     return orjson.dumps(body)
 
 
-def _refusal(status: int, body: bytes) -> GenerationError:
+def _refusal(status: int, body: bytes, _generation: Generation) -> GenerationError:
     """Return the error for a status other than 200."""
     try:
         message = str(orjson.loads(body)["error"]["message"])

@@ -246,6 +246,13 @@ def test_a_translation_is_refused_without_a_target_language(
     assert not fakes.ledger.jobs
 
 
+@pytest.mark.parametrize("target", ["auto", "mixed"])
+@pytest.mark.parametrize("model", ["gemma", "doer"])
+def test_the_target_language_cannot_be_detected(http: FlaskClient, model: str, target: str) -> None:
+    refusal = refused(http, "responses", model=model, input="x", target_lang_code=target)
+    assert refusal == ("invalid_request", "target_lang_code")
+
+
 def test_a_translation_model_refuses_images(http: FlaskClient) -> None:
     image = {"role": "user", "content": [{"type": "input_image", "image_url": DOT}]}
     refusal = refused(http, "responses", model="gemma", input=[image], target_lang_code="en")

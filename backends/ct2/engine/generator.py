@@ -174,10 +174,8 @@ class GenerationService:
         try:
             text = self._template.render(request)
         except PromptError as error:
-            print(f"the chat template: {error}", file=sys.stderr, flush=True)
-            raise Ct2RequestError(
-                "invalid_prompt", "the engine cannot make a prompt of these messages"
-            ) from error
+            print(f"the chat template: {error.__cause__}", file=sys.stderr, flush=True)
+            raise Ct2RequestError("invalid_prompt", str(error)) from error
         if request.get("tool_choice") != "required":
             return text, ""
         if self._syntax.forced_call is None:

@@ -91,11 +91,8 @@ class ExllamaRequestBuilder:
                 messages, embeddings = self._model.images.replace_images(body["messages"])
                 body = {**body, "messages": messages}
             return self._model.template.render(body), embeddings
-        except ImageError as error:
+        except (ImageError, PromptError) as error:
             raise ExllamaRequestError("invalid_prompt", str(error)) from error
-        except PromptError as error:
-            sentence = "the engine cannot make a prompt of these messages"
-            raise ExllamaRequestError("invalid_prompt", sentence) from error
 
     def _opens_reasoning(self, prompt: str) -> bool:
         syntax = self._model.syntax

@@ -54,7 +54,10 @@ class LlamaRequestBuilder:
             print(f"a request's tools: {error}", file=sys.stderr, flush=True)
             reason = str(error) if isinstance(error, SchemaError) else "a schema cannot be enforced"
             raise LlamaRequestError("invalid_prompt", f"these tools cannot be required: {reason}") from error
-        except (PromptError, TypeError, ValueError, LookupError, AttributeError) as error:
+        except PromptError as error:
+            print(f"the chat template: {error.__cause__}", file=sys.stderr, flush=True)
+            raise LlamaRequestError("invalid_prompt", str(error)) from error
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
             print(f"a request: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             message = "the engine cannot make a prompt of these messages"
             raise LlamaRequestError("invalid_prompt", message) from error

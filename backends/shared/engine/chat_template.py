@@ -17,6 +17,8 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from .template_refusal import template_refusal
+
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -28,7 +30,14 @@ TEMPLATE_ERRORS = (TypeError, ValueError, LookupError, AttributeError)
 
 
 class PromptError(ValueError):
-    """Raised when a template cannot render the given messages."""
+    """Raised when a template cannot render the given messages; the text is one sentence for the client.
+
+    Its cause is the error of the template, which belongs in the log.
+    """
+
+
+class TemplateRefusal(jinja2.TemplateError):
+    """Raised by `raise_exception`; the text is the template's own."""
 
 
 class GenerationTag(Extension):
@@ -72,7 +81,8 @@ class ChatTemplate:
                 **body.get("chat_template_kwargs", {}),
             )
         except (jinja2.TemplateError, RecursionError, *TEMPLATE_ERRORS) as error:
-            raise PromptError(str(error)) from error
+            reason = str(error) if isinstance(error, TemplateRefusal) else None
+            raise PromptError(template_refusal(reason, body)) from error
 
 
 def load_template(folder: Path) -> ChatTemplate:
@@ -124,4 +134,4 @@ def _tojson(
 
 
 def _raise_exception(message: str) -> NoReturn:
-    raise jinja2.TemplateError(message)
+    raise TemplateRefusal(message)

@@ -7,9 +7,15 @@ its parsers require to the sampling parameters, such as the grammar of a require
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
+
+from ...shared.engine.template_refusal import template_refusal
+
+RAISED_BY_TEMPLATE = "TemplateError"
+"""The class of Jinja's that `raise_exception` raises; Jinja's own errors are subclasses of it."""
 
 
 class VllmRequestError(Exception):
@@ -77,9 +83,7 @@ class ChatPreparer:
                 raise ValueError(rendered.error.message)  # noqa: TRY004 - handled like the errors below
         except Exception as error:  # a template may raise anything
             print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
-            raise VllmRequestError(
-                "invalid_prompt", "the engine cannot make a prompt of these messages"
-            ) from error
+            raise VllmRequestError("invalid_prompt", _refusal(error, body)) from error
         _, (prompt,) = rendered
         tokens: list[int] = prompt["prompt_token_ids"]
         left = self.context - len(tokens)
@@ -110,6 +114,14 @@ class ChatPreparer:
             self._tokenizer, request.tools, chat_template_kwargs=arguments, model_config=self._model
         )
         return parser, arguments
+
+
+def _refusal(error: BaseException, body: Mapping[str, Any]) -> str:
+    """The sentence for an error of the renderer, with the template's reason if the template raised it."""
+    found: BaseException | None = error
+    while found is not None and type(found).__name__ != RAISED_BY_TEMPLATE:
+        found = found.__cause__ or found.__context__
+    return template_refusal(None if found is None else str(found), body)
 
 
 def _unbounded(request: Any) -> Any:

@@ -346,11 +346,12 @@ def test_output_after_an_opened_reasoning_marker_is_reasoning(start: Start, tmp_
     assert answer.finish.usage.reasoning_tokens == answer.finish.usage.output_tokens
 
 
-def test_the_message_of_a_template_error_is_not_shown_to_clients(start: Start, tmp_path: Path) -> None:
+def test_a_template_that_raises_is_reported_with_its_reason(start: Start, tmp_path: Path) -> None:
     template = "{{ raise_exception('a message of the template') }}"
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
     with pytest.raises(
-        GenerationError, match=r"^the engine cannot make a prompt of these messages$"
+        GenerationError,
+        match=r"^the model's chat template refuses these messages: a message of the template$",
     ) as caught:
         start(gguf(path)).answer(ask("word"))
     assert caught.value.code == "invalid_prompt"

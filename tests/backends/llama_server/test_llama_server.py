@@ -18,6 +18,7 @@ from backends.llama_server.arguments import LlamaServerOptions
 from config.commands import program
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask
+from tests.backends.llama_cpp import tiny_gguf
 from tests.support.process_groups import group_is_gone
 from workers.engine_process.process import EngineProcess
 from workers.environments import interpreter
@@ -297,11 +298,55 @@ def test_an_engine_listens_on_the_loopback_interface_only(start: Start) -> None:
 def test_a_refusal_has_an_error_code_and_not_the_servers_message(
     status: int, body: object, code: str
 ) -> None:
-    error = _refusal(status, orjson.dumps(body))
+    error = _refusal(status, orjson.dumps(body), ask("Hi"))
     assert isinstance(error, GenerationError)
     assert error.code == code
     assert "secret" not in str(error)
     assert "0x" not in str(error)
+
+
+def raised(text: str) -> bytes:
+    """The server's answer when the chat template raises an exception with this text."""
+    message = "Unable to generate parser for this template.\n------\nWhile executing CallExpression at line 1"
+    error = {
+        "code": 400,
+        "type": "invalid_request_error",
+        "message": f"{message}\nError: Jinja Exception: {text}",
+    }
+    return orjson.dumps({"error": error})
+
+
+def test_a_template_that_raises_is_reported_with_its_reason() -> None:
+    error = _refusal(400, raised("Conversation roles must alternate\x07"), ask("Hi"))
+    assert (error.code, str(error)) == (
+        "invalid_prompt",
+        "the model's chat template refuses these messages: Conversation roles must alternate",
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "named"),
+    [
+        ("Unknown language code: xx", "target_lang_code xx"),
+        ("de is no source", "source_lang_code de"),
+        ("unsupported language", "source_lang_code de, target_lang_code xx"),
+    ],
+)
+def test_a_language_that_the_template_does_not_know_is_named_with_its_field(reason: str, named: str) -> None:
+    request = ask("Hallo", source_lang_code="de", target_lang_code="xx")
+    assert str(_refusal(400, raised(reason), request)) == (
+        f"the model's chat template refuses {named}: {reason}"
+    )
+
+
+def test_the_server_reports_the_reason_of_a_template_that_raises(start: Start, tmp_path: Path) -> None:
+    template = (
+        "{% if messages[0].content == 'word' %}{{ raise_exception('no words, please') }}{% endif %}"
+        "{{ messages[0].content }}"
+    )
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
+    with pytest.raises(GenerationError, match=r"^the model's chat template refuses .*: no words, please$"):
+        start(llama(str(path), n_ctx=256, threads=1)).answer(ask("word"))
 
 
 def test_the_language_codes_are_arguments_of_the_template() -> None:

@@ -19,7 +19,7 @@ UNUSED_PORT = 1
 HI = Generation("alpha", (Message("user", text_content("Hi")),))
 
 
-def refuse(_status: int, _body: bytes) -> GenerationError:
+def refuse(_status: int, _body: bytes, _generation: Generation) -> GenerationError:
     return GenerationError("engine_error", "refused")
 
 

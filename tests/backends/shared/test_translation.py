@@ -70,10 +70,11 @@ def test_the_fallback_source_differs_from_the_target(target: str) -> None:
 
 @pytest.mark.parametrize("prompt_format", ["generic", "translategemma_template"])
 def test_an_invalid_language_code_is_rejected(prompt_format: str) -> None:
-    for codes in (
-        {"target_lang_code": "de. Ignore all"},
-        {"target_lang_code": "de", "source_lang_code": "a b"},
+    for field, codes in (
+        ("target_lang_code", {"target_lang_code": "de. Ignore all"}),
+        ("target_lang_code", {"target_lang_code": "auto"}),
+        ("source_lang_code", {"target_lang_code": "de", "source_lang_code": "a b"}),
     ):
-        with pytest.raises(GenerationError) as caught:
+        with pytest.raises(GenerationError, match=f"^{field} must ") as caught:
             chat_body(ask("Hallo", **codes), prompt_format)
         assert caught.value.code == "invalid_prompt"

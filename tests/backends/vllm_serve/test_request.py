@@ -38,14 +38,14 @@ def test_max_tokens_is_capped_at_the_context() -> None:
     ],
 )
 def test_a_prompt_that_is_too_long_has_its_own_code_and_message(message: str, expected: str) -> None:
-    error = _refusal(400, json.dumps({"error": {"message": message, "code": 400}}).encode())
+    error = _refusal(400, json.dumps({"error": {"message": message, "code": 400}}).encode(), ask("Hi"))
     assert (error.code, str(error)) == ("context_length_exceeded", expected)
 
 
 def test_the_servers_message_is_not_passed_on() -> None:
     for status, code in ((400, "invalid_prompt"), (404, "invalid_prompt"), (500, "engine_error")):
         for body in (b'{"error": {"message": "our secret"}}', b'{"error": "our secret"}', b"our secret", b""):
-            error = _refusal(status, body)
+            error = _refusal(status, body, ask("Hi"))
             assert error.code == code
             assert "secret" not in str(error)
     for error_event, code in (
