@@ -139,6 +139,8 @@ class Fleet(WorkerReports):
         """
         for _ in range(LOAD_ATTEMPTS):
             row = self.row(name)
+            if takeover and row.state is ModelState.LOADED:
+                return LoadOutcome("load", None)  # another process was faster
             if row.state is ModelState.LOADED and _restores(row, request):
                 if (restored := self._restore(row)) is not None:
                     return restored

@@ -352,12 +352,32 @@ def test_replicas_that_crash_too_often_are_left_to_an_operator_and_the_other_ser
     assert row(pair).crashes == 0
 
 
+def test_a_crash_too_many_ends_the_restart_of_another_replica(pair: SimulatedPlatform) -> None:
+    pair.register("w3")
+    pair.finish_unload(pair.fleet.unload("alpha"))
+    pair.load(slots=1, replicas=3)
+    for _ in range(LIMITS.max_restarts - 1):
+        crash_one(pair)
+        restart(pair)
+    crash_one(pair)
+    assert row(pair).crashed == 1
+    crash_one(pair)
+    found = row(pair)
+    assert (found.state, found.loaded_replicas, found.crashed, found.restart_at) == ("loaded", 1, 0, None)
+
+
 def test_a_load_that_restores_replaces_a_restart_that_is_due(pair: SimulatedPlatform) -> None:
     crash_one(pair)
     outcome = pair.fleet.load("alpha")
     assert (len(outcome.assignments), row(pair).crashes, row(pair).restart_at) == (1, 0, None)
     pair.advance_time(10)
     assert look(pair) == 0
+
+
+def test_a_reload_does_not_restore_a_model_that_is_loaded_by_now(pair: SimulatedPlatform) -> None:
+    crash_one(pair)
+    outcome = pair.fleet.begin("alpha", LoadRequest(2), takeover=True)
+    assert (outcome.operation, row(pair).crashes, len(row(pair).workers)) == (None, 1, 1)
 
 
 def test_a_failed_restore_leaves_the_restart_of_another_replica_due(pair: SimulatedPlatform) -> None:
