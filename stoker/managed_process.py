@@ -9,16 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from stoker.process_log import open_log
 
 PR_SET_PDEATHSIG = 1
 FIRST_DELAY_S = 0.5
 MAX_DELAY_S = 10.0
 HEALTHY_S = 30.0
 HEADLINE = "==== "  # prefix of the line that each start writes into the log
-MAX_LOG_BYTES = 16 * 1024 * 1024  # a larger log is renamed to `.1` when its process starts
 
 
 class Backoff:
@@ -155,20 +156,6 @@ def last_lines(log: Path | None, count: int = 12) -> list[str]:
     except OSError:
         return []
     return text.decode("utf-8", "replace").rpartition(HEADLINE)[2].splitlines()[1:][-count:]
-
-
-@contextlib.contextmanager
-def open_log(path: Path) -> Iterator[int]:
-    """Open a log for appending, readable by its owner only; rename a large one first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileNotFoundError):
-        if path.stat().st_size > MAX_LOG_BYTES:
-            path.replace(path.with_name(f"{path.name}.1"))
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _set_parent_death_signal(number: signal.Signals) -> Callable[[], None] | None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from stoker.managed_process import ManagedProcess, ProcessPlan
+from stoker.process_log import CHECK_INTERVAL_S, rotate_log
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 KILL_S = 5.0  # a process in a driver call may take this long to end after SIGKILL
@@ -43,6 +44,7 @@ class Supervisor:
         self._report = report
         self._stop_signals = 0
         self._stopping = False
+        self._logs_checked_at = time.monotonic()
         self._wake, writing = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(writing, False)
@@ -62,12 +64,16 @@ class Supervisor:
         return process
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait up to `timeout_s` for an event and handle it. Raises `StopRequested` and `ProcessDied`."""
+        """Wait up to `timeout_s` for an event, or for the next check of the logs, and handle it.
+
+        Raises `StopRequested` and `ProcessDied`.
+        """
         if self._stop_signals:
             raise StopRequested
         self._sleep(timeout_s)
         if self._stop_signals:
             raise StopRequested
+        self._rotate_logs()
         for process in self.processes:
             ending = process.poll()
             if ending is not None:
@@ -132,12 +138,23 @@ class Supervisor:
             for process in self.processes
             if process.restart_at is not None
         ]
-        if not self._stopping and due:
+        due.append(self._logs_checked_at + CHECK_INTERVAL_S - time.monotonic())
+        if not self._stopping:
             timeout_s = max(0.0, min(due)) if timeout_s is None else max(0.0, min(timeout_s, *due))
         # if a child ended between the last poll and this call, the wake-up byte is in the pipe already
         select.select([self._wake], [], [], timeout_s)
         with contextlib.suppress(BlockingIOError):
             os.read(self._wake, 512)
+
+    def _rotate_logs(self) -> None:
+        """Bound the logs, at most once in `CHECK_INTERVAL_S`."""
+        if time.monotonic() < self._logs_checked_at + CHECK_INTERVAL_S:
+            return
+        self._logs_checked_at = time.monotonic()
+        for log in {process.plan.log for process in self.processes}:
+            if log is not None:
+                with contextlib.suppress(OSError):
+                    rotate_log(log)
 
     def _ended(self, process: ManagedProcess, ending: str) -> None:
         if self.starting:

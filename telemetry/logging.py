@@ -1,5 +1,6 @@
 """The log format of all processes: one line per record, on stderr.
 
+`telemetry.record_limit` bounds their length and number.
 Log messages contain ids, names, sizes and codes, never a prompt, an answer or a key.
 """
 
@@ -13,9 +14,12 @@ from typing import TextIO
 import orjson
 
 from config.settings import Settings
+from telemetry.record_limit import RecordLimit
 
 QUIET_LIBRARIES = ("aiohttp", "amqp", "kombu", "redis")
 """Libraries whose records below `warning` are dropped."""
+
+MAX_TRACE_CHARS = 16_000
 
 
 class TextFormatter(logging.Formatter):
@@ -50,19 +54,18 @@ class JsonFormatter(logging.Formatter):
 def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     """Write all records to stderr (or `stream`) in the configured format. A later call replaces it."""
     handler = logging.StreamHandler(stream or sys.stderr)
+    handler.addFilter(RecordLimit())
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else TextFormatter())
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
     for name in QUIET_LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def printable(text: str) -> str:
-    """Return foreign text without control characters, for logs and error messages.
-
-    Removes line breaks, terminal sequences and other non-printable characters; spaces stay.
-    """
-    return "".join(filter(str.isprintable, text))
-
-
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
-    return [formatter.formatException(record.exc_info)] if record.exc_info else []
+    if not record.exc_info:
+        return []
+    trace = formatter.formatException(record.exc_info)
+    if len(trace) > MAX_TRACE_CHARS:  # the end names the error, which may quote what a client sent
+        half = MAX_TRACE_CHARS // 2
+        trace = f"{trace[:half]}\n... ({len(trace)} characters)\n{trace[-half:]}"
+    return [trace]

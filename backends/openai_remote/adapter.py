@@ -36,7 +36,7 @@ from backends.openai_remote.errors import (
 from backends.openai_remote.remote_engine import RemoteEngine
 from backends.shared.http_client import HttpClient, HttpError
 from backends.shared.start import EngineStart, starting
-from telemetry.logging import printable
+from telemetry.text import printable
 
 OWNER = "stoker"
 """`owned_by` of the models in a Stoker's list."""

@@ -23,7 +23,7 @@ from backends.base import GenerationError
 from backends.catalogue import REDACTED
 from backends.openai_remote.arguments import RemoteOptions
 from backends.shared.http_client import HttpError
-from telemetry.logging import printable
+from telemetry.text import printable
 from workers.engine_process.errors import EngineError
 
 T = TypeVar("T")

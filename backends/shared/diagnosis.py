@@ -13,7 +13,7 @@ from pathlib import Path
 
 from backends.base import LoadError
 from config.commands import as_it_works_here
-from telemetry.logging import printable
+from telemetry.text import printable
 from workers.engine_process.process import LOG_NAME
 
 READ_BYTES = 1 << 20

@@ -57,6 +57,14 @@ def stoker_services(services: dict[str, Any]) -> dict[str, Any]:
     return {name: service for name, service in services.items() if name != "redis"}
 
 
+def test_the_logs_of_all_containers_are_bounded(services):
+    for name, service in services.items():
+        assert service["logging"] == {
+            "driver": "json-file",
+            "options": {"max-size": "10m", "max-file": "3"},
+        }, name
+
+
 def test_redis_persists_its_data_never_evicts_and_requires_a_password(services):
     redis = services["redis"]
     command = " ".join(redis["command"])

@@ -20,7 +20,8 @@ from config.settings import (
 )
 from governance.audit import MAX_RECORDS
 from scheduler.redis_keys import KEYS
-from stoker.managed_process import MAX_LOG_BYTES
+from stoker.process_log import MAX_LOG_BYTES, OLD_LOGS
+from telemetry.record_limit import RECORDS_OF_A_KIND, WINDOW_S
 from tests.docs.page import PACKAGES, blocks, code, read, rows, section
 from workers.agent import EX_TEMPFAIL, RECOVERY_INTERVAL_S
 from workers.replica_manager import MAX_OLD_ENGINE_LOGS
@@ -124,7 +125,9 @@ def test_the_numbers_are_the_shipped_defaults(page):
     assert f"within about {RECOVERY_INTERVAL_S:.0f} seconds" in text
     assert f"exits with {EX_TEMPFAIL}" in text
     assert f"{MAX_RECORDS:,} times" in text
-    assert f"over {MAX_LOG_BYTES >> 20} MiB" in text
+    assert f"Above {MAX_LOG_BYTES >> 20} MiB" in text
+    assert f"the latest {OLD_LOGS} parts" in text
+    assert f"{RECORDS_OF_A_KIND} of a kind in {WINDOW_S:.0f} seconds" in text
     assert f"the latest {MAX_OLD_ENGINE_LOGS} engines" in text
     assert ResponseSettings().retention_s == 3600
     assert "an hour of retention" in text

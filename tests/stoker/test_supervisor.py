@@ -177,13 +177,42 @@ def test_each_start_is_marked_in_the_log_and_only_the_lines_since_the_last_are_q
     assert len(last_lines(process.plan.log)) == 1
 
 
-def test_a_large_log_is_renamed(supervisor, tmp_path, monkeypatch):
-    monkeypatch.setattr("stoker.managed_process.MAX_LOG_BYTES", 10)
-    (tmp_path / "api.log").write_text("much too long")
+def test_a_log_is_bounded_while_its_process_keeps_it_open(supervisor, tmp_path, monkeypatch):
+    monkeypatch.setattr("stoker.process_log.MAX_LOG_BYTES", 1000)
+    monkeypatch.setattr("stoker.supervisor.CHECK_INTERVAL_S", 0.01)
+    code = """
+import time
+for number in range(100_000):
+    print(f"line {number:06} " + "x" * 80, flush=True)
+    time.sleep(0.0005)
+"""
+    process = supervisor.start(plan("api", code, tmp_path))
+    log = process.plan.log
+    old = [log.with_name(f"api.log.{number}") for number in (1, 2, 3, 4)]
+    assert supervisor.wait_until(old[2].exists, 10)
+    seen = [0]
+
+    def continues():
+        lines = [line for line in log.read_text().splitlines() if line.startswith("line ")]
+        seen.extend(int(line.split()[1]) for line in lines[-1:])
+        return seen[-1] > seen[0] + 300
+
+    seen[0] = int(old[0].read_text().splitlines()[-1].split()[1])
+    assert supervisor.wait_until(continues, 10)
+    process.kill()
+    assert not old[3].exists()
+    assert all(path.stat().st_size < 100_000 for path in (log, *old[:3]))
+    assert "\0" not in log.read_text()  # the process appends at the new end, and leaves no hole
+    assert old[0].stat().st_mode & 0o077 == 0
+
+
+def test_a_large_log_is_rotated_when_its_process_starts(supervisor, tmp_path, monkeypatch):
+    monkeypatch.setattr("stoker.process_log.MAX_LOG_BYTES", 20)
+    (tmp_path / "api.log").write_text("much longer than it may be")
     supervisor.start(plan("api", SLEEPER, tmp_path))
 
-    assert (tmp_path / "api.log.1").read_text() == "much too long"
-    assert "much" not in (tmp_path / "api.log").read_text()
+    assert (tmp_path / "api.log.1").read_text() == "onger than it may be"  # the latest part
+    assert "longer" not in (tmp_path / "api.log").read_text()
 
 
 def test_the_delay_doubles_up_to_ten_seconds():

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from telemetry.logging import printable
+from telemetry.text import printable
 from workers.engine_process.errors import EngineLost, Exit
 
 GRACE_S = 6.0  # how much longer than its timeout a stop may take (a guard cleans up for up to 5 s)
