@@ -28,12 +28,22 @@ FORMATS: Mapping[str, str] = {
 }
 """The regular expression of each string format. A format that is not listed is only shown to people."""
 
+FORMAT_WORDS: Mapping[str, str] = {
+    CACHE_BITS: "a text of one number of bits from 2 to 8 (`8`), or two: for keys and for values (`8,4`)",
+}
+"""The description of a format whose name alone does not say which values it has."""
+
 HEADER, VARIABLE_VALUE = "header", "variable"
 OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
     HEADER: (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", r"[\x20-\x7e]*"),  # RFC 9110, 5.1 and 5.5
     VARIABLE_VALUE: (r"[^=\0]+", r"[^\0]*"),
 }
 """The regular expressions of the names and of the values, for each format of an object."""
+
+
+def format_in_words(name: str) -> str:
+    """Return the description of a string format."""
+    return FORMAT_WORDS.get(name, f"a text like {name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,7 @@ class LoadField:
             return f"must be a multiple of {constraint['step']}"
         pattern = FORMATS.get(constraint.get("format", ""))
         if pattern is not None and not re.fullmatch(pattern, value):
-            return f"must look like {constraint['format']}"
+            return f"must be {format_in_words(constraint['format'])}"
         return None
 
 

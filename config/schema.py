@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from backends.catalogue import BACKENDS, backends_with_option
-from backends.declaration import FORMATS, OBJECT_FORMATS, URL, VARIABLE_NAME, Backend, Option
+from backends.declaration import FORMATS, OBJECT_FORMATS, URL, VARIABLE_NAME, Backend, Option, format_in_words
 from backends.prompt_formats import PROMPT_FORMATS
 from config.fields import (
     NamedEntries,
@@ -257,7 +257,7 @@ def _string(option: Option) -> StrictField:
         return text(nullable=option.nullable)
     # an operator may put the key itself in place of a variable's name, and a password into an address
     secret = option.format in (VARIABLE_NAME, URL)
-    return matching(pattern, f"a text like {option.format}", secret=secret, nullable=option.nullable)
+    return matching(pattern, format_in_words(option.format or ""), secret=secret, nullable=option.nullable)
 
 
 def _object(option: Option) -> StrictField:

@@ -197,6 +197,16 @@ def test_a_field_of_another_backend_is_named_with_its_owner_and_the_fields_of_th
         check_override(ModelDefinition("alpha", "stub"), {"vllm_max_model_len": 4096})
 
 
+@pytest.mark.parametrize("bits", ["fp16", "9", "8,4,2"])
+def test_wrong_bits_of_the_cache_are_refused_with_their_range(bits: str) -> None:
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        check_override(ModelDefinition("alpha", "exllamav3"), {"exllama_cache_quant": bits})
+    assert refusal.value.message == (
+        "exllama_cache_quant must be a text of one number of bits from 2 to 8 (`8`),"
+        " or two: for keys and for values (`8,4`)"
+    )
+
+
 @pytest.mark.parametrize(("most", "allowed"), [(1, "1"), (4, "from 1 to 4")])
 def test_a_wrong_number_of_replicas_is_refused_with_the_range(most: int, allowed: str) -> None:
     with pytest.raises(InvalidLoadRequest, match=f"replicas must be {allowed} for alpha") as refusal:
