@@ -32,12 +32,13 @@ class TerminalOutput:
         """Show the current activity: on a terminal it replaces the last status, else it is a line."""
         if text == self._status:
             return
+        erase = self._erase()
+        self._status = text  # before it is written: Ctrl-C may come meanwhile
         if self._tty:
             width = shutil.get_terminal_size().columns - 1
-            self._write(f"{self._erase()}{text[:width]}")
+            self._write(f"{erase}{text[:width]}")
         else:
             self._write(f"{text}\n")
-        self._status = text
 
     def choose(self, question: str, answers: Mapping[str, str], otherwise: str) -> str:
         """Ask until the reply is a key of `answers`, in any case; returns its value.

@@ -100,6 +100,8 @@ class ReplicaManager:
             error = LoadError(
                 "load_failed", f"the engine could not be started: {error or type(error).__name__}"
             )
+        elif error.code == "load_cancelled":
+            logger.info("%s: %s", name, error)
         else:
             logger.warning("%s did not load: %s", name, error)
         replica = self.by_name.pop(name, None)
