@@ -2,13 +2,17 @@
 #
 # The engine in the image computes on the CPU. For a GPU mount a llama-server built for CUDA and set its path in
 # local.json (llama_server_binary).
+#
+# PYTHON_IMAGE may name the base image by its digest: `--build-arg PYTHON_IMAGE=python:3.12-slim@sha256:...`.
 
-FROM python:3.12-slim AS build
+ARG PYTHON_IMAGE=python:3.12-slim
+
+FROM ${PYTHON_IMAGE} AS build
 COPY requirements-up.lock /
 RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /requirements-up.lock
 
-FROM python:3.12-slim
+FROM ${PYTHON_IMAGE}
 # HOME is on the data volume, because libraries write compiled kernels and downloaded models there and the user
 # can write to no other folder. uv and pip use no cache, which would hold a second copy of each installed package
 ENV PATH=/venv/bin:$PATH \

@@ -201,6 +201,16 @@ def test_the_image_runs_as_an_unprivileged_user_and_starts_stoker():
     assert CliRunner().invoke(cli, ["api", "--help"]).exit_code == 0
 
 
+def test_every_image_from_a_registry_can_be_pinned_by_its_digest(services):
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    bases = [line.split()[1] for line in lines if line.startswith("FROM")]
+    argument = services["api"]["build"]["args"]["PYTHON_IMAGE"]
+
+    assert bases == ["${PYTHON_IMAGE}"] * 2
+    assert f"ARG PYTHON_IMAGE={plain(argument)}" in lines
+    assert services["redis"]["image"] == "${REDIS_IMAGE:-redis:8-alpine}"
+
+
 def test_the_home_of_the_image_user_is_on_the_volume():
     text = (ROOT / "Dockerfile").read_text()
 
