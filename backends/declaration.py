@@ -18,11 +18,16 @@ LOAD_FIELD_KINDS = ("integer", "integer_or_null", "float", "enum", "string_or_nu
 CACHE_BITS = "<bits>|<k_bits>,<v_bits>"
 VARIABLE_NAME = "OPENAI_API_KEY"
 URL = "https://host/v1"
+HOST = "127.0.0.1"
+KEY = "key"
 FORMATS: Mapping[str, str] = {
     CACHE_BITS: r"[2-8](,[2-8])?",
     VARIABLE_NAME: r"[A-Z_][A-Z0-9_]{0,127}",
     # user, query and fragment are refused: none of them belongs into a base URL
     URL: r"(?=[!-~]*\Z)(?i:https?)://(\[[^\[\]/?#@]+\]|[^\[\]/?#@:]+)(:\d*)?(/[^?#]*)?",
+    # llama-server takes a name that ends with .sock for a socket in the file system
+    HOST: r"(?!.*\.sock\Z)[0-9A-Za-z:][0-9A-Za-z.:_-]{0,252}",
+    KEY: r"[!-+\--~]{16,512}",  # no spaces, and no commas, which separate several keys
     "vllm_speculative_method": r"[a-z0-9_-]{1,64}",
     "hf_id_or_local_path": r"[^\0\s]{1,512}",
 }
@@ -30,6 +35,7 @@ FORMATS: Mapping[str, str] = {
 
 FORMAT_WORDS: Mapping[str, str] = {
     CACHE_BITS: "a text of one number of bits from 2 to 8 (`8`), or two: for keys and for values (`8,4`)",
+    KEY: "a text of 16 to 512 characters without spaces and commas",
 }
 """The description of a format whose name alone does not say which values it has."""
 
@@ -148,6 +154,8 @@ class Backend:
     there is one); they may only disable it if an option in `thinking_disabled_when` has the value given
     there.
 
+    Two replicas on one machine cannot share an option in `one_replica_with` (a port).
+
     The models of a `remote` backend run on another operator's machine: they take no local memory, and each
     request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
 
@@ -163,6 +171,7 @@ class Backend:
     takes_hub_ids: bool = False
     groups: tuple[tuple[str, ...], ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
+    one_replica_with: tuple[str, ...] = ()
     image_option: str | None = None
     single_turn_when: Mapping[str, str] = field(default_factory=dict)
     thinking_formats: tuple[str, ...] = ()
@@ -250,6 +259,54 @@ class Backend:
         An override of one group removes the configured values of the other groups.
         """
         return {**options, **self.expanded(options, override)}
+
+
+def server_options(prefix: str) -> tuple[Option, ...]:
+    """The options of a managed server's process and address, which one load cannot change."""
+    return (
+        Option(
+            f"{prefix}library_path",
+            "string",
+            None,
+            "folder of the server's shared libraries",
+            nullable=True,
+            format="path",
+        ),
+        Option(
+            f"{prefix}environment",
+            "object",
+            None,
+            "environment variables of the server",
+            nullable=True,
+            format=VARIABLE_VALUE,
+            secret=True,
+        ),
+        Option(
+            f"{prefix}host",
+            "string",
+            "127.0.0.1",
+            "the address to listen on; at any but a loopback address, other machines reach the engine",
+            format=HOST,
+        ),
+        Option(
+            f"{prefix}port",
+            "integer",
+            None,
+            "the server's port, for one replica; null is a free one",
+            nullable=True,
+            minimum=1,
+            maximum=65_535,
+        ),
+        Option(
+            f"{prefix}api_key",
+            "string",
+            None,
+            "the key that the server requires; null is a random one for each load",
+            nullable=True,
+            format=KEY,
+            secret=True,
+        ),
+    )
 
 
 def _any_matches(conditions: Mapping[str, str], options: Mapping[str, Any]) -> bool:

@@ -202,6 +202,10 @@ class ModelSchema(Section):
         maximum = data.get("replica_max")
         if maximum is not None and replicas > maximum:
             raise ValidationError({"replicas": [f"must be at most replica_max ({maximum}), not {replicas}"]})
+        for option in self.declaration.one_replica_with:
+            if data.get(option) is not None and max(replicas, maximum or 0) > 1:
+                message = "is for one replica: leave it out, and each replica gets its own"
+                raise ValidationError({option: [message]})
 
     @validates_schema
     def _options_go_together(self, data: dict[str, Any], **_: object) -> None:
@@ -256,7 +260,7 @@ def _string(option: Option) -> StrictField:
     if pattern is None:
         return text(nullable=option.nullable)
     # an operator may put the key itself in place of a variable's name, and a password into an address
-    secret = option.format in (VARIABLE_NAME, URL)
+    secret = option.secret or option.format in (VARIABLE_NAME, URL)
     return matching(pattern, format_in_words(option.format or ""), secret=secret, nullable=option.nullable)
 
 

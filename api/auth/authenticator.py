@@ -16,10 +16,10 @@ from typing import Protocol, cast
 from flask import g
 
 from api.auth.access import Access
-from api.auth.loopback import is_loopback
 from api.auth.open_mode import OpenMode
 from api.errors import Forbidden, InvalidApiKey, InvalidRequest
 from config.errors import ConfigError
+from config.loopback import is_loopback
 from config.settings import DEFAULT_TENANT, PRIORITIES, Settings, Tenant
 from config.tenants import Tenants
 

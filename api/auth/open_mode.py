@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from api.auth.loopback import is_loopback
 from api.errors import Forbidden
+from config.loopback import is_loopback
 
 HOST_REFUSED = (
     "without API keys this platform answers requests to a loopback address or `localhost` only:"

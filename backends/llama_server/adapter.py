@@ -1,7 +1,7 @@
 """llama.cpp's server as an engine: a configured native `llama-server`, or the one inside xllamacpp.
 
-Both listen on the loopback interface only, require a random key that they get through the environment, and
-are used in the same way (see `http_engine`).
+Both listen on the loopback interface only and require a random key, unless address and key are configured.
+They get the key through the environment, and are used in the same way (see `http_engine`).
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ import json
 import logging
 import os
 import re
-import secrets
 import select
-import socket
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import orjson
 
 from backends.base import GenerationError, Launch, LoadError
-from backends.llama_server.arguments import LlamaServerOptions
+from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.schemas import for_grammar
 from backends.shared.chat_request import llama_body
 from backends.shared.diagnosis import diagnosing
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
-from backends.shared.http_client import LOOPBACK, HttpError
-from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
+from backends.shared.http_client import HttpError
+from backends.shared.http_engine import HttpEngine, ServerClient, ServerProtocol
 from backends.shared.pipe_engine import ENGINE_PROGRAM
+from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
 from tasks.generation import Generation
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
@@ -51,16 +51,19 @@ class LlamaServerAdapter:
         """See `Adapter.start`."""
         with starting(launch) as start:
             options = LlamaServerOptions.of(launch.model, launch.slots)
-            key = secrets.token_urlsafe(32)
-            env = _environment(options, key)
+            address = server_address(
+                PREFIX, options.host, options.port, options.api_key, chooses_port=options.binary is None
+            )
+            env = _environment(options, address.key)
             with diagnosing(launch.directory, DIAGNOSES):
                 if options.binary is None:
                     otherwise = ", or set llama_server_binary to a llama-server"
                     python = engine_python(launch.environments, self.name, otherwise=otherwise)
                     process, port = _start_packaged(start, options, env, str(python))
+                    address = replace(address, port=port)
                 else:
-                    process, port = _start_native(start, options, env)
-            client = LoopbackClient(port, key)
+                    process = _start_native(start, options, address, env)
+            client = ServerClient(address)
             slots, context = _verify(start, process, client)
             body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)
             return HttpEngine(process, client, ServerProtocol(body, _refusal), slots, context)
@@ -68,25 +71,23 @@ class LlamaServerAdapter:
 
 def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
     folders = [] if options.library_path is None else [options.library_path]
-    return {"LLAMA_API_KEY": key, **library_path(*folders)}
+    return {**library_path(*folders), **options.environment, "LLAMA_API_KEY": key}
 
 
 def _start_native(
-    start: EngineStart, options: LlamaServerOptions, env: dict[str, str]
-) -> tuple[EngineProcess, int]:
-    """Start the configured binary and wait until it is healthy. Returns its process and its port."""
-    with socket.create_server((LOOPBACK, 0)) as probe:
-        port: int = probe.getsockname()[1]
-    process = start.run(options.argv(port), env)
+    start: EngineStart, options: LlamaServerOptions, address: ServerAddress, env: dict[str, str]
+) -> EngineProcess:
+    """Start the configured binary and wait until it is healthy."""
+    process = start.run(options.argv(address.port), env)
     progress = _ProgressEstimate(start, options.model)
-    while not _is_healthy(LoopbackClient(port, env["LLAMA_API_KEY"])):
+    while not _is_healthy(ServerClient(address)):
         progress.report()
         process.wait(TICK_S)
         start.check()
-    return process, port
+    return process
 
 
-def _is_healthy(client: LoopbackClient) -> bool:
+def _is_healthy(client: ServerClient) -> bool:
     try:
         return client.get("/health", with_key=False)[0] == 200
     except HttpError:
@@ -96,7 +97,10 @@ def _is_healthy(client: LoopbackClient) -> bool:
 def _start_packaged(
     start: EngineStart, options: LlamaServerOptions, env: dict[str, str], python: str
 ) -> tuple[EngineProcess, int]:
-    """Start the engine inside xllamacpp and wait for the report of its port. Returns its process and port."""
+    """Start the engine inside xllamacpp and wait for the report of its port. Returns its process and port.
+
+    It chooses the port itself unless one is configured.
+    """
     report, report_end = os.pipe()
     with os.fdopen(report, "rb", buffering=0) as reading:
         try:
@@ -132,7 +136,7 @@ class _ProgressEstimate:
         self._start.progress(1 - 0.5**passed, "loading the model")
 
 
-def _verify(start: EngineStart, process: EngineProcess, client: LoopbackClient) -> tuple[int, int]:
+def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) -> tuple[int, int]:
     """Check that the server is the one just started and requires the key. Returns (slots, context of a slot).
 
     Raises `LoadError`.

@@ -8,6 +8,7 @@ training; the loaded engine's `context` is the value in force.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,9 @@ UNSAFE = (
 """Flags that `extra_args` may not contain: MANAGED are set by the adapter; UNSAFE would open the server or
 local files to others, or take the server out of the adapter's control."""
 
+MANAGED_VARIABLE = re.compile(r"LLAMA_API_KEY|LLAMA_ARG_.*", re.IGNORECASE)
+"""Variables that `environment` may not contain: the key, and those that llama-server reads as flags."""
+
 
 @dataclass(frozen=True)
 class LlamaServerOptions:
@@ -61,7 +65,7 @@ class LlamaServerOptions:
 
     Paths are absolute. None leaves the choice to the server, as do `n_gpu_layers` -1 (as many as fit) and
     `auto` for `flash_attn` and `reasoning`. `binary` None stands for the engine inside xllamacpp, `spec_type`
-    None for no speculative decoding.
+    None for no speculative decoding, `port` and `api_key` None for a free and a random one.
     """
 
     model: Path
@@ -74,6 +78,10 @@ class LlamaServerOptions:
     mmproj: Path | None
     draft_model: Path | None
     library_path: Path | None
+    environment: Mapping[str, str]
+    host: str
+    port: int | None
+    api_key: str | None
     reasoning: str
     spec_type: str | None
     spec_draft_n_max: int | None
@@ -94,6 +102,7 @@ class LlamaServerOptions:
         if model.model_path is None:
             raise _refused("set model_path to a GGUF file")
         given["extra_args"] = tuple(given["extra_args"])
+        given["environment"] = given["environment"] or {}
         if model.device == "cpu":
             given["n_gpu_layers"] = 0
         if given["spec_type"] is None:
@@ -112,6 +121,11 @@ class LlamaServerOptions:
             )
         if self.spec_type == "draft-simple" and self.draft_model is None:
             raise _refused(f"{PREFIX}spec_type draft-simple needs a draft model: set {PREFIX}draft_model")
+        for name, value in self.environment.items():
+            if MANAGED_VARIABLE.fullmatch(name):
+                raise _refused(f"{PREFIX}environment may not contain {name}")
+            if not isinstance(value, str):
+                raise _refused(f"{name} in {PREFIX}environment must be text")
         if self.binary is None and self.extra_args:
             raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
         for argument in self.extra_args:
@@ -126,8 +140,8 @@ class LlamaServerOptions:
         return -(-self.n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
 
     def argv(self, port: int) -> list[str]:
-        """Return the command of a native server that listens on the loopback interface."""
-        argv = [str(self.binary), "--model", str(self.model), "--host", "127.0.0.1", "--port", str(port)]
+        """Return the command of a native server that listens on that port."""
+        argv = [str(self.binary), "--model", str(self.model), "--host", self.host, "--port", str(port)]
         argv += [
             "--parallel",
             str(self.slots),
@@ -157,7 +171,7 @@ class LlamaServerOptions:
     def for_engine(self) -> dict[str, Any]:
         """Return the arguments of `backends/llama_server/engine/main.py`, as JSON values."""
         names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
-        names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots"]
+        names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots", "host", "port"]
         paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}
         return {
             **{name: getattr(self, name) for name in names},

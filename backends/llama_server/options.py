@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import Backend, LoadField, Option
+from backends.declaration import Backend, LoadField, Option, server_options
 from backends.environment import Environment, Variant
 from backends.prompt_formats import GEMMA4, QWEN3
 
@@ -25,6 +25,7 @@ BACKEND = Backend(
     image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},
+    one_replica_with=("llama_server_port",),
     needs={
         "llama_server_draft_model": "llama_server_spec_type",
         "llama_server_spec_draft_n_max": "llama_server_spec_type",
@@ -40,14 +41,7 @@ BACKEND = Backend(
             nullable=True,
             format="program",
         ),
-        Option(
-            "llama_server_library_path",
-            "string",
-            None,
-            "folder of the program's shared libraries",
-            nullable=True,
-            format="path",
-        ),
+        *server_options("llama_server_"),
         Option(
             "llama_server_n_ctx",
             "integer",

@@ -1,4 +1,4 @@
-"""An engine that is a managed server on the loopback interface, used through OpenAI's chat completions API.
+"""An engine that is a managed server, used through OpenAI's chat completions API.
 
 Each generation is one streamed POST. Closing its connection early cancels the generation. Requests are always
 streamed, since only then does a server notice the closed connection at once.
@@ -14,11 +14,13 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 import orjson
+from yarl import URL
 
 from backends.base import Finish, GenerationError, Sink
 from backends.shared.chat_stream import ChatParser, EventStream, engine_failed
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
-from backends.shared.http_client import LOOPBACK, HttpClient, HttpError
+from backends.shared.http_client import HttpClient, HttpError
+from backends.shared.server_address import ServerAddress
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineError, Exit
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
@@ -28,14 +30,16 @@ TIMEOUT_S = 10.0  # to connect, and for requests that are answered at once
 LONGEST_BODY = 1 << 20  # bytes read of an answer that is no stream
 
 
-class LoopbackClient(HttpClient):
-    """HTTP client for a managed server on the loopback interface, which requires a `key`."""
+class ServerClient(HttpClient):
+    """HTTP client for a managed server, which requires the key of its `address`."""
 
-    def __init__(self, port: int, key: str) -> None:
-        self.port = port
-        self.key = key
-        headers = {"authorization": f"Bearer {key}"}
-        super().__init__(f"http://{LOOPBACK}:{port}", headers=headers, connect_timeout_s=TIMEOUT_S)
+    def __init__(self, address: ServerAddress) -> None:
+        self.host = address.own_host
+        self.port = address.port
+        self.key = address.key
+        headers = {"authorization": f"Bearer {self.key}"}
+        url = URL.build(scheme="http", host=self.host, port=self.port)
+        super().__init__(str(url), headers=headers, connect_timeout_s=TIMEOUT_S)
 
     def get(self, path: str, *, with_key: bool = True) -> tuple[int, Any]:
         """GET within seconds, in the calling thread and on a connection of its own.
@@ -43,7 +47,7 @@ class LoopbackClient(HttpClient):
         Returns the status and the JSON body (None if empty). Raises `HttpError`.
         """
         headers = {"Authorization": f"Bearer {self.key}"} if with_key else {}
-        with closing(HTTPConnection(LOOPBACK, self.port, timeout=TIMEOUT_S)) as connection:
+        with closing(HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)) as connection:
             try:
                 connection.request("GET", path, headers=headers)
                 response = connection.getresponse()
@@ -79,7 +83,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
     def __init__(
         self,
         process: EngineProcess,
-        client: LoopbackClient,
+        client: ServerClient,
         protocol: ServerProtocol,
         slots: int,
         context: int,

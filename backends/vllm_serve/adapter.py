@@ -1,4 +1,4 @@
-"""vLLM as a managed server: `vllm serve` on the loopback interface, protected by a random API key.
+"""vLLM as a managed server: `vllm serve`, by default on the loopback interface and with a random API key.
 
 It is used like any other server (see `http_engine`), with one difference: the server may outlive its core
 process by seconds, and a server without a core counts as lost.
@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import secrets
-import socket
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,19 +17,20 @@ from typing import Any
 import orjson
 
 from backends.base import Finish, GenerationError, Launch, LoadError
-from backends.shared.http_client import LOOPBACK, HttpError
+from backends.shared.http_client import HttpError
 from backends.shared.http_engine import (
     LONGEST_BODY,
     HttpEngine,
-    LoopbackClient,
     RunningRequest,
+    ServerClient,
     ServerProtocol,
 )
+from backends.shared.server_address import server_address
 from backends.shared.start import EngineStart, starting
 from backends.vllm.adapter import vllm_body
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.progress import reporting_progress
-from backends.vllm_serve.arguments import VllmServeOptions
+from backends.vllm_serve.arguments import PREFIX, VllmServeOptions
 from tasks.generation import Generation
 from workers.engine_process.process import EngineProcess
 
@@ -102,26 +101,25 @@ class VllmServeEngine(HttpEngine):
         return 0
 
 
-def _start_server(start: EngineStart, options: VllmServeOptions) -> tuple[EngineProcess, LoopbackClient]:
+def _start_server(start: EngineStart, options: VllmServeOptions) -> tuple[EngineProcess, ServerClient]:
     """Start a server and wait until it is healthy."""
-    with socket.create_server((LOOPBACK, 0)) as probe:
-        port: int = probe.getsockname()[1]
-    client = LoopbackClient(port, secrets.token_urlsafe(32))
-    process = start.run(options.argv(port), {**options.environment, "VLLM_API_KEY": client.key})
+    address = server_address(PREFIX, options.host, options.port, options.api_key)
+    client = ServerClient(address)
+    process = start.run(options.argv(address.port), {**options.environment, "VLLM_API_KEY": client.key})
     while not _is_healthy(client):
         process.wait(TICK_S)
         start.check()
     return process, client
 
 
-def _is_healthy(client: LoopbackClient) -> bool:
+def _is_healthy(client: ServerClient) -> bool:
     try:
         return client.get("/health")[0] == 200
     except HttpError:
         return False
 
 
-def _verify(start: EngineStart, process: EngineProcess, client: LoopbackClient, served: str) -> int:
+def _verify(start: EngineStart, process: EngineProcess, client: ServerClient, served: str) -> int:
     """Check that the server is the one just started and requires the key. Returns the context in tokens.
 
     Raises `LoadError`.

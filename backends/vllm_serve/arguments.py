@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.catalogue import BACKENDS
-from backends.shared.http_client import LOOPBACK
 from backends.shared.start import engine_python, library_path
 from backends.vllm.arguments import BINDING, VllmOptions, refused
 from config.settings import ROOT, ModelDefinition
@@ -53,13 +52,17 @@ MANAGED_VARIABLES = ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE")
 class VllmServeOptions:
     """The parsed options of a `vllm_serve` model.
 
-    `program` is the command up to the model. `environment` does not contain the API key.
+    `program` is the command up to the model. `environment` does not contain the API key. `port` and `api_key`
+    None stand for a free and a random one.
     """
 
     vllm: VllmOptions
     program: tuple[str, ...]
     environment: dict[str, str]
     extra_args: tuple[str, ...]
+    host: str
+    port: int | None
+    api_key: str | None
 
     @classmethod
     def of(cls, model: ModelDefinition, slots: int, environments: Path) -> VllmServeOptions:
@@ -83,7 +86,9 @@ class VllmServeOptions:
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(MIDDLEWARE_FOLDER), variables.get("PYTHONPATH")])
         )
-        return cls(vllm, _program(given[PREFIX + "binary"], vllm.python, environments), environment, extra)
+        program = _program(given[PREFIX + "binary"], vllm.python, environments)
+        address = {name: given[PREFIX + name] for name in ("host", "port", "api_key")}
+        return cls(vllm, program, environment, extra, **address)
 
     @property
     def served(self) -> str:
@@ -91,9 +96,9 @@ class VllmServeOptions:
         return str(self.vllm.engine["served_model_name"])
 
     def argv(self, port: int) -> list[str]:
-        """Return the command of a server that listens on the loopback interface."""
+        """Return the command of a server that listens on that port."""
         return [
-            *(*self.program, self.vllm.engine["model"], "--host", LOOPBACK, "--port", str(port)),
+            *(*self.program, self.vllm.engine["model"], "--host", self.host, "--port", str(port)),
             *self.vllm.flags(),
             *("--enable-prompt-tokens-details", "--disable-uvicorn-access-log"),
             *self.extra_args,

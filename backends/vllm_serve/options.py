@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import VARIABLE_VALUE, Backend, Option
+from backends.declaration import Backend, Option, server_options
 from backends.vllm.options import ENVIRONMENT, NEEDS, OPTIONS, THINKING_FORMATS
 
 BACKEND = Backend(
@@ -10,6 +10,7 @@ BACKEND = Backend(
     "vllm_",
     environment=ENVIRONMENT,
     takes_hub_ids=True,
+    one_replica_with=("vllm_serve_port",),
     needs=NEEDS,
     image_option="vllm_image_input",
     thinking_formats=THINKING_FORMATS,
@@ -23,23 +24,7 @@ BACKEND = Backend(
             nullable=True,
             format="program",
         ),
-        Option(
-            "vllm_serve_library_path",
-            "string",
-            None,
-            "folder of shared libraries",
-            nullable=True,
-            format="path",
-        ),
-        Option(
-            "vllm_serve_environment",
-            "object",
-            None,
-            "environment variables of the server",
-            nullable=True,
-            format=VARIABLE_VALUE,
-            secret=True,
-        ),
+        *server_options("vllm_serve_"),
         Option("vllm_serve_extra_args", "list", (), "further arguments of vllm serve"),
     ),
 )

@@ -58,6 +58,8 @@ INVALID: list[tuple[str, dict[str, Any], int, str]] = [
     ("llama_cpp", {"nothing_known": 1}, 422, "nothing_known"),
     ("llama_cpp", {"gguf_n_gpu_layers": 1}, 422, "gguf_n_gpu_layers"),  # configured, not overridden
     ("llama_server", {"llama_server_mmproj": "x"}, 422, "llama_server_mmproj"),
+    ("llama_server", {"llama_server_host": "0.0.0.0"}, 422, "llama_server_host"),  # noqa: S104 - refused
+    ("vllm_serve", {"vllm_serve_api_key": "k"}, 422, "vllm_serve_api_key"),
     ("exllamav3", {"exllama_cache_k_bits": 1, "exllama_cache_v_bits": 8}, 422, "exllama_cache_k_bits"),
     ("exllamav3", {"exllama_cache_k_bits": 9, "exllama_cache_v_bits": 8}, 400, "exllama_cache_k_bits"),
     ("exllamav3", {"exllama_cache_k_bits": None, "exllama_cache_v_bits": 8}, 400, "exllama_cache_k_bits"),

@@ -96,6 +96,23 @@ def model(**options):
             "models.demo.llama_server_image_max_tokens does nothing without llama_server_mmproj",
         ),
         (
+            {"models": {"demo": LLAMA_SERVER | {"llama_server_host": "--api-key"}}},
+            "models.demo.llama_server_host must be a text like 127.0.0.1",
+        ),
+        (
+            {"models": {"demo": LLAMA_SERVER | {"llama_server_host": "/run/engine.sock"}}},
+            "models.demo.llama_server_host must be a text like 127.0.0.1",
+        ),
+        (
+            {"models": {"demo": LLAMA_SERVER | {"llama_server_api_key": "short"}}},
+            "models.demo.llama_server_api_key must be a text of 16 to 512 characters without spaces and"
+            " commas or null",
+        ),
+        (
+            {"models": {"demo": LLAMA_SERVER | {"llama_server_port": 8100, "replica_max": 2}}},
+            "models.demo.llama_server_port is for one replica: leave it out",
+        ),
+        (
             {"models": {"demo": VLLM | {"vllm_speculative_model": "org/assistant"}}},
             "models.demo.vllm_speculative_model does nothing without vllm_speculative_method",
         ),

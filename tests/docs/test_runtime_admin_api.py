@@ -73,6 +73,7 @@ def test_every_state_backend_and_code_has_a_row():
         ),
         ("llama_server_n_ctx", {"target_inflight", "--ctx-size"}),
         ("llama_server_spec_type", {"null", "draft-mtp", "draft-simple", "llama_server_spec_draft_n_max"}),
+        ("llama_server_host", {"llama_server_port", "llama_server_api_key", "vllm_serve_host"}),
         ("load_constraints", {"load_field_descriptions"}),
     ],
 )

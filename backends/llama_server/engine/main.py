@@ -1,4 +1,4 @@
-"""Runs the llama-server of xllamacpp in this process, on a random port of the loopback interface.
+"""Runs the llama-server of xllamacpp in this process, on a random port unless one is configured.
 
 Arguments: the descriptor to report to, and the options of `LlamaServerOptions.for_engine` as JSON. The API
 key is in LLAMA_API_KEY. Reports one JSON line: {"port": n} or {"failed": text}.
@@ -40,7 +40,9 @@ def main(arguments: list[str]) -> None:
 def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.verbosity = WARNINGS
-    params.hostnames = ["127.0.0.1"]
+    params.hostnames = [options["host"]]
+    if options["port"] is not None:
+        params.port = options["port"]
     params.api_keys = [os.environ["LLAMA_API_KEY"]]
     params.ui = False
     params.model.path = options["model"]

@@ -11,9 +11,9 @@ from flask.testing import FlaskClient
 from api.app import create_app
 from api.auth.access import access_of
 from api.auth.authenticator import priority_of
-from api.auth.loopback import is_loopback
 from api.errors import InvalidRequest
 from config.errors import ConfigError
+from config.loopback import is_loopback
 from config.settings import ApiSettings, Settings, Tenant
 from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY
 from tests.support.api_fakes import Fakes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from http.client import HTTPConnection
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from backends.base import GenerationError, LoadError
 from backends.catalogue import BACKENDS
-from backends.llama_server.adapter import _body, _refusal
+from backends.llama_server.adapter import _body, _environment, _refusal
 from backends.llama_server.arguments import LlamaServerOptions
 from config.commands import program
 from config.settings import ModelDefinition
@@ -116,6 +117,29 @@ def test_without_a_speculation_type_no_draft_model_is_loaded(binary: Path) -> No
 def test_a_model_on_the_cpu_has_no_layers_on_the_gpu() -> None:
     model = ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), device="cpu")
     assert LlamaServerOptions.of(model, 1).n_gpu_layers == 0
+
+
+@pytest.mark.rule("field/llama-server-2")
+def test_the_address_and_the_variables_of_a_native_server_are_configured(
+    binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    model = llama(
+        binary=str(binary), host="127.0.0.2", library_path=str(tmp_path), environment={"GGML_LOG_LEVEL": "2"}
+    )
+    options = LlamaServerOptions.of(model, 1)
+    assert "--host 127.0.0.2 --port 8000" in " ".join(options.argv(8000))
+    assert _environment(options, "the key") == {
+        "LD_LIBRARY_PATH": str(tmp_path),
+        "GGML_LOG_LEVEL": "2",
+        "LLAMA_API_KEY": "the key",
+    }
+
+
+@pytest.mark.parametrize("name", ["LLAMA_API_KEY", "LLAMA_ARG_HOST", "LLAMA_ARG_SSL_KEY_FILE"])
+def test_configured_variables_may_not_open_the_server(name: str) -> None:
+    assert f"llama_server_environment may not contain {name}" in refusal(llama(environment={name: "x"}))
+    assert "must be text" in refusal(llama(environment={"A": 1}))
 
 
 @pytest.mark.parametrize(
@@ -276,6 +300,24 @@ def test_an_engine_listens_on_the_loopback_interface_only(start: Start) -> None:
     port = f"{engine._client.port:04X}"
     listening = [fields[1] for fields in tcp if fields[3] == "0A" and fields[1].endswith(f":{port}")]
     assert listening == [f"0100007F:{port}"]
+
+
+@pytest.mark.rule("field/llama-server-2")
+@pytest.mark.parametrize("binary", sorted({None, os.environ.get(NATIVE)}, key=str))
+def test_an_engine_has_the_configured_address_and_key(start: Start, binary: str | None) -> None:
+    host, key = "127.0.0.2", "a-configured-key-0123456789"
+    with socket.create_server((host, 0)) as probe:
+        port = probe.getsockname()[1]
+    options = {"host": host, "port": port, "api_key": key, "binary": binary}
+    launched = start(llama(n_ctx=256, threads=1, **options))
+    assert launched.answer(ask("What is the capital of France?", temperature=0.0)).text
+    for headers, status in (({}, 401), ({"Authorization": f"Bearer {key}"}, 200)):
+        connection = HTTPConnection(host, port)
+        connection.request("GET", "/props", headers=headers)
+        assert connection.getresponse().status == status
+        connection.close()
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+        pass
 
 
 # refusing

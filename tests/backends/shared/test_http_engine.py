@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from backends.base import GenerationError
-from backends.shared.http_engine import HttpEngine, LoopbackClient, ServerProtocol
+from backends.shared.http_engine import HttpEngine, ServerClient, ServerProtocol
+from backends.shared.server_address import ServerAddress
 from tasks.generation import Generation, Message, text_content
 from tests.support.generations import submit
 from workers.engine_process.errors import EngineError, EngineLost, Exit
@@ -36,7 +37,7 @@ def test_generations_that_are_lost_together_wait_in_one_thread_for_the_exit_of_t
     process = EngineProcess.start(
         ["sleep", "60"], directory=tmp_path / "e", env={}, on_exit=lambda _exit: None
     )
-    client = LoopbackClient(UNUSED_PORT, "key")
+    client = ServerClient(ServerAddress("127.0.0.1", UNUSED_PORT, "key"))
     engine = HttpEngine(process, client, ServerProtocol(lambda _: b"{}", refuse), COUNT, 64)
     waiting: set[int] = set()
     most = 0

@@ -99,6 +99,15 @@ def test_a_server_whose_arguments_need_worker_processes_gets_them(
     assert is_alone(extra_args=["--seed", "7"], environment={"VLLM_LOGGING_LEVEL": "DEBUG"})
 
 
+@pytest.mark.rule("field/llama-server-2")
+def test_the_server_listens_on_the_configured_address(folder: Path, program: Path) -> None:
+    own = {"serve_host": "10.0.0.7", "serve_port": 8100, "serve_api_key": "a-configured-key-0123456789"}
+    options = VllmServeOptions.of(vllm(folder, serve_binary=str(program), **own), 1, Path("/none"))
+    assert "--host 10.0.0.7 --port 8100" in " ".join(options.argv(8100))
+    assert (options.host, options.port, options.api_key) == tuple(own.values())
+    assert "a-configured-key" not in " ".join(options.argv(8100))
+
+
 def test_the_servers_configured_variables_take_precedence(
     folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
