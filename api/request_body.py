@@ -65,7 +65,8 @@ def parse_json(body: bytes) -> Any:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise ApiError(f"the body is not JSON, at character {error.pos}", code="invalid_json") from None
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deeper(body, MAX_DEPTH):
+    is_flat = len(body) <= _SLICE_BYTES and body.count(b"[") + body.count(b"{") <= MAX_DEPTH
+    if not is_flat and _is_deeper(body, MAX_DEPTH):
         raise ApiError(f"the body is nested deeper than {MAX_DEPTH} levels", code="invalid_json")
     return value
 
@@ -75,17 +76,20 @@ def _has_more_values(body: bytes, limit: int) -> bool:
 
     First those in strings count too, which is cheap and enough for most bodies. Both scans end at the limit.
     """
-    slices = (body[start : start + _SLICE_BYTES] for start in range(0, len(body), _SLICE_BYTES))
-    return _exceeds(slices, limit) and _exceeds(_outside_strings(body), limit)
+    return _has_more(_slices(body), limit) and _has_more(_outside_strings(body), limit)
 
 
-def _exceeds(texts: Iterator[bytes], limit: int) -> bool:
+def _has_more(texts: Iterator[bytes], limit: int) -> bool:
     count = 0
     for text in texts:
         count += text.count(b",") + text.count(b"[") + text.count(b"{")
         if count > limit:
             return True
     return False
+
+
+def _slices(body: bytes) -> Iterator[bytes]:
+    return (body[start : start + _SLICE_BYTES] for start in range(0, len(body), _SLICE_BYTES))
 
 
 def _is_deeper(body: bytes, levels: int) -> bool:
@@ -104,8 +108,8 @@ def _is_deeper(body: bytes, levels: int) -> bool:
 def _outside_strings(body: bytes) -> Iterator[bytes]:
     """The parts of a JSON text outside its strings, slice by slice; up to its first fault if invalid."""
     in_string, rest = 0, b""
-    for start in range(0, len(body), _SLICE_BYTES):
-        text = rest + body[start : start + _SLICE_BYTES]
+    for part in _slices(body):
+        text = rest + part
         backslashes = len(text) - len(text.rstrip(b"\\"))
         cut = len(text) - backslashes % 2  # an escape stays whole
         text, rest = text[:cut], text[cut:]
