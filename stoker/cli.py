@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import click
 
 from backends.catalogue import redacted_options
+from config.commands import program
 from config.errors import ConfigError
 from config.generated_keys import read_keys
 from config.load import load_settings
@@ -45,7 +46,7 @@ class ErrorReportingGroup(click.Group):
 
 
 @click.group(cls=ErrorReportingGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version())
+@click.version_option(version(), prog_name="stoker")
 def cli() -> None:
     """Serve language models from your own GPUs."""
 
@@ -288,5 +289,5 @@ def _url(settings: Settings, url: str | None) -> str:
 
 
 def main() -> None:
-    """Run the command line."""
-    cli()
+    """Run the command line; its help names the program as it works here."""
+    cli(prog_name=program())

@@ -46,6 +46,7 @@ class LoadBody(StrictSchema):
     """Options of one load; absent fields are taken from the configuration. The body may be empty."""
 
     closed = True  # an unknown override must not be ignored silently
+    unknown_field = "is not a field of a load: the model's `load_constraints` has those that there are"
 
     replicas = IntegerField(
         "How many replicas, for this load only; at most the model's `replica_max`.", minimum=1

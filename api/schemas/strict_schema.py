@@ -61,6 +61,7 @@ class StrictSchema(marshmallow.Schema):
     """A JSON object with fields of `api.schemas.strict_fields`; others are ignored unless `closed`."""
 
     closed: ClassVar[bool] = False
+    unknown_field: ClassVar[str] = "is not a field of this request"
 
     class Meta:
         """Unknown fields are ignored: clients may be newer than this platform."""
@@ -82,7 +83,7 @@ class StrictSchema(marshmallow.Schema):
             field = known.get(key)
             if field is None:
                 if cls.closed:
-                    raise_mismatch("is not a field of this request", key)
+                    raise_mismatch(cls.unknown_field, key)
                 continue
             if item is None:
                 if not field.allow_none:

@@ -15,6 +15,7 @@ from flask.testing import FlaskClient
 import tasks.definitions
 from api.app import create_app
 from api.schemas.load import LoadRequestBody
+from api.schemas.strict_schema import SchemaMismatch
 from api.services import open_services
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, RedisSettings, Settings
@@ -163,6 +164,11 @@ def test_an_invalid_load_is_refused_with_its_status_and_changes_no_state(
     assert (answer.status_code, error["code"], error["param"]) == (status, codes[status], param)
     assert param in error["message"] or status == 404
     assert fleet_is_unchanged(platform)
+
+
+def test_an_unknown_field_is_refused_with_the_place_that_lists_the_fields() -> None:
+    with pytest.raises(SchemaMismatch, match="is not a field of a load: the model's `load_constraints` has"):
+        LoadRequestBody.check({"nothing_known": 1})
 
 
 @pytest.mark.rule(

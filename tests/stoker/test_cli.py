@@ -9,6 +9,7 @@ import pytest
 from backends.catalogue import BACKENDS
 from config.commands import program
 from stoker.ask import ask
+from stoker.cli import main
 from stoker.client import ApiClient, ApiClientError
 from stoker.models import progress_line
 from stoker.ports import free_port
@@ -382,3 +383,11 @@ def test_flower_is_never_run_without_a_password(run, monkeypatch):
 @pytest.mark.parametrize("name", ["", "GPU 0", "a/b", "-x", "x" * 65])
 def test_a_worker_with_a_bad_name_is_refused(run, name):
     assert run("worker", "--name", name)[0] == 2
+
+
+def test_the_help_names_the_program_as_it_works_here(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["stoker", "load"])
+    with pytest.raises(SystemExit):
+        main()
+
+    assert f"Try '{program()} load --help' for help." in capsys.readouterr().err
