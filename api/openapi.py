@@ -60,7 +60,9 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
 
     def __init__(self, app: Flask) -> None:
         super().__init__(app)
-        self.ma_plugin.converter.add_attribute_function(_document_field)
+        converter = self.ma_plugin.converter
+        converter.add_attribute_function(_document_field)
+        converter.schema2jsonschema = functools.partial(_document_schema, converter.schema2jsonschema)
         bearer = {
             "type": "http",
             "scheme": "bearer",
@@ -214,6 +216,18 @@ _RETRY_AFTER = {
 }
 
 
+def _document_schema(
+    of_fields: Callable[[marshmallow.Schema], dict[str, Any]], schema: marshmallow.Schema
+) -> dict[str, Any]:
+    """The JSON Schema of a schema: that of its fields, and what a strict schema adds."""
+    documented = of_fields(schema)
+    if isinstance(schema, StrictSchema):
+        if schema.closed:
+            documented["additionalProperties"] = False
+        documented |= schema.also
+    return documented
+
+
 def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: object) -> dict[str, Any]:
     """The JSON Schema of the strict fields that apispec does not know."""
     if isinstance(field, EnumField):
@@ -221,9 +235,16 @@ def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: o
     if isinstance(field, UnionField):
         options = [converter.field2property(option) for option in field.options]
     elif isinstance(field, TaggedUnionField):
-        options = [
-            converter.resolve_nested_schema(schema) for schema in dict.fromkeys(field.schemas.values())
-        ]
+        options = [_tagged(converter, field, schema) for schema in dict.fromkeys(field.schemas.values())]
     else:
         return {}
     return {"anyOf": [*options, {"type": "null"}] if field.allow_none else options}
+
+
+def _tagged(converter: Any, field: TaggedUnionField, schema: type[StrictSchema]) -> dict[str, Any]:
+    """The JSON Schema of an object whose `type` selects this schema."""
+    tags = [tag for tag, other in field.schemas.items() if other is schema]
+    tagged: dict[str, Any] = {"properties": {"type": {"enum": tags}}}
+    if field.default not in tags:
+        tagged["required"] = ["type"]
+    return {"allOf": [converter.resolve_nested_schema(schema), tagged]}

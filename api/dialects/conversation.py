@@ -40,12 +40,12 @@ def _message(raw: Json, param: str, images: Images) -> Message:
                 for call in raw.get("tool_calls") or ()
             ),
         )
-    if content is None:
-        raise InvalidRequest(f"a {role} message needs a content", param=f"{param}.content")
     if role == "tool":
         if raw.get("tool_call_id") is None:
             raise InvalidRequest("a tool message needs a tool_call_id", param=f"{param}.tool_call_id")
         return Message("tool", _text_only(content, param), tool_call_id=raw["tool_call_id"])
+    if content is None:
+        raise InvalidRequest(f"a {role} message needs a content", param=f"{param}.content")
     return _prompt_message(role, content, param, images)
 
 

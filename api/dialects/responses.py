@@ -54,13 +54,13 @@ ECHO_DEFAULTS: Mapping[str, Any] = {
 }
 """The request fields that a response repeats. The echo holds only values that differ from these.
 
-Open Responses demands numbers for the sampling fields, also when a request leaves them to the engine: these are
-OpenAI's defaults.
+Open Responses demands numbers for the sampling fields, also when a request leaves them to the engine: these
+are OpenAI's defaults.
 """
 
 EFFORTS = ("none", "low", "medium", "high", "xhigh")
 SUMMARIES = ("auto", "concise", "detailed")
-"""The values of `reasoning` that Open Responses knows. Clients send others ("minimal"), which are repeated as null."""
+"""The values of `reasoning` that Open Responses knows. Others ("minimal") are repeated as null."""
 
 _ECHOED = (
     "background",

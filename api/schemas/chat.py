@@ -95,9 +95,9 @@ class ChatRequest(StrictSchema):
         EnumField("The mode.", TOOL_CHOICES),
         TaggedUnionField("The function to call.", {"function": ChatToolChoice}, code="unsupported_parameter"),
     )
-    n = IntegerField("Number of answers; only 1 is supported.", minimum=1)
-    presence_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2)
-    frequency_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2)
+    n = IntegerField("Number of answers; only 1 is supported.", minimum=1, only=1)
+    presence_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2, only=0)
+    frequency_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2, only=0)
     response_format = TaggedUnionField(
         "The format of the answer.", {"text": TextFormat}, code="unsupported_parameter"
     )

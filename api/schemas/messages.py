@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from api.schemas.strict_fields import (
     BooleanField,
     EnumField,
@@ -76,8 +79,32 @@ class ChatToolCall(StrictSchema):
     function = NestedField("The function and its arguments.", CalledFunction, required=True)
 
 
+_SET = {"not": {"type": "null"}}
+_TEXT_ONLY = {
+    "not": {
+        "type": "array",
+        "contains": {"required": ["type"], "properties": {"type": {"const": "image_url"}}},
+    }
+}
+
+
+def _of_roles(*roles: str, **fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of messages with these roles; fields that must be set are required."""
+    required = [name for name, schema in fields.items() if schema is not _TEXT_ONLY]
+    return {"required": ["role", *required], "properties": {"role": {"enum": [*roles]}, **fields}}
+
+
 class ChatMessage(StrictSchema):
     """One message of the conversation."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            _of_roles("user", content=_SET),
+            _of_roles("assistant", content=_TEXT_ONLY),
+            _of_roles("system", "developer", content={"allOf": [_SET, _TEXT_ONLY]}),
+            _of_roles("tool", content=_TEXT_ONLY, tool_call_id={"type": "string"}),
+        ]
+    }
 
     role = EnumField("The author; `developer` is treated as `system`.", ROLES, required=True)
     content = UnionField(

@@ -6,6 +6,9 @@ extensions of this platform.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import marshmallow
 from marshmallow import fields
 
@@ -111,6 +114,9 @@ class Reasoning(StrictSchema):
     summary = StringField("auto, concise and detailed are repeated and ignored, others are ignored.")
 
 
+_UNSET = {"type": "null"}
+_SET = {"not": _UNSET}
+
 ITEMS: dict[str, type[StrictSchema]] = {
     "message": InputMessage,
     "function_call": InputFunctionCall,
@@ -121,6 +127,23 @@ ITEMS: dict[str, type[StrictSchema]] = {
 
 class ResponsesRequest(StrictSchema):
     """A generation request. Fields that are not listed are accepted and ignored."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "allOf": [
+            {
+                "anyOf": [
+                    {"required": ["input"], "properties": {"input": _SET, "messages": _UNSET}},
+                    {"required": ["messages"], "properties": {"messages": _SET, "input": _UNSET}},
+                ]
+            },
+            {
+                "not": {
+                    "required": ["background", "store"],
+                    "properties": {"background": {"const": True}, "store": {"const": False}},
+                }
+            },
+        ]
+    }
 
     model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
     input = UnionField(
@@ -180,7 +203,7 @@ class ResponsesRequest(StrictSchema):
     )
     allow_remote = BooleanField(ALLOW_REMOTE)
     truncation = EnumField("Repeated; the input is never truncated.", ("auto", "disabled"))
-    top_logprobs = IntegerField("Only 0 is supported.", minimum=0, maximum=20)
+    top_logprobs = IntegerField("Only 0 is supported.", minimum=0, maximum=20, only=0)
     safety_identifier = StringField("Repeated and ignored.", max_length=512)
     prompt_cache_key = StringField("Repeated and ignored.", max_length=512)
 

@@ -29,6 +29,10 @@ def _examples(example: object) -> list[object] | None:
     return None if example is None else [example]
 
 
+def _only(value: float | None) -> list[float | None] | None:
+    return None if value is None else [value, None]
+
+
 class StringField(fields.String):
     """A string of `min_length` to `max_length` characters that matches `pattern` (a regex) as a whole."""
 
@@ -65,19 +69,30 @@ class StringField(fields.String):
             raise SchemaMismatch(f"must match {self.metadata['pattern']}")
 
 
-class IntegerField(fields.Integer):
-    """An integer from `minimum` to `maximum`; true and 5.0 are no integers."""
+MAX_EXACT = 2**53 - 1
+"""The largest integer that every reader of JSON keeps as it is."""
 
-    def __init__(
+
+class IntegerField(fields.Integer):
+    """An integer from `minimum` to `maximum`. 5.0 is one (the schema makes it 5), true is not."""
+
+    def __init__(  # noqa: PLR0913 - one parameter for each JSON Schema keyword
         self,
         description: str,
         *,
         required: bool = False,
         minimum: int | None = None,
-        maximum: int | None = None,
+        maximum: int = MAX_EXACT,
         example: int | None = None,
+        only: int | None = None,
     ) -> None:
-        keywords = {"minimum": minimum, "maximum": maximum, "examples": _examples(example)}
+        """`only`: the single value that the dialects take of those; for the document."""
+        keywords = {
+            "minimum": minimum,
+            "maximum": maximum,
+            "examples": _examples(example),
+            "enum": _only(only),
+        }
         super().__init__(strict=True, **_field_arguments(description, required, **keywords))
         self.minimum, self.maximum = minimum, maximum
 
@@ -98,8 +113,11 @@ class NumberField(fields.Float):
         required: bool = False,
         minimum: float | None = None,
         maximum: float | None = None,
+        only: float | None = None,
     ) -> None:
-        super().__init__(**_field_arguments(description, required, minimum=minimum, maximum=maximum))
+        """`only`: the single value that the dialects take of those; for the document."""
+        keywords = {"minimum": minimum, "maximum": maximum, "enum": _only(only)}
+        super().__init__(**_field_arguments(description, required, **keywords))
         self.minimum, self.maximum = minimum, maximum
 
     def check(self, value: object) -> None:

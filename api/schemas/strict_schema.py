@@ -62,6 +62,8 @@ class StrictSchema(marshmallow.Schema):
 
     closed: ClassVar[bool] = False
     unknown_field: ClassVar[str] = "is not a field of this request"
+    also: ClassVar[Mapping[str, Any]] = {}
+    """JSON Schema keywords for what fields cannot express and the dialects check; for the document only."""
 
     class Meta:
         """Unknown fields are ignored: clients may be newer than this platform."""
@@ -89,6 +91,8 @@ class StrictSchema(marshmallow.Schema):
                 if not field.allow_none:
                     raise_mismatch("must not be null", key)
                 continue
+            if type(item) is float and isinstance(field, marshmallow.fields.Integer):
+                item = value[key] = _integer(item)  # noqa: PLW2901 - the value of the body changes, too
             try:
                 field.check(item)
             except SchemaMismatch as error:
@@ -96,6 +100,11 @@ class StrictSchema(marshmallow.Schema):
         for key in required:
             if key not in value:
                 raise_mismatch("is required", key)
+
+
+def _integer(number: float) -> float:
+    """The same number, as an `int` if it is one: JSON has a single type for 5 and 5.0."""
+    return int(number) if number.is_integer() and abs(number) < 2**63 else number
 
 
 @cache

@@ -52,7 +52,7 @@ INVALID: list[tuple[str, dict[str, Any], int, str]] = [
     ("llama_server", {"llama_server_spec_draft_p_min": 0.5}, 400, "llama_server_spec_draft_p_min"),
     ("llama_cpp", {"gguf_n_ctx": "8192"}, 422, "gguf_n_ctx"),
     ("llama_cpp", {"gguf_n_ctx": None}, 422, "gguf_n_ctx"),
-    ("llama_cpp", {"gguf_n_ctx": 4096.0}, 422, "gguf_n_ctx"),
+    ("llama_cpp", {"gguf_n_ctx": 4096.5}, 422, "gguf_n_ctx"),
     ("llama_cpp", {"gguf_n_ctx": True}, 422, "gguf_n_ctx"),
     ("llama_cpp", {"gguf_flash_attn": "maybe"}, 400, "gguf_flash_attn"),
     ("llama_cpp", {"gguf_flash_attn": None}, 422, "gguf_flash_attn"),

@@ -68,7 +68,12 @@ def test_unions_are_documented_with_a_single_null(document: dict[str, Any]) -> N
     schemas = document["components"]["schemas"]
     given = schemas["ResponsesRequest"]["properties"]["input"]["anyOf"]
     assert [item["type"] for item in given] == ["string", "array", "null"]
-    assert {"$ref": "#/components/schemas/InputMessage"} in given[1]["items"]["anyOf"]
+    message, call, *_ = [option["allOf"] for option in given[1]["items"]["anyOf"]]
+    assert message == [
+        {"$ref": "#/components/schemas/InputMessage"},
+        {"properties": {"type": {"enum": ["message"]}}},
+    ]
+    assert call[1] == {"properties": {"type": {"enum": ["function_call"]}}, "required": ["type"]}
     assert "null" not in str(given[1]["items"])
     assert schemas["ResponsesRequest"]["required"] == ["model"]
     assert schemas["ResponsesRequest"]["properties"]["thinking"]["enum"][-1] is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import hypothesis
 import pytest
 import schemathesis
@@ -38,6 +40,37 @@ def test_every_response_is_declared_in_the_document(
     operations = [operation for operation in operations if operation.path != "/v1/admin/events"]
     for operation in operations:
         send_generated_requests(operation)
+
+
+CROSS_REFERENCES = ("tool_choice", "image_url")
+"""The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image."""
+
+
+@pytest.mark.parametrize(
+    ("path", "examples"),
+    [("/v1/responses", 25), ("/v1/chat/completions", 25), ("/v1/admin/models/{name}/load", 15)],
+)
+def test_a_request_that_fits_the_document_is_not_refused_as_invalid(
+    app: Flask, fakes: Fakes, monkeypatch: pytest.MonkeyPatch, path: str, examples: int
+) -> None:
+    monkeypatch.setattr(tasks.definitions, "notify_workers", lambda _: None)
+    fakes.fleet.reads_until_end = 1
+    operation = schemathesis.openapi.from_wsgi("/openapi.json", app)[path]["POST"]
+
+    @hypothesis.settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        database=None,
+    )
+    @hypothesis.given(case=operation.as_strategy())
+    def send(case: schemathesis.Case) -> None:
+        answer = case.call(headers={"x-api-key": ADMIN_KEY})
+        if answer.status_code in (400, 422):
+            error = answer.json()["error"]
+            assert re.search(rf"({'|'.join(CROSS_REFERENCES)})(\.url)?$", error["param"] or ""), error
+
+    send()
 
 
 def send_generated_requests(operation: schemathesis.APIOperation) -> None:

@@ -263,6 +263,16 @@ def test_the_response_repeats_request_fields() -> None:
     assert (whole["store"], whole["background"], whole["top_p"]) == (False, False, 1)
 
 
+def test_an_integer_may_be_written_with_a_fraction_of_zero() -> None:
+    tokens = parse(input="x", max_output_tokens=5.0).generation.sampling.max_tokens
+    assert (type(tokens), tokens) == (int, 5)
+
+
+def test_a_tool_message_may_have_no_content() -> None:
+    (message,) = parse(messages=[{"role": "tool", "tool_call_id": "c1"}]).generation.messages
+    assert message == Message("tool", text_content(""), tool_call_id="c1")
+
+
 def test_unknown_fields_and_nulls_are_tolerated() -> None:
     parsed = parse(input="x", brand_new=1, temperature=None, tools=None, stream=None, prompt_cache_options={})
     assert parsed.generation.sampling.temperature is None
@@ -321,7 +331,7 @@ def test_an_unsupported_request_is_refused_with_its_parameter(
         ({"input": "x", "temperature": True}, "invalid_request", "temperature"),
         ({"input": "x", "temperature": 2.5}, "invalid_request", "temperature"),
         ({"input": "x", "max_output_tokens": True}, "invalid_request", "max_output_tokens"),
-        ({"input": "x", "max_output_tokens": 5.0}, "invalid_request", "max_output_tokens"),
+        ({"input": "x", "max_output_tokens": 5.5}, "invalid_request", "max_output_tokens"),
         ({"input": "x", "max_output_tokens": 0}, "invalid_request", "max_output_tokens"),
         ({"input": "x", "stream": "true"}, "invalid_request", "stream"),
         ({"input": "x", "stream": 1}, "invalid_request", "stream"),

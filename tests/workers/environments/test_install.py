@@ -138,7 +138,7 @@ def test_an_environment_without_the_python_it_was_installed_with_cannot_run(inst
         python.unlink()
         python.symlink_to("/usr/bin/env")
         with pytest.raises(
-            EnvironmentMissing, match=r"Python that the runtime tiny was installed with no longer exists"
+            EnvironmentMissing, match="the runtime tiny has lost the Python that it was installed with"
         ):
             interpreter(install_request.runtimes, "tiny", None)
     finally:
