@@ -294,7 +294,8 @@ class Fleet(WorkerReports):
     def cancel_load(self, load: Operation) -> LoadOutcome:
         """Cancel a load by its operation. The caller notifies the workers that the outcome names.
 
-        The outcome is the unload that ends the engines. If the load is cancelled already, nothing happens.
+        The outcome is the unload that ends the engines; after a load that restored replicas of a loaded model
+        it has no operation, since the model stays loaded. If the load is cancelled already, nothing happens.
         Raises `UnknownModel`, `StateConflict` (the operation has ended otherwise, or is an unload).
         """
         if load.kind != "load":
@@ -303,13 +304,12 @@ class Fleet(WorkerReports):
         outcome = self._unload(load.model, load.id)
         if outcome.begun:
             return outcome
+        answer = [item.decode() for item in self.scripts.run("cancel_restore", load.model, load.id)]
+        if answer[0] == "ok":
+            return LoadOutcome("unload", None, _assignments(answer[1:]))
         ended = self.operation(load.id) or load
         if ended.status is not OperationStatus.CANCELLED:
             problem = f"{load.id} is {ended.status}: only a load under way can be cancelled"
-            if not ended.status.is_terminal:
-                problem = (
-                    f"{load.id} restores replicas of {load.model}, which serves: unload the model instead"
-                )
             raise StateConflict(problem, code="operation_not_cancellable", param="id")
         return outcome
 
@@ -322,9 +322,7 @@ class Fleet(WorkerReports):
         operation = new_operation_id("unload")
         answer = [item.decode() for item in self.scripts.run("begin_unload", name, operation, cancels)]
         if answer[0] == "ok":
-            pairs = zip(answer[1::2], answer[2::2], strict=True)
-            assignments = tuple(Assignment(*pair) for pair in pairs)
-            return LoadOutcome("unload", self._begun(operation, name), assignments, begun=True)
+            return LoadOutcome("unload", self._begun(operation, name), _assignments(answer[1:]), begun=True)
         state, latest = answer[1], answer[2]
         if latest == operation:
             # the first answer was lost, and the assignments with it: the workers' heartbeats find them
@@ -336,6 +334,11 @@ class Fleet(WorkerReports):
         """Forget all workers, and all loads and unloads by request. Called when the whole platform starts."""
         while self.scripts.run("reset_to_configuration", *self.settings.models) == b"more":
             pass
+
+
+def _assignments(items: Sequence[str]) -> tuple[Assignment, ...]:
+    """Parse replica, worker, ... of a script's answer."""
+    return tuple(Assignment(*pair) for pair in zip(items[::2], items[1::2], strict=True))
 
 
 def _restores(row: ModelRow, request: LoadRequest) -> bool:

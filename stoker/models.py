@@ -70,7 +70,10 @@ def _leave_or_cancel(
         question = f"{name} is still loading. Cancel the load (c), or leave it running (Enter)? "
         if screen.choose(question, CANCEL_OR_LEAVE, LEAVE) == CANCEL:
             row = client.delete(f"/v1/admin/operations/{operation['id']}")
-            follow_operation(client, row["operation"], screen, "the load was cancelled; unloaded")
+            if row["operation"] is None:  # the load was to restore replicas of a model that serves
+                screen.line(f"{name}: the load was cancelled; {row['runtime_state']}")
+            else:
+                follow_operation(client, row["operation"], screen, "the load was cancelled; unloaded")
             return
     words = shlex.quote(name) + options
     cancel = f", `stoker unload {words}` cancels it" if kind == "load" else ""

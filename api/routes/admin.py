@@ -169,7 +169,8 @@ def cancel_operation(id: str) -> Response:
 
     As an unload of its model, if this load is still under way: the load ends `cancelled`, and `operation` is
     the unload that ends its engines. 200 when it is cancelled already. 409 `operation_not_cancellable`: it
-    has ended otherwise, is an unload, or restores replicas of a loaded model. It can be read for a day.
+    has ended otherwise, or is an unload. After a load that restores replicas of a loaded model, `operation`
+    is null: the model stays loaded without them. A cancelled operation can be read for a day.
     """
     services = current_services()
     operation = services.fleet.operation(id)

@@ -169,12 +169,46 @@ def test_a_restore_ends_when_its_replicas_do(pair: SimulatedPlatform, fault: str
     assert (operation.status, operation.code) == ended
 
 
-def test_a_restore_is_not_cancelled_alone(pair: SimulatedPlatform) -> None:
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_restore_is_cancelled_and_the_model_stays_loaded(pair: SimulatedPlatform, begun: bool) -> None:
     outcome = pair.fleet.load("alpha")
-    with pytest.raises(StateConflict, match="restores replicas of alpha, which serves") as refusal:
+    (item,) = outcome.assignments
+    if begun:
+        pair.starting(item.replica, item.worker)
+    cancelled = pair.fleet.cancel_load(operation_of(pair, outcome))
+    assert (cancelled.kind, cancelled.begun, cancelled.assignments) == ("unload", False, (item,))
+    ended = operation_of(pair, outcome)
+    assert (ended.status, ended.code) == ("cancelled", "load_cancelled")
+    assert not pair.fleet.replica_progress(item.replica, 0.5, "reading weights"), "so the worker stops it"
+    assert not pair.up(item.replica, item.worker)
+    pair.crash(item.replica, item.worker, code="load_cancelled")
+    row = pair.fleet.row("alpha")
+    assert (row.state, row.loaded_replicas, len(row.workers)) == ("loaded", 1, 1)
+    assert row.restart_at is None
+    assert not pair.fleet.cancel_load(ended).assignments, "it is cancelled already"
+    assert pair.fleet.load("alpha").begun, "it can be restored again"
+
+
+def test_a_cancelled_restore_leaves_the_replicas_that_are_up(platform: SimulatedPlatform) -> None:
+    platform.load(replicas=3)
+    for replica in replicas_of(platform)[1:]:
+        platform.crash(
+            replica, platform.client.hget(f"{platform.prefix}replica:{replica}", "worker").decode()
+        )
+    outcome = platform.fleet.load("alpha")
+    up, late = outcome.assignments
+    platform.starting(up.replica, up.worker)
+    platform.up(up.replica, up.worker)
+    assert platform.fleet.cancel_load(operation_of(platform, outcome)).assignments == (late,)
+    assert platform.fleet.row("alpha").loaded_replicas == 2
+
+
+def test_a_restore_that_has_ended_is_not_cancelled(pair: SimulatedPlatform) -> None:
+    outcome = pair.fleet.load("alpha")
+    pair.finish_load(outcome)
+    with pytest.raises(StateConflict, match="is completed"):
         pair.fleet.cancel_load(operation_of(pair, outcome))
-    assert refusal.value.code == "operation_not_cancellable"
-    assert (pair.model(), operation_of(pair, outcome).status) == ("loaded", "pending")
+    assert pair.fleet.row("alpha").loaded_replicas == 2
 
 
 def test_no_second_restore_begins_before_the_first_has_ended(platform: SimulatedPlatform) -> None:

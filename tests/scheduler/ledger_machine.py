@@ -43,6 +43,7 @@ REPEATABLE = {  # calls that must change nothing when they are repeated, since a
     *(
         "resume_pending",
         "abort_load",
+        "cancel_restore",
         "replace_lost",
         "restore_replicas",
         "report_memory",

@@ -135,6 +135,16 @@ def test_a_second_ctrl_c_leaves_the_load_running(api):
     assert "m: the load goes on; " in load_interactively(api, InterruptedInput())
 
 
+def test_a_load_that_restores_replicas_is_cancelled_and_the_model_stays_loaded(api):
+    interrupt_load(api)
+    row = {"name": "m", "runtime_state": "loaded", "operation": operation()}
+    api.answers[f"DELETE {PATH}"] = [(200, row | {"operation": None})]
+    terminal = Terminal(b"c\n")
+    with pytest.raises(KeyboardInterrupt):
+        show_operation(ApiClient(api.url, None), "load", row, terminal.screen, wait=True)
+    assert "m: the load was cancelled; loaded" in terminal.output()
+
+
 def test_a_load_that_has_ended_before_the_answer_is_not_cancelled(api):
     interrupt_load(api)
     message = "load_1 is completed: only a load under way can be cancelled"

@@ -1,0 +1,30 @@
+#!lua flags=allow-oom
+-- Cancel a load that restores replicas of a loaded model. The model stays loaded; the workers kill the engines that
+-- start, which are no replicas of it any more.
+-- KEYS[1] prefix
+-- ARGV    2 model  3 operation
+-- returns {ok, replica, worker, ...} | {over} when the load has ended, or restores nothing
+-- include: base
+-- include: log
+-- include: queue
+-- include: dispatch
+-- include: terminal
+-- include: requeue
+-- include: unfinished
+-- include: model
+-- include: replica
+local model, operation = ARGV[2], ARGV[3]
+local state, latest_operation = read_fields(model_key(model), 'state', 'operation')
+local ended = redis.call('HEXISTS', P .. 'operation:' .. operation, 'finished_us') == 1
+if state ~= 'loaded' or latest_operation ~= operation or ended then return { 'over' } end
+local answer = { 'ok' }
+for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
+  local replica_state, worker, began_by = read_fields(replica_key(replica), 'state', 'worker', 'operation')
+  if began_by == operation and replica_state ~= 'up' then
+    delete_replica(replica)
+    answer[#answer + 1] = replica
+    answer[#answer + 1] = worker
+  end
+end
+end_operation(operation, 'cancelled', { code = 'load_cancelled', message = 'the load was cancelled' })
+return answer
