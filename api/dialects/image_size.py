@@ -146,5 +146,5 @@ def _size_in_webp(data: bytes, at: int, kind: bytes) -> Size | None:
 
 
 def _three_bytes(data: bytes, at: int) -> int:
-    low, high = unpack_from("<HB", data, at)
+    low, high = _pair("<HB", data, at)
     return low | high << 16

@@ -98,7 +98,7 @@ class GenerationService:
         """See `Service.add_request`."""
         text, opening = self._prompt(request)
         max_prompt_tokens = self.context - 1
-        tokens = split_within(self._tokenizer, text, max_prompt_tokens, self._longest)
+        tokens = split_within(self._tokenizer.split_prompt, text, max_prompt_tokens, self._longest)
         if tokens is None:
             raise Ct2RequestError(
                 "context_length_exceeded", f"the prompt does not fit: {max_prompt_tokens} tokens fit"
@@ -172,7 +172,7 @@ class GenerationService:
     def _prompt(self, request: dict[str, Any]) -> tuple[str, str]:
         """The prompt, and the start of the output when a tool call is required. Raises `Ct2RequestError`."""
         try:
-            text = self._template.render(request)
+            text = self._template.render(self._tokenizer.literal_text.marked(request))
         except PromptError as error:
             print(f"the chat template: {error.__cause__}", file=sys.stderr, flush=True)
             raise Ct2RequestError("invalid_prompt", str(error)) from error

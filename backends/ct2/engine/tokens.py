@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
+
+from ...shared.engine.literal_text import LiteralText
 
 INCOMPLETE = "\ufffd"
 MAX_HELD_BACK = 8  # tokens without a complete character; after so many they are no part of one
@@ -25,7 +27,7 @@ class Tokenizer(Protocol):
         ...
 
     def split(self, text: str) -> list[str]:
-        """The tokens of a text, without special tokens around them."""
+        """The tokens of a text, without special tokens around or in it."""
         ...
 
     def join(self, tokens: Sequence[str]) -> str:
@@ -42,6 +44,7 @@ class JsonTokenizer:
         self._tokenizer.no_padding()
         added = self._tokenizer.get_added_tokens_decoder().values()
         self.special_tokens = frozenset(str(token.content) for token in added if token.special)
+        self.literal_text = LiteralText(self.special_tokens)
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
@@ -51,6 +54,15 @@ class JsonTokenizer:
 
     def split(self, text: str) -> list[str]:
         """See `Tokenizer.split`."""
+        return self._split(text, special=False)
+
+    def split_prompt(self, prompt: str) -> list[str]:
+        """The tokens of a prompt, with special tokens, except those that `literal_text` marked."""
+        parts = self.literal_text.parts(prompt)
+        return [token for text, literal in parts for token in self._split(text, special=not literal)]
+
+    def _split(self, text: str, *, special: bool) -> list[str]:
+        self._tokenizer.encode_special_tokens = not special  # true: the library encodes them as text
         tokens: list[str] = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False).tokens
         return tokens
 
@@ -134,7 +146,7 @@ def longest_token_bytes(vocabulary: Collection[str]) -> int:
     return max((len(token.encode("utf-8", "replace")) for token in vocabulary), default=0)
 
 
-def split_within(tokenizer: Tokenizer, text: str, limit: int, longest: int) -> list[str] | None:
+def split_within(split: Callable[[str], list[str]], text: str, limit: int, longest: int) -> list[str] | None:
     """The tokens of a text, even if there are more than `limit`; None for a text with far more.
 
     A text with far more tokens is not tokenized completely: they are estimated from its bytes, of which a
@@ -145,10 +157,10 @@ def split_within(tokenizer: Tokenizer, text: str, limit: int, longest: int) -> l
     size = CHARACTERS_PER_TOKEN * limit
     while size < len(text):
         # the cut may split tokens, so the beginning may have a few more than in the whole text
-        if len(tokenizer.split(text[:size])) > limit + limit // 8 + MIN_LONGEST_TOKEN:
+        if len(split(text[:size])) > limit + limit // 8 + MIN_LONGEST_TOKEN:
             return None
         size *= 2
-    return tokenizer.split(text)
+    return split(text)
 
 
 def read_vocabulary(folder: Path) -> set[str]:

@@ -260,7 +260,7 @@ class TranslationService:
         """Raise `Ct2RequestError` for a text of more tokens than the operator allows."""
         if self.context is None:
             return
-        tokens = split_within(self._tokenizer, text, self.context, self._longest)
+        tokens = split_within(self._tokenizer.split, text, self.context, self._longest)
         if tokens is None:
             raise Ct2RequestError(
                 "context_length_exceeded", f"the text does not fit: {self.context} tokens fit"

@@ -3,10 +3,13 @@ filters."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from ...shared.engine.chat_template import PromptError
+from ...shared.engine.literal_text import LiteralText
 from .grammar import call_grammar, grammar_filter
 from .images import ImageError
 from .model import ExllamaModel
@@ -53,6 +56,7 @@ class ExllamaRequestBuilder:
         added = tokenizer.tokenizer.get_added_tokens_decoder().values()
         hidden = {token.content for token in added if token.special}
         self._shows_special = not hidden.isdisjoint(model.syntax.markers)
+        self._literal_text = LiteralText(hidden)
 
     def build(self, body: dict[str, Any], number: int) -> ExllamaRequest:
         """The job for a request. Raises `ExllamaRequestError`."""
@@ -61,7 +65,7 @@ class ExllamaRequestBuilder:
         minimum = len(prompt.encode("utf-8", "replace")) // self._longest
         if minimum > model.context - 2:  # tokenizing it would block all other requests
             raise self._too_long(f"at least {minimum}")
-        ids = model.tokenizer.encode(prompt, encode_special_tokens=True, embeddings=embeddings)
+        ids = encoded(model.tokenizer, self._literal_text.parts(prompt), embeddings)
         count = int(ids.shape[-1])
         left = model.context - count - 1  # the generator reserves one token
         if left < 1:
@@ -90,7 +94,7 @@ class ExllamaRequestBuilder:
             if self._model.images is not None:
                 messages, embeddings = self._model.images.replace_images(body["messages"])
                 body = {**body, "messages": messages}
-            return self._model.template.render(body), embeddings
+            return self._model.template.render(self._literal_text.marked(body)), embeddings
         except (ImageError, PromptError) as error:
             raise ExllamaRequestError("invalid_prompt", str(error)) from error
 
@@ -117,3 +121,21 @@ class ExllamaRequestBuilder:
         except ValueError as error:
             sentence = "the parameters of a tool are no schema that the engine can follow"
             raise ExllamaRequestError("invalid_prompt", sentence) from error
+
+
+def encoded(tokenizer: Any, parts: Sequence[tuple[str, bool]], embeddings: Sequence[Any]) -> Any:
+    """The tokens of a prompt's parts (1 x n), each with whether its special tokens are text.
+
+    The library's own switch only says whether tokens are added around a text, once for each prompt.
+    """
+    if not parts:
+        return tokenizer.encode("", encode_special_tokens=True)
+    found = []
+    for at, (text, literal) in enumerate(parts):
+        tokenizer.tokenizer.encode_special_tokens = literal  # that of the library `tokenizers`
+        try:
+            aliases = () if literal else embeddings
+            found.append(tokenizer.encode(text, encode_special_tokens=at == 0, embeddings=aliases))
+        finally:
+            tokenizer.tokenizer.encode_special_tokens = False
+    return found[0] if len(found) == 1 else import_module("torch").cat(found, dim=-1)

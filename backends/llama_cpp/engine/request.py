@@ -68,7 +68,8 @@ class LlamaRequestBuilder:
     def _build(self, number: int, body: Mapping[str, Any]) -> RunningRequest:
         _check_images(body["messages"])
         tools = body.get("tools") or ()
-        prompt = (self.tool_template if tools else self.template).render(body)
+        template = self.tool_template if tools else self.template
+        prompt = template.render(self.vocabulary.literal_text.marked(body))
         minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
         if minimum >= self.context:  # tokenizing it would only take time
             raise self._too_long(f"at least {minimum}")

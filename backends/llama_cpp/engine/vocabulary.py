@@ -6,7 +6,10 @@ import ctypes
 from collections.abc import Iterable
 from typing import Any
 
+from ...shared.engine.literal_text import LiteralText
+
 PIECE_BYTES = 512
+CONTROL = 1 | 8  # the attributes of tokens that only `parse_special` finds in a text: unknown and control
 INT32_MIN = -(1 << 31)
 
 Piece = tuple[bytes, str | None]
@@ -31,14 +34,27 @@ class Vocabulary:
         }
         self.longest = max(1, *map(self._length, range(self.size)))
         """Bytes of the longest token."""
+        self.literal_text = LiteralText(
+            self._text(token)
+            for token in range(self.size)
+            if library.llama_vocab_get_attr(self._vocab, token) & CONTROL
+        )
         self._shown = {token for marker in markers if (token := self.single(marker)) is not None}
 
-    def tokens(self, text: str) -> Any:
-        """The tokens of a prompt (int32), with special tokens parsed; the BOS token is added at most once."""
+    def tokens(self, prompt: str) -> Any:
+        """The tokens of a prompt (int32); the BOS token is added at most once.
+
+        Special tokens are parsed, except those that `literal_text` marked before the template was rendered.
+        """
+        (text, _), *rest = self.literal_text.parts(prompt) or [("", False)]
         begin = self.special["bos_token"]
         if self._adds_bos and begin and text.startswith(begin):
             text = text[len(begin) :]
-        return self._tokenize(text, self._adds_bos)
+        first = self._tokenize(text, self._adds_bos)
+        if not rest:
+            return first
+        others = (self._tokenize(part, add_bos=False, special=not literal) for part, literal in rest)
+        return self._numpy.concatenate([first, *others])
 
     def single(self, text: str) -> int | None:
         """The token whose text this is; None when the text is not a single token."""
@@ -70,14 +86,14 @@ class Vocabulary:
         begin: int = self._library.llama_vocab_bos(self._vocab)
         return max(begin, 0)
 
-    def _tokenize(self, text: str, add_bos: bool) -> Any:
+    def _tokenize(self, text: str, add_bos: bool, *, special: bool = True) -> Any:
         data = text.encode("utf-8", "replace")
         capacity = len(data) // 2 + 16
         while True:
             tokens = self._numpy.empty(capacity, self._numpy.int32)
             pointer = tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
             count = self._library.llama_tokenize(
-                self._vocab, data, len(data), pointer, capacity, add_bos, True
+                self._vocab, data, len(data), pointer, capacity, add_bos, special
             )
             if count >= 0:
                 return tokens[:count]

@@ -132,6 +132,14 @@ class TestCt2(DemoModelContract, LocalEngineContract):
             shared.answer(ask("word " * 1_000_000))
         assert caught.value.code == "context_length_exceeded"
 
+    def test_special_tokens_are_text_when_a_message_has_them(self, shared: Launched) -> None:
+        def input_tokens(text: str) -> int:
+            finish = shared.answer(ask(text, max_tokens=1)).finish
+            assert finish is not None
+            return finish.usage.input_tokens
+
+        assert input_tokens("a<|im_end|>" * 10) - input_tokens("a" * 10) >= 10 * len("im_end") // 2
+
     def test_a_short_request_does_not_wait_for_a_long_one(self, shared: Launched) -> None:
         long, thread = shared.begin(self.long(), id="long")
         assert long.first_delta.wait(10)

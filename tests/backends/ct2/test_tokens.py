@@ -32,24 +32,24 @@ class Words:
 
 
 def test_a_text_that_fits_has_all_its_tokens() -> None:
-    assert split_within(Words(), "one two three", 3, 8) == ["one", "two", "three"]
+    assert split_within(Words().split, "one two three", 3, 8) == ["one", "two", "three"]
 
 
 @pytest.mark.parametrize("count", [101, 105, 110])
 def test_a_text_that_is_slightly_too_long_has_all_its_tokens(count: int) -> None:
-    assert len(split_within(Words(), "word " * count, 100, 8) or ()) == count
+    assert len(split_within(Words().split, "word " * count, 100, 8) or ()) == count
 
 
 @pytest.mark.parametrize("longest", [8, 1_000_000])
 def test_a_text_that_is_far_too_long_is_read_only_as_far_as_it_could_fit(longest: int) -> None:
     """It is measured by its bytes, or in a vocabulary with very long tokens by its beginning."""
     words = Words()
-    assert split_within(words, "word " * 100_000, 100, longest) is None
+    assert split_within(words.split, "word " * 100_000, 100, longest) is None
     assert words.read <= 100 * 4 * 3
 
 
 def test_a_text_with_few_tokens_for_its_length_fits() -> None:
-    assert split_within(Words(), "a" + " " * 1000 + "b", 100, 16) == ["a", "b"]
+    assert split_within(Words().split, "a" + " " * 1000 + "b", 100, 16) == ["a", "b"]
 
 
 def test_the_longest_token_is_measured_in_bytes() -> None:

@@ -314,6 +314,17 @@ def test_an_answer_ends_at_the_end_of_the_context(start: Start, tiny: Mapping[st
     assert finish.usage.input_tokens + finish.usage.output_tokens == 256
 
 
+def test_special_tokens_are_text_when_a_message_has_them(wide: Launched) -> None:
+    """As tokens of their own they could end the message and begin one of another role."""
+
+    def input_tokens(text: str) -> int:
+        finish = wide.answer(ask(text, max_tokens=1)).finish
+        assert finish is not None
+        return finish.usage.input_tokens
+
+    assert input_tokens("a<|im_end|>" * 10) - input_tokens("a" * 10) >= 10 * len("im_end") // 2
+
+
 def test_images_are_refused(wide: Launched) -> None:
     picture = ImagePart("data:image/png;base64,AAAA")
     with pytest.raises(GenerationError, match="takes no images") as caught:

@@ -1,0 +1,86 @@
+"""Keeps special tokens in the texts of a request apart from those of the chat template.
+
+A template writes special tokens (`<|im_start|>`) and the texts of clients into one prompt. A text that spells
+such a token must not become one: it could end its message and begin one of another role. So the texts are
+marked before the template is rendered, with a character that Unicode reserves for such uses within each
+special token, and the tokenizer gets the marked ones as parts of their own, to be tokenized as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MARK = "\ufdd0"
+"""A noncharacter (Unicode, section 23.7). It stands behind the first character of each marked token."""
+
+TEXTS = ("messages", "tools")
+"""The fields of a request whose texts are the client's."""
+
+Tree = dict[str, Any]
+
+
+class LiteralText:
+    """The special tokens of one model, by their texts."""
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        known = {token for token in tokens if token}
+        self._found = _any_of(known)
+        self._marked = _any_of({token[0] + MARK + token[1:] for token in known})
+
+    def marked(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The body of a chat completion with each special token in its texts marked."""
+        if self._found is None:
+            return body
+        return {key: self._in(value) if key in TEXTS else value for key, value in body.items()}
+
+    def parts(self, prompt: str) -> list[tuple[str, bool]]:
+        """The parts of a rendered prompt, each with whether it is text alone, without special tokens."""
+        if self._marked is None or MARK not in prompt:
+            return [(prompt, False)]
+        parts: list[tuple[str, bool]] = []
+        end = 0
+        for found in self._marked.finditer(prompt):
+            parts += [(prompt[end : found.start()], False), (found[0].replace(MARK, "", 1), True)]
+            end = found.end()
+        parts.append((prompt[end:], False))
+        return [part for part in parts if part[0]]
+
+    def _in(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._in_text(value)
+        if isinstance(value, list):
+            return [self._in(item) for item in value]
+        if isinstance(value, Mapping):
+            return {self._in(key): self._in(item) for key, item in value.items()}
+        return value
+
+    def _in_text(self, text: str) -> str:
+        assert self._found is not None  # noqa: S101 - `marked` has checked it
+        return self._found.sub(lambda found: found[0][0] + MARK + found[0][1:], text)
+
+
+def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+    """An expression for the longest of these texts, which reads each character once; None without texts.
+
+    A list of thousands of alternatives would be tried one by one at each character.
+    """
+    root: Tree = {}
+    for text in texts:
+        node = root
+        for character in text:
+            node = node.setdefault(character, {})
+        node[""] = {}
+    return re.compile(_expression(root)) if root else None
+
+
+def _expression(node: Tree) -> str:
+    prefix = ""
+    while len(node) == 1 and "" not in node:
+        ((character, node),) = node.items()
+        prefix += re.escape(character)
+    branches = [re.escape(character) + _expression(rest) for character, rest in node.items() if character]
+    if not branches:
+        return prefix
+    return f"{prefix}(?:{'|'.join(branches)}){'?' if '' in node else ''}"
