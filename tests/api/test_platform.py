@@ -135,7 +135,7 @@ def test_an_unload_of_a_loading_model_begins(admin: FlaskClient, fakes: Fakes) -
 
 
 def test_a_load_of_another_shape_is_422(admin: FlaskClient) -> None:
-    for replicas in (0, "2", True, 2.0):
+    for replicas in (0, "2", True, 2.5):
         answer = admin.post("/v1/admin/models/demo/load", json={"replicas": replicas})
         assert (answer.status_code, answer.json["error"]["param"]) == (422, "replicas")
 
