@@ -153,7 +153,7 @@ class EngineContract:
         assert all(isinstance(delta, TextDelta) and delta.text for delta in answer.deltas)
         usage = answer.finish.usage
         assert usage.input_tokens > 0
-        assert 4 <= len(answer.deltas) <= usage.output_tokens
+        assert 1 <= len(answer.deltas) <= usage.output_tokens  # text that comes together is one delta
         assert usage.reasoning_tokens == 0
         again = shared.answer(self.short()).finish
         assert again is not None
@@ -169,6 +169,7 @@ class EngineContract:
             thread.join()
         answers = [answer for answer, _ in running]
         assert [answer.error for answer in answers] == [None] * 4
+        assert all(len(answer.deltas) >= 4 for answer in answers)
         assert max(answer.times[0] for answer in answers) < min(answer.times[-1] for answer in answers)
 
     def test_an_answer_ends_before_a_stop_string(self, shared: Launched) -> None:

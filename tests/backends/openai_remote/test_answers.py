@@ -47,14 +47,13 @@ def launched(llama_server: LlamaServer, start: Start, request: pytest.FixtureReq
     return start(model, slots=2)
 
 
-def test_an_answer_is_streamed_in_several_deltas_with_its_usage(launched: Launched) -> None:
+def test_an_answer_is_streamed_with_its_usage(launched: Launched) -> None:
     answer = launched.answer(ask("What is the capital of Norway?", temperature=0.0))
     assert "Oslo" in answer.text
     assert answer.finish is not None
     assert answer.finish.reason == "stop"
-    assert len(answer.deltas) >= 4
     assert answer.finish.usage.input_tokens > 10
-    assert len(answer.deltas) <= answer.finish.usage.output_tokens <= len(answer.deltas) + 2
+    assert 4 <= answer.finish.usage.output_tokens <= 16
 
 
 def test_cached_tokens_are_reported_for_a_repeated_prompt(launched: Launched) -> None:
