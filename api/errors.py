@@ -71,6 +71,7 @@ CODES: Mapping[str, ErrorKind] = {
     "model_failed": ErrorKind(409, INVALID),
     "idempotency_key_reused": ErrorKind(409, INVALID),
     "rate_limit_exceeded": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "tenant_storage_full": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "queue_full": ErrorKind(503, SERVER, retry=True),
     "storage_full": ErrorKind(503, SERVER, retry=True),
     "storage_unavailable": ErrorKind(503, SERVER, retry=True),

@@ -157,6 +157,8 @@ class ResponseSchema(Section):
     """`responses`."""
 
     retention_s = integer(1, MAX_INT)
+    max_bytes_per_tenant = integer(1, 2**53)
+    max_bytes = integer(1, 2**53)
 
 
 class TenantSchema(Section):

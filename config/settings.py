@@ -116,6 +116,8 @@ class ResponseSettings:
     """Stored responses."""
 
     retention_s: int = 3_600  # time for which a finished response can be retrieved and replayed
+    max_bytes_per_tenant: int = 1_073_741_824  # of a tenant's large requests and ended responses: 429
+    max_bytes: int = 3_221_225_472  # the same of all tenants: 503 storage_full
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from scheduler.job import (
 
 Argument = str | bytes | int | float
 
+MIB = 1024 * 1024
+
 IDEMPOTENCY_S = 900
 """How long an Idempotency-Key refers to its first response."""
 
@@ -62,6 +64,8 @@ def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
         _hashed(job.idempotency_key),
         job.body_hash or "",
         IDEMPOTENCY_S,
+        settings.responses.max_bytes_per_tenant,
+        settings.responses.max_bytes,
     ]
 
 
@@ -85,6 +89,19 @@ def _rejection(job: Job, result: str, rest: Sequence[Any], settings: Settings) -
         return model_rejection(job.model, *(item.decode() for item in rest))
     if result == "conflict":
         return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
+    if result == "tenant_bytes":
+        return errors.TenantStorageFull(
+            f"tenant {job.tenant} has {int(rest[0]) // MIB} MiB in requests and stored responses, of "
+            f"{settings.responses.max_bytes_per_tenant // MIB} MiB (responses.max_bytes_per_tenant); "
+            "delete stored responses, or wait until they expire",
+            retry_after_s=60,
+        )
+    if result == "bytes":
+        return errors.StorageFull(
+            f"requests and stored responses take {int(rest[0]) // MIB} MiB, of "
+            f"{settings.responses.max_bytes // MIB} MiB (responses.max_bytes); retry later",
+            retry_after_s=60,
+        )
     depth, wait_ms = int(rest[0]), int(rest[1])
     text = f"Queue depth {depth}/{settings.queue.max_depth}"
     if result == "tenant_full":
@@ -193,6 +210,7 @@ def step_arguments(
             "" if release.tokens is None else release.tokens,
             int(release.retry),
             "" if release.last is None else release.last,
+            "" if release.log_bytes is None else release.log_bytes,
         )
     return arguments
 

@@ -83,8 +83,14 @@ class StorageUnavailable(Rejected):
     default_code = "storage_unavailable"
 
 
+class TenantStorageFull(Rejected):
+    """Raised when a tenant's requests and stored responses take as many bytes as they may."""
+
+    default_code = "tenant_storage_full"
+
+
 class StorageFull(Rejected):
-    """Raised when Redis refuses writes: its memory or its disk is full."""
+    """Raised when Redis refuses writes (its memory or disk is full), or `responses.max_bytes` is reached."""
 
     default_code = "storage_full"
 

@@ -126,7 +126,7 @@ class Release:
     """The end of a running job. `retry`: the job may be queued again, once, if its log is empty.
 
     `last` is the number of the run's last event: if the log does not have it, Redis lost it, and the job ends
-    as failed (`log_lost`).
+    as failed (`log_lost`). `log_bytes` is the size of the run's events.
     """
 
     id: str
@@ -139,6 +139,7 @@ class Release:
     tokens: int | None = None
     retry: bool = False
     last: int | None = None
+    log_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class RedisKey:
 
 
 EMPTY = "until it is empty"
-ENDED = "after the end of the job: `responses.retention_s`, or 60 s when it is not stored"
+ENDED = "until `expire` deletes it: `responses.retention_s` after its end, or 60 s when it is not stored"
 FOREVER = "unlimited"
 
 KEYS = (
@@ -42,22 +42,30 @@ KEYS = (
         "run_by_us: deadline of the run, set by the "
         "first dispatch; while it runs: replica, slots (of the replica), worker, fence; and the times "
         "admitted_us, claimed_us (at the dispatch), ended_us",
-        "admit subscribe delete include/dispatch include/requeue include/terminal",
+        "admit subscribe delete include/bytes include/dispatch include/requeue include/terminal",
         ENDED,
     ),
     RedisKey(
         "log:<id>",
         "stream",
         "the event log: entry n has the id n-0 and the event in its field e; the last is the terminal event",
-        "delete step include/log include/terminal",
+        "include/bytes include/log step",
         ENDED,
     ),
     RedisKey(
         "deadlines",
         "zset",
-        "jobs that have not ended, by the time at which `expire` ends them",
-        "admit expire include/dispatch include/requeue include/terminal",
+        "all jobs, by the time at which `expire` ends them, or deletes them after their retention",
+        "admit include/bytes include/dispatch include/requeue include/terminal",
         EMPTY,
+    ),
+    RedisKey(
+        "bytes",
+        "hash",
+        "bytes of jobs with their logs, by tenant, and @all: of small ones from their end, of large ones "
+        "from their admission",
+        "include/bytes",
+        FOREVER,
     ),
     RedisKey(
         "idempotency:<tenant>:<key>",

@@ -156,7 +156,8 @@ class EventWriter:
         by_id = {job.claim.id: job for job in jobs}
         written = ((job, release) for job, release in self._releases.values() if not job.deltas)
         self._in_step = [
-            replace(release, last=job.last_event) for job, release in islice(written, MAX_ENDS_PER_STEP)
+            replace(release, last=job.last_event, log_bytes=job.log_bytes)
+            for job, release in islice(written, MAX_ENDS_PER_STEP)
         ]
         for release in self._in_step:
             del self._releases[release.id]

@@ -22,6 +22,7 @@ GENERATION = (
     "idempotency_key_reused",
     "cancelled",
     "rate_limit_exceeded",
+    "tenant_storage_full",
     "queue_full",
     "queue_timeout",
     "server_busy",

@@ -8,6 +8,7 @@
 -- include: log
 -- include: queue
 -- include: dispatch
+-- include: bytes
 -- include: terminal
 -- include: requeue
 -- include: unfinished

@@ -4,13 +4,15 @@
 --         10 subscriber or ''  11 store 0|1  12 retention of the ended job (s)  13 cost (tokens, estimated)
 --         14 longest wait (us)  15 longest run (us)  16 longest queue of the model
 --         17 longest queue of the tenant  18 idempotency key (hashed) or ''  19 hash of the body
---         20 lifetime of the key (s)
+--         20 lifetime of the key (s)  21 most bytes of the tenant  22 most bytes in all
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state, code of its failure, seconds until its restart or ''}
 --         | {full, depth, average wait (ms)} | {tenant_full, depth, average wait (ms)}
+--         | {bytes, bytes in all} | {tenant_bytes, bytes of the tenant}
 -- include: base
 -- include: log
 -- include: queue
 -- include: dispatch
+-- include: bytes
 local id, tenant, weight, model, priority, cost = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[13]
 local max_wait_us, max_run_us, generation = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[8]
 
@@ -21,47 +23,62 @@ if idempotency then
   if earlier_id and earlier_body ~= ARGV[19] then return { 'conflict' } end
   if earlier_id then return { 'replayed', earlier_id } end
 end
--- a repeated call (a retry after a lost reply) admits one job
-if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
+-- A repeated call (a retry after a lost reply) admits one job. An admission finds the earlier one by its deadline, without
+-- a further command; a refusal looks for it.
+local function refused(...)
+  if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
+  return { ... }
+end
 
 local state, failure_code, restart_us = read_fields(model_key(model), 'state', 'code', 'restart_us')
 if state ~= 'loaded' then
   local restart_s = restart_us and text(math.max(0, math.ceil((tonumber(restart_us) - NOW) / 1000000)))
-  return { 'state', state or 'unloaded', failure_code or '', restart_s or '' }
+  return refused('state', state or 'unloaded', failure_code or '', restart_s or '')
 end
 
 -- a rate limit of the tenant would be checked here: after the model's state, before the queue, in this call
 
 local depth = 0
 if next(waiting_priorities(model)) then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
-local function refused(reason, count)
-  return { reason, count, redis.call('HGET', P .. 'served:' .. model, '@wait_ms') or '0' }
+local function refused_by_queue(reason, count)
+  return refused(reason, count, redis.call('HGET', P .. 'served:' .. model, '@wait_ms') or '0')
 end
 local replica, share = nil, nil
 if depth == 0 then replica, share = least_loaded_replica(model) end
 if not replica then
-  if depth >= tonumber(ARGV[16]) then return refused('full', depth) end
+  if depth >= tonumber(ARGV[16]) then return refused_by_queue('full', depth) end
   local own, longest = 0, tonumber(ARGV[17])
   if depth >= longest then
     for _, name in ipairs(PRIORITIES) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
   end
-  if own >= longest then return refused('tenant_full', own) end
+  if own >= longest then return refused_by_queue('tenant_full', own) end
 end
+
+local size = #generation + #ARGV[9]
+local all_bytes, tenant_bytes = read_fields(P .. 'bytes', '@all', tenant)
+all_bytes, tenant_bytes = tonumber(all_bytes) or 0, tonumber(tenant_bytes) or 0
+if tenant_bytes + size > tonumber(ARGV[21]) then return refused('tenant_bytes', tenant_bytes) end
+if all_bytes + size > tonumber(ARGV[22]) then return refused('bytes', all_bytes) end
+
+local deadline = text(NOW + (replica and max_run_us or max_wait_us))
+if redis.call('ZADD', P .. 'deadlines', 'NX', deadline, id) == 0 then return { 'replayed', id } end
+local bytes = size >= LARGE_BYTES and size or 0
+count_bytes(tenant, bytes)
 
 local fields
 if replica then
   charge(model, tenant, nil, tonumber(cost) / tonumber(weight), 0)
   write_usage(model)
-  fields = run_job(id, model, replica, share, '1', text(NOW + max_run_us), ARGV[10], generation)
+  fields = run_job(id, model, replica, share, '1', deadline, ARGV[10], generation)
 else
   depth = depth + 1
   fields = { 'status', 'queued', 'attempts', '0', 'max_run_us', text(max_run_us) }
-  redis.call('ZADD', P .. 'deadlines', text(NOW + max_wait_us), id)
   join_queue(id, model, priority, tenant, NOW)
 end
 redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,
   'dialect', ARGV[7], 'generation', generation, 'echo', ARGV[9], 'subscribers', ARGV[10], 'store', ARGV[11],
   'retention_s', ARGV[12], 'cost', cost, 'max_wait_us', text(max_wait_us), 'admitted_us', text(NOW),
+  'size', size, 'bytes', bytes,
   unpack(fields))
 if idempotency then
   redis.call('HSET', idempotency, 'id', id, 'body', ARGV[19])

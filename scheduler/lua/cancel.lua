@@ -7,6 +7,7 @@
 -- include: log
 -- include: queue
 -- include: dispatch
+-- include: bytes
 -- include: terminal
 local id = ARGV[2]
 local job = read_job(id)

@@ -7,12 +7,13 @@
 -- include: log
 -- include: queue
 -- include: dispatch
+-- include: bytes
 -- include: terminal
 local id = ARGV[2]
 local job = read_job(id)
 if not job.status or job.tenant ~= ARGV[3] or job.store ~= '1' then return 0 end
 if TERMINAL[job.status] then
-  redis.call('DEL', job_key(id), log_key(id))
+  delete_job(id, job.tenant, job.bytes)
   return 1
 end
 redis.call('HSET', job_key(id), 'store', '0', 'retention_s', '60')

@@ -7,6 +7,7 @@
 -- include: log
 -- include: queue
 -- include: dispatch
+-- include: bytes
 -- include: terminal
 -- include: requeue
 -- include: unfinished

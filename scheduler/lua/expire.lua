@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- End jobs past their deadline or lease, loads that waited too long, and workers without a heartbeat; continue
+-- End jobs past their deadline or lease, delete ended jobs after their retention, end loads that waited too long, and workers without a heartbeat; continue
 -- unfinished work. Every process runs it about every half second; each step is idempotent, so no leader is
 -- needed. One call ends about 100 jobs.
 -- KEYS[1] prefix
@@ -13,6 +13,7 @@ if last_run and NOW >= last_run and NOW - last_run < tonumber(ARGV[4]) then retu
 -- include: log
 -- include: queue
 -- include: dispatch
+-- include: bytes
 -- include: terminal
 -- include: requeue
 -- include: unfinished
@@ -57,12 +58,17 @@ for _, id in ipairs(leases_count and due('leases') or {}) do
 end
 
 for _, id in ipairs(due('deadlines')) do
-  local status, worker, cancel = read_fields(job_key(id), 'status', 'worker', 'cancel')
-  local code = status == 'running' and 'deadline_exceeded' or 'queue_timeout'
-  if status == 'running' then redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id) end
-  if cancel == '1' then count(finish(id, 'cancelled', { code = 'cancelled' }))
-  else count(finish(id, 'failed', { code = code })) end
-  redis.call('ZREM', P .. 'deadlines', id)
+  local status, worker, cancel, tenant, bytes =
+    read_fields(job_key(id), 'status', 'worker', 'cancel', 'tenant', 'bytes')
+  if not status or TERMINAL[status] then -- the end of its retention
+    delete_job(id, tenant or '', bytes)
+    jobs_left = jobs_left - 1
+  else
+    local code = status == 'running' and 'deadline_exceeded' or 'queue_timeout'
+    if status == 'running' then redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id) end
+    if cancel == '1' then count(finish(id, 'cancelled', { code = 'cancelled' }))
+    else count(finish(id, 'failed', { code = code })) end
+  end
 end
 
 -- Work that earlier calls began; what is still left is recorded again, behind the others.

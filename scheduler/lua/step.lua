@@ -10,12 +10,13 @@
 --             events, n numbers of events, then all these events
 --         the last section has no replica ('') where jobs have events, and end in this call
 --         then ends: id, fence, status, finish_reason, code, message, usage (JSON) or '', tokens or '',
---         '1' when the job may be queued again if its log is empty, number of the run's last event or ''
+--         '1' when the job may be queued again if its log is empty, number of the run's last event or '',
+--         size of the run's events (bytes) or ''
 -- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
 -- include: keys
 -- include: log
-local END_FIELDS, SPACE = 10, 32
+local END_FIELDS, SPACE = 11, 32
 local stopped, lost = {}, {}
 collect_copies()
 
@@ -91,6 +92,7 @@ end
 -- include: base
 -- include: queue
 -- include: dispatch
+-- include: bytes
 -- include: terminal
 -- include: requeue
 caller_incarnation = ARGV[2]
@@ -118,15 +120,17 @@ for _, id in ipairs(lost) do
 end
 
 for first = at + 1, #ARGV, END_FIELDS do
-  local id, fence, status, finish_reason, code, message, usage, tokens, retry, last =
+  local id, fence, status, finish_reason, code, message, usage, tokens, retry, last, log_bytes =
     unpack(ARGV, first, first + END_FIELDS - 1)
   local job = job_of(id)
   if job.status == 'running' and job.fence == fence then
     changed[job.model] = true
     job.last = job.last or log_length(id)
+    log_bytes = tonumber(log_bytes)
     local is_incomplete = job.last < (tonumber(last) or 0)
     if is_incomplete and job.cancel == '1' then -- its latest events were refused
-      finish(id, 'cancelled', { code = 'cancelled', tokens = tonumber(tokens), usage = usage }, job)
+      finish(id, 'cancelled', { code = 'cancelled', tokens = tonumber(tokens), usage = usage,
+        log_bytes = log_bytes }, job)
     elseif is_incomplete then
       finish(id, 'failed', LOG_LOST, job)
     elseif retry == '1' and job.cancel ~= '1' then
@@ -134,7 +138,7 @@ for first = at + 1, #ARGV, END_FIELDS do
     else
       if job.cancel == '1' and status == 'failed' then status, code = 'cancelled', 'cancelled' end
       finish(id, status, { finish_reason = finish_reason, code = code, message = message, usage = usage,
-        tokens = tonumber(tokens) }, job)
+        tokens = tonumber(tokens), log_bytes = log_bytes }, job)
     end
   end
 end

@@ -29,7 +29,7 @@ from config.settings import LeaseSettings, LimitSettings, QueueSettings, Restart
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
 from scheduler.job import AppendRequest, Claim, Release, Status
 from streams.events import TextDelta, decode
-from tests.support.ledger_invariants import check, check_all_has_ended
+from tests.support.ledger_invariants import an_ended_job_never_changes, check, check_all_has_ended
 from tests.support.redis_snapshot import History, Snapshot, take_snapshot
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -134,7 +134,12 @@ class LedgerMachine(RuleBasedStateMachine):
         self.platform.advance_time(seconds * THOUSAND)
 
     def run_for(self, seconds: float, *alive: str, every: float = 1.0) -> None:
-        self.platform.run_for(seconds * THOUSAND, *alive, every=every * THOUSAND)
+        while seconds > 0:
+            step = min(seconds, every)
+            self.platform.run_for(step * THOUSAND, *alive, every=step * THOUSAND)
+            # records the ends: the next step may delete these jobs
+            an_ended_job_never_changes(self.snapshot())
+            seconds -= step
 
     def snapshot(self) -> Snapshot:
         return take_snapshot(self.platform.client, self.platform.prefix, self.history)

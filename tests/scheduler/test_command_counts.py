@@ -61,7 +61,9 @@ def take(platform: SimulatedPlatform) -> Claim:
 def step(platform: SimulatedPlatform, claim: Claim, number: int, *, end: bool) -> tuple[Claim, ...]:
     """Write one event of a job, and its end."""
     appends = [AppendRequest(claim.id, claim.replica, claim.fence, number, (TextDelta("word").encode(),))]
-    releases = [Release(claim.id, claim.fence, Status.COMPLETED, "stop", tokens=7)] if end else []
+    releases = (
+        [Release(claim.id, claim.fence, Status.COMPLETED, "stop", tokens=7, log_bytes=20)] if end else []
+    )
     return platform.ledger.step(platform.incarnations["w1"], appends, releases).claims
 
 

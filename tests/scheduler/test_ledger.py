@@ -165,7 +165,10 @@ def test_a_response_that_is_not_stored_loses_its_prompt_at_its_end(platform: Sim
     assert claim.generation == b'{"secret":1}'
     platform.release(claim)
     assert platform.client.hget(f"{platform.prefix}job:{id}", "generation") is None
-    assert 0 < platform.client.ttl(f"{platform.prefix}job:{id}") <= 60
+    platform.run_for(59, "w1")
+    assert platform.status(id) != "gone"
+    platform.run_for(2, "w1")
+    assert platform.status(id) == "gone"
 
 
 def test_delete_removes_an_ended_response_and_cancels_an_open_one(platform: SimulatedPlatform) -> None:
@@ -247,8 +250,11 @@ def test_delete_of_a_running_response_asks_its_worker_to_stop(platform: Simulate
     assert platform.append_text(claim, 1, "more") == {id: "cancel"}
     platform.release(claim, Status.CANCELLED, code="cancelled")
     assert platform.end(id).status == "cancelled"
-    assert 0 < platform.client.ttl(f"{platform.prefix}job:{id}") <= 60
     assert platform.ledger.delete(id, "acme") is False, "it is no longer stored"
+    platform.run_for(59, "w1")
+    assert platform.status(id) != "gone"
+    platform.run_for(2, "w1")
+    assert platform.status(id) == "gone"
 
 
 def test_a_response_that_is_not_stored_cannot_be_deleted(platform: SimulatedPlatform) -> None:
@@ -263,9 +269,11 @@ def test_a_stored_response_keeps_its_prompt_and_expires_after_its_retention(
     id = platform.admit(generation=b'{"kept":1}')
     platform.release(platform.run(id))
     assert platform.field(id, "generation") == '{"kept":1}'
-    for key in ("job", "log"):
-        left = platform.client.ttl(f"{platform.prefix}{key}:{id}")
-        assert 0 < left <= platform.settings.responses.retention_s
+    platform.advance_time(platform.settings.responses.retention_s - 2)
+    platform.run_for(1, "w1")
+    assert platform.end(id).status == "completed"
+    platform.run_for(2, "w1")
+    assert (platform.status(id), platform.log(id)) == ("gone", [])
 
 
 def test_the_end_contains_the_times_of_waiting_and_running(platform: SimulatedPlatform) -> None:

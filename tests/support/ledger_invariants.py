@@ -14,7 +14,7 @@ RECOVERABLE = ("worker_lost", "load_interrupted")
 
 
 def every_admitted_job_exists(now: Snapshot) -> None:
-    missing = set(now.history.admitted) - set(now.jobs) - now.history.deleted
+    missing = set(now.history.admitted) - set(now.jobs) - now.history.deleted - now.history.ended.keys()
     assert not missing, f"admitted and missing: {missing}"
     unknown = set(now.jobs) - set(now.history.admitted)
     assert not unknown, f"never admitted: {unknown}"
@@ -111,8 +111,19 @@ def every_job_with_a_slot_has_a_lease(now: Snapshot) -> None:
     assert set(now.one("leases")) == now.with_status("running")
 
 
-def every_job_that_has_not_ended_has_a_deadline(now: Snapshot) -> None:
-    assert set(now.one("deadlines")) == now.with_status("queued", "running")
+def every_job_has_a_deadline(now: Snapshot) -> None:
+    assert set(now.one("deadlines")) == set(now.jobs)
+    for id, row in now.jobs.items():
+        if row["status"] in TERMINAL:
+            assert now.one("deadlines")[id] == int(row["ended_us"]) + int(row["retention_s"]) * 1_000_000, id
+
+
+def the_bytes_are_those_of_the_jobs(now: Snapshot) -> None:
+    counted: Counter[str] = Counter()
+    for row in now.jobs.values():
+        for name in (row["tenant"], "@all"):
+            counted[name] += int(row["bytes"])
+    assert {name: int(count) for name, count in now.one("bytes").items()} == dict(+counted)
 
 
 def no_attempt_extends_the_deadline_of_the_first(now: Snapshot) -> None:
@@ -139,14 +150,10 @@ def a_job_with_events_is_never_retried(now: Snapshot) -> None:
         assert not now.log(id), id
 
 
-def only_ended_jobs_expire(now: Snapshot) -> None:
-    for id, row in now.jobs.items():
-        if row["status"] in TERMINAL:
-            assert 0 < now.ttls[f"job:{id}"] <= int(row["retention_s"]), id
-            assert 0 < now.ttls[f"log:{id}"] <= int(row["retention_s"]), id
-        else:
-            assert now.ttls[f"job:{id}"] == -1, id
-            assert now.ttls.get(f"log:{id}", -1) == -1, id
+def no_job_expires_by_itself(now: Snapshot) -> None:
+    for id in now.jobs:
+        assert now.ttls[f"job:{id}"] == -1, id
+        assert now.ttls.get(f"log:{id}", -1) == -1, id
 
 
 def an_ended_job_that_is_not_stored_has_no_prompt(now: Snapshot) -> None:
@@ -336,12 +343,13 @@ INVARIANTS = (
     a_tenant_has_a_fair_share_where_it_has_a_queue,
     only_priorities_with_waiting_jobs_count_skips,
     every_job_with_a_slot_has_a_lease,
-    every_job_that_has_not_ended_has_a_deadline,
+    every_job_has_a_deadline,
+    the_bytes_are_those_of_the_jobs,
     no_attempt_extends_the_deadline_of_the_first,
     no_slot_is_free_while_a_job_waits,
     no_job_is_dispatched_three_times,
     a_job_with_events_is_never_retried,
-    only_ended_jobs_expire,
+    no_job_expires_by_itself,
     an_ended_job_that_is_not_stored_has_no_prompt,
     only_a_loaded_model_has_ready_replicas,
     replicas_are_listed_under_their_model_and_worker,

@@ -61,7 +61,6 @@ local function run_job(id, model, replica, share, attempt, run_by_us, subscriber
   redis.call('HSET', slots_key(replica), id, slot_value(fence, subscribers))
   redis.call('ZADD', P .. 'ready:' .. model, (math.floor(share * slots + 0.5) + 1) / slots, replica)
   redis.call('ZADD', P .. 'leases', text(NOW + tonumber(lease_us)), id)
-  redis.call('ZADD', P .. 'deadlines', run_by_us, id)
   local last = attempt == '1' and 0 or log_length(id)
   local message = claim_message(id, fence, replica, last, attempt, generation)
   if incarnation == caller_incarnation then claims[#claims + 1] = message
@@ -88,8 +87,10 @@ local function dispatch(model)
         'subscribers', 'generation')
     charge(model, tenant, score, tonumber(cost) / tonumber(weight), (NOW - tonumber(admitted_us)) / 1000)
     -- a second attempt has the time that the first left
-    redis.call('HSET', job_key(id), unpack(run_job(id, model, replica, share, tostring(attempts + 1),
-      run_by_us or text(NOW + tonumber(max_run_us)), subscribers, generation)))
+    run_by_us = run_by_us or text(NOW + tonumber(max_run_us))
+    redis.call('ZADD', P .. 'deadlines', run_by_us, id)
+    redis.call('HSET', job_key(id), unpack(run_job(id, model, replica, share, tostring(attempts + 1), run_by_us,
+      subscribers, generation)))
   end
   write_usage(model)
 end

@@ -2,13 +2,15 @@
 -- lease and deadline, settle the usage, append and publish the terminal event.
 --
 -- job: its fields, if the caller has read them (`read_job`); `last` is the number of its last event, if known.
--- outcome: { code, message, finish_reason, usage, tokens }, all optional; usage is JSON text, tokens its sum.
+-- outcome: { code, message, finish_reason, usage, tokens, log_bytes }, all optional; usage is JSON text, tokens its
+-- sum, log_bytes the size of the run's events.
 -- Returns the model to dispatch for, or nil when the job had ended already.
 local function finish(id, status, outcome, job)
   job = job or read_job(id)
   local was, model = job.status, job.model
   if not was or TERMINAL[was] then return nil end
-  redis.call('ZREM', P .. 'deadlines', id)
+  -- from now on its deadline is the end of its retention
+  redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(job.retention_s) * 1000000), id)
   if was == 'queued' then
     leave_queue(id, model, job.priority, job.tenant)
   else
@@ -36,10 +38,11 @@ local function finish(id, status, outcome, job)
   publish(job.subscribers, id, text(last + 1), event)
 
   local key = job_key(id)
-  redis.call('HSET', key, 'status', status, 'ended_us', text(NOW))
+  local bytes = JOB_BYTES + (outcome.log_bytes or redis.call('MEMORY', 'USAGE', log_key(id)))
+  if job.store == '1' then bytes = bytes + (tonumber(job.size) or 0) end
+  count_bytes(job.tenant, bytes - (tonumber(job.bytes) or 0))
+  redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'bytes', text(bytes))
   if job.store ~= '1' then redis.call('HDEL', key, 'generation', 'echo') end
-  redis.call('EXPIRE', key, job.retention_s)
-  redis.call('EXPIRE', log_key(id), job.retention_s)
   job.status = status
   return model
 end
