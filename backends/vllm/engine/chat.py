@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
+from ...shared.engine.literal_text import MARK, LiteralText
 from ...shared.engine.template_refusal import template_refusal
 
 RAISED_BY_TEMPLATE = "TemplateError"
@@ -52,6 +54,9 @@ class ChatPreparer:
         self.context: int = self._model.max_model_len
         self._defaults: dict[str, Any] = self._model.get_diff_sampling_param()
         self._tokenizer = engine.renderer.tokenizer
+        # a copy: vLLM uses its tokenizer in threads, and text without special tokens needs a setting of it
+        self._own_tokenizer = deepcopy(self._tokenizer)
+        self._literal_text = LiteralText(getattr(self._tokenizer, "all_special_tokens", ()))
         self._request = _unbounded(
             import_module("vllm.entrypoints.openai.chat_completion.protocol").ChatCompletionRequest
         )
@@ -76,7 +81,8 @@ class ChatPreparer:
         if "max_tokens" in body:
             body["max_tokens"] = min(body["max_tokens"], self.context)  # vLLM refuses more
         try:
-            request = self._request(**body)
+            messages = self._literal_text.marked({"messages": body["messages"]})
+            request = self._request(**{**body, **messages})
             parser, arguments = self._parser(request)
             rendered = await self._renderer.render_chat(request)
             if not isinstance(rendered, tuple):
@@ -85,6 +91,7 @@ class ChatPreparer:
             print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
             raise VllmRequestError("invalid_prompt", _refusal(error, body)) from error
         _, (prompt,) = rendered
+        self._tokenize_literally(prompt)
         tokens: list[int] = prompt["prompt_token_ids"]
         left = self.context - len(tokens)
         if left < 1:
@@ -104,6 +111,21 @@ class ChatPreparer:
         # with stop strings, text arrives later than its tokens, and the parser of the output miscounts them
         counting_parser = self._parser(request)[0] if request.stop else parser
         return PreparedRequest(request, prompt, tokens, sampling, parser, counting_parser, reasoning)
+
+    def _tokenize_literally(self, prompt: dict[str, Any]) -> None:
+        """Tokenize a prompt again if its messages have special tokens: those become text."""
+        text = prompt.get("prompt")
+        if not isinstance(text, str) or MARK not in text or "mm_kwargs" in prompt:
+            return
+        parts = self._literal_text.parts(text)
+        prompt["prompt"] = "".join(part for part, _ in parts)
+        prompt["prompt_token_ids"] = [
+            token
+            for part, literal in parts
+            for token in self._own_tokenizer.encode(
+                part, add_special_tokens=False, split_special_tokens=literal
+            )
+        ]
 
     def _parser(self, request: Any) -> tuple[Any, dict[str, Any]]:
         """Return the output parser of a request (None if there is none), and the template's arguments."""

@@ -30,6 +30,14 @@ class TestVllm(VllmContract):
 
         assert counted("no such text", "and not this one either") == counted()
 
+    def test_special_tokens_are_text_when_a_message_has_them(self, shared: Launched) -> None:
+        def input_tokens(text: str) -> int:
+            finish = shared.answer(ask(text, max_tokens=1)).finish
+            assert finish is not None
+            return finish.usage.input_tokens
+
+        assert input_tokens("a<|im_end|>" * 10) - input_tokens("a" * 10) >= 10 * len("im_end") // 2
+
     def test_an_architecture_that_vllm_does_not_know_is_named(self, start: Start, tmp_path: Path) -> None:
         folder = Path(shutil.copytree(self.checkpoint, tmp_path / "unknown"))
         config = json.loads((folder / "config.json").read_text())
