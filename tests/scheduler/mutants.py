@@ -24,7 +24,14 @@ from config.settings import ROOT
 LIST = Path(__file__).with_name("mutants.txt")
 VARIABLE = "STOKER_MUTANT"
 SUITE = (
-    *("test_ledger.py", "test_claims.py", "test_expiry.py", "test_unfinished.py", "test_worker_loss.py"),
+    *(
+        "test_ledger.py",
+        "test_bytes.py",
+        "test_claims.py",
+        "test_expiry.py",
+        "test_unfinished.py",
+        "test_worker_loss.py",
+    ),
     *("test_engine_loss.py", "test_fairness.py", "test_replica_choice.py", "../fleet"),
     "test_ledger_state.py",
 )
