@@ -23,8 +23,9 @@ help: ## show this
 up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a demo model
 	@$(BIN)/python -m stoker up $(ARGS)
 
+# all tests run in two processes, since many wait for programs that they start; ARGS runs some, in one process
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(or $(ARGS),-n 2 --dist loadfile)
 
 test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kill processes with many streams
 	@$(BIN)/python -m pytest -m hostile $(ARGS)

@@ -12,7 +12,7 @@ import pytest
 from config.settings import ROOT
 
 TARGETS = {
-    *("up", "test", "test-hostile", "test-runtimes", "test-gpu", "runtimes", "lint", "bench"),
+    *("up", "test", "test-hostile", "test-runtimes", "test-gpu", "runtimes", "lint", "bench", "fuzz-schemas"),
     *("bench-engines", "bench-growth", "bench-idle", "bench-peers", "openapi", "demo-model", "lock", "clean"),
 }
 
@@ -52,6 +52,16 @@ def test_help_lists_every_target(make):
 @pytest.mark.parametrize("target", sorted(TARGETS))
 def test_every_target_passes_a_dry_run(make, target):
     assert make("--dry-run", target).returncode == 0
+
+
+def test_all_tests_run_in_two_processes_and_chosen_ones_in_one(make):
+    (ran,) = [line for line in make("--dry-run", "test").stdout.splitlines() if "pytest" in line]
+    assert ran.endswith("-m pytest -n 2 --dist loadfile")
+
+    (ran,) = [
+        line for line in make("--dry-run", "test", "ARGS=x -k y").stdout.splitlines() if "pytest" in line
+    ]
+    assert ran.endswith("-m pytest x -k y")
 
 
 def test_the_error_is_one_sentence_without_a_recent_python(make):

@@ -34,6 +34,7 @@ NOT_INHERITED = (
     "UV_SYSTEM_PYTHON",
     "UV_NO_VERIFY_HASHES",
     "UV_NO_PROGRESS",
+    "COLUMNS",  # uv wraps its messages at this width, which are read line by line
 )
 
 

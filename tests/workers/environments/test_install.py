@@ -186,7 +186,10 @@ def test_a_compiled_wheel_is_not_compiled_again_and_must_be_importable(harness, 
 # ---- failures
 
 
-def test_a_package_that_no_index_has_is_named_and_the_environment_is_not_installed(harness, registered):
+def test_a_package_that_no_index_has_is_named_and_the_environment_is_not_installed(
+    harness, registered, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "80")  # uv would wrap its messages, and a part of the reason would be lost
     environment = harness.tiny("tinylib==1.0")
     registered(environment)
     install_request = harness.request(environment)
