@@ -16,6 +16,9 @@ logger = logging.getLogger("workers")
 
 T = TypeVar("T")
 
+CANCEL_AGAIN_S = 0.1
+"""A task that has not ended this long after its cancellation is cancelled again."""
+
 
 class IoLoop:
     """An event loop in a daemon thread. `loop` exists from the beginning and runs after `start`."""
@@ -67,10 +70,12 @@ class IoLoop:
             self.loop.close()
 
     async def _cancel_tasks(self) -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Cancel all tasks until none is left: one may begin another, or lose a cancellation (a library's
+        `except`, `asyncio.wait_for` of Python 3.11), and would keep the loop's thread for ever."""
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=CANCEL_AGAIN_S)
 
 
 def _log_failure(task: Future[object]) -> None:

@@ -40,6 +40,27 @@ def test_the_end_of_the_loop_cancels_what_runs_on_it() -> None:
     assert cancelled.is_set()
 
 
+def test_the_end_of_the_loop_cancels_a_task_again_that_lost_its_first_cancellation() -> None:
+    io = IoLoop()
+    io.start()
+    cancellations: list[str] = []
+
+    async def lose_the_first_cancellation() -> None:
+        for name in ("first", "second"):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancellations.append(name)
+
+    io.spawn(lose_the_first_cancellation())
+    io.call(asyncio.sleep(0))
+    ending = threading.Thread(target=io.stop, daemon=True)
+    ending.start()
+    ending.join(10)
+    assert cancellations == ["first", "second"]
+    assert not ending.is_alive()
+
+
 def test_the_failure_of_a_part_is_logged(io: IoLoop, caplog: pytest.LogCaptureFixture) -> None:
     async def fail() -> None:
         raise RuntimeError("broken part")
