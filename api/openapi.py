@@ -176,12 +176,12 @@ def _success_responses(
         content: dict[str, Any] = {"application/json": {"schema": schema}}
         if streams and status == 200:
             about = "Server-sent events, the last one `data: [DONE]`."
-            content["text/event-stream"] = {"schema": {"type": "string", "description": about}}
+            content["text/event-stream"] = {"schema": {"description": about}}
         documented[str(status)] = {"description": http.HTTPStatus(status).phrase, "content": content}
         if measured:
             documented[str(status)]["headers"] = MEASUREMENTS
     if streams and not responses:
-        content = {"text/event-stream": {"schema": {"type": "string", "description": "Server-sent events."}}}
+        content = {"text/event-stream": {"schema": {"description": "Server-sent events."}}}
         documented["200"] = {"description": "OK", "content": content}
     return documented
 
