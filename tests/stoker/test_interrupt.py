@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, TextIO
 
@@ -18,6 +19,14 @@ from stoker.terminal import TerminalOutput
 
 PATH = "/v1/admin/operations/load_1"
 UNLOAD_PATH = "/v1/admin/operations/unload_1"
+
+
+@pytest.fixture(autouse=True)
+def _the_signal_interrupts() -> Iterator[None]:
+    """A test run that was started in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def operation(**more: Any) -> dict[str, Any]:
