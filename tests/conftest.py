@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
@@ -102,6 +103,15 @@ def start_server(directory: Path) -> ValkeyServer:
     server = ValkeyServer(directory, free_port())
     server.start()
     return server
+
+
+@pytest.fixture(autouse=True)
+def _the_level_of_the_root_logger_is_restored() -> Iterator[None]:
+    """A worker of Celery and `configure_logging` change it, and later tests would miss their warnings."""
+    root = logging.getLogger()
+    before = root.level
+    yield
+    root.setLevel(before)
 
 
 @pytest.fixture(scope="session")
