@@ -54,7 +54,11 @@ def cli() -> None:
 @cli.command("up")
 @click.option("--ask/--no-ask", default=True, help="Ask the demo model one question when it is loaded.")
 @click.option("--flower/--no-flower", default=True, help="Run the task monitor.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port of the API (default: as configured).")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port of the API (default: as configured; 0: any free one, for Flower as well).",
+)
 def run_up(ask: bool, flower: bool, port: int | None) -> None:
     """Run the whole platform on this machine."""
     from stoker.up import UpOptions, up  # noqa: PLC0415 - each command imports only what it needs

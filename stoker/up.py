@@ -168,9 +168,9 @@ class LocalPlatform:
             self.screen.line("  flower   is not installed; tasks are not monitored")
             return None, None
         host = self.settings.flower.host
-        port = self._choose_port(
-            "Flower", host, self.settings.flower.port, int(self.environment["STOKER_API__PORT"])
-        )
+        # with any free port for the API, too: platforms that start at once would find the same one free
+        first = 0 if self.options.port == 0 else self.settings.flower.port
+        port = self._choose_port("Flower", host, first, int(self.environment["STOKER_API__PORT"]))
         plan = plans.flower_plan(host, port, self.keys.flower_password, self.environment, self.logs)
         return reachable(host, port), self.supervisor.start(plan)
 
