@@ -5,7 +5,8 @@
 --         7 memory of one replica (MiB) or ''  8 fingerprint of the model with these options
 --         9 model to unload first or ''  10 time limit of that unload (us)
 --         11 memory to reserve until then: {memory id: MiB} (JSON) or ''
---         12 '1': only if no operator has unloaded the model since, and not before a restart is due  13.. pairs: replica, worker (none with 9)
+--         12 '1': only if no operator has unloaded the model since, and not before a restart is due
+--         13.. pairs: replica, worker (none with 9)
 -- returns {ok} | {over} because of 12 | {state, state, operation, replicas wanted, override} when the model's
 --         state does not allow a load | {gone, worker} | {short, worker}, see include/assign
 -- include: base

@@ -5,7 +5,8 @@
 --         14 longest wait (us)  15 longest run (us)  16 longest queue of the model
 --         17 longest queue of the tenant  18 idempotency key (hashed) or ''  19 hash of the body
 --         20 lifetime of the key (s)  21 most bytes of the tenant  22 most bytes in all
--- returns {ok, id, depth} | {replayed, id} | {conflict} | {state, state, code of its failure, seconds until its restart or ''}
+-- returns {ok, id, depth} | {replayed, id} | {conflict}
+--         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {full, depth, average wait (ms)} | {tenant_full, depth, average wait (ms)}
 --         | {bytes, bytes in all} | {tenant_bytes, bytes of the tenant}
 -- include: base
@@ -23,8 +24,8 @@ if idempotency then
   if earlier_id and earlier_body ~= ARGV[19] then return { 'conflict' } end
   if earlier_id then return { 'replayed', earlier_id } end
 end
--- A repeated call (a retry after a lost reply) admits one job. An admission finds the earlier one by its deadline, without
--- a further command; a refusal looks for it.
+-- A repeated call (a retry after a lost reply) admits one job. An admission finds the earlier one by its deadline,
+-- without a further command; a refusal looks for it.
 local function refused(...)
   if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
   return { ... }
@@ -78,8 +79,7 @@ end
 redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,
   'dialect', ARGV[7], 'generation', generation, 'echo', ARGV[9], 'subscribers', ARGV[10], 'store', ARGV[11],
   'retention_s', ARGV[12], 'cost', cost, 'max_wait_us', text(max_wait_us), 'admitted_us', text(NOW),
-  'size', size, 'bytes', bytes,
-  unpack(fields))
+  'size', size, 'bytes', bytes, unpack(fields))
 if idempotency then
   redis.call('HSET', idempotency, 'id', id, 'body', ARGV[19])
   redis.call('EXPIRE', idempotency, ARGV[20])

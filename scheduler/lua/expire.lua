@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- End jobs past their deadline or lease, delete ended jobs after their retention, end loads that waited too long, and workers without a heartbeat; continue
--- unfinished work. Every process runs it about every half second; each step is idempotent, so no leader is
--- needed. One call ends about 100 jobs.
+-- End jobs past their deadline or lease, loads that waited too long, and workers without a heartbeat; delete ended
+-- jobs after their retention; continue unfinished work. Every process runs it about every half second; each step
+-- is idempotent, so no leader is needed. One call ends or deletes about 100 jobs.
 -- KEYS[1] prefix
 -- ARGV    2 gap between two runs (us) after which all leases are extended  3 the extension (us)
 --         4 do nothing if the last run was less than this (us) ago
