@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import json
 import math
 import re
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validates_schema
+
+from config.rate_limit import RateLimit
 
 MAX_SHOWN = 60  # characters of an invalid value in an error message
 
@@ -188,6 +191,25 @@ def texts_by_name(
     )
 
 
+def rate() -> StrictField:
+    """A rate limit as text, converted to a `RateLimit`; null: none."""
+    return StrictField(
+        'a rate limit such as "100req/min" (s, min, hour or day)',
+        _is_rate_limit,
+        nullable=True,
+        convert=RateLimit,
+    )
+
+
+def networks() -> StrictField:
+    """A list of IP addresses and networks (CIDR), converted to a tuple."""
+    return StrictField(
+        "a list of IP addresses and networks",
+        lambda value: isinstance(value, list) and all(map(_is_network, value)),
+        convert=tuple,
+    )
+
+
 def as_json(value: object) -> str:
     """A value as JSON, cut to `MAX_SHOWN` characters."""
     encoded = json.dumps(value, ensure_ascii=False, default=str)
@@ -205,6 +227,20 @@ def suggestion(key: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.75)
     return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(names)}"
+
+
+def _is_rate_limit(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(RateLimit(value))
+    except ValueError:
+        return False
+
+
+def _is_network(value: object) -> bool:
+    try:
+        return isinstance(value, str) and ipaddress.ip_network(value) is not None
+    except ValueError:
+        return False
 
 
 def _is_text(value: object) -> bool:

@@ -26,8 +26,10 @@ from config.fields import (
     integer,
     mapping,
     matching,
+    networks,
     number,
     one_of,
+    rate,
     suggestion,
     text,
     texts,
@@ -102,6 +104,7 @@ class QueueSchema(Section):
     max_depth = integer(0, 1_000_000)
     max_depth_per_tenant = integer(0, 1_000_000)
     timeout_ms = integer(1, MAX_INT)
+    reserve_one_in = integer(2, 4096, nullable=True)
 
 
 class LimitSchema(Section):
@@ -161,6 +164,18 @@ class ResponseSchema(Section):
     max_bytes = integer(1, 2**53)
 
 
+class TenancySchema(Section):
+    """`tenancy`."""
+
+    enabled = flag()
+    trusted_proxies = networks()
+    rate_limit = rate()
+    token_limit = rate()
+    max_running = integer(1, MAX_INT, nullable=True)
+    max_streams = integer(1, MAX_INT, nullable=True)
+    max_readers = integer(1, MAX_INT)
+
+
 class TenantSchema(Section):
     """One of `tenants`."""
 
@@ -173,6 +188,13 @@ class TenantSchema(Section):
         secret=True,  # a key pasted in clear text must not reach a log
     )
     admin = flag()
+    rate_limit = rate()
+    token_limit = rate()
+    max_running = integer(1, MAX_INT, nullable=True)
+    max_waiting = integer(0, MAX_INT, nullable=True)
+    max_streams = integer(1, MAX_INT, nullable=True)
+    max_readers = integer(1, MAX_INT, nullable=True)
+    max_bytes = integer(1, 2**53, nullable=True)
 
 
 class ModelSchema(Section):
@@ -323,6 +345,7 @@ class SettingsSchema(Section):
     lease = _section(LeaseSchema)
     restart = _section(RestartSchema)
     responses = _section(ResponseSchema)
+    tenancy = _section(TenancySchema)
     tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)
     models = NamedEntries("model", MODEL_NAME, _read_model)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from config.rate_limit import RateLimit
+
 ROOT = Path(__file__).resolve().parent.parent
 """The project's root: relative paths in the settings are resolved against it."""
 
@@ -78,6 +80,7 @@ class QueueSettings:
     max_depth: int = 64  # waiting jobs per model; beyond it: 503 queue_full
     max_depth_per_tenant: int = 48  # of these, jobs of one tenant
     timeout_ms: int = 120_000  # longest time in the queue; after it: 503 queue_timeout
+    reserve_one_in: int | None = None  # one slot in N of a model is kept for tenants that run nothing there
 
 
 @dataclass(frozen=True)
@@ -121,11 +124,30 @@ class ResponseSettings:
 
 
 @dataclass(frozen=True)
+class TenancySettings:
+    """Whether there are several tenants, who may name them, and the limits of tenants without their own.
+
+    None: no limit.
+    """
+
+    enabled: bool = True  # False: every request belongs to the tenant `default`, and X-Tenant-ID is ignored
+    trusted_proxies: tuple[
+        str, ...
+    ] = ()  # addresses and networks whose X-Tenant-ID is believed without a key
+    rate_limit: RateLimit | None = None  # requests
+    token_limit: RateLimit | None = None  # tokens of prompts and answers
+    max_running: int | None = None
+    max_streams: int | None = None  # clients that wait or stream, per API process
+    max_readers: int = 16  # of one response, per API process
+
+
+@dataclass(frozen=True)
 class Tenant:
     """An owner of API keys, which are stored as SHA-256 hex digests only.
 
     `weight` determines its fair share while several tenants have waiting jobs; `max_priority` the most urgent
-    priority that it may request.
+    priority that it may request. A limit that is None is the one of `TenancySettings`, `QueueSettings`
+    (`max_waiting`) or `ResponseSettings` (`max_bytes`).
     """
 
     name: str
@@ -133,6 +155,13 @@ class Tenant:
     max_priority: str = "high"
     api_keys_sha256: tuple[str, ...] = ()
     admin: bool = False
+    rate_limit: RateLimit | None = None
+    token_limit: RateLimit | None = None
+    max_running: int | None = None
+    max_waiting: int | None = None  # per model
+    max_streams: int | None = None
+    max_readers: int | None = None
+    max_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -173,5 +202,6 @@ class Settings:
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
+    tenancy: TenancySettings = field(default_factory=TenancySettings)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
     models: Mapping[str, ModelDefinition] = field(default_factory=dict)

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from config.errors import ConfigError
 from config.fields import suggestion
@@ -19,6 +20,8 @@ NAMED_VARIABLES = {
     "REDIS_URL": ("redis", "url"),
     "MAX_QUEUE_DEPTH": ("queue", "max_depth"),
     "QUEUE_TIMEOUT_MS": ("queue", "timeout_ms"),
+    "ENABLE_MULTI_TENANT": ("tenancy", "enabled"),
+    "DEFAULT_RATE_LIMIT": ("tenancy", "rate_limit"),
     "LOG_LEVEL": ("log_level",),
     "LOG_FORMAT": ("log_format",),
     "STOKER_LOG_LEVEL": ("log_level",),
@@ -30,6 +33,9 @@ NAMED_VARIABLES = {
 
 KEY_VARIABLES = {"STOKER_API_KEY": DEFAULT_TENANT, "STOKER_ADMIN_KEY": ADMIN_TENANT}
 """Environment variables that hold a key in clear text, with the tenant of each."""
+
+TENANT_VARIABLE = re.compile(r"TENANT_RATE_LIMIT_(.+)")
+"""Sets a tenant's rate limit. Shells export no name with a hyphen: in the tenant's name `__` is one."""
 
 SECTION_VARIABLE = re.compile(r"STOKER_([A-Z]+)__([A-Z][A-Z_]*)")
 
@@ -105,6 +111,8 @@ def read_environment(environ: Mapping[str, str]) -> SettingsLayer:
         name: path for name, path in NAMED_VARIABLES.items() if name in environ
     }
     for name in sorted(environ):
+        if (tenant := TENANT_VARIABLE.fullmatch(name)) is not None:
+            found[name] = ("tenants", tenant[1].replace("__", "-").lower(), "rate_limit")
         match = SECTION_VARIABLE.fullmatch(name)
         if match is None:
             continue
@@ -165,7 +173,7 @@ def _unknown_setting(section: str, name: str) -> str | None:
 
 def _typed(path: tuple[str, ...], text: str) -> object:
     """Convert a variable to the type of its setting; an invalid one stays a string, for the validation."""
-    kind = _sections()[path[0]][path[1]] if len(path) == 2 else str
+    kind = _type_of(path)
     if kind is bool:
         return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
     if get_origin(kind) is tuple:
@@ -174,6 +182,15 @@ def _typed(path: tuple[str, ...], text: str) -> object:
         return kind(text) if kind in (int, float) else text
     except ValueError:
         return text
+
+
+def _type_of(path: tuple[str, ...]) -> Any:
+    """The type of a setting; of one that may be null, the other type."""
+    if len(path) != 2:
+        return str
+    kind = _sections()[path[0]][path[1]]
+    others = [other for other in get_args(kind) if other is not type(None)]
+    return others[0] if isinstance(kind, UnionType) and len(others) == 1 else kind
 
 
 def _nested(path: tuple[str, ...], value: object) -> dict[str, Any]:
