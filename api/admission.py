@@ -15,6 +15,7 @@ from api.errors import InvalidRequest, NotFound
 from api.services import AppServices
 from api.streaming.response_readers import ResponseReader
 from api.streaming.stored_response import decode_metadata, encode_metadata, follow_from_start
+from api.time_limit import time_limit_ms
 from scheduler.job import Job
 
 DEFAULT_OUTPUT_TOKENS = 256
@@ -45,7 +46,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     subscriber: str | None,
 ) -> Job:
     """The job of a request; its events go to `subscriber`, too. Raises `InvalidRequest` for a malformed
-    Idempotency-Key.
+    Idempotency-Key or X-Request-Timeout-Ms.
     """
     generation = parsed.generation.to_json()
     key = request.headers.get("Idempotency-Key")
@@ -69,6 +70,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         cost=_prompt_tokens(parsed, len(generation)) + output_tokens,
         idempotency_key=key,
         body_hash=None if key is None else _body_hash(dialect, request.get_data()),
+        time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
     )
 
 

@@ -66,6 +66,7 @@ def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
         IDEMPOTENCY_S,
         settings.responses.max_bytes_per_tenant,
         settings.responses.max_bytes,
+        "" if job.time_limit_ms is None else job.time_limit_ms * 1000,
     ]
 
 
@@ -103,10 +104,11 @@ def _rejection(job: Job, result: str, rest: Sequence[Any], settings: Settings) -
             retry_after_s=60,
         )
     depth, wait_ms = int(rest[0]), int(rest[1])
+    time_ms = int(rest[2] or wait_ms)  # until the rate of service is known, jobs wait as long as those before
     text = f"Queue depth {depth}/{settings.queue.max_depth}"
     if result == "tenant_full":
         text = f"Queue depth of tenant {job.tenant} {depth}/{settings.queue.max_depth_per_tenant}"
-    retry_after_s = max(1, min(60, -(-wait_ms // 1000)))
+    retry_after_s = max(1, min(60, -(-time_ms // 1000)))
     return errors.QueueFull(
         f"{text}, retry in {retry_after_s} seconds",
         retry_after_s=retry_after_s,

@@ -29,7 +29,7 @@ class Job:
 
     `generation` is the encoded request for the worker. `echo` (JSON) holds the request parameters that the
     dialect needs to render the response again later. `cost` is the estimate in tokens that fair share charges
-    until the true number is known.
+    until the true number is known. `time_limit_ms` bounds its wait and its run together, from its admission.
     """
 
     id: str
@@ -45,6 +45,7 @@ class Job:
     cost: int = 256
     idempotency_key: str | None = None
     body_hash: str | None = None
+    time_limit_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

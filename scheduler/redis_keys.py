@@ -40,7 +40,8 @@ KEYS = (
         "the state of a job: status, tenant, weight, model, priority, dialect, generation, echo, "
         "subscribers, store, retention_s, cost, max_wait_us, max_run_us, attempts (dispatches), cancel; "
         "run_by_us: deadline of the run, set by the "
-        "first dispatch; while it runs: replica, slots (of the replica), worker, fence; and the times "
+        "first dispatch, or at the admission by the request's own time limit; while it runs: replica, "
+        "slots (of the replica), worker, fence; and the times "
         "admitted_us, claimed_us (at the dispatch), ended_us",
         "admit subscribe delete include/bytes include/dispatch include/requeue include/terminal",
         ENDED,
@@ -103,7 +104,7 @@ KEYS = (
         "served:<model>",
         "hash",
         "tokens served by tenant, divided by weight; @floor is the value at which an idle tenant starts, "
-        "@wait_ms the average wait",
+        "@wait_ms the average wait, @run_ms how long jobs held their slots while others waited, on average",
         "include/queue",
         FOREVER,
     ),

@@ -8,6 +8,7 @@ from flask import request
 from werkzeug.routing import PathConverter
 
 from api.errors import InvalidRequest
+from api.time_limit import MAX_MS
 from config.settings import PRIORITIES
 
 
@@ -27,6 +28,13 @@ IDEMPOTENCY_KEY = _header(
     maxLength=255,
     pattern="^[!-~]+$",
 )
+REQUEST_TIMEOUT = {
+    "name": "X-Request-Timeout-Ms",
+    "in": "header",
+    "description": "The request's time limit in milliseconds, for its wait in the queue and its run together:"
+    " after it the request ends with `deadline_exceeded`, and never reaches an engine if it still waits.",
+    "schema": {"type": "integer", "minimum": 1, "maximum": MAX_MS},
+}
 PREFER = _header(
     "Prefer",
     "`wait=N` (RFC 7240): wait up to N seconds, at most 600, for the end instead of polling.",

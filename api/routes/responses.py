@@ -18,6 +18,7 @@ from api.routes.error_codes import GENERATION, STORAGE
 from api.routes.parameters import (
     IDEMPOTENCY_KEY,
     PRIORITY,
+    REQUEST_TIMEOUT,
     STARTING_AFTER,
     STREAM,
     boolean_parameter,
@@ -46,7 +47,7 @@ _ID = {"id": "The response's id."}
     responses={200: ResponseObject},
     streams=True,
     blocking=False,
-    headers=(PRIORITY, IDEMPOTENCY_KEY),
+    headers=(PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY),
     errors=GENERATION,
 )
 def create_response(body: dict[str, Any]) -> Response:

@@ -5,15 +5,17 @@
 --         14 longest wait (us)  15 longest run (us)  16 longest queue of the model
 --         17 longest queue of the tenant  18 idempotency key (hashed) or ''  19 hash of the body
 --         20 lifetime of the key (s)  21 most bytes of the tenant  22 most bytes in all
+--         23 the request's own limit to its wait and its run together (us) or ''
 -- returns {ok, id, depth} | {replayed, id} | {conflict}
 --         | {state, state, code of its failure, seconds until its restart or ''}
---         | {full, depth, average wait (ms)} | {tenant_full, depth, average wait (ms)}
+--         | {full, depth, average wait (ms), time (ms) in which these jobs get slots or ''} | {tenant_full, the same}
 --         | {bytes, bytes in all} | {tenant_bytes, bytes of the tenant}
 -- include: base
 -- include: log
 -- include: queue
 -- include: dispatch
 -- include: bytes
+-- include: service_rate
 local id, tenant, weight, model, priority, cost = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[13]
 local max_wait_us, max_run_us, generation = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[8]
 
@@ -42,7 +44,9 @@ end
 local depth = 0
 if next(waiting_priorities(model)) then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
 local function refused_by_queue(reason, count)
-  return refused(reason, count, redis.call('HGET', P .. 'served:' .. model, '@wait_ms') or '0')
+  local wait_ms, run_ms = read_fields(P .. 'served:' .. model, '@wait_ms', '@run_ms')
+  local time_ms = time_to_serve(run_ms, slots_of_model(model), count)
+  return refused(reason, count, wait_ms or '0', time_ms and text(time_ms) or '')
 end
 local replica, share = nil, nil
 if depth == 0 then replica, share = least_loaded_replica(model) end
@@ -61,7 +65,9 @@ all_bytes, tenant_bytes = tonumber(all_bytes) or 0, tonumber(tenant_bytes) or 0
 if tenant_bytes + size > tonumber(ARGV[21]) then return refused('tenant_bytes', tenant_bytes) end
 if all_bytes + size > tonumber(ARGV[22]) then return refused('bytes', all_bytes) end
 
-local deadline = text(NOW + (replica and max_run_us or max_wait_us))
+local run_by_us = ARGV[23] ~= '' and NOW + tonumber(ARGV[23])
+local deadline = NOW + (replica and max_run_us or max_wait_us)
+deadline = text(run_by_us and math.min(run_by_us, deadline) or deadline)
 if redis.call('ZADD', P .. 'deadlines', 'NX', deadline, id) == 0 then return { 'replayed', id } end
 local bytes = size >= LARGE_BYTES and size or 0
 count_bytes(tenant, bytes)
@@ -74,6 +80,10 @@ if replica then
 else
   depth = depth + 1
   fields = { 'status', 'queued', 'attempts', '0', 'max_run_us', text(max_run_us) }
+  if run_by_us then
+    fields[#fields + 1] = 'run_by_us'
+    fields[#fields + 1] = text(run_by_us)
+  end
   join_queue(id, model, priority, tenant, NOW)
 end
 redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,

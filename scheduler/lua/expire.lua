@@ -58,13 +58,14 @@ for _, id in ipairs(leases_count and due('leases') or {}) do
 end
 
 for _, id in ipairs(due('deadlines')) do
-  local status, worker, cancel, tenant, bytes =
-    read_fields(job_key(id), 'status', 'worker', 'cancel', 'tenant', 'bytes')
+  local status, worker, cancel, tenant, bytes, run_by_us =
+    read_fields(job_key(id), 'status', 'worker', 'cancel', 'tenant', 'bytes', 'run_by_us')
   if not status or TERMINAL[status] then -- the end of its retention
     delete_job(id, tenant or '', bytes)
     jobs_left = jobs_left - 1
   else
-    local code = status == 'running' and 'deadline_exceeded' or 'queue_timeout'
+    local too_late = status == 'running' or (run_by_us and tonumber(run_by_us) <= NOW)
+    local code = too_late and 'deadline_exceeded' or 'queue_timeout'
     if status == 'running' then redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id) end
     if cancel == '1' then count(finish(id, 'cancelled', { code = 'cancelled' }))
     else count(finish(id, 'failed', { code = code })) end

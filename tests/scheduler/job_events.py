@@ -16,6 +16,7 @@ from tests.scheduler.ledger_machine import (
     MODELS,
     REPEATABLE,
     TENANTS,
+    THOUSAND,
     Draw,
     LedgerMachine,
     event,
@@ -33,7 +34,13 @@ def requests_arrive(machine: LedgerMachine, draw: Draw) -> None:
         id = f"r{next(machine.numbers):03}"
         with contextlib.suppress(Rejected):
             machine.platform.admit(
-                tenant, priority, model, id=id, weight=draw([1, 3]), store=draw([True, False])
+                tenant,
+                priority,
+                model,
+                id=id,
+                weight=draw([1, 3]),
+                store=draw([True, False]),
+                time_limit_ms=draw([None, None, 20_000 * THOUSAND, 300_000 * THOUSAND]),
             )
             machine.history.admitted[id] = tenant
 

@@ -32,7 +32,7 @@ SUITE = (
         "test_unfinished.py",
         "test_worker_loss.py",
     ),
-    *("test_engine_loss.py", "test_fairness.py", "test_replica_choice.py", "../fleet"),
+    *("test_engine_loss.py", "test_fairness.py", "test_replica_choice.py", "test_time_limits.py", "../fleet"),
     "test_ledger_state.py",
 )
 LIMIT_S = 300

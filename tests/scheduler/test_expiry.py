@@ -134,7 +134,7 @@ def test_a_retried_job_waits_no_longer_than_its_run_could_have_taken(platform: S
     platform.register("w1")
     assert platform.status(id) == "queued"
     platform.run_for(11)
-    assert platform.end(id).code == "queue_timeout"
+    assert platform.end(id).code == "deadline_exceeded"
 
 
 def test_a_lost_lease_fails_a_job_with_events(platform: SimulatedPlatform) -> None:

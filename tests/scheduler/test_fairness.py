@@ -331,4 +331,3 @@ def test_a_refusal_contains_the_average_wait(client: redis.Redis, settings: Sett
         platform.admit()
     # 0, 20 s and 0: each new job counts one fifth
     assert refusal.value.details["avgWaitMs"] == pytest.approx(0.8 * (0.2 * 20_000), rel=0.01)
-    assert refusal.value.retry_after_s == 4

@@ -8,6 +8,8 @@
 local MAX_DISPATCHES = 100
 local dispatches_left = MAX_DISPATCHES
 
+local finish -- ends a job; `include/terminal.lua` defines it
+
 -- Record work that this call leaves for `expire`, as a JSON array; `unfinished` has them by the time of the
 -- record:
 --   ["slots", replica, code, message]: the replica is gone: its jobs are requeued, or fail with this code
@@ -85,12 +87,17 @@ local function dispatch(model)
     local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation =
       read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
         'subscribers', 'generation')
-    charge(model, tenant, score, tonumber(cost) / tonumber(weight), (NOW - tonumber(admitted_us)) / 1000)
-    -- a second attempt has the time that the first left
-    run_by_us = run_by_us or text(NOW + tonumber(max_run_us))
-    redis.call('ZADD', P .. 'deadlines', run_by_us, id)
-    redis.call('HSET', job_key(id), unpack(run_job(id, model, replica, share, tostring(attempts + 1), run_by_us,
-      subscribers, generation)))
+    -- set by the request's own limit, or by the first attempt: a second one has the time that the first left
+    run_by_us = tonumber(run_by_us) or math.huge
+    if run_by_us <= NOW then
+      finish(id, 'failed', { code = 'deadline_exceeded' }) -- too late for an engine
+    else
+      charge(model, tenant, score, tonumber(cost) / tonumber(weight), (NOW - tonumber(admitted_us)) / 1000)
+      run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
+      redis.call('ZADD', P .. 'deadlines', run_by_us, id)
+      redis.call('HSET', job_key(id), unpack(run_job(id, model, replica, share, tostring(attempts + 1), run_by_us,
+        subscribers, generation)))
+    end
   end
   write_usage(model)
 end

@@ -35,7 +35,7 @@ end
 local usage_by_model = {}
 
 -- Return the usage of a model with the fields of this tenant, and those of all: '@floor' is the level at which
--- an idle tenant starts (it does not accumulate credit), '@wait_ms' the average wait.
+-- an idle tenant starts (it does not accumulate credit), '@wait_ms' the average wait, '@run_ms' the average run.
 local function read_usage(model, tenant)
   local usage = usage_by_model[model]
   if not usage then
@@ -44,10 +44,12 @@ local function read_usage(model, tenant)
   end
   local values = usage.values
   if values[tenant] == nil then
-    local own, floor, wait_ms = read_fields(P .. 'served:' .. model, tenant, '@floor', '@wait_ms')
+    local own, floor, wait_ms, run_ms =
+      read_fields(P .. 'served:' .. model, tenant, '@floor', '@wait_ms', '@run_ms')
     values[tenant] = tonumber(own) or 0
     if not values['@floor'] then
       values['@floor'], values['@wait_ms'] = tonumber(floor) or 0, tonumber(wait_ms) or false
+      values['@run_ms'] = tonumber(run_ms) or false
     end
   end
   return usage

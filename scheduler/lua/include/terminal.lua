@@ -1,3 +1,4 @@
+-- include: service_rate
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
 -- lease and deadline, settle the usage, append and publish the terminal event.
 --
@@ -5,7 +6,7 @@
 -- outcome: { code, message, finish_reason, usage, tokens, log_bytes }, all optional; usage is JSON text, tokens its
 -- sum, log_bytes the size of the run's events.
 -- Returns the model to dispatch for, or nil when the job had ended already.
-local function finish(id, status, outcome, job)
+finish = function(id, status, outcome, job)
   job = job or read_job(id)
   local was, model = job.status, job.model
   if not was or TERMINAL[was] then return nil end
@@ -17,6 +18,7 @@ local function finish(id, status, outcome, job)
     free_slot(id, job)
     redis.call('ZREM', P .. 'leases', id)
     if job.cancel == '1' then redis.call('SREM', cancelled_key(job.worker), id) end
+    if job.claimed_us then note_run_time(model, job.tenant, (NOW - tonumber(job.claimed_us)) / 1000) end
     if outcome.tokens then
       settle_usage(model, job.tenant, tonumber(job.weight), outcome.tokens - tonumber(job.cost))
     end

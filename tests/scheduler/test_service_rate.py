@@ -1,0 +1,57 @@
+"""`Retry-After` of a full queue: the time in which its jobs get slots, by how long jobs hold theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import redis
+
+from config.settings import Settings
+from scheduler.errors import QueueFull
+from tests.support.simulated_platform import SimulatedPlatform
+
+
+def full_platform(
+    client: redis.Redis, settings: Settings, *, slots: int, replicas: int = 1, run_s: float
+) -> SimulatedPlatform:
+    """A platform with a full queue of 16 jobs, on which each job held its slot for `run_s`."""
+    queue = replace(settings.queue, max_depth=16, max_depth_per_tenant=16)
+    platform = SimulatedPlatform(client, replace(settings, queue=queue))
+    platform.register()
+    platform.load(slots=slots, replicas=replicas)
+    for _ in range(slots * replicas + 16):
+        platform.admit()
+    for _ in range(16):
+        platform.advance_time(run_s / (slots * replicas))
+        platform.serve_next()
+        platform.admit()
+    return platform
+
+
+def refusal_of(platform: SimulatedPlatform) -> QueueFull:
+    with pytest.raises(QueueFull) as refusal:
+        platform.admit()
+    return refusal.value
+
+
+@pytest.mark.parametrize(("slots", "replicas", "retry_after_s"), [(2, 1, 16), (8, 1, 4), (2, 2, 8)])
+def test_a_full_queue_asks_to_wait_until_its_jobs_have_slots(
+    client: redis.Redis, settings: Settings, slots: int, replicas: int, retry_after_s: int
+) -> None:
+    refusal = refusal_of(full_platform(client, settings, slots=slots, replicas=replicas, run_s=2.0))
+    assert refusal.retry_after_s == pytest.approx(retry_after_s, abs=2)
+    assert refusal.message == f"Queue depth 16/16, retry in {refusal.retry_after_s} seconds"
+    assert refusal.details["queueDepth"] == 16
+
+
+def test_a_slow_model_asks_for_at_most_a_minute(client: redis.Redis, settings: Settings) -> None:
+    assert refusal_of(full_platform(client, settings, slots=1, run_s=30.0)).retry_after_s == 60
+
+
+def test_an_unknown_rate_is_the_average_wait(client: redis.Redis, settings: Settings) -> None:
+    platform = SimulatedPlatform(client, replace(settings, queue=replace(settings.queue, max_depth=0)))
+    platform.register()
+    platform.load(slots=1)
+    platform.admit()
+    assert refusal_of(platform).retry_after_s == 1
