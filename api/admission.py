@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from flask import Request
 
-from api.auth.authenticator import Caller
+from api.auth.caller import Caller
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.errors import InvalidRequest, NotFound
 from api.services import AppServices

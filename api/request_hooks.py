@@ -28,7 +28,7 @@ def authorize_request() -> None:
     if access is None:
         raise Forbidden("this route is closed")  # its view declares no access
     if access is not Access.PUBLIC:
-        g.caller = authenticator.identify(request.headers, access)
+        g.caller = authenticator.identify(request.headers, access, request.remote_addr)
 
 
 def request_id() -> str:

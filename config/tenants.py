@@ -1,31 +1,34 @@
-"""The tenants, by name and by API key."""
+"""The tenants and the API keys of the configuration."""
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from dataclasses import replace
 
+from config.api_keys import ALL_SCOPES, INFERENCE, ApiKey, configured_key, digest_of
 from config.generated_keys import read_keys
 from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings, Tenant
 
 
 class Tenants:
-    """All tenants: the configured ones and `default`.
+    """All tenants: the configured ones and `default`; and their keys.
 
     Of the generated keys (`config.generated_keys`), `api_key` belongs to `default` and `admin_key` to
-    `admin`. Raises `ConfigError` when their file cannot be read.
+    `admin`. A key has the scope `inference`, that of a tenant with `admin` all scopes. Raises `ConfigError`
+    when the file of the generated keys cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Index the tenants by name and by key."""
+        """Index the tenants by name and their keys by digest."""
         self._by_name: dict[str, Tenant] = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT), **settings.tenants}
-        keys = read_keys(settings.data_dir)
-        if keys is not None:
-            self._add_key(DEFAULT_TENANT, keys.api_key)
-            self._add_key(ADMIN_TENANT, keys.admin_key, admin=True)
+        generated = read_keys(settings.data_dir)
+        if generated is not None:
+            self._add_key(DEFAULT_TENANT, generated.api_key)
+            self._add_key(ADMIN_TENANT, generated.admin_key, admin=True)
         self._by_digest = {
-            digest: tenant for tenant in self._by_name.values() for digest in tenant.api_keys_sha256
+            digest: configured_key(digest, tenant.name, ALL_SCOPES if tenant.admin else INFERENCE)
+            for tenant in self._by_name.values()
+            for digest in tenant.api_keys_sha256
         }
 
     @property
@@ -44,22 +47,24 @@ class Tenants:
         compared once more in constant time.
         """
         digest = digest_of(key)
-        tenant = self._by_digest.get(digest)
-        if tenant is None:
+        found = self._by_digest.get(digest)
+        if found is None or not hmac.compare_digest(found.digest.encode("ascii"), digest.encode("ascii")):
             return None
-        stored = next(one for one in tenant.api_keys_sha256 if one == digest)
-        return tenant if hmac.compare_digest(stored.encode("ascii"), digest.encode("ascii")) else None
+        return self._by_name[found.tenant]
 
     def names(self) -> list[str]:
         """All names, sorted."""
         return sorted(self._by_name)
 
+    def all(self) -> list[Tenant]:
+        """All tenants."""
+        return list(self._by_name.values())
+
+    def keys(self) -> list[ApiKey]:
+        """The keys of all tenants."""
+        return list(self._by_digest.values())
+
     def _add_key(self, name: str, key: str, *, admin: bool = False) -> None:
         tenant = self._by_name.get(name, Tenant(name))
         digests = tuple(dict.fromkeys((*tenant.api_keys_sha256, digest_of(key))))
         self._by_name[name] = replace(tenant, api_keys_sha256=digests, admin=tenant.admin or admin)
-
-
-def digest_of(key: str) -> str:
-    """The SHA-256 hex digest of a key, which may hold lone surrogates (bytes that are not UTF-8)."""
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

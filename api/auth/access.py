@@ -16,16 +16,25 @@ _ATTRIBUTE = "stoker_access"
 
 
 class Access(Enum):
-    """The credentials that a route requires."""
+    """The scope that a route requires of the caller's key; the values are those of `config.api_keys.SCOPES`.
+
+    On a platform without keys every caller has all scopes.
+    """
 
     PUBLIC = "public"
-    """None."""
+    """None, and no key."""
 
-    TENANT = "tenant"
-    """A tenant's API key, if the platform has keys."""
+    INFERENCE = "inference"
+    """Requests to models, and what they left: models, responses, queues."""
 
     ADMIN = "admin"
-    """The API key of a tenant that is an administrator, if the platform has keys."""
+    """Models, tenants and keys: loads, changes, inspection."""
+
+    METRICS = "metrics"
+    """Measurements of the platform."""
+
+    GOVERNANCE = "governance"
+    """Changes that need signatures, and the audit chain."""
 
 
 def declare(view: View, access: Access) -> View:

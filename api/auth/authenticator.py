@@ -1,29 +1,33 @@
-"""Identifies the caller of a request: the tenant, by its API key, and the priority.
+"""Identifies the caller of a request: the tenant, by its API key or by its name, and the priority.
 
-There are two modes. With keys configured (the usual mode) the key identifies the tenant: `Authorization:
-Bearer KEY`, as OpenAI's SDK and Anthropic's newer ones send it, or `x-api-key: KEY`, as Anthropic's older
-ones do; every route accepts both. An `X-Tenant-ID` that names another tenant is refused. Without any key the
-platform is open: every caller may use every route, `X-Tenant-ID` selects a configured tenant (unknown names
-share the tenant `default`), the API listens on the loopback interface only, and
-`api.auth.open_mode` refuses web pages.
+There are three ways. The usual one is a key: `Authorization: Bearer KEY`, as OpenAI's SDK and Anthropic's
+newer ones send it, or `x-api-key: KEY`, as Anthropic's older ones do; every route accepts both. An
+`X-Tenant-ID` that names another tenant is refused. A trusted proxy (`tenancy.trusted_proxies`) may send no
+key: its `X-Tenant-ID` is believed. Without any key and any proxy in the configuration the platform is open:
+every caller may use every route, `X-Tenant-ID` is believed, the API listens on the loopback interface only,
+and `api.auth.open_mode` refuses web pages. Unknown names share the tenant `default`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, cast
-
-from flask import g
+import re
+from typing import Protocol
 
 from api.auth.access import Access
+from api.auth.caller import Caller, Identity
+from api.auth.identities import Identities
 from api.auth.open_mode import OpenMode
+from api.auth.trusted_proxies import TrustedProxies
 from api.errors import Forbidden, InvalidApiKey, InvalidRequest
 from config.errors import ConfigError
 from config.loopback import is_loopback
-from config.settings import DEFAULT_TENANT, PRIORITIES, Settings, Tenant
+from config.schema import TENANT_NAME
+from config.settings import Settings
 from config.tenants import Tenants
 
-DEFAULT_PRIORITY = "normal"
+TENANT_HEADER = "X-Tenant-ID"
+
+_NAME = re.compile(TENANT_NAME, re.ASCII)
 
 
 class Headers(Protocol):
@@ -34,20 +38,14 @@ class Headers(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The tenant of a request, and the request's priority."""
-
-    tenant: Tenant
-    priority: str
-
-
 class Authenticator:
     """Identifies callers. Raises `ConfigError` when the platform would be open to the network."""
 
     def __init__(self, settings: Settings, tenants: Tenants) -> None:
-        self._tenants = tenants
-        self.open = not tenants.any_keys
+        self._one_tenant = not settings.tenancy.enabled
+        self._identities = Identities(tenants.all(), tenants.keys(), one_tenant=self._one_tenant)
+        self._proxies = TrustedProxies(settings.tenancy.trusted_proxies)
+        self.open = not tenants.any_keys and not self._proxies
         self.open_mode = OpenMode(settings.api.allowed_hosts) if self.open else None
         """The check of every request, public routes included; None with keys."""
         if self.open and not is_loopback(settings.api.host):
@@ -56,39 +54,50 @@ class Authenticator:
                 " or listen on 127.0.0.1"
             )
 
-    def identify(self, headers: Headers, access: Access) -> Caller:
-        """The caller.
+    def warnings(self) -> list[str]:
+        """What an operator should know of who may call, each in one sentence."""
+        if self.open:
+            return [
+                "no tenant has an API key: every program of this machine may use every route, and X-Tenant-ID"
+                " is believed; set STOKER_ADMIN_KEY to ask for keys"
+            ]
+        if self._proxies.everyone():
+            return [
+                "tenancy.trusted_proxies has every address: every client may send any X-Tenant-ID, and needs"
+                " no key"
+            ]
+        return []
 
-        Raises `InvalidApiKey` (401), `Forbidden` (403: tenant_mismatch, admin_required) and `InvalidRequest`
-        (400) for an unknown priority.
+    def identify(self, headers: Headers, access: Access, address: str | None) -> Caller:
+        """The caller, whose connection comes from `address`.
+
+        Raises `InvalidApiKey` (401), `Forbidden` (403: tenant_mismatch, or a missing scope) and
+        `InvalidRequest` (400) for an unknown priority and for a tenant's name of another form.
         """
-        tenant = self._open_tenant(headers) if self.open else self._keyed_tenant(headers)
-        if access is Access.ADMIN and not (tenant.admin or self.open):
-            raise Forbidden("this needs an administrator's key")
-        return Caller(tenant, priority_of(headers.get("X-Priority"), tenant))
+        key = None if self.open else api_key_of(headers)
+        identity = self._by_name(headers, address) if key is None else self._by_key(key, headers)
+        if access is not Access.PUBLIC and access.value not in identity.key.scopes:
+            identity.caller(None).check_access(access)
+        return identity.caller(headers.get("X-Priority"))
 
-    def _open_tenant(self, headers: Headers) -> Tenant:
-        named = self._tenants.by_name(headers.get("X-Tenant-ID") or DEFAULT_TENANT)
-        return named or self._tenants.by_name(DEFAULT_TENANT) or Tenant(DEFAULT_TENANT)
-
-    def _keyed_tenant(self, headers: Headers) -> Tenant:
-        key = api_key_of(headers)
-        if key is None:
-            raise InvalidApiKey("no API key: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")
-        tenant = self._tenants.by_key(key)
-        if tenant is None:
+    def _by_key(self, key: str, headers: Headers) -> Identity:
+        identity = self._identities.by_key(key)
+        if identity is None:
             raise InvalidApiKey("this API key is not known")
-        named = headers.get("X-Tenant-ID")
-        if named is not None and named != tenant.name:
+        named = headers.get(TENANT_HEADER)
+        if named is not None and named != identity.tenant.name and not self._one_tenant:
             raise Forbidden(
-                "X-Tenant-ID is not this key's tenant", code="tenant_mismatch", param="X-Tenant-ID"
+                "X-Tenant-ID is not this key's tenant", code="tenant_mismatch", param=TENANT_HEADER
             )
-        return tenant
+        return identity
 
-
-def current_caller() -> Caller:
-    """The caller of the current request, as `api.request_hooks` identified it."""
-    return cast(Caller, g.caller)
+    def _by_name(self, headers: Headers, address: str | None) -> Identity:
+        if not self.open and address not in self._proxies:
+            raise InvalidApiKey("no API key: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")
+        named = headers.get(TENANT_HEADER)
+        if named is not None and not self._one_tenant and not _NAME.fullmatch(named):
+            raise InvalidRequest(f"X-Tenant-ID must match {TENANT_NAME}", param=TENANT_HEADER)
+        return self._identities.by_name(named, proxy=not self.open)
 
 
 def api_key_of(headers: Headers) -> str | None:
@@ -97,11 +106,3 @@ def api_key_of(headers: Headers) -> str | None:
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()
     return headers.get("x-api-key") or None
-
-
-def priority_of(requested: str | None, tenant: Tenant) -> str:
-    """The priority for an `X-Priority` header, capped by the tenant's. Raises `InvalidRequest`."""
-    priority = DEFAULT_PRIORITY if requested is None else requested.strip().lower()
-    if priority not in PRIORITIES:
-        raise InvalidRequest(f"X-Priority must be one of {', '.join(PRIORITIES)}", param="X-Priority")
-    return PRIORITIES[max(PRIORITIES.index(priority), PRIORITIES.index(tenant.max_priority))]

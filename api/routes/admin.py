@@ -11,7 +11,7 @@ import redis
 from flask import Response
 
 from api.auth.access import Access
-from api.auth.authenticator import current_caller
+from api.auth.caller import current_caller
 from api.detached import DetachedResponse
 from api.errors import NotFound, ServerBusy, UnprocessableRequest
 from api.http_responses import json_response

@@ -20,7 +20,7 @@ routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
 @routes.endpoint(
     "/v1/chat/completions",
     "POST",
-    access=Access.TENANT,
+    access=Access.INFERENCE,
     body=ChatRequest,
     responses={200: ChatCompletion},
     streams=True,

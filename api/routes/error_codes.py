@@ -5,6 +5,7 @@ from __future__ import annotations
 STORAGE = ("storage_unavailable", "storage_full")
 
 GENERATION = (
+    "model_not_allowed",
     "unsupported_parameter",
     "unsupported_tool",
     "unsupported_input",

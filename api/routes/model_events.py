@@ -7,7 +7,7 @@ import re
 from flask import Response, request
 
 from api.auth.access import Access
-from api.auth.authenticator import current_caller
+from api.auth.caller import current_caller
 from api.detached import DetachedResponse
 from api.errors import InvalidRequest
 from api.openapi import RouteGroup

@@ -8,6 +8,7 @@ from typing import Any
 from flask import Response
 
 from api.auth.access import Access
+from api.auth.caller import current_caller
 from api.capabilities import remote
 from api.http_responses import json_response
 from api.openapi import RouteGroup
@@ -22,13 +23,14 @@ routes = RouteGroup(
 )
 
 
-@routes.endpoint("/v1/models", access=Access.TENANT, responses={200: ModelList}, errors=STORAGE)
+@routes.endpoint("/v1/models", access=Access.INFERENCE, responses={200: ModelList}, errors=STORAGE)
 def list_models() -> Response:
     """List the models
 
-    All configured models, loaded or not; `state` tells which can answer now.
+    All configured models that the key may use, loaded or not; `state` tells which can answer now.
     """
-    models = [_serialize(model) for model in current_services().fleet.summaries()]
+    caller, summaries = current_caller(), current_services().fleet.summaries()
+    models = [_serialize(model) for model in summaries if caller.may_use(model.name)]
     names = [model["id"] for model in models] or [None]
     return json_response(
         {
@@ -43,16 +45,17 @@ def list_models() -> Response:
 
 @routes.endpoint(
     "/v1/models/<path:name>",
-    access=Access.TENANT,
+    access=Access.INFERENCE,
     responses={200: ModelObject},
     path={"name": "The model's name; it may hold slashes."},
-    errors=("unknown_model", *STORAGE),
+    errors=("unknown_model", "model_not_allowed", *STORAGE),
 )
 def retrieve_model(name: str) -> Response:
     """Fetch a model
 
     One configured model and its state.
     """
+    current_caller().check_model(name)
     return json_response(_serialize(current_services().fleet.row(name)))
 
 

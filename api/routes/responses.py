@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from api.auth.access import Access
-from api.auth.authenticator import current_caller
+from api.auth.caller import current_caller
 from api.detached import DetachedResponse
 from api.dialects import responses
 from api.errors import NotFound
@@ -42,7 +42,7 @@ _ID = {"id": "The response's id."}
 @routes.endpoint(
     "/v1/responses",
     "POST",
-    access=Access.TENANT,
+    access=Access.INFERENCE,
     body=ResponsesRequest,
     responses={200: ResponseObject},
     streams=True,
@@ -65,7 +65,7 @@ def create_response(body: dict[str, Any]) -> Response:
 
 @routes.endpoint(
     "/v1/responses/<id>",
-    access=Access.TENANT,
+    access=Access.INFERENCE,
     responses={200: ResponseObject},
     streams=True,
     blocking=False,
@@ -96,7 +96,7 @@ def retrieve_response(id: str) -> Response:
 @routes.endpoint(
     "/v1/responses/<id>",
     "DELETE",
-    access=Access.TENANT,
+    access=Access.INFERENCE,
     responses={200: DeletedResponse},
     path=_ID,
     errors=("not_found", *STORAGE),
@@ -115,7 +115,7 @@ def delete_response(id: str) -> Response:
 @routes.endpoint(
     "/v1/responses/<id>/cancel",
     "POST",
-    access=Access.TENANT,
+    access=Access.INFERENCE,
     responses={200: ResponseObject},
     blocking=False,
     path=_ID,

@@ -55,10 +55,11 @@ class Application:
         self._max_in_threads = api.threads + MAX_WAITING
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def check_key(self, request: HttpRequest) -> None:
-        """Check the key of a request whose body is large. Raises `Refusal`."""
+    def check_key(self, request: HttpRequest, address: str) -> None:
+        """Check the key of a request from `address` whose body is large. Raises `Refusal`."""
         try:
-            self._services.authenticator.identify(EnvironHeaders(request.wsgi), Access.TENANT)
+            # its route, and the scope that this needs, are not known yet
+            self._services.authenticator.identify(EnvironHeaders(request.wsgi), Access.PUBLIC, address)
         except StokerError as error:
             raise Refusal(error) from None
 

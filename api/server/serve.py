@@ -11,6 +11,7 @@ from api.app import create_app
 from api.server.limits import limits_of
 from api.server.process import BACKLOG, run_process
 from api.server.processes import Processes
+from api.services import EXTENSION
 from config.errors import ConfigError
 from config.settings import ApiSettings, Settings
 from fleet.configuration_digest import configuration_digests, stored_digests, warnings
@@ -43,7 +44,9 @@ def serve(settings: Settings) -> None:
         logger.warning("%s", error)  # /health reports it too, and the API works as soon as Redis does
     finally:
         client.close()
-    create_app(settings)  # raises configuration errors once, before the processes start
+    app = create_app(settings)  # raises configuration errors once, before the processes start
+    for warning in app.extensions[EXTENSION].authenticator.warnings():
+        logger.warning("%s", warning)
     limits_of(settings.api)  # warns once; the processes inherit the raised limit of open files
     listener = open_listener(settings.api)
     host, port = listener.getsockname()[:2]

@@ -13,7 +13,7 @@ from flask import Response, request
 
 from api import capabilities
 from api.admission import Admitted, admit, make_job
-from api.auth.authenticator import current_caller
+from api.auth.caller import current_caller
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
@@ -32,12 +32,13 @@ logger = logging.getLogger("api")
 
 def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     """Parse and check the request, and detach. Raises `StokerError` when it is refused. Does no I/O."""
-    services = current_services()
+    services, caller = current_services(), current_caller()
     parsed = dialect.parse(body)
+    caller.check_model(parsed.generation.model)
     capabilities.check(services.fleet.definition(parsed.generation.model), parsed)
     created_at = int(time.time())
     subscriber = services.subscriber.name if parsed.stays_connected else None
-    job = make_job(dialect, parsed, current_caller(), request, created_at=created_at, subscriber=subscriber)
+    job = make_job(dialect, parsed, caller, request, created_at=created_at, subscriber=subscriber)
     return DetachedResponse(GenerationExchange(services, dialect, parsed, job, created_at).serve)
 
 

@@ -19,8 +19,9 @@ from api.services import AppServices
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
+from config.api_keys import digest_of
 from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
-from config.tenants import Tenants, digest_of
+from config.tenants import Tenants
 from tests.support.api_fakes import (
     FakeAsyncLedger,
     FakeAudit,

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from config.api_keys import digest_of
 from config.errors import ConfigError
 from config.generated_keys import FILE, GeneratedKeys, ensure_keys, read_keys
 from config.settings import Settings, Tenant
-from config.tenants import Tenants, digest_of
+from config.tenants import Tenants
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import openai
 import pytest
 
-from config.tenants import digest_of
+from config.api_keys import digest_of
 from tests.conftest import free_port
 from tests.journeys.conftest import ON_THE_CPU
 from tests.support.platform import Platform, running_platform

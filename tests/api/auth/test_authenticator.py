@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.auth.access import access_of
-from api.auth.authenticator import priority_of
+from api.auth.caller import priority_of
 from api.errors import InvalidRequest
 from config.errors import ConfigError
 from config.loopback import is_loopback

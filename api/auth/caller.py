@@ -1,0 +1,79 @@
+"""The caller of a request: its tenant, its key and the request's priority."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from flask import g
+
+from api.auth.access import Access
+from api.errors import Forbidden, InvalidRequest
+from config.api_keys import ApiKey
+from config.settings import PRIORITIES, Tenant
+
+DEFAULT_PRIORITY = "normal"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The tenant of a request, and the request's priority.
+
+    `key` has the scopes and the models that the caller may use; on a platform without keys, and for a trusted
+    proxy, it stands for no real key.
+    """
+
+    tenant: Tenant
+    priority: str
+    key: ApiKey
+
+    def check_access(self, access: Access) -> None:
+        """Raise `Forbidden` (`admin_required`, ...) if the key lacks the scope of a route."""
+        if access is not Access.PUBLIC and access.value not in self.key.scopes:
+            raise Forbidden(
+                f"this needs a key with the scope `{access.value}`", code=f"{access.value}_required"
+            )
+
+    def may_use(self, model: str) -> bool:
+        """Whether the key's requests may name this model."""
+        return self.key.models is None or model in self.key.models
+
+    def check_model(self, model: str) -> None:
+        """Raise `Forbidden` (`model_not_allowed`) if the key's requests may not name this model."""
+        if not self.may_use(model):
+            raise Forbidden(
+                f"this key is not for the model {model!r}", code="model_not_allowed", param="model"
+            )
+
+
+class Identity:
+    """A tenant with one of its keys, and its callers by `X-Priority`, made at their first use."""
+
+    __slots__ = ("_callers", "key", "tenant")
+
+    def __init__(self, tenant: Tenant, key: ApiKey) -> None:
+        self.tenant = tenant
+        self.key = key
+        self._callers: dict[str | None, Caller] = {}
+
+    def caller(self, priority: str | None) -> Caller:
+        """The caller of a request with this `X-Priority`. Raises `InvalidRequest`."""
+        found = self._callers.get(priority)
+        if found is None:
+            found = Caller(self.tenant, priority_of(priority, self.tenant), self.key)
+            if priority is None or priority in PRIORITIES:  # not " High": a client has many ways to write it
+                self._callers[priority] = found
+        return found
+
+
+def current_caller() -> Caller:
+    """The caller of the current request, as `api.request_hooks` identified it."""
+    return cast(Caller, g.caller)
+
+
+def priority_of(requested: str | None, tenant: Tenant) -> str:
+    """The priority for an `X-Priority` header, capped by the tenant's. Raises `InvalidRequest`."""
+    priority = DEFAULT_PRIORITY if requested is None else requested.strip().lower()
+    if priority not in PRIORITIES:
+        raise InvalidRequest(f"X-Priority must be one of {', '.join(PRIORITIES)}", param="X-Priority")
+    return PRIORITIES[max(PRIORITIES.index(priority), PRIORITIES.index(tenant.max_priority))]

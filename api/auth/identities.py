@@ -1,0 +1,52 @@
+"""The identities of all callers: an index of the tenants and their keys, made anew when either changes."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+
+from api.auth.caller import Identity
+from config.api_keys import ALL_SCOPES, INFERENCE, ApiKey, digest_of
+from config.settings import DEFAULT_TENANT, Tenant
+
+WITHOUT_KEY = ApiKey("", "", DEFAULT_TENANT, ALL_SCOPES)
+"""What stands for the key of a caller on a platform without keys."""
+
+OF_PROXY = ApiKey("", "", DEFAULT_TENANT, INFERENCE)
+"""What stands for the key of a caller whose tenant a trusted proxy names."""
+
+
+class Identities:
+    """Immutable. With `one_tenant` all keys, and all callers without one, belong to the tenant `default`."""
+
+    def __init__(self, tenants: Iterable[Tenant], keys: Iterable[ApiKey], *, one_tenant: bool) -> None:
+        self.tenants = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT)} | {tenant.name: tenant for tenant in tenants}
+        self._default = self.tenants[DEFAULT_TENANT]
+        self._one_tenant = one_tenant
+        self._by_digest = {
+            key.digest: Identity(self._default if one_tenant else self.tenants[key.tenant], key)
+            for key in keys
+            if key.tenant in self.tenants
+        }
+        self._named: dict[tuple[str, bool], Identity] = {}
+        for tenant in self.tenants.values():
+            self._named[tenant.name, True] = Identity(tenant, OF_PROXY)
+            self._named[tenant.name, False] = Identity(tenant, WITHOUT_KEY)
+
+    def by_key(self, key: str) -> Identity | None:
+        """The identity of an API key (in clear text), or None.
+
+        The index is by digest, so the duration of a look-up reveals nothing about a key. The digest found is
+        compared once more in constant time.
+        """
+        digest = digest_of(key)
+        found = self._by_digest.get(digest)
+        if found is None or not hmac.compare_digest(found.key.digest.encode(), digest.encode()):
+            return None
+        return found
+
+    def by_name(self, name: str | None, *, proxy: bool) -> Identity:
+        """The identity without a key, of the tenant of that name; unknown names are the tenant `default`."""
+        if self._one_tenant or name is None:
+            name = DEFAULT_TENANT
+        return self._named.get((name, proxy)) or self._named[DEFAULT_TENANT, proxy]
