@@ -55,7 +55,27 @@ def command_client(settings: Settings) -> Redis:
     }
     if not url.startswith("unix://"):
         options["socket_keepalive"] = True
-    return Redis(connection_pool=ConnectionPool.from_url(url, **options))
+    pool: Any = ConnectionPool.from_url(url, **options)
+    kind = pool.connection_class
+    pool.connection_class = type(kind.__name__, (_BoundedConnect, kind), {})
+    return Redis(connection_pool=pool)
+
+
+class _BoundedConnect:
+    """Mixed into a connection: the whole connect has its short time limit, TLS and the first commands too.
+
+    redis-py limits only the connect of the socket by it, and a server that is frozen accepts connections.
+    """
+
+    def connect_check_health(self, *args: Any, **options: Any) -> None:
+        """Connect. `socket_timeout` is the limit of each read and write."""
+        connection: Any = self
+        connection.socket_timeout = CONNECT_TIMEOUT_S
+        try:
+            super().connect_check_health(*args, **options)  # type: ignore[misc]
+        finally:
+            connection.socket_timeout = COMMAND_TIMEOUT_S
+            connection.update_current_socket_timeout(COMMAND_TIMEOUT_S)
 
 
 class RedisConnections:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -37,7 +40,7 @@ def made(client: redis.Redis) -> Connection:
 def test_each_kind_of_address_makes_its_connection(url, kind):
     connection = made(command_client(Settings(redis=RedisSettings(url))))
 
-    assert type(connection) is kind
+    assert isinstance(connection, kind)
     assert connection.db == 2
 
 
@@ -54,6 +57,37 @@ def test_a_call_connects_once_when_no_connection_can_be_opened(closing_server: C
         with pytest.raises(StorageUnavailable):
             scripts.run("heartbeat", "w1", "1", 1)
         assert closing_server.accepted == expected
+
+
+@pytest.fixture
+def frozen_server() -> Iterator[str]:
+    """The address of a server that answers nothing: the system accepts its connections."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss"])
+def test_a_connect_is_given_up_within_its_time_when_the_server_is_frozen(frozen_server, scheme, monkeypatch):
+    monkeypatch.setattr("scheduler.redis_connections.CONNECT_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("scheduler.redis_connections.COMMAND_TIMEOUT_S", 60.0)
+    client = command_client(Settings(redis=RedisSettings(f"{scheme}://:pw@{frozen_server}/0")))
+    start = time.monotonic()
+
+    with pytest.raises(StorageUnavailable):
+        Scripts(client, "test").run("heartbeat", "w1", "1", 1)
+    with pytest.raises(TimeoutError):
+        client.ping()
+
+    assert time.monotonic() - start < 30
+
+
+def test_a_command_has_its_own_time_when_a_connection_is_open(settings: Settings, monkeypatch):
+    monkeypatch.setattr("scheduler.redis_connections.CONNECT_TIMEOUT_S", 0.25)
+    client = command_client(settings)
+    client.ping()
+
+    assert client.blpop(["no such list"], timeout=0.6) is None  # longer than a connect may take
+    assert client.ping()
 
 
 def test_a_command_is_never_repeated_by_the_library():
