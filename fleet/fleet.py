@@ -303,10 +303,10 @@ class Fleet(WorkerReports):
             raise StateConflict(problem, code="operation_not_cancellable", param="id")
         outcome = self._unload(load.model, load.id)
         if outcome.begun:
-            return outcome
+            return replace(outcome, cancelled=load)
         answer = [item.decode() for item in self.scripts.run("cancel_restore", load.model, load.id)]
         if answer[0] == "ok":
-            return LoadOutcome("unload", None, _assignments(answer[1:]))
+            return LoadOutcome("unload", None, _assignments(answer[1:]), cancelled=load)
         ended = self.operation(load.id) or load
         if ended.status is not OperationStatus.CANCELLED:
             problem = f"{load.id} is {ended.status}: only a load under way can be cancelled"

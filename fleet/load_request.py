@@ -44,7 +44,7 @@ class LoadOutcome:
 
     `kind` is `load` or `unload`. `assignments` names the workers to notify; it is empty if nothing has to be
     done yet. `begun` is whether this call began the operation. `eviction` is the unload of another model that
-    has to end first.
+    has to end first, `cancelled` the load that this call cancelled.
     """
 
     kind: str
@@ -52,6 +52,7 @@ class LoadOutcome:
     assignments: tuple[Assignment, ...] = ()
     begun: bool = False
     eviction: LoadOutcome | None = None
+    cancelled: Operation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ def parse_model_row(
     width = len(_ReplicaFields._fields)
     hosted = [_ReplicaFields(*replicas[at : at + width]) for at in range(0, len(replicas), width)]
     ready = [replica for replica in hosted if replica.ready]
+    started = [replica for replica in hosted if int(replica.slots)]
     wanted = int(row["wanted"]) if "wanted" in row else None
     state = ModelState(row.get("state", "unloaded"))
     return ModelRow(
@@ -112,8 +113,8 @@ def parse_model_row(
         definition=model,
         state=state,
         replicas=(_integer(row, "replicas") if state in HAS_OVERRIDE else wanted) or model.replicas,
-        # replicas that drain still count as loaded
-        loaded_replicas=len(hosted) if state is ModelState.UNLOADING else len(ready),
+        # replicas that drain still count as loaded; those of a cancelled load never had slots
+        loaded_replicas=len(started if state is ModelState.UNLOADING else ready),
         inflight=sum(replica.slots_taken for replica in hosted),
         queue_depth=waiting,
         slots=min((int(replica.slots) for replica in ready), default=0),

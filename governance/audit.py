@@ -22,7 +22,10 @@ GENESIS = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """One change: `actor` is a tenant, `action` a verb (load, unload), `subject` a model, `at` unix time."""
+    """One change: `actor` is a tenant, `action` a verb, `subject` a model, `at` unix time.
+
+    A verb is load, unload or cancel (of the load that `detail` names).
+    """
 
     actor: str
     action: str

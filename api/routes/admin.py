@@ -184,8 +184,11 @@ def _operation_response(name: str, outcome: LoadOutcome) -> Response:
     from tasks.definitions import notify_workers  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
     services, tenant = current_services(), current_caller().tenant.name
+    if outcome.cancelled:
+        _audit("cancel", outcome.cancelled)
     for begun in filter(None, (outcome.eviction, outcome)):
-        _audit(begun)
+        if begun.begun and begun.operation:
+            _audit(begun.operation.kind, begun.operation)
     notify_workers(outcome)
     wait_s, operation = requested_wait_s(), outcome.operation
     if not wait_s or operation is None:
@@ -214,13 +217,10 @@ def _changed_model(
     return body, 202, {"Location": f"/v1/admin/operations/{operation.id}"}
 
 
-def _audit(outcome: LoadOutcome) -> None:
-    operation = outcome.operation
-    if not operation or not outcome.begun:
-        return
+def _audit(action: str, operation: Operation) -> None:
     try:
         tenant = current_caller().tenant.name
-        current_services().audit.record(tenant, operation.kind, operation.model, operation.id)
+        current_services().audit.record(tenant, action, operation.model, operation.id)
     except redis.RedisError:
-        # the operation has begun already; an error response would only hide it
-        logger.exception("%s %s is missing in the audit chain", operation.id, operation.model)
+        # the change was made already; an error response would only hide it
+        logger.exception("%s of %s is missing in the audit chain", action, operation.id)

@@ -21,6 +21,7 @@ from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory
+from governance.audit import AuditLog
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.seeds import RUNTIME_ADMIN_API
@@ -261,6 +262,37 @@ def test_a_failed_load_shows_the_override_that_it_asked_for(
     operation = http.get(f"/v1/admin/operations/{begun['id']}").json
     assert (row["runtime_state"], row["load_override"], row["last_load_override"]) == ("failed", {}, override)
     assert (operation["status"], operation["load_override"]) == ("failed", override)
+
+
+@pytest.mark.rule("beyond/a-load-is-cancelled")
+@pytest.mark.parametrize("restores", [False, True], ids=["load", "restore"])
+def test_a_cancelled_load_is_recorded_in_the_audit_chain(
+    loadable: tuple[FlaskClient, SimulatedPlatform], restores: bool
+) -> None:
+    http, platform = loadable
+    if restores:
+        platform.load("m-stub", replicas=2)
+        replicas = platform.client.smembers(f"{platform.prefix}worker_replicas:w1")
+        platform.crash(next(iter(replicas)).decode())
+    load = http.post("/v1/admin/models/m-stub/load").json["operation"]
+    for _ in range(2):  # the second request changes nothing
+        assert http.delete(f"/v1/admin/operations/{load['id']}").status_code in (200, 202)
+    audit = AuditLog(platform.client, platform.settings.redis.prefix)
+    recorded = [(record.actor, record.action, record.subject, record.detail) for record in audit.records()]
+    cancel = ("boss", "cancel", "m-stub", load["id"])
+    assert recorded.count(cancel) == 1
+    assert [action for _, action, _, _ in recorded] == ["load", "cancel"] + ["unload"] * (not restores)
+
+
+@pytest.mark.rule("beyond/a-load-is-cancelled", "models/loaded-replicas")
+def test_a_cancelled_load_has_no_loaded_replicas_while_its_engine_ends(
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+) -> None:
+    http, platform = loadable
+    http.post("/v1/admin/models/m-stub/load")
+    platform.starting(next(iter(platform.client.smembers(f"{platform.prefix}worker_replicas:w1"))).decode())
+    row = http.post("/v1/admin/models/m-stub/unload").json
+    assert (row["runtime_state"], row["loaded_replicas"]) == ("unloading", 0)
 
 
 @pytest.mark.rule("load/rules-2", "load/rules-4", "load/validation-400")
