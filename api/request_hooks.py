@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
 from flask import Flask, Response, current_app, g, request
 
 from api.auth.access import Access, access_of
 from api.errors import Forbidden
 from api.services import current_services
+from telemetry.request_ids import RequestIds, current_ids
 
 
 def install(app: Flask) -> None:
@@ -29,14 +28,19 @@ def authorize_request() -> None:
         raise Forbidden("this route is closed")  # its view declares no access
     if access is not Access.PUBLIC:
         g.caller = authenticator.identify(request.headers, access, request.remote_addr)
+        ids = request_ids()
+        ids.tenant = g.caller.tenant.name
+        if request.blueprint == "responses" and request.view_args:
+            ids.response_id = request.view_args["id"]
 
 
-def request_id() -> str:
-    """The id of the current request."""
-    if "request_id" not in g:
-        # not secret; `secrets` would make a system call
-        g.request_id = f"req_{random.getrandbits(128):032x}"
-    return str(g.request_id)
+def request_ids() -> RequestIds:
+    """The ids of the current request. A plain WSGI server sets none: they are made here."""
+    ids = current_ids.get()
+    if ids is None:
+        ids = g.get("request_ids") or RequestIds()
+        g.request_ids = ids
+    return ids
 
 
 def add_headers(response: Response) -> Response:
@@ -46,7 +50,7 @@ def add_headers(response: Response) -> Response:
     they keep Flask's `Cache-Control`.
     """
     headers = response.headers
-    headers["x-request-id"] = headers["request-id"] = request_id()
+    headers["x-request-id"] = headers["request-id"] = request_ids().request_id
     headers["X-Content-Type-Options"] = "nosniff"
     if request.endpoint != "static":
         headers["Cache-Control"] = "no-store"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -42,8 +43,8 @@ class ProcessPlan:
 
     `environment` overrides variables of this process. `stop_s` is the time to end after SIGTERM. Processes
     are stopped in the order of their `rank`. The kernel sends `parent_death_signal` when this process is
-    gone. The output is appended to `log`; without one it goes to this process' own. `inherited_fds` are file
-    descriptors that it inherits.
+    gone. The output is appended to `log`; without one it goes to this process' own. With `logs_json` each
+    line there is a JSON object. `inherited_fds` are file descriptors that it inherits.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ProcessPlan:
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     log: Path | None = None
+    logs_json: bool = False
     stop_s: float = 5.0
     rank: int = 0
     parent_death_signal: signal.Signals = signal.SIGKILL
@@ -91,9 +93,7 @@ class ManagedProcess:
         with contextlib.ExitStack() as stack:
             output = None if plan.log is None else stack.enter_context(open_log(plan.log))
             if output is not None:
-                os.write(
-                    output, f"{HEADLINE}{plan.name} starts, {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode()
-                )
+                os.write(output, _headline(plan).encode())
             self._process = subprocess.Popen(
                 plan.argv,
                 stdin=subprocess.DEVNULL,
@@ -156,6 +156,16 @@ def last_lines(log: Path | None, count: int = 12) -> list[str]:
     except OSError:
         return []
     return text.decode("utf-8", "replace").rpartition(HEADLINE)[2].splitlines()[1:][-count:]
+
+
+def _headline(plan: ProcessPlan) -> str:
+    """The line with which a start begins in the log."""
+    now = time.time()
+    text = f"{HEADLINE}{plan.name} starts, {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now))}"
+    if plan.logs_json:
+        head = {"time": round(now, 3), "level": "info", "room": "stoker", "logger": "stoker"}
+        text = json.dumps({**head, "message": text})
+    return f"{text}\n"
 
 
 def _set_parent_death_signal(number: signal.Signals) -> Callable[[], None] | None:

@@ -60,6 +60,7 @@ def api_plan(settings: Settings, environment: Mapping[str, str], logs: Path) -> 
         environment=environment,
         cwd=ROOT,
         log=logs / "api.log",
+        logs_json=settings.log_format == "json",
         stop_s=settings.api.graceful_timeout_s + STOP_MARGIN_S,
         rank=1,
     )
@@ -75,6 +76,7 @@ def worker_plan(
         environment={**environment, **device.environment},
         cwd=ROOT,
         log=logs / f"worker-{device.name}.log",
+        logs_json=settings.log_format == "json",
         stop_s=settings.worker.drain_timeout_s + STOP_MARGIN_S,
         rank=2,
     )
@@ -86,14 +88,18 @@ def flower_argv(host: str, port: int) -> list[str]:
 
 
 def flower_plan(
-    host: str, port: int, password: str, environment: Mapping[str, str], logs: Path
+    settings: Settings, port: int, password: str, environment: Mapping[str, str], logs: Path
 ) -> ProcessPlan:
-    """The task monitor. Its password is passed in the environment, as all users can see arguments."""
+    """The task monitor, on this port.
+
+    Its password is passed in the environment, as all users can see arguments.
+    """
     return ProcessPlan(
         name="flower",
-        argv=flower_argv(host, port),
+        argv=flower_argv(settings.flower.host, port),
         environment={**environment, "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
         cwd=ROOT,
         log=logs / "flower.log",
+        logs_json=settings.log_format == "json",
         rank=2,
     )

@@ -171,7 +171,7 @@ class LocalPlatform:
         # with any free port for the API, too: platforms that start at once would find the same one free
         first = 0 if self.options.port == 0 else self.settings.flower.port
         port = self._choose_port("Flower", host, first, int(self.environment["STOKER_API__PORT"]))
-        plan = plans.flower_plan(host, port, self.keys.flower_password, self.environment, self.logs)
+        plan = plans.flower_plan(self.settings, port, self.keys.flower_password, self.environment, self.logs)
         return reachable(host, port), self.supervisor.start(plan)
 
     def _choose_port(self, server: str, host: str, first: int, *taken: int) -> int:

@@ -204,7 +204,7 @@ class LogCursor:
             try:
                 self._reader.on_failure(error)
             except Exception:
-                logger.exception("a reader of response %s failed", self.id)
+                logger.exception("a reader of a response failed", extra={"response_id": self.id})
 
     def _read(self) -> None:
         self.state = CursorState.READING

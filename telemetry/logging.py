@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import time
+from types import TracebackType
 from typing import TextIO
 
 import orjson
 
 from config.settings import Settings
 from telemetry.record_limit import RecordLimit
+from telemetry.request_ids import AddIds, ids_of
 
 QUIET_LIBRARIES = ("aiohttp", "amqp", "kombu", "redis")
 """Libraries whose records below `warning` are dropped."""
@@ -23,17 +26,20 @@ MAX_TRACE_CHARS = 16_000
 
 
 class TextFormatter(logging.Formatter):
-    """`12:00:00.123 INFO    scheduler  message`, with the package: the first part of the logger's name."""
+    """`12:00:00.123 INFO    scheduler  message`, with the package: the first part of the logger's name.
+
+    The ids of the request follow the message: `request_id=req_... tenant=acme`.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, followed by the traceback if there is one."""
-        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        head = f"{clock}.{int(record.msecs):03d} {record.levelname:<7} {record.name.partition('.')[0]:<10}"
-        return "\n".join((f"{head} {record.getMessage()}", *_trace(self, record)))
+        head = text_head(record.created, record.levelname, record.name.partition(".")[0])
+        ids = "".join(f" {name}={value}" for name, value in ids_of(record).items())
+        return "\n".join((f"{head} {record.getMessage()}{ids}", *_trace(self, record)))
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: time (Unix seconds), level, room, logger, message and, if any, trace.
+    """One JSON object per line: time (Unix seconds), level, room, logger, message and, if any, ids and trace.
 
     `room` is the package: the first part of the logger's name.
     """
@@ -46,19 +52,47 @@ class JsonFormatter(logging.Formatter):
             "room": record.name.partition(".")[0],
             "logger": record.name,
             "message": record.getMessage(),
+            **ids_of(record),
         }
         trace = _trace(self, record)
         return orjson.dumps(line | ({"trace": trace[0]} if trace else {})).decode()
 
 
 def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
-    """Write all records to stderr (or `stream`) in the configured format. A later call replaces it."""
+    """Write all records to stderr (or `stream`) in the configured format. A later call replaces it.
+
+    Warnings of Python and exceptions that end the process or a thread are records, too.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
+    handler.addFilter(AddIds())
     handler.addFilter(RecordLimit())
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else TextFormatter())
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
     for name in QUIET_LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+    sys.excepthook = _log_exception
+    threading.excepthook = _log_exception_of_thread
+
+
+def text_head(at: float, level: str, package: str) -> str:
+    """The beginning of a line in the text format; `at` is in Unix seconds."""
+    clock = time.strftime("%H:%M:%S", time.localtime(at))
+    return f"{clock}.{int(at * 1000) % 1000:03d} {level:<7} {package:<10}"
+
+
+def _log_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+    else:
+        logging.getLogger("stoker").critical("the process ends", exc_info=(kind, error, trace))
+
+
+def _log_exception_of_thread(arguments: threading.ExceptHookArgs) -> None:
+    error = arguments.exc_value
+    if error is not None and not isinstance(error, SystemExit):
+        name = arguments.thread.name if arguments.thread is not None else "unknown"
+        logging.getLogger("stoker").error("the thread %s has ended", name, exc_info=error)
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:

@@ -203,7 +203,8 @@ class EventWriter:
             else:
                 events = tuple([delta.encode() for delta in merge_pieces(deltas)])
         except Exception:
-            logger.exception("the output of %s cannot be encoded", job.claim.id)
+            extra = {"response_id": job.claim.id}
+            logger.exception("the output of a job cannot be encoded", extra=extra)
             self._stop_job(job, "engine_error")
             return None
         number = job.last_event + 1

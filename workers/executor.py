@@ -126,7 +126,7 @@ class Executor:
         try:
             replica.engine.submit(claim.id, Generation.from_json(claim.generation), job)
         except Exception:
-            logger.exception("%s failed with an unexpected error", claim.id)
+            logger.exception("a job failed with an unexpected error", extra={"response_id": claim.id})
             job.fail(GenerationError("engine_error", "the engine failed"))
 
     def job_delta(self, job: RunningJob, delta: Delta) -> None:
@@ -159,7 +159,8 @@ class Executor:
                 await self._end_after_loss(job, error)
                 return
             except Exception:
-                logger.exception("a probe for %s failed with an unexpected error", job.claim.id)
+                extra = {"response_id": job.claim.id}
+                logger.exception("a probe failed with an unexpected error", extra=extra)
         self._end(job, release_after_finish(job, finish))
 
     def _end(self, job: RunningJob, release: Release) -> None:
@@ -245,7 +246,7 @@ class Executor:
             for claim in claims
         ]
         for claim in claims:
-            logger.warning("Redis has lost the end of %s", claim.id)
+            logger.warning("Redis has lost the end of a job", extra={"response_id": claim.id})
             self._fences.add(claim.fence)
         with suppress(StokerError):  # the next heartbeat lists the jobs again
             reply = await self.async_ledger.step(self.incarnation, [], releases)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import sys
 import threading
 from typing import Any
 
@@ -79,6 +80,7 @@ class Worker:
         app.worker_main(arguments)
 
     def _set_up_logging(self, **_: Any) -> None:
+        sys.__stdout__ = None  # type: ignore[misc] # Celery prints there that it stops; a record says so, too
         configure_logging(self.settings)
         for name in ("celery.worker.strategy", "celery.app.trace"):
             # two lines for each request, which Flower shows as well
@@ -118,6 +120,7 @@ class Worker:
     def _shutting_down(self, how: str = "", **_: Any) -> None:
         # Celery would wait for its threads without limit: this thread enforces the limit and ends the process
         if self._shutdown is None:
+            logger.info("worker %s is stopping", self.name)
             self._shutdown = threading.Thread(target=self._shut_down, args=(how,), name="shutdown")
             self._shutdown.start()
 

@@ -23,6 +23,7 @@ from api.server.refusal import Refusal, answer_of
 from api.server.request import HttpRequest, base_environ
 from api.services import AppServices
 from scheduler.errors import StokerError
+from telemetry.request_ids import current_ids
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -67,7 +68,7 @@ class Application:
         """Answer a complete request. Called on the event loop."""
         is_inline = (request.method, request.path) in self._inline
         if is_inline and request.size <= KEYLESS_BODY_BYTES:
-            self._deliver(self._call(request), request, client)
+            self._deliver(self._call(request, client), request, client)
         elif self._in_threads >= self._max_in_threads:
             self.connections.release_body(request)
             client.respond(*answer_of(refusal.busy("all threads of this server are busy").error))
@@ -84,23 +85,26 @@ class Application:
             task.cancel()
 
     def _call_in_thread(self, request: HttpRequest, client: HttpAnswer) -> None:
-        call = self._call(request)
+        call = self._call(request, client)
         self._loop.call_soon_threadsafe(self._return_from_thread, call, request, client)
 
     def _return_from_thread(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
         self._in_threads -= 1
         self._deliver(call, request, client)
 
-    def _call(self, request: HttpRequest) -> WsgiCall:
+    def _call(self, request: HttpRequest, client: HttpAnswer) -> WsgiCall:
         call = WsgiCall()
         environ = request.finish_environ(self._base_environ)
         environ[DETACHED] = call.detach
+        before = current_ids.set(client.ids)
         try:
             call.run(self._flask, environ)
         except Exception:
             logger.exception("%s %r failed in the server", request.method, request.path)
             call.status, headers, call.body = answer_of(_failure())
             call.fields = list(headers.items())
+        finally:
+            current_ids.reset(before)
         return call
 
     def _deliver(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
@@ -113,7 +117,9 @@ class Application:
                 client.respond(*answer_of(_failure()))
             return
         client.detach(dict(call.detached.headers))
+        before = current_ids.set(client.ids)  # for the task, which copies it
         task = self._loop.create_task(run_detached(call.detached, client))
+        current_ids.reset(before)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -9,6 +9,7 @@ from email.utils import formatdate
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from api.server.access_log import AccessLog
 from api.server.limits import Limits
 from api.server.refusal import RefusalLog
 
@@ -23,8 +24,9 @@ class Connections:
     One timer serves all: `sweep` closes those whose deadline has passed or that make no progress.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, access_log: AccessLog) -> None:
         self.limits = limits
+        self.access_log = access_log
         self.refusals = RefusalLog()
         self.body_bytes = 0
         """Of all bodies that have not reached their view."""
@@ -53,6 +55,7 @@ class Connections:
             connection.abort()
         if self._timer is not None:
             self._timer.cancel()
+        self.access_log.write()
 
     def add(self, connection: HttpProtocol) -> bool:
         """Add a new connection; False if there is no room.
@@ -112,6 +115,7 @@ class Connections:
         self._bound_bytes(attrgetter("unsent"), limits.max_unsent_bytes, "clients that do not read")
         self._bound_bytes(attrgetter("unanswered"), limits.max_unanswered_bytes, "large incomplete requests")
         self.refusals.write(now)
+        self.access_log.write()
 
     async def drain(self, timeout_s: float) -> None:
         """Close the idle connections, and the others after their answers; abort what is left in the end."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from api.server.client_connection import Headers
+from telemetry.request_ids import RequestIds
 
 if TYPE_CHECKING:
     from api.server.http_protocol import HttpProtocol
@@ -37,12 +39,17 @@ class HttpAnswer:
         "_on_disconnect",
         "_on_writable",
         "_protocol",
+        "_request",
         "_state",
         "_unsent_head",
         "_with_body",
+        "began_at",
         "detached",
         "gone",
         "headers",
+        "ids",
+        "sent",
+        "status",
     )
 
     def __init__(self, protocol: HttpProtocol, request: HttpRequest) -> None:
@@ -50,7 +57,14 @@ class HttpAnswer:
         self.detached = False
         """Whether the event loop answers, so that the client's closing its side ends the request."""
         self.gone = False
+        self.ids = RequestIds()
+        self.began_at = time.monotonic()
+        self.status = 0
+        """0 until the head is made."""
+        self.sent = 0
+        """Bytes written for this answer."""
         self._protocol = protocol
+        self._request = request
         self._keep_alive = request.keep_alive
         self._chunked = request.is_http_1_1
         self._with_body = request.method != "HEAD"
@@ -83,7 +97,9 @@ class HttpAnswer:
         """Send a whole answer; a field's name may occur more than once."""
         if self._state is State.NEW:
             head = self._head(status, fields, None if status in WITHOUT_BODY else len(body))
-            self._protocol.write(head + body if self._with_body else head)
+            data = head + body if self._with_body else head
+            self.sent += len(data)
+            self._protocol.write(data)
             self._complete()
         elif self._state is State.BEGUN:
             self.abort()
@@ -128,6 +144,7 @@ class HttpAnswer:
         if self._state is not State.COMPLETE:
             self._state = State.COMPLETE
             self.gone = True
+            self._protocol.log_access(self._request, self)
             callbacks, self._on_disconnect, self._on_writable = self._on_disconnect, [], []
             for callback in callbacks:
                 callback()
@@ -141,6 +158,7 @@ class HttpAnswer:
         """Send the head, if it is not sent yet, and the data."""
         head, self._unsent_head = self._unsent_head, b""
         if head or data:
+            self.sent += len(head) + len(data)
             self._protocol.write(head + data)
 
     def _send_head(self) -> None:
@@ -161,10 +179,12 @@ class HttpAnswer:
         self._state = State.COMPLETE
         self._on_disconnect = []
         self._on_writable = []
+        self._protocol.log_access(self._request, self)
         self._protocol.complete_answer(self._keep_alive)
 
     def _head(self, status: int, fields: Fields, size: int | None) -> bytes:
         """The head of an answer; `size` is the body's, None for a streamed one or none."""
+        self.status = status
         connections = self._protocol.connections
         self._keep_alive = self._keep_alive and not connections.draining
         if not self._with_body:  # an answer to HEAD has the length of the body that GET has

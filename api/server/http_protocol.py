@@ -179,6 +179,10 @@ class HttpProtocol(asyncio.Protocol):
         self._written += len(data)
         self._transport.write(data)
 
+    def log_access(self, request: HttpRequest, answer: HttpAnswer) -> None:
+        """The answer has ended, or lost its client."""
+        self.connections.access_log.add(request, answer, self.address)
+
     def complete_answer(self, keep_alive: bool) -> None:
         """The answer is complete: go on with the next request, or close."""
         self._answer = None

@@ -11,6 +11,7 @@ import socket
 import uvloop
 
 from api.app import create_app
+from api.server.access_log import AccessLog
 from api.server.application import Application
 from api.server.connections import Connections
 from api.server.http_protocol import HttpProtocol
@@ -41,7 +42,8 @@ async def serve_until_stopped(
     services: AppServices = flask.extensions[EXTENSION]
     services.shutdown.is_running = lambda: not stopping.is_set()
     services.start(loop)
-    connections = Connections(limits_of(settings.api))
+    access_log = AccessLog(as_json=settings.log_format == "json")
+    connections = Connections(limits_of(settings.api), access_log)
     application = Application(flask, services, connections, loop)
     connections.start(loop)
     tune_gc()

@@ -26,6 +26,7 @@ from api.streaming.stored_response import read_events
 from scheduler.errors import StokerError
 from scheduler.job import Job
 from streams.events import End, Event
+from telemetry.request_ids import current_ids
 
 logger = logging.getLogger("api")
 
@@ -39,6 +40,8 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     created_at = int(time.time())
     subscriber = services.subscriber.name if parsed.stays_connected else None
     job = make_job(dialect, parsed, caller, request, created_at=created_at, subscriber=subscriber)
+    if (ids := current_ids.get()) is not None:
+        ids.model, ids.response_id = job.model, job.id
     return DetachedResponse(GenerationExchange(services, dialect, parsed, job, created_at).serve)
 
 

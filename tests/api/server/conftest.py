@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -16,6 +17,7 @@ from flask import Flask, Response, request
 
 from api.blocking import declare_not_blocking
 from api.detached import DetachedResponse
+from api.server.access_log import AccessLog
 from api.server.application import Application
 from api.server.client_connection import ClientConnection
 from api.server.connections import Connections
@@ -33,8 +35,11 @@ THREADS = 4
 class RunningServer:
     """A server, and what its views have seen."""
 
-    def __init__(self, connections: Connections, address: Address, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, connections: Connections, address: Address, loop: asyncio.AbstractEventLoop, log: io.StringIO
+    ) -> None:
         self.connections = connections
+        self.access_log = log
         self.address = address
         self.loop = loop
         self.served: Future[ClientConnection] = Future()
@@ -110,8 +115,9 @@ def running(settings: Settings, limits: Limits) -> Iterator[RunningServer]:
 
     async def serve() -> None:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        connections = Connections(limits)
-        server = RunningServer(connections, listener.getsockname(), loop)
+        log = io.StringIO()
+        connections = Connections(limits, AccessLog(as_json=True, stream=log))
+        server = RunningServer(connections, listener.getsockname(), loop, log)
         application = Application(make_app(server), open_services(settings), connections, loop)
         connections.start(loop)
         listening = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener)

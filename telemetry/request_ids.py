@@ -1,0 +1,46 @@
+"""The ids of the request that is being served: in each log record that is written meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import random
+from contextvars import ContextVar
+
+ID_FIELDS = ("request_id", "tenant", "model", "response_id")
+"""The ids that a record may have. Code outside a request sets them with `extra`."""
+
+
+class RequestIds:
+    """The ids of one request: its own, and those that become known while it is served."""
+
+    __slots__ = ID_FIELDS
+
+    def __init__(self) -> None:
+        # not secret; `secrets` would make a system call
+        self.request_id = f"req_{random.getrandbits(128):032x}"
+        self.tenant: str | None = None
+        self.model: str | None = None
+        self.response_id: str | None = None
+
+
+current_ids: ContextVar[RequestIds | None] = ContextVar("current_ids", default=None)
+"""Those of the request that the current thread or task serves."""
+
+
+class AddIds(logging.Filter):
+    """Adds the ids of the current request to each record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Set what is known and not set; every record passes."""
+        ids = current_ids.get()
+        if ids is not None:
+            for name in ID_FIELDS:
+                value = getattr(ids, name)
+                if value is not None and not hasattr(record, name):
+                    setattr(record, name, value)
+        return True
+
+
+def ids_of(record: logging.LogRecord) -> dict[str, str]:
+    """The ids that the record has."""
+    return {name: str(value) for name in ID_FIELDS if (value := getattr(record, name, None)) is not None}

@@ -1,0 +1,73 @@
+"""The access log of a server on a real port."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.raw_http import request as http_request
+from tests.support.waiting import wait_until
+
+
+def lines(server: Any) -> list[dict[str, Any]]:
+    server.call(server.connections.access_log.write)
+    return [json.loads(line) for line in server.access_log.getvalue().splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def _info_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="api.access")
+
+
+def test_each_request_of_a_connection_has_a_line(server):
+    with server.client() as client:
+        client.send(http_request("GET", "/echo_inline?key=secret") + http_request("GET", "/"))
+        first, second = client.answer(), client.answer()
+
+    wait_until(lambda: len(lines(server)) == 2)
+    one, other = lines(server)
+    assert (one["method"], one["path"], one["status"]) == ("GET", "/echo_inline", first.status)
+    assert one["bytes"] > len(first.body)
+    assert (other["path"], other["status"]) == ("/", second.status)
+    assert one["request_id"] != other["request_id"]
+    assert one["address"] == "127.0.0.1"
+    assert "secret" not in server.access_log.getvalue()
+
+
+def test_a_client_that_disconnects_is_noted(server):
+    with server.client() as client:
+        client.send(http_request("GET", "/detach"))
+        server.served.result(5)
+    wait_until(lambda: lines(server))
+
+    assert lines(server)[0]["disconnected"] is True
+
+
+def test_a_long_path_is_cut(server):
+    server.get("/" + "x" * 5000)
+    wait_until(lambda: lines(server))
+
+    assert lines(server)[0]["path"] == "/" + "x" * 199 + "... (5001 characters)"
+
+
+def test_requests_without_a_tenant_cannot_fill_the_log(server, caplog, monkeypatch):
+    monkeypatch.setattr("api.server.access_log.ANONYMOUS_LINES", 3)
+    with server.client() as client:
+        for _ in range(5):
+            client.send(http_request("GET", "/"))
+            client.answer()
+    assert len(lines(server)) == 3
+
+    server.connections.access_log._window_end = 0.0
+    server.get("/")
+    wait_until(lambda: len(lines(server)) == 4)
+    assert caplog.messages == ["2 more requests without a tenant have no line"]
+
+
+def test_no_line_is_made_below_the_level(server, caplog):
+    caplog.set_level("WARNING", logger="api.access")
+    server.get("/")
+
+    assert lines(server) == []
