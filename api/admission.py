@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from dataclasses import dataclass, replace
 
 from flask import Request
@@ -17,6 +18,8 @@ from api.streaming.response_readers import ResponseReader
 from api.streaming.stored_response import decode_metadata, encode_metadata, follow_from_start
 from api.time_limit import time_limit_ms
 from scheduler.job import Job
+from tasks.generation import Generation, TraceContext
+from telemetry.request_ids import current_ids
 
 DEFAULT_OUTPUT_TOKENS = 256
 """The estimated length of an answer where the request sets no limit."""
@@ -48,7 +51,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     """The job of a request; its events go to `subscriber`, too. Raises `InvalidRequest` for a malformed
     Idempotency-Key or X-Request-Timeout-Ms.
     """
-    generation = parsed.generation.to_json()
+    generation = _traced(parsed.generation).to_json()
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
         raise InvalidRequest(
@@ -72,6 +75,14 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         body_hash=None if key is None else _body_hash(dialect, request.get_data()),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
     )
+
+
+def _traced(generation: Generation) -> Generation:
+    """The generation with the trace of the current request, if it has one."""
+    ids = current_ids.get()
+    if ids is None or ids.traceparent is None:
+        return generation
+    return replace(generation, trace=TraceContext(ids.traceparent, time.time_ns()))
 
 
 def _prompt_tokens(parsed: ParsedRequest, size: int) -> int:

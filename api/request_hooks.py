@@ -19,6 +19,9 @@ def install(app: Flask) -> None:
 def authorize_request() -> None:
     """Find the caller and check its access. Raises `InvalidApiKey`, `Forbidden` or `InvalidRequest`."""
     authenticator = current_services().authenticator
+    ids = request_ids()
+    if request.url_rule is not None:
+        ids.route = request.url_rule.rule
     if authenticator.open_mode is not None:
         authenticator.open_mode.check(request.headers.get("Host"), request.headers.get("Origin"))
     if request.endpoint is None:
@@ -28,7 +31,6 @@ def authorize_request() -> None:
         raise Forbidden("this route is closed")  # its view declares no access
     if access is not Access.PUBLIC:
         g.caller = authenticator.identify(request.headers, access, request.remote_addr)
-        ids = request_ids()
         ids.tenant = g.caller.tenant.name
         if request.blueprint == "responses" and request.view_args:
             ids.response_id = request.view_args["id"]

@@ -118,6 +118,18 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceContext:
+    """The span that a generation belongs to (`telemetry.tracing`).
+
+    `parent` is a value of the header `traceparent` (W3C Trace Context); `sent_ns` the Unix time in
+    nanoseconds at which the API sent the job.
+    """
+
+    parent: str
+    sent_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """A generation request: every dialect parses into it, every adapter reads it.
 
@@ -134,6 +146,7 @@ class Generation:
     source_lang_code: str | None = None
     target_lang_code: str | None = None
     allow_remote: bool = False
+    trace: TraceContext | None = None
 
     def to_json(self) -> bytes:
         """The JSON form."""
@@ -154,6 +167,7 @@ class Generation:
                 source_lang_code=raw["source_lang_code"],
                 target_lang_code=raw["target_lang_code"],
                 allow_remote=raw.get("allow_remote", False),  # absent in the oldest form
+                trace=TraceContext(**trace) if (trace := raw.get("trace")) else None,
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

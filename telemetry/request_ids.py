@@ -5,15 +5,20 @@ from __future__ import annotations
 import logging
 import random
 from contextvars import ContextVar
+from typing import Any
 
 ID_FIELDS = ("request_id", "tenant", "model", "response_id")
 """The ids that a record may have. Code outside a request sets them with `extra`."""
 
 
 class RequestIds:
-    """The ids of one request: its own, and those that become known while it is served."""
+    """The ids of one request: its own, and those that become known while it is served.
 
-    __slots__ = ID_FIELDS
+    `route` is the pattern of its path; `span` and `traceparent` are those of `telemetry.tracing`, if that is
+    on.
+    """
+
+    __slots__ = (*ID_FIELDS, "route", "span", "traceparent")
 
     def __init__(self) -> None:
         # not secret; `secrets` would make a system call
@@ -21,6 +26,9 @@ class RequestIds:
         self.tenant: str | None = None
         self.model: str | None = None
         self.response_id: str | None = None
+        self.route: str | None = None
+        self.span: Any = None
+        self.traceparent: str | None = None
 
 
 current_ids: ContextVar[RequestIds | None] = ContextVar("current_ids", default=None)

@@ -23,6 +23,7 @@ from scheduler.job import Claim, Release, Status
 from scheduler.ledger import Ledger
 from streams.events import Delta, Usage
 from tasks.generation import Generation
+from telemetry.tracing import Tracing
 from workers.engine_process.errors import EngineError, EngineLost
 from workers.event_writer import EventWriter
 from workers.recent import RecentNames
@@ -30,6 +31,7 @@ from workers.replica_manager import ReplicaManager
 from workers.running_job import STOP_MESSAGES, RunningJob, release_after_error, release_after_finish
 from workers.stall_detector import StallDetector
 from workers.task_events import TaskEvents
+from workers.trace_run import trace_run
 
 logger = logging.getLogger("workers")
 
@@ -66,6 +68,8 @@ class Executor:
             self.begin_jobs,
             self.recover_claims,
         )
+        self.tracing: Tracing | None = None
+        """Set by the worker when it is on."""
         self.replicas = ReplicaManager(worker, settings, ledger, fleet, loop)
         self.replicas.stop_jobs = self.stop_jobs_on
         self.stall_detector = StallDetector(
@@ -124,7 +128,9 @@ class Executor:
             job.fail(ENGINE_GONE)
             return
         try:
-            replica.engine.submit(claim.id, Generation.from_json(claim.generation), job)
+            generation = Generation.from_json(claim.generation)
+            job.trace = generation.trace
+            replica.engine.submit(claim.id, generation, job)
         except Exception:
             logger.exception("a job failed with an unexpected error", extra={"response_id": claim.id})
             job.fail(GenerationError("engine_error", "the engine failed"))
@@ -171,6 +177,8 @@ class Executor:
         ):  # the ledger has ended this run: its end belongs to whoever took it over
             self.event_writer.end(job, release)
         self.task_events.ended(job, release)
+        if job.trace is not None and self.tracing is not None:
+            trace_run(self.tracing, self.worker, job, release)
         later = self._later_claims.pop(id, None)
         if later is not None:
             self._begin_job(later)

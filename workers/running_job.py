@@ -10,6 +10,7 @@ import orjson
 from backends.base import Finish
 from scheduler.job import Claim, Release, Status
 from streams.events import Delta
+from tasks.generation import TraceContext
 from workers.engine_process.errors import EngineError
 
 SUSPECT_AFTER_S = 5.0
@@ -54,6 +55,7 @@ class RunningJob:
 
     `stop_code` is None while the job may run, then the first reason to stop it: cancelled, fenced,
     engine_stalled, engine_error, output_too_large, storage_unavailable, unload_deadline or worker_shutdown.
+    `trace` is the span that the job belongs to; `first_output_at` the Unix time of its first delta.
     """
 
     __slots__ = (
@@ -61,6 +63,7 @@ class RunningJob:
         "began_at",
         "claim",
         "deltas",
+        "first_output_at",
         "has_output",
         "last_activity",
         "last_event",
@@ -70,6 +73,7 @@ class RunningJob:
         "started",
         "stop_code",
         "suspect",
+        "trace",
     )
 
     def __init__(self, claim: Claim, owner: JobOwner) -> None:
@@ -80,16 +84,20 @@ class RunningJob:
         self.last_event = claim.last
         self.log_bytes = 0
         self.has_output = False
+        self.first_output_at: float | None = None
         self.left_engine = False
         self.suspect = False
         self.began_at = time.time()
         self.started = self.last_activity = time.monotonic()
         self.stop_code: str | None = None
+        self.trace: TraceContext | None = None
 
     def delta(self, delta: Delta) -> None:
         """See `backends.base.Sink`."""
         self.last_activity = time.monotonic()
-        self.has_output = True
+        if not self.has_output:
+            self.has_output = True
+            self.first_output_at = time.time()
         if self.stop_code is None:
             self._owner.job_delta(self, delta)
 

@@ -27,6 +27,7 @@ from tasks.app import app, configuration, queues
 from tasks.worker_interface import set_current_worker
 from telemetry.gc_tuning import tune_gc
 from telemetry.logging import configure_logging
+from telemetry.tracing import open_tracing
 from workers.agent import WorkerAgent
 from workers.celery_steps import add_steps
 from workers.claim_intake import ClaimIntake
@@ -98,6 +99,7 @@ class Worker:
         self._warn_of_differences(digests)
         about = orjson.dumps({**machine_description(), "digests": digests}).decode()
         incarnation = self.ledger.register(self.name, device, about)
+        self.executor.tracing = open_tracing("stoker-worker")
         self.executor.begin(incarnation)
         channel = self.ledger.notify_channel(self.name)
         key = self.ledger.claims_key(incarnation)
@@ -134,6 +136,8 @@ class Worker:
         self.agent.stop()
         self.executor.shut_down(self.settings.worker.drain_timeout_s if how == "Warm" else 0.0)
         self.executor.task_events.flush()
+        if self.executor.tracing is not None:
+            self.executor.tracing.stop()
         logger.info("worker %s has stopped", self.name)
         logging.shutdown()
         os._exit(0)

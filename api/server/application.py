@@ -23,7 +23,7 @@ from api.server.refusal import Refusal, answer_of
 from api.server.request import HttpRequest, base_environ
 from api.services import AppServices
 from scheduler.errors import StokerError
-from telemetry.request_ids import current_ids
+from telemetry.request_ids import RequestIds, current_ids
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -48,6 +48,7 @@ class Application:
         self._flask = flask
         self._services = services
         self._loop = loop
+        self._tracing = connections.tracing
         self._base_environ = base_environ(api.host, api.port)
         self._inline = inline_routes(flask)
         self._threads = ThreadPoolExecutor(api.threads, thread_name_prefix="api")
@@ -77,6 +78,11 @@ class Application:
             threads = self._large_body_threads if is_inline else self._threads
             threads.submit(self._call_in_thread, request, client)
 
+    def _begin_span(self, request: HttpRequest, ids: RequestIds) -> None:
+        assert self._tracing is not None  # noqa: S101
+        ids.span = self._tracing.begin_request(request.method, request.wsgi.get("HTTP_TRACEPARENT"))
+        ids.traceparent = self._tracing.traceparent(ids.span)
+
     def stop(self) -> None:
         """Cancel the detached responses; the process ends after the views that run in threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -96,6 +102,8 @@ class Application:
         call = WsgiCall()
         environ = request.finish_environ(self._base_environ)
         environ[DETACHED] = call.detach
+        if self._tracing is not None:
+            self._begin_span(request, client.ids)
         before = current_ids.set(client.ids)
         try:
             call.run(self._flask, environ)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from api.server.access_log import AccessLog
 from api.server.limits import Limits
 from api.server.refusal import RefusalLog
+from telemetry.tracing import Tracing
 
 if TYPE_CHECKING:
     from api.server.http_protocol import HttpProtocol
@@ -24,9 +25,10 @@ class Connections:
     One timer serves all: `sweep` closes those whose deadline has passed or that make no progress.
     """
 
-    def __init__(self, limits: Limits, access_log: AccessLog) -> None:
+    def __init__(self, limits: Limits, access_log: AccessLog, tracing: Tracing | None = None) -> None:
         self.limits = limits
         self.access_log = access_log
+        self.tracing = tracing
         self.refusals = RefusalLog()
         self.body_bytes = 0
         """Of all bodies that have not reached their view."""

@@ -144,7 +144,7 @@ class HttpAnswer:
         if self._state is not State.COMPLETE:
             self._state = State.COMPLETE
             self.gone = True
-            self._protocol.log_access(self._request, self)
+            self._protocol.record_end(self._request, self)
             callbacks, self._on_disconnect, self._on_writable = self._on_disconnect, [], []
             for callback in callbacks:
                 callback()
@@ -179,7 +179,7 @@ class HttpAnswer:
         self._state = State.COMPLETE
         self._on_disconnect = []
         self._on_writable = []
-        self._protocol.log_access(self._request, self)
+        self._protocol.record_end(self._request, self)
         self._protocol.complete_answer(self._keep_alive)
 
     def _head(self, status: int, fields: Fields, size: int | None) -> bytes:

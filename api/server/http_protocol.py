@@ -179,9 +179,22 @@ class HttpProtocol(asyncio.Protocol):
         self._written += len(data)
         self._transport.write(data)
 
-    def log_access(self, request: HttpRequest, answer: HttpAnswer) -> None:
+    def record_end(self, request: HttpRequest, answer: HttpAnswer) -> None:
         """The answer has ended, or lost its client."""
         self.connections.access_log.add(request, answer, self.address)
+        ids = answer.ids
+        if ids.span is not None and self.connections.tracing is not None:
+            route = f"{request.method} {ids.route}" if ids.route else None
+            attributes = {
+                "http.route": ids.route,
+                "client.address": self.address,
+                "stoker.tenant": ids.tenant,
+                "stoker.request_id": ids.request_id,
+                "stoker.response_id": ids.response_id,
+                "gen_ai.request.model": ids.model,
+                "stoker.disconnected": answer.gone or None,
+            }
+            self.connections.tracing.end_request(ids.span, answer.status, route, attributes)
 
     def complete_answer(self, keep_alive: bool) -> None:
         """The answer is complete: go on with the next request, or close."""

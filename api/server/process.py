@@ -19,6 +19,7 @@ from api.server.limits import limits_of
 from api.services import EXTENSION, AppServices
 from config.settings import Settings
 from telemetry.gc_tuning import tune_gc
+from telemetry.tracing import open_tracing
 
 logger = logging.getLogger("api")
 
@@ -43,7 +44,8 @@ async def serve_until_stopped(
     services.shutdown.is_running = lambda: not stopping.is_set()
     services.start(loop)
     access_log = AccessLog(as_json=settings.log_format == "json")
-    connections = Connections(limits_of(settings.api), access_log)
+    tracing = open_tracing("stoker-api")
+    connections = Connections(limits_of(settings.api), access_log, tracing)
     application = Application(flask, services, connections, loop)
     connections.start(loop)
     tune_gc()
@@ -54,6 +56,8 @@ async def serve_until_stopped(
     connections.stop()
     application.stop()
     services.stop()
+    if tracing is not None:
+        tracing.stop()
 
 
 def _stop_event(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
