@@ -149,6 +149,14 @@ def is_unambiguous(pattern: str) -> bool:
         return False
 
 
+def positions_of(pattern: str) -> int | None:
+    """The characters that an expression may have to match, repetitions expanded; None if it is refused."""
+    try:
+        return _cost(pattern).positions
+    except PatternError:
+        return None
+
+
 def _cost(pattern: str) -> _Cost:
     if len(pattern) > MAX_CHARACTERS:
         raise PatternError(f"is longer than {MAX_CHARACTERS} characters")

@@ -26,9 +26,6 @@ MAX_DEPTH = 16
 MAX_PROPERTIES = 128
 MAX_ALTERNATIVES = 128
 MAX_ENUM = 512
-MAX_REPETITIONS = 2000
-"""The largest `minItems`, `minLength` and the like; llama.cpp takes no larger ones."""
-
 MAX_NAME = 256
 MAX_EXPANDED = 1024
 """Subschemas, with those behind a `$ref` counted at each reference to them."""
@@ -161,7 +158,7 @@ def _check_keywords(schema: Mapping[str, Any]) -> None:
     for name in _MAPS & schema.keys():
         _check_map(name, schema[name])
     if not isinstance(schema.get("type"), str):
-        _check_list(schema, "type", MAX_ALTERNATIVES)
+        _check_types(_check_list(schema, "type", MAX_ALTERNATIVES))
     _check_list(schema, "enum", MAX_ENUM)
     _check_list(schema, "prefixItems", MAX_ALTERNATIVES)
     for name in _CHOICES:
@@ -194,6 +191,15 @@ def _check_list(schema: Mapping[str, Any], name: str, limit: int) -> list[Any]:
     return value
 
 
+def _check_types(types: list[Any]) -> None:
+    """Refuse a type that is there twice: each is an alternative, with all that the schema has for arrays."""
+    for at, one in enumerate(types):
+        if not isinstance(one, str):
+            raise_mismatch("must be a string", "type", at)
+        if one in types[:at]:
+            raise_mismatch("must not be there twice", "type", at)
+
+
 def _check_is_schema(value: Any, *path: str | int) -> None:
     if not isinstance(value, dict | bool):
         raise_mismatch("must be a schema: an object, true or false", *path)
@@ -212,12 +218,11 @@ def _check_map(name: str, value: Any) -> None:
 
 
 def _check_repetitions(name: str, value: Any) -> None:
+    """Check a count, which may be large: the engines' adapters leave out what a grammar cannot count."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise_mismatch("must be an integer of at least 0", name)
-    if value > MAX_REPETITIONS:
-        raise_mismatch(f"must be at most {MAX_REPETITIONS}: leave a larger bound out", name)
 
 
 def _check_pattern(pattern: Any, *path: str) -> None:

@@ -4,7 +4,7 @@ The server matches a token by following each path of the grammar through its cha
 path that meets another: an expression such as `.*.*.*` takes years, in the thread that serves every request.
 It also refuses a request with a pattern that is not anchored at both ends. The grammar of an integer with a
 lower bound has a rule for each way to have more digits: it is not complete in minutes for 16 digits. And it
-refuses a request when a value may be repeated 2000 times.
+refuses a request when a value may be repeated 2000 times. It follows ambiguous recursion in all its ways.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from backends.shared.engine.counts import without_large_counts
+from backends.shared.engine.recursion import DATA, MAPS, without_ambiguous_recursion
 from tasks.schema_pattern import is_unambiguous
 
 MAX_BOUND = 10**9
@@ -20,17 +22,17 @@ MAX_BOUND = 10**9
 MAX_REPEATED = 1000
 """The largest number of items or characters that the grammar counts."""
 
-MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-DATA = frozenset({"enum", "const", "default", "examples", "example"})
-LEAST = frozenset({"minItems", "minLength"})
-MOST = frozenset({"maxItems", "maxLength"})
 BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 
 
 def for_grammar(schema: Any) -> Any:
-    """The schema without costly patterns and bounds. Its grammar allows every value that it allows."""
+    """The schema without costly patterns, bounds and recursion. It allows every value that it allowed."""
+    return without_ambiguous_recursion(_bounded(without_large_counts(schema, MAX_REPEATED)))
+
+
+def _bounded(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [for_grammar(item) for item in schema]
+        return [_bounded(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     return {key: _converted(key, value) for key, value in schema.items() if _is_kept(key, value)}
@@ -39,8 +41,6 @@ def for_grammar(schema: Any) -> Any:
 def _is_kept(key: str, value: Any) -> bool:
     if key in BOUNDS and isinstance(value, int | float):
         return abs(value) <= MAX_BOUND
-    if key in MOST and isinstance(value, int):
-        return value <= MAX_REPEATED
     if key == "pattern" and isinstance(value, str):
         anchored = value.startswith("^") and value.endswith("$") and not value.endswith("\\$")
         return anchored and is_unambiguous(value)
@@ -48,10 +48,8 @@ def _is_kept(key: str, value: Any) -> bool:
 
 
 def _converted(key: str, value: Any) -> Any:
-    if key in LEAST and isinstance(value, int):
-        return min(value, MAX_REPEATED)
     if key in DATA:
         return value
     if key in MAPS and isinstance(value, Mapping):
-        return {name: for_grammar(item) for name, item in value.items()}
-    return for_grammar(value)
+        return {name: _bounded(item) for name, item in value.items()}
+    return _bounded(value)

@@ -14,6 +14,7 @@ from backends.shared.start import engine_python, starting
 from backends.vllm.arguments import VllmOptions
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.progress import reporting_progress
+from backends.vllm.schemas import bounded_schemas
 from tasks.generation import Generation
 
 NO_SEED = -1  # vLLM takes this seed for no seed
@@ -41,15 +42,16 @@ class VllmAdapter:
 def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     """Return the body of a chat completion for vLLM, whether it is used as a library or as a server.
 
-    In addition to `chat_body`, the arguments of a required tool call must match the tool's schema, and the
-    seed -1 is replaced by another one. Raises `GenerationError`.
+    In addition to `chat_body`, the arguments of a required tool call must match the tool's schema as far as
+    `bounded_schemas` keeps it, and the seed -1 is replaced by another one. Raises `GenerationError`.
     """
     body = chat_body(generation, prompt_format)
     if body.get("seed") == NO_SEED:
         body["seed"] = SEED_FOR_NO_SEED
     if body.get("tool_choice") == "required":
-        for tool in body["tools"]:
-            tool["function"]["strict"] = True
+        functions = [tool["function"] for tool in body["tools"]]
+        for function, schema in zip(functions, bounded_schemas(functions), strict=True):
+            function |= {"parameters": schema, "strict": True}
     return body
 
 

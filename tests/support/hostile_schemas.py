@@ -43,7 +43,7 @@ class _Builder:
         """Any schema with at most that many levels."""
         kinds: list[Callable[[int], Schema]] = [self._string, self._integer, self._enum, self._scalar]
         if self.references:
-            kinds += [self._reference] * 2
+            kinds += [self._reference, self._reference, self._recursion]
         if depth > 0:
             kinds += [self.object, self._array, self._choice, self._choice]
         return self._random.choice(kinds)(depth - 1)
@@ -106,6 +106,16 @@ class _Builder:
 
     def _reference(self, _depth: int) -> Schema:
         return {"$ref": self._random.choice(("#", "#/$defs/d0", "#/$defs/d1", "#/$defs/d2", "#/nothing"))}
+
+    def _recursion(self, _depth: int) -> Schema:
+        """Alternatives that begin alike and hold nothing but the same again."""
+        again = {"$ref": self._random.choice(("#/$defs/d0", "#/$defs/d1"))}
+        arrays = [{"type": "array", "items": dict(again), "minItems": 1, "maxItems": at} for at in (2, 3)]
+        objects = [
+            {"type": "object", "properties": {"a": dict(again), "b": {"enum": [at]}}, "required": ["a"]}
+            for at in (2, 3)
+        ]
+        return {"anyOf": self._random.choice((arrays, objects, arrays + objects))}
 
     def _chance(self) -> bool:
         return self._random.random() < 0.5

@@ -20,7 +20,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ...shared.engine.counts import without_large_counts
 from ...shared.engine.syntax import Syntax
+
+MAX_COUNT = 2000
+"""The largest number of items or characters that a grammar counts: 10^9 items take minutes to compile."""
 
 TokenOf = Callable[[str], int | None]
 """Returns the number of the token with this text; None when there is none."""
@@ -42,7 +46,8 @@ def call_grammar(
         function = tool["function"]
         name = json.dumps(json.dumps(function["name"])[1:-1])
         rules.append(f"f{i}: {name} {between} a{i}")
-        rules.append(f"a{i}: %json {json.dumps(function['parameters'])}")
+        schema = without_large_counts(function["parameters"], MAX_COUNT)
+        rules.append(f"a{i}: %json {json.dumps(schema)}")
     return "\n".join(rules)
 
 

@@ -2,7 +2,7 @@
 
 A schema becomes rules as far as a grammar can express it: types, properties and their order, required ones,
 enumerations, alternatives, references within the schema, sizes. Patterns, formats and numeric bounds are left
-out: the grammar allows every value that the schema allows.
+out, and so is ambiguous recursion: the grammar allows every value that the schema allows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ...shared.engine.recursion import without_ambiguous_recursion
 from ...shared.engine.syntax import GEMMA4, Syntax
 from .gbnf import GEMMA, JSON, Rules, SchemaError, literal
 
@@ -32,7 +33,9 @@ def grammar_of_calls(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
     try:
         for tool in tools:
             name = str(tool["function"]["name"])
-            arguments = _Schema(rules, tool["function"].get("parameters") or {"type": "object"}).arguments()
+            schema = tool["function"].get("parameters") or {"type": "object"}
+            bounded = without_ambiguous_recursion(schema, list if notation.escaped else sorted)
+            arguments = _Schema(rules, bounded).arguments()
             written = json.dumps(name, ensure_ascii=False)[1:-1] if notation.escaped else name
             calls.append(f"{literal(before + written + between)} {arguments} {literal(behind)}")
     except (TypeError, AttributeError, LookupError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -84,3 +85,14 @@ def test_a_schema_above_the_size_limit_is_refused() -> None:
     long = {f"p{i}": {"type": "string", "minLength": 1000 + i} for i in range(200)}
     with pytest.raises(SchemaError, match="too large"):
         grammar_of_calls([tool({"type": "object", "properties": long})], QWEN3)
+
+
+def test_recursion_allows_every_value_when_its_alternatives_begin_alike() -> None:
+    """llama.cpp would follow 2^n paths after n brackets."""
+    arrays = [{"type": "array", "items": {"$ref": "#/$defs/n"}, "minItems": at} for at in (1, 2)]
+    schema = {
+        "properties": {"a": {"$ref": "#/$defs/n"}},
+        "$defs": {"n": {"anyOf": json.loads(json.dumps(arrays))}},
+    }
+    rules = grammar_of_calls([tool(schema)], QWEN3).splitlines()
+    assert sum('"[" blank value' in rule for rule in rules) == 2

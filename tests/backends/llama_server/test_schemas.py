@@ -44,3 +44,18 @@ def test_a_pattern_is_left_out_when_it_is_not_anchored(pattern: str) -> None:
 
 def test_a_least_number_is_lowered_when_the_server_counts_no_further() -> None:
     assert sent({"minItems": 2000}) == {"minItems": 1000}
+
+
+def test_large_counts_are_left_out() -> None:
+    text = {"type": "string", "description": "x"}
+    assert sent({"properties": {"maxItems": {**text, "maxLength": 65_536}}}) == {
+        "properties": {"maxItems": text}
+    }
+
+
+def test_recursion_allows_every_value_when_its_alternatives_begin_alike() -> None:
+    array = {"type": "array", "items": {"$ref": "#"}}
+    schema = orjson.loads(orjson.dumps({"anyOf": [array, {**array, "minItems": 1}]}))
+    assert sent(schema) == {
+        "anyOf": [{"type": "array", "items": {}}, {"type": "array", "items": {}, "minItems": 1}]
+    }

@@ -1,0 +1,33 @@
+"""Bounds the counts in JSON Schemas: engines refuse large ones, or take long to compile them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .recursion import DATA, MAPS
+
+LEAST = frozenset({"minItems", "minLength", "minProperties"})
+MOST = frozenset({"maxItems", "maxLength", "maxProperties"})
+
+
+def without_large_counts(schema: Any, largest: int) -> Any:
+    """The schema with least counts of at most `largest`, and without larger most counts.
+
+    It allows every value that it allowed.
+    """
+    if isinstance(schema, list):
+        return [without_large_counts(item, largest) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    found: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in MAPS and isinstance(value, Mapping):
+            found[key] = {name: without_large_counts(item, largest) for name, item in value.items()}
+        elif key in LEAST and isinstance(value, int):
+            found[key] = min(value, largest)
+        elif key in DATA:
+            found[key] = value
+        elif key not in MOST or not isinstance(value, int) or value <= largest:
+            found[key] = without_large_counts(value, largest)
+    return found

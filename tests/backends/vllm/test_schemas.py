@@ -1,0 +1,62 @@
+"""The schemas of required tools that vLLM compiles to a grammar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backends.vllm.adapter import vllm_body
+from backends.vllm.schemas import MAX_CHARACTERS
+from tasks.generation import Tool
+from tests.backends.conftest import ask
+
+TEXT = {"type": "string"}
+
+
+def sent(*schemas: dict[str, Any], choice: str = "required") -> list[Any]:
+    """The schemas of tools as vLLM gets them."""
+    tools = tuple(Tool(f"f{at}", None, schema) for at, schema in enumerate(schemas))
+    body = vllm_body(ask("x", tools=tools, tool_choice=choice), "generic")
+    return [tool["function"]["parameters"] for tool in body["tools"]]
+
+
+def test_a_schema_is_sent_as_it_is_when_it_is_compiled_quickly() -> None:
+    schema = {
+        "properties": {
+            "date": {**TEXT, "pattern": r"^\d{4}-\d\d-\d\d$"},
+            "maxLength": {**TEXT, "minLength": 1, "maxLength": 100, "enum": [{"maxLength": 999}]},
+            "items": {"type": "array", "maxItems": 1000, "items": [TEXT, True]},
+        },
+        "additionalProperties": False,
+    }
+    assert sent(schema) == [schema]
+
+
+@pytest.mark.parametrize(
+    "costly",
+    [
+        {"maxLength": 200},
+        {"minLength": 65_536},
+        {"pattern": "^([a-z]{1,9}|.){1,58}$"},
+        {"pattern": "(?=a)"},
+        {"maxItems": 10**9},
+    ],
+)
+def test_costly_keywords_are_left_out(costly: dict[str, Any]) -> None:
+    assert sent({"properties": {"a": {**TEXT, **costly}}}) == [{"properties": {"a": TEXT}}]
+
+
+def test_the_characters_of_all_tools_together_have_a_limit() -> None:
+    half = {"properties": {"a": {**TEXT, "maxLength": MAX_CHARACTERS // 2}}}
+    assert sent(half, half, half) == [half, half, {"properties": {"a": TEXT}}]
+
+
+def test_names_by_pattern_are_left_out_and_then_every_name_is_allowed() -> None:
+    schema = {"patternProperties": {"^x": TEXT}, "additionalProperties": False}
+    assert sent(schema) == [{"additionalProperties": True}]
+
+
+def test_a_schema_is_sent_as_it_is_when_no_call_is_required() -> None:
+    schema = {"properties": {"a": {**TEXT, "maxLength": 5000}}}
+    assert sent(schema, choice="auto") == [schema]
