@@ -38,3 +38,12 @@ def test_a_syntax_whose_calls_cannot_be_forced_has_no_grammar() -> None:
     assert call_grammar(TOOLS, GEMMA4, TOKENS.get, thinking=False) is None
     assert call_grammar(TOOLS, PLAIN, TOKENS.get, thinking=False) is None
     assert call_grammar(TOOLS, MISTRAL, TOKENS.get, thinking=False) is not None
+
+
+def test_large_counts_are_left_out_when_the_grammar_could_not_be_compiled() -> None:
+    counts = {"type": "array", "minItems": 10**9, "maxItems": 10**9, "items": {"maxLength": 5}}
+    tool = {"function": {"name": "f", "parameters": {"properties": {"maxItems": counts}}}}
+    grammar = call_grammar([tool], QWEN3, TOKENS.get, thinking=False)
+    assert grammar is not None
+    least = '{"type": "array", "minItems": 2000, "items": {"maxLength": 5}}'
+    assert grammar.splitlines()[-1] == 'a0: %json {"properties": {"maxItems": ' + least + "}}"
