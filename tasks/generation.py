@@ -23,6 +23,9 @@ UNKNOWN_SOURCES = ("auto", "mixed")
 ToolChoiceMode = Literal["auto", "none", "required"]
 TOOL_CHOICE_MODES: tuple[ToolChoiceMode, ...] = get_args(ToolChoiceMode)
 
+CacheMode = Literal["prefix", "none"]
+"""Whether the prefix cache is used: `none` reads nothing from it and leaves nothing in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedTool:
@@ -134,7 +137,8 @@ class Generation:
     """A generation request: every dialect parses into it, every adapter reads it.
 
     `thinking` is one of THINKING_MODES. `allow_remote` permits sending it to a server of another operator
-    (models of backend openai_remote need it).
+    (models of backend openai_remote need it). `cache_namespace` is the cache namespace of its tenant and tag
+    in hex; None if the platform knew none.
     """
 
     model: str
@@ -147,6 +151,17 @@ class Generation:
     target_lang_code: str | None = None
     allow_remote: bool = False
     trace: TraceContext | None = None
+    cache_namespace: str | None = None
+    cache_mode: CacheMode = "prefix"
+
+    @property
+    def shared_namespace(self) -> str | None:
+        """The namespace whose cached prefixes it may read and extend; None if it may use no other's prefix.
+
+        Engines ask for this alone, so that a request without a namespace (an older process queued it) shares
+        nothing.
+        """
+        return self.cache_namespace if self.cache_mode == "prefix" else None
 
     def to_json(self) -> bytes:
         """The JSON form."""
@@ -168,6 +183,8 @@ class Generation:
                 target_lang_code=raw["target_lang_code"],
                 allow_remote=raw.get("allow_remote", False),  # absent in the oldest form
                 trace=TraceContext(**trace) if (trace := raw.get("trace")) else None,
+                cache_namespace=raw.get("cache_namespace"),  # absent before there were namespaces
+                cache_mode=raw.get("cache_mode", "prefix"),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import orjson
 import pytest
@@ -12,6 +13,7 @@ from streams.events import ReasoningDelta, TextDelta, ToolCallDelta
 from tasks.generation import (
     THINKING_MODES,
     TOOL_CHOICE_MODES,
+    CacheMode,
     Generation,
     ImagePart,
     Message,
@@ -62,7 +64,10 @@ LARGEST = Generation(
     source_lang_code="de",
     target_lang_code="fr",
     allow_remote=True,
+    cache_namespace="0123456789abcdef0123456789abcdef",
+    cache_mode="none",
 )
+BEFORE_CACHE_NAMESPACES = replace(LARGEST, cache_namespace=None, cache_mode="prefix")
 EVENTS = (
     TextDelta("Hello"),
     ReasoningDelta("They greet."),
@@ -114,6 +119,8 @@ generations = strategies.builds(
     thinking=strategies.sampled_from(THINKING_MODES),
     source_lang_code=strategies.none() | words,
     target_lang_code=strategies.none() | words,
+    cache_namespace=strategies.none() | words,
+    cache_mode=strategies.sampled_from(get_args(CacheMode)),
 )
 
 
@@ -144,14 +151,16 @@ def test_the_form_before_there_were_images_is_still_read() -> None:
     old = (SAMPLES / "generation_before_images.json").read_bytes()
     assert b"images" not in old
     messages = tuple(replace(message, content=text_content(message.text)) for message in LARGEST.messages)
-    assert Generation.from_json(old) == replace(LARGEST, messages=messages, allow_remote=False)
+    assert Generation.from_json(old) == replace(
+        BEFORE_CACHE_NAMESPACES, messages=messages, allow_remote=False
+    )
 
 
 def test_the_form_before_there_were_content_parts_is_still_read() -> None:
     """A text, and images each at a position in it."""
     old = (SAMPLES / "generation_before_parts.json").read_bytes()
     assert b"images" in old
-    assert Generation.from_json(old) == LARGEST
+    assert Generation.from_json(old) == BEFORE_CACHE_NAMESPACES
     raw = orjson.loads(old)
     shown = [{"url": url, "at": at, "detail": None} for url, at in (("a", 0), ("b", 3), ("c", 3), ("d", 6))]
     raw["messages"] = [{**raw["messages"][0], "role": "user", "content": "A\u00f1d so", "images": shown}]
@@ -159,6 +168,21 @@ def test_the_form_before_there_were_content_parts_is_still_read() -> None:
     images = map(ImagePart, "abcd")
     expected = (next(images), TextPart("A\u00f1d"), next(images), next(images), TextPart(" so"), next(images))
     assert message.content == expected
+
+
+def test_the_form_before_there_were_cache_namespaces_is_still_read() -> None:
+    """Without a namespace a request shares no prefix, whatever its mode."""
+    old = (SAMPLES / "generation_before_cache_namespaces.json").read_bytes()
+    assert b"cache" not in old
+    read = Generation.from_json(old)
+    assert read == BEFORE_CACHE_NAMESPACES
+    assert read.shared_namespace is None
+
+
+def test_only_the_mode_prefix_shares_a_namespace() -> None:
+    shared = replace(SMALLEST, cache_namespace="n")
+    assert shared.shared_namespace == "n"
+    assert replace(shared, cache_mode="none").shared_namespace is None
 
 
 @pytest.mark.parametrize(
