@@ -117,7 +117,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
             operation: dict[str, Any] = {
                 "operationId": view.__name__,
                 "responses": {
-                    **_success_responses(responses, streams, measured=streams and body is not None),
+                    **_success_responses(responses, streams, measured=streams),
                     **_error_responses(codes),
                 },
                 "parameters": [*query, *headers],
@@ -200,7 +200,10 @@ def _error_responses(codes: Sequence[str]) -> dict[str, Any]:
 
 
 MEASUREMENTS = {
-    name: {"description": f"{about} Not with a stream.", "schema": {"type": kind}}
+    name: {
+        "description": f"{about} Once it has ended; in a stream the last event has it in `measurements`.",
+        "schema": {"type": kind},
+    }
     for name, kind, about in (
         ("X-Queue-Wait-Ms", "integer", "How long the request waited in the queue."),
         ("X-GPU-Time-Ms", "integer", "How long the engine worked on it."),

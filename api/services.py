@@ -18,6 +18,7 @@ from flask import current_app
 
 from api.auth.authenticator import Authenticator
 from api.loop_thread import LoopThread
+from api.namespace_reader import NamespaceReader
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
@@ -26,6 +27,7 @@ from config.tenants import Tenants
 from fleet.fleet import Fleet
 from fleet.state_changes import StateChanges
 from governance.audit import AuditLog
+from governance.cache_namespaces import CacheNamespaces
 from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
 from scheduler.ledger import Ledger
@@ -86,10 +88,13 @@ class AppServices:
     redis_probe: RedisProbe
     streams: OpenStreams
     model_feed: ModelFeed
+    cache_namespaces: CacheNamespaces
     log_reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOG_READS))
     """Held while a whole log is read and rendered, so that other requests come in between."""
     shutdown: ShutdownFlag = field(default_factory=ShutdownFlag)
     created_at: float = field(default_factory=time.monotonic)
+    preparations: tuple[Callable[[], None], ...] = ()
+    """Functions that `start` calls once, in its thread, before the first request."""
     background: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
     """Coroutine functions that run on the event loop from `start` to `stop`."""
     _tasks: list[Future[None]] = field(default_factory=list)
@@ -114,6 +119,8 @@ class AppServices:
             self._loop_thread.start()
             loop = self._loop_thread.loop
         self._loop = loop
+        for prepare in self.preparations:
+            prepare()
         for run in self.background:
             task = asyncio.run_coroutine_threadsafe(run(), loop)
             task.add_done_callback(_report_failure)
@@ -148,6 +155,8 @@ def open_services(settings: Settings) -> AppServices:
     subscription = Subscription(settings, subscriber.channel, subscriber.deliver, subscriber.catch_up_all)
     several = bool(settings.tenants.keys() - {DEFAULT_TENANT, ADMIN_TENANT})
     streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=several)
+    namespaces = CacheNamespaces(settings.redis.prefix)
+    namespace_reader = NamespaceReader(namespaces, client, connection)
     return AppServices(
         settings=settings,
         authenticator=Authenticator(settings, Tenants(settings)),
@@ -161,7 +170,9 @@ def open_services(settings: Settings) -> AppServices:
         redis_probe=RedisProbe(settings),
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fleet, changes)),
-        background=(subscription.run, subscriber.run, streams.run),
+        cache_namespaces=namespaces,
+        preparations=(namespace_reader.read,),
+        background=(subscription.run, subscriber.run, streams.run, namespace_reader.run),
     )
 
 

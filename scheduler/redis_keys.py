@@ -261,6 +261,21 @@ KEYS = (
         FOREVER,
     ),
     RedisKey("probe", "string", "written to check that Redis accepts writes", "scheduler/ledger.py", "60 s"),
+    RedisKey(
+        "cache_secret",
+        "string",
+        "the secret of the cache namespaces, which the first API process to start makes",
+        "governance/cache_namespaces.py",
+        FOREVER,
+    ),
+    RedisKey(
+        "cache_epochs",
+        "hash",
+        "the epochs of the cache namespaces: all, model <model>, tenant <tenant>, tag <tenant> <tag>; "
+        "@version grows whenever one of them does",
+        "governance/cache_namespaces.py",
+        FOREVER,
+    ),
     RedisKey("audit", "stream", "the audit log, as a chain of hashes", "governance/audit.py", FOREVER),
     RedisKey(
         "subscriber:<name>", "channel", "copies of events for one API process", "include/log", "not stored"

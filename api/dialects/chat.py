@@ -15,6 +15,7 @@ from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.errors import body_of, error_from_end
+from api.measurements import measurements
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
 from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMode
@@ -196,10 +197,11 @@ class _ChunkRenderer:
     def _finish(self) -> list[Frame]:
         end = self._output.end
         if end is None or self._output.status in ("failed", "cancelled"):
-            return [("", body_of(error_from_end(end)))] if end else []
+            return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
         frames = [self._chunk({}, _finish_reason(self._output))]
         if self._with_usage:
             frames.append(self._frame(choices=[], usage=_usage(self._output.usage)))
+        frames[-1][1].update(measurements(end))
         return frames
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> Frame:

@@ -21,6 +21,7 @@ from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.errors import InvalidRequest, error_from_end, kind_of
+from api.measurements import measurements
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
 from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, ToolChoiceMode, text_content
@@ -289,6 +290,8 @@ class _EventRenderer:
         if status is not None:
             name = "response.incomplete" if status == "cancelled" else f"response.{status}"
             frames.append(self._snapshot(name, status))
+            if self._output.end is not None:
+                frames[-1][1].update(measurements(self._output.end))
         return frames
 
     def render_text(self, text: str) -> bytes:

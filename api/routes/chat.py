@@ -10,7 +10,7 @@ from api.auth.access import Access
 from api.dialects import chat
 from api.openapi import RouteGroup
 from api.routes.error_codes import GENERATION
-from api.routes.parameters import IDEMPOTENCY_KEY, PRIORITY, REQUEST_TIMEOUT
+from api.routes.parameters import GENERATION_HEADERS
 from api.schemas.chat import ChatCompletion, ChatRequest
 from api.streaming.respond import generate
 
@@ -25,7 +25,7 @@ routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
     responses={200: ChatCompletion},
     streams=True,
     blocking=False,
-    headers=(PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY),
+    headers=GENERATION_HEADERS,
     errors=GENERATION,
 )
 def create_chat_completion(body: dict[str, Any]) -> Response:

@@ -7,6 +7,7 @@ from typing import Any
 from flask import request
 from werkzeug.routing import PathConverter
 
+from api.cache_control import CACHE_MODES, MAX_TAG_CHARS
 from api.errors import InvalidRequest
 from api.time_limit import MAX_MS
 from config.settings import PRIORITIES
@@ -35,6 +36,22 @@ REQUEST_TIMEOUT = {
     " after it the request ends with `deadline_exceeded`, and never reaches an engine if it still waits.",
     "schema": {"type": "integer", "minimum": 1, "maximum": MAX_MS},
 }
+CACHE_MODE = _header(
+    "X-Cache-Mode",
+    "`none`: nothing of this prompt comes from a cache, and nothing of it stays in one. `prefix` reuses what "
+    "the engine has of an earlier prompt of the same tenant and tag; `auto`, the default, is the same.",
+    enum=list(CACHE_MODES),
+)
+CACHE_TAG = _header(
+    "X-Cache-Tag",
+    "A cache of its own within the tenant's: prompts share cached prefixes only with those of the same tag.",
+    minLength=1,
+    maxLength=MAX_TAG_CHARS,
+    pattern="^[!-~]+$",
+)
+GENERATION_HEADERS = (PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY, CACHE_MODE, CACHE_TAG)
+"""The headers of every request for a generation."""
+
 PREFER = _header(
     "Prefer",
     "`wait=N` (RFC 7240): wait up to N seconds, at most 600, for the end instead of polling.",

@@ -13,12 +13,11 @@ from api.detached import DetachedResponse
 from api.dialects import responses
 from api.errors import NotFound
 from api.http_responses import json_response
+from api.measurements import measurement_headers
 from api.openapi import RouteGroup
 from api.routes.error_codes import GENERATION, STORAGE
 from api.routes.parameters import (
-    IDEMPOTENCY_KEY,
-    PRIORITY,
-    REQUEST_TIMEOUT,
+    GENERATION_HEADERS,
     STARTING_AFTER,
     STREAM,
     boolean_parameter,
@@ -32,7 +31,7 @@ from api.streaming.respond import generate
 from api.streaming.response_readers import StreamingReader
 from api.streaming.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
 from scheduler.job import JobRow, Status
-from streams.events import Event
+from streams.events import End, Event
 
 routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")
 
@@ -47,7 +46,7 @@ _ID = {"id": "The response's id."}
     responses={200: ResponseObject},
     streams=True,
     blocking=False,
-    headers=(PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY),
+    headers=GENERATION_HEADERS,
     errors=GENERATION,
 )
 def create_response(body: dict[str, Any]) -> Response:
@@ -88,7 +87,7 @@ def retrieve_response(id: str) -> Response:
             await _resume(services, row, -1 if after is None else after, connection)
         else:
             async with services.log_reads:
-                send_json(connection, _serialize(row, await read_events(services, id)))
+                _send(connection, row, await read_events(services, id))
 
     return DetachedResponse(serve)
 
@@ -139,7 +138,7 @@ def cancel_response(id: str) -> Response:
         async with services.log_reads:
             # the row from before: the ledger drops the echo of an ended response that is not stored
             row = replace(row, status=status)
-            send_json(connection, _serialize(row, await read_events(services, id)))
+            _send(connection, row, await read_events(services, id))
 
     return DetachedResponse(serve)
 
@@ -161,9 +160,12 @@ def _not_found(id: str) -> NotFound:
     return NotFound(f"there is no response {id}", param="id")
 
 
-def _serialize(row: JobRow, events: list[Event]) -> dict[str, Any]:
-    waiting = row.status is Status.QUEUED
-    return responses.response_object(decode_metadata(row), events, "queued" if waiting else "in_progress")
+def _send(connection: ClientConnection, row: JobRow, events: list[Event]) -> None:
+    """Answer with the response, and with its measurements once it has ended."""
+    pending = "queued" if row.status is Status.QUEUED else "in_progress"
+    body = responses.response_object(decode_metadata(row), events, pending)
+    end = events[-1] if events else None
+    send_json(connection, body, headers=measurement_headers(end) if isinstance(end, End) else None)
 
 
 async def _resume(services: AppServices, row: JobRow, after: int, connection: ClientConnection) -> None:

@@ -18,6 +18,10 @@ def send_json(
     connection.respond(status, {"Content-Type": "application/json", **(headers or {})}, orjson.dumps(body))
 
 
-def send_error(connection: ClientConnection, error: StokerError) -> None:
-    """Answer with an error of the platform, with the status and headers of the error table."""
-    send_json(connection, body_of(error), kind_of(error.code).status, headers_of(error))
+def send_error(
+    connection: ClientConnection, error: StokerError, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with an error of the platform, with the status and headers of the error table, and `headers`."""
+    send_json(
+        connection, body_of(error), kind_of(error.code).status, {**headers_of(error), **(headers or {})}
+    )

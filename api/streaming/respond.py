@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
 from flask import Response, request
@@ -14,13 +15,15 @@ from flask import Response, request
 from api import capabilities
 from api.admission import Admitted, admit, make_job
 from api.auth.caller import current_caller
+from api.cache_control import cache_mode_of, cache_tag_of
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
 from api.errors import error_from_end
+from api.measurements import NOT_RUN, measurement_headers
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
-from api.streaming.answers import send_json
+from api.streaming.answers import send_error, send_json
 from api.streaming.response_readers import ResponseReader, StreamingReader, WholeReader
 from api.streaming.stored_response import read_events
 from scheduler.errors import StokerError
@@ -37,12 +40,21 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     parsed = dialect.parse(body)
     caller.check_model(parsed.generation.model)
     capabilities.check(services.fleet.definition(parsed.generation.model), parsed)
+    parsed = _with_cache_namespace(services, parsed)
     created_at = int(time.time())
     subscriber = services.subscriber.name if parsed.stays_connected else None
     job = make_job(dialect, parsed, caller, request, created_at=created_at, subscriber=subscriber)
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
     return DetachedResponse(GenerationExchange(services, dialect, parsed, job, created_at).serve)
+
+
+def _with_cache_namespace(services: AppServices, parsed: ParsedRequest) -> ParsedRequest:
+    """The request with the cache namespace and mode of its headers. Raises `InvalidRequest`."""
+    mode, tag = cache_mode_of(request.headers), cache_tag_of(request.headers)
+    generation = parsed.generation
+    namespace = services.cache_namespaces.of(current_caller().tenant.name, generation.model, tag)
+    return replace(parsed, generation=replace(generation, cache_namespace=namespace, cache_mode=mode))
 
 
 class GenerationExchange:
@@ -75,7 +87,13 @@ class GenerationExchange:
         self._request: tuple[ParsedRequest, Job] | None = (parsed, job)
 
     async def serve(self, connection: ClientConnection) -> None:
-        """Admit the job and answer. Raises `StokerError` when the request ends without an answer."""
+        """Admit the job and answer, with an error if it is refused."""
+        try:
+            await self._serve(connection)
+        except StokerError as error:
+            send_error(connection, error, NOT_RUN)
+
+    async def _serve(self, connection: ClientConnection) -> None:
         if self._is_streamed:
             await self._follow(StreamingReader(connection, self._services.settings))
         elif self._is_background:
@@ -96,7 +114,8 @@ class GenerationExchange:
             self._send(connection, admitted.metadata, events)
 
     def _send(self, connection: ClientConnection, metadata: ResponseMetadata, events: list[Event]) -> None:
-        send_json(connection, self._dialect.response_object(metadata, events, "queued"))
+        headers = measurement_headers(events[-1]) if events and isinstance(events[-1], End) else None
+        send_json(connection, self._dialect.response_object(metadata, events, "queued"), headers=headers)
 
     async def _follow(self, reader: ResponseReader) -> ResponseMetadata:
         """Admit the job, and return when its response has ended or the client has disconnected.
@@ -141,17 +160,7 @@ class GenerationExchange:
         assert isinstance(end, End)  # noqa: S101 - the reader is done
         status = final_status(end)
         if status == "failed" or (status == "cancelled" and not self._dialect.HAS_CANCELLED_STATUS):
-            raise error_from_end(end)
+            send_error(reader.connection, error_from_end(end), measurement_headers(end))
+            return
         body = self._dialect.response_object(metadata, events)
-        send_json(reader.connection, body, headers=measurements(end))
-
-
-def measurements(end: End) -> dict[str, str]:
-    """A response's measurements as headers: ms in the queue, ms on the GPU, cached prompt tokens."""
-    reused = end.usage.cached_tokens if end.usage else 0
-    return {
-        "X-Queue-Wait-Ms": str(end.queue_ms),
-        "X-GPU-Time-Ms": str(end.run_ms),
-        "X-Cache-Hit": "true" if reused else "false",
-        "X-Cache-Tokens-Reused": str(reused),
-    }
+        send_json(reader.connection, body, headers=measurement_headers(end))

@@ -22,6 +22,7 @@ from api.streaming.open_streams import OpenStreams
 from config.api_keys import digest_of
 from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
 from config.tenants import Tenants
+from governance.cache_namespaces import CacheNamespaces
 from tests.support.api_fakes import (
     FakeAsyncLedger,
     FakeAudit,
@@ -59,6 +60,8 @@ def fakes(settings: Settings) -> Fakes:
 
 def make_services(settings: Settings, fakes: Fakes) -> AppServices:
     streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=True)
+    namespaces = CacheNamespaces("fake")
+    namespaces.adopt(b"a secret", {})
     services = AppServices(
         settings=settings,
         authenticator=Authenticator(settings, Tenants(settings)),
@@ -72,6 +75,7 @@ def make_services(settings: Settings, fakes: Fakes) -> AppServices:
         redis_probe=FakeRedisProbe(fakes.fleet),  # type: ignore[arg-type]
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fakes.fleet, fakes.changes)),  # type: ignore[arg-type]
+        cache_namespaces=namespaces,
         background=(fakes.subscriber.run, streams.run),
     )
     fakes.ledger.loop = lambda: services.loop

@@ -61,11 +61,12 @@ def parsed(words):
                 "$JSON",
                 "Idempotency-Key:",
                 "Prefer:",
+                "X-Cache-Tag:",
             )
         elif word.startswith("$URL"):
             url = word.removeprefix("$URL").replace("$ID", "resp_1").replace("$OPERATION", "load_1")
         else:
-            assert re.fullmatch(r"-[sSN]+", word), word
+            assert re.fullmatch(r"-[isSN]+", word), word
     return method or ("POST" if body is not None else "GET"), urlsplit(url).path, body
 
 

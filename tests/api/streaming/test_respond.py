@@ -14,6 +14,7 @@ from api.detached import DetachedResponse, run_detached
 from api.dialects import responses
 from api.services import MAX_LOG_READS, AppServices
 from api.streaming.respond import generate
+from config.api_keys import ApiKey
 from config.settings import Tenant
 from scheduler.errors import StorageUnavailable
 from scheduler.job import Admission, Job
@@ -44,7 +45,7 @@ def detach(app: Flask) -> Detach:
 
     def detach(**fields: object) -> DetachedResponse:
         with app.test_request_context(headers={"Idempotency-Key": "k"} if fields.pop("key", None) else {}):
-            g.caller = Caller(Tenant("one"), "normal")
+            g.caller = Caller(Tenant("one"), "normal", ApiKey("key_1", "", "one", frozenset(["inference"])))
             response = generate(responses, {**ASK, **fields})
         assert isinstance(response, DetachedResponse)
         return response

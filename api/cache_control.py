@@ -1,0 +1,51 @@
+"""The headers `X-Cache-Mode` and `X-Cache-Tag` of a request for a generation.
+
+They choose how its prompt meets the engine's prefix cache. The tag alone opens nothing: it is one of the
+inputs of the cache namespace (`governance.cache_namespaces`), which the tenant is an input of, too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from api.errors import InvalidRequest
+from tasks.generation import CacheMode
+
+CACHE_MODES = ("prefix", "none", "auto")
+MAX_TAG_CHARS = 64
+
+_MODE: dict[str, CacheMode] = {"prefix": "prefix", "none": "none", "auto": "prefix"}
+_TAG = re.compile(rf"[\x21-\x7e]{{1,{MAX_TAG_CHARS}}}")
+
+
+class Headers(Protocol):
+    """Header fields by case-insensitive name."""
+
+    def get(self, name: str, /) -> str | None:
+        """The field's value; None when there is no such field."""
+        ...
+
+
+def cache_mode_of(headers: Headers) -> CacheMode:
+    """The mode for an `X-Cache-Mode` header. Raises `InvalidRequest`.
+
+    `auto`, the default, is `prefix`: every engine that can reuse a prefix does.
+    """
+    value = headers.get("X-Cache-Mode")
+    if value is None:
+        return "prefix"
+    mode = _MODE.get(value.strip().lower())
+    if mode is None:
+        raise InvalidRequest(f"X-Cache-Mode must be one of {', '.join(CACHE_MODES)}", param="X-Cache-Mode")
+    return mode
+
+
+def cache_tag_of(headers: Headers) -> str | None:
+    """The tag of an `X-Cache-Tag` header, None without one. Raises `InvalidRequest`."""
+    tag = headers.get("X-Cache-Tag")
+    if tag is not None and not _TAG.fullmatch(tag):
+        raise InvalidRequest(
+            f"X-Cache-Tag must be 1 to {MAX_TAG_CHARS} visible ASCII characters", param="X-Cache-Tag"
+        )
+    return tag

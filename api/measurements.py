@@ -1,0 +1,46 @@
+"""What was measured of a response: as headers of a whole answer, and in the last event of a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streams.events import End
+
+UNMEASURED_CODE = "stream_lost"
+"""The code of an end that the API made up, because it could not read the ledger's."""
+
+
+def measurements(end: End) -> dict[str, Any]:
+    """The member of a stream's last event: `{"measurements": {...}}`, empty if nothing is known.
+
+    Cached tokens are those of the prompt that the engine did not compute again; milliseconds are those of
+    Redis' clock, from the admission to the dispatch and from there to the end.
+    """
+    if end.code == UNMEASURED_CODE:
+        return {}
+    reused = end.usage.cached_tokens if end.usage else 0
+    return {
+        "measurements": {
+            "cache_hit": reused > 0,
+            "cache_tokens_reused": reused,
+            "queue_wait_ms": end.queue_ms,
+            "gpu_time_ms": end.run_ms,
+        }
+    }
+
+
+def measurement_headers(end: End) -> dict[str, str]:
+    """The same as headers."""
+    if end.code == UNMEASURED_CODE:
+        return {}
+    reused = end.usage.cached_tokens if end.usage else 0
+    return {
+        "X-Cache-Hit": "true" if reused else "false",
+        "X-Cache-Tokens-Reused": str(reused),
+        "X-Queue-Wait-Ms": str(end.queue_ms),
+        "X-GPU-Time-Ms": str(end.run_ms),
+    }
+
+
+NOT_RUN = measurement_headers(End("failed"))
+"""The headers of an answer to a request that was not admitted: it neither waited nor ran."""
