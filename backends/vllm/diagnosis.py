@@ -102,7 +102,35 @@ DIAGNOSES: diagnosis.Diagnoses = (
         r"in _generation_prompt\b(?s:.{1,4000})jinja2\.exceptions\.TemplateError",
         "vllm serve cannot start with this model's chat template: take the backend vllm",
     ),
+    (
+        r"SafetensorError: ([^\n]{1,120})",
+        "the model's weights cannot be read ({0}): download them again",
+    ),
+    (
+        r"The size of tensor a \(\d+\) must match|Tried to load weights of size|size mismatch for",
+        "the model's weights do not fit its config.json: take another copy of the model",
+    ),
+    (
+        r"config file at '[^']{1,300}' is not a valid JSON",
+        "the config.json of the model is not JSON: take another copy of the model",
+    ),
+    (
+        r"error: unrecognized arguments: (\S{1,100})",
+        "this vLLM does not know the argument {0}: correct vllm_serve_extra_args, or take a newer one",
+    ),
+    (
+        r"error: argument (--[\w-]{1,60}): ([^\n]{1,100})",
+        "vllm serve does not take the value of its argument {0} ({1}): correct the option that sets it",
+    ),
     (r"ModuleNotFoundError: No module named '([\w.]{1,60})'", "vLLM's Python lacks the module {0}"),
+    (
+        r"Value error, ([^\n]{1,300}?)\.? \[type=value_error",
+        "vLLM refuses these options: {0}",
+    ),
+    (
+        r"\(EngineCore[^)\n]{0,40}\) ERROR [^\n]{0,80}\] ((?:\w+\.)*\w*(?:Error|Exception): [^\n]{1,200})",
+        "vLLM cannot load the model: {0}",
+    ),
 )
 
 

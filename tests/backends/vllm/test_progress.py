@@ -72,6 +72,33 @@ def test_progress_increases_while_the_log_has_no_new_lines(tmp_path: Path) -> No
         ),
         ("KeyError: \"Reasoning parser 'x' not found. Available", "vLLM has no reasoning parser x: correct"),
         ("ValueError: Free memory on device cuda:0 (1.5/79.2 GiB) on startup is", "(1.5/79.2 GiB are free)"),
+        (
+            "_rust.SafetensorError: Error while deserializing header: incomplete metadata, file not covered",
+            "the model's weights cannot be read (Error while deserializing header: incomplete metadata,",
+        ),
+        (
+            "RuntimeError: The size of tensor a (256) must match the size of tensor b (128) at dimension 1",
+            "the model's weights do not fit its config.json",
+        ),
+        (
+            "OSError: It looks like the config file at '/m/config.json' is not a valid JSON file.",
+            "the config.json of the model is not JSON",
+        ),
+        ("vllm: error: unrecognized arguments: --no-flag", "this vLLM does not know the argument --no-flag:"),
+        (
+            "vllm serve: error: argument --dtype: invalid choice: 'foo' (of 'auto')",
+            "does not take the value of its argument --dtype (invalid choice: 'foo' (of 'auto'))",
+        ),
+        (
+            "1 validation error for VllmConfig\n  Value error, Total number of attention heads (4) must be"
+            " divisible by tensor parallel size (3). [type=value_error, input_value=ArgsKwargs((), {'m",
+            "vLLM refuses these options: Total number of attention heads (4) must be divisible by tensor"
+            " parallel size (3)",
+        ),
+        (
+            "11-22 18:51:13 [core.py:1510] torch.AcceleratorError: no kernel image is available",
+            "vLLM cannot load the model: torch.AcceleratorError: no kernel image is available",
+        ),
     ],
 )
 def test_a_vllm_start_error_is_summarized_in_one_sentence(tmp_path: Path, line: str, sentence: str) -> None:
