@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
+from functools import partial
 
 from fleet.states import ReplicaState
 from scheduler.errors import StokerError
 from scheduler.job import HeartbeatReply
 from workers.executor import Executor
 from workers.replica import Replica
+from workers.replica_manager import REPORT_LOST
 
 logger = logging.getLogger("workers")
 
@@ -30,6 +33,7 @@ class Reconciler:
         self._replicas = executor.replicas
         self._heartbeat_s = heartbeat_s
         self._spawn = spawn
+        self._contradicted: dict[str, float] = {}  # replica -> since when (time.monotonic())
 
     def apply(self, reply: HeartbeatReply) -> None:
         """Stop cancelled and fenced jobs, ask for lost claims, load and unload replicas. On the loop."""
@@ -41,6 +45,7 @@ class Reconciler:
         for replica in list(self._replicas.by_name.values()):
             if replica.name not in reply.replicas:
                 self._stop_unknown(replica)
+        self._end_contradicted(reply)
 
     def _reconcile_replica(self, name: str, wanted: str) -> None:
         """Load or unload a replica so that it reaches the state in the ledger."""
@@ -54,6 +59,26 @@ class Reconciler:
                 self._replicas.cancel_start(replica.name)
             elif replica.state is ReplicaState.UP:
                 self._spawn(lambda: self._executor.unload(name))
+
+    def _end_contradicted(self, reply: HeartbeatReply) -> None:
+        """End replicas whose state here has contradicted the ledger's for two beats: Redis lost a report.
+
+        A reply may be older than a report, so one is not enough.
+        """
+        now = time.monotonic()
+        names = [name for name, state in reply.replicas.items() if self._contradicts(name, state)]
+        self._contradicted = {name: self._contradicted.get(name, now) for name in names}
+        for name, since in self._contradicted.items():
+            if now - since >= 2 * self._heartbeat_s:
+                self._spawn(partial(self._replicas.report_lost, name, REPORT_LOST))
+
+    def _contradicts(self, name: str, wanted: str) -> bool:
+        if self._replicas.starts(name):
+            return False
+        replica = self._replicas.get(name)
+        if wanted == ReplicaState.UP:
+            return replica is None
+        return wanted == ReplicaState.STARTING or (wanted == ReplicaState.ASSIGNED and replica is not None)
 
     def _stop_unknown(self, replica: Replica) -> None:
         """Stop a replica that the ledger does not list: its load was abandoned, or its end was reported."""

@@ -36,6 +36,9 @@ JOBS_END_S = 2.0  # how long jobs that an unload stopped may take to end
 PROGRESS_INTERVAL_S = 0.2
 MAX_OLD_ENGINE_LOGS = 50
 
+REPORT_LOST = EngineLost("load_interrupted", "Redis lost what the worker had reported of this replica")
+"""The end of a replica whose state contradicts the ledger's. It is no crash: it is loaded again at once."""
+
 
 class ReplicaManager:
     """The replicas of one worker, by their names in `by_name`.
@@ -203,6 +206,10 @@ class ReplicaManager:
             cancellation.cancel()
         return cancellation is not None
 
+    def starts(self, name: str) -> bool:
+        """Whether the replica is being started, up to the report of its start's outcome."""
+        return name in self._starts
+
     # ---- unloading
 
     def unload(self, name: str) -> str:
@@ -286,11 +293,13 @@ class ReplicaManager:
     def report_lost(self, name: str, error: EngineLost) -> None:
         """Report that a replica's engine is lost, before its jobs are released, and stop the engine.
 
-        When another thread reports its end already, this one waits for that report. Raises `StokerError` only
+        When another thread reports its end already, this one waits for that report. The end of a replica that
+        is not here was reported, and the report is lost: it is reported again. Raises `StokerError` only
         after the worker has begun to stop.
         """
         replica = self.by_name.get(name)
         if replica is None:
+            self._report_down(name, REPORT_LOST.code, str(REPORT_LOST))
             return
         if not replica.claim_end():
             replica.end_reported.wait()
