@@ -10,7 +10,9 @@ import hashlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from config.settings import Settings
+from config.limits import Limits, limits_of
+from config.rate_limit import RateLimit
+from config.settings import Settings, Tenant
 from scheduler import errors
 from scheduler.job import (
     Admission,
@@ -19,6 +21,7 @@ from scheduler.job import (
     HeartbeatReply,
     Job,
     JobRow,
+    LimitState,
     Release,
     Status,
     StepReply,
@@ -43,7 +46,7 @@ JOB_FIELDS = ("tenant", "model", "dialect", "status", "echo", "store", "admitted
 
 def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
     """Return the arguments of `admit`."""
-    queue = settings.queue
+    queue, limits = settings.queue, _limits(job, settings)
     return [
         job.id,
         job.tenant,
@@ -60,14 +63,28 @@ def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
         queue.timeout_ms * 1000,
         int(settings.limits.request_timeout_s * 1e6),
         queue.max_depth,
-        queue.max_depth_per_tenant,
+        limits.max_waiting,
         _hashed(job.idempotency_key),
         job.body_hash or "",
         IDEMPOTENCY_S,
-        settings.responses.max_bytes_per_tenant,
+        limits.max_bytes,
         settings.responses.max_bytes,
         "" if job.time_limit_ms is None else job.time_limit_ms * 1000,
+        queue.reserve_one_in or 0,
+        limits.max_running or 0,
+        *_window(limits.rate_limit),
+        *_window(limits.token_limit),
     ]
+
+
+def _limits(job: Job, settings: Settings) -> Limits:
+    """Return the limits of the job's tenant."""
+    return job.limits or limits_of(Tenant(job.tenant), settings)
+
+
+def _window(limit: RateLimit | None) -> tuple[int, int]:
+    """Return the most requests or tokens, and the window in microseconds; zeros without a limit."""
+    return (0, 0) if limit is None else (limit.most, limit.window_s * 1_000_000)
 
 
 def _hashed(key: str | None) -> str:
@@ -77,15 +94,39 @@ def _hashed(key: str | None) -> str:
 
 def parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admission:
     """Return the result of `admit`. Raises a subclass of `Rejected` when the job was refused."""
-    result = reply[0]
+    result, limits = reply[0], tuple[LimitState, ...]()
+    if isinstance(reply[-1], list):
+        *reply, state = reply
+        limits = parse_limits(state)
     if result == b"ok":
-        return Admission(job.id, depth=reply[2])
+        return Admission(job.id, depth=reply[2], limits=limits)
     if result == b"replayed":
-        return Admission(reply[1].decode(), replayed=True)
-    raise _rejection(job, result.decode(), reply[1:], settings)
+        return Admission(reply[1].decode(), replayed=True, limits=limits)
+    error = _rejection(job, result.decode(), reply[1:], limits, settings)
+    error.limits = limits
+    raise error
 
 
-def _rejection(job: Job, result: str, rest: Sequence[Any], settings: Settings) -> errors.Rejected:
+def parse_limits(state: Sequence[int]) -> tuple[LimitState, ...]:
+    """Return the states of limits: for each the most (0: no limit), what remains, and the reset (us)."""
+    return tuple(
+        LimitState(kind, most, remaining, reset_us / 1e6)
+        for kind, most, remaining, reset_us in zip(
+            ("requests", "tokens"), state[::3], state[1::3], state[2::3], strict=True
+        )
+        if most
+    )
+
+
+def _rejection(
+    job: Job, result: str, rest: Sequence[Any], states: tuple[LimitState, ...], settings: Settings
+) -> errors.Rejected:
+    limits = _limits(job, settings)
+    if result in ("requests_limited", "tokens_limited"):
+        kind = result.removesuffix("_limited")
+        state = next(state for state in states if state.kind == kind)
+        limit = limits.rate_limit if kind == "requests" else limits.token_limit
+        return _rate_limited(job, state, str(limit), *(int(time_us) for time_us in rest))
     if result == "state":
         return model_rejection(job.model, *(item.decode() for item in rest))
     if result == "conflict":
@@ -93,7 +134,7 @@ def _rejection(job: Job, result: str, rest: Sequence[Any], settings: Settings) -
     if result == "tenant_bytes":
         return errors.TenantStorageFull(
             f"tenant {job.tenant} has {int(rest[0]) // MIB} MiB in requests and stored responses, of "
-            f"{settings.responses.max_bytes_per_tenant // MIB} MiB (responses.max_bytes_per_tenant); "
+            f"{limits.max_bytes // MIB} MiB (responses.max_bytes_per_tenant); "
             "delete stored responses, or wait until they expire",
             retry_after_s=60,
         )
@@ -107,13 +148,25 @@ def _rejection(job: Job, result: str, rest: Sequence[Any], settings: Settings) -
     time_ms = int(rest[2] or wait_ms)  # until the rate of service is known, jobs wait as long as those before
     text = f"Queue depth {depth}/{settings.queue.max_depth}"
     if result == "tenant_full":
-        text = f"Queue depth of tenant {job.tenant} {depth}/{settings.queue.max_depth_per_tenant}"
+        text = f"Queue depth of tenant {job.tenant} {depth}/{limits.max_waiting}"
     retry_after_s = max(1, min(60, -(-time_ms // 1000)))
     return errors.QueueFull(
         f"{text}, retry in {retry_after_s} seconds",
         retry_after_s=retry_after_s,
         details={"queueDepth": depth, "avgWaitMs": wait_ms},
     )
+
+
+def _rate_limited(job: Job, state: LimitState, limit: str, retry_us: int, now_us: int) -> errors.RateLimited:
+    """Return the error for a request over a limit `100/min`; `retry_us`: when it is admitted, 0: never."""
+    unit = "req" if state.kind == "requests" else "tokens"
+    message = f"Tenant {job.tenant} exceeded {limit.replace('/', f' {unit}/')}"
+    if state.kind == "tokens":
+        message += f": this request may take {job.cost}, and {state.remaining} remain"
+    retry_after_s = -(-(retry_us - now_us) // 1_000_000) if retry_us else None
+    reset_at = -(-retry_us // 1_000_000) if retry_us else None
+    details = {"limit": state.most, "remaining": state.remaining, "resetAt": reset_at}
+    return errors.RateLimited(message, retry_after_s=retry_after_s, details=details)
 
 
 def model_rejection(model: str, state: str, code: str = "", restart_s: str = "") -> errors.Rejected:

@@ -6,7 +6,10 @@ never contains the text of a library's error.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from scheduler.job import LimitState
 
 
 class StokerError(Exception):
@@ -32,7 +35,12 @@ class StokerError(Exception):
 
 
 class Rejected(StokerError):
-    """Raised when a request is not admitted; nothing was changed."""
+    """Raised when a request is not admitted; nothing was changed.
+
+    `limits`: what the tenant has left of its limits, if the request came as far as that.
+    """
+
+    limits: tuple[LimitState, ...] = ()
 
 
 class UnknownModel(Rejected):
@@ -69,6 +77,12 @@ class QueueFull(Rejected):
     """Raised when the queue of the model or of the tenant is full (details: queueDepth, avgWaitMs)."""
 
     default_code = "queue_full"
+
+
+class RateLimited(Rejected):
+    """Raised when a tenant has reached its rate or token limit (details: limit, remaining, resetAt)."""
+
+    default_code = "rate_limit_exceeded"
 
 
 class IdempotencyConflict(Rejected):

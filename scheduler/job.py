@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from config.limits import Limits
+
 
 class Status(enum.StrEnum):
     """The states of a job; scheduler/README.md has the transitions."""
@@ -30,6 +32,7 @@ class Job:
     `generation` is the encoded request for the worker. `echo` (JSON) holds the request parameters that the
     dialect needs to render the response again later. `cost` is the estimate in tokens that fair share charges
     until the true number is known. `time_limit_ms` bounds its wait and its run together, from its admission.
+    `limits` are those of the tenant; None: those of a tenant without limits of its own.
     """
 
     id: str
@@ -46,15 +49,33 @@ class Job:
     idempotency_key: str | None = None
     body_hash: str | None = None
     time_limit_ms: int | None = None
+    limits: Limits | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitState:
+    """What a tenant has left of a limit within a window. `kind`: "requests" or "tokens".
+
+    All of it is free again after `reset_s` seconds without a further request.
+    """
+
+    kind: str
+    most: int
+    remaining: int
+    reset_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """An admitted job. `replayed`: it was admitted earlier, under this `id`. `depth`: jobs in the queue."""
+    """An admitted job. `replayed`: it was admitted earlier, under this `id`. `depth`: jobs in the queue.
+
+    `limits`: what the tenant has left of its limits, after this request.
+    """
 
     id: str
     replayed: bool = False
     depth: int = 0
+    limits: tuple[LimitState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ KEYS = (
         "hash",
         "the state of a job: status, tenant, weight, model, priority, dialect, generation, echo, "
         "subscribers, store, retention_s, cost, max_wait_us, max_run_us, attempts (dispatches), cancel; "
+        "token_window_us: of the token limit; counted: it is in `running`; "
         "run_by_us: deadline of the run, set by the "
         "first dispatch, or at the admission by the request's own time limit; while it runs: replica, "
         "slots (of the replica), worker, fence; and the times "
@@ -87,25 +88,58 @@ KEYS = (
         "fair_share:<model>:<priority>",
         "zset",
         "the tenants with waiting jobs of that priority, by tokens served, divided by weight",
-        "include/queue",
+        "include/queue include/usage",
         EMPTY,
     ),
     RedisKey(
         "waiting:<model>", "zset", "all waiting jobs of a model, by admission time", "include/queue", EMPTY
     ),
     RedisKey(
-        "skipped:<model>",
-        "hash",
-        "the priorities with waiting jobs, and how often each was skipped since a job of it was dispatched",
-        "include/queue",
-        EMPTY,
-    ),
-    RedisKey(
         "served:<model>",
         "hash",
-        "tokens served by tenant, divided by weight; @floor is the value at which an idle tenant starts, "
-        "@wait_ms the average wait, @run_ms how long jobs held their slots while others waited, on average",
-        "include/queue",
+        "by tenant: the tokens that it was served, divided by its weight; with `:running` its running jobs, "
+        "with `:limits` its weight and the most jobs that it may run. Of all: @high, @normal and @low, how "
+        "often a priority with waiting jobs was skipped since a job of it was dispatched; @floor, the value "
+        "at which an idle tenant starts; @wait_ms, the average wait; @run_ms, how long jobs held their slots "
+        "while others waited, on average; @slots of the replicas that are up; @running; @reserve, the "
+        "setting `queue.reserve_one_in`",
+        "include/usage",
+        FOREVER,
+    ),
+    RedisKey(
+        "held:<tenant>",
+        "set",
+        "the models at which its jobs wait since it runs as many as it may",
+        "include/slot_limits",
+        "until one of its jobs ends",
+    ),
+    # ---- limits of tenants
+    RedisKey(
+        "rate:<tenant>",
+        "zset",
+        "the jobs that were admitted within the window of its rate limit, by time: a limit of up to 2,000",
+        "include/limits",
+        "the window",
+    ),
+    RedisKey(
+        "rate_tat:<tenant>",
+        "string",
+        "of a larger limit: the time (us) at which its burst is free again, by GCRA",
+        "include/limits",
+        "until that time",
+    ),
+    RedisKey(
+        "tokens:<tenant>",
+        "hash",
+        "its tokens by sixtieth of the window of its limit: estimates, and true numbers from a job's end on",
+        "include/limits include/token_parts",
+        "the window",
+    ),
+    RedisKey(
+        "running",
+        "hash",
+        "the running jobs, of all models, of tenants with a bound on them",
+        "include/slot_limits",
         FOREVER,
     ),
     # ---- running jobs

@@ -33,6 +33,7 @@ if state == 'up' and worker == ARGV[3] then return 'up' end -- a repeated call: 
 if state ~= 'starting' then return 'gone' end
 redis.call('HSET', key, 'state', 'up', 'incarnation', ARGV[4], 'slots', ARGV[5], 'pid', ARGV[6],
   'memory_mib', ARGV[7], 'progress', '1', 'up_us', text(NOW))
+count_slots(model, tonumber(ARGV[5]))
 redis.call('SREM', P .. 'loading_replicas', ARGV[2])
 local replicas = { ARGV[2] } -- when it replaces a lost replica: the others serve already
 local loading = redis.call('HGET', model_key(model), 'state') == 'loading'

@@ -1,4 +1,5 @@
--- Admit a request: run it at once if nobody waits and a slot is free, else queue it; or return why it is refused.
+-- Admit a request: run it at once if a slot is free that nobody waits for, else queue it; or return why it is refused.
+-- A refused request counts for no limit.
 -- KEYS[1] prefix
 -- ARGV    2 id  3 tenant  4 weight  5 model  6 priority  7 dialect  8 generation (JSON)  9 echo (JSON)
 --         10 subscriber or ''  11 store 0|1  12 retention of the ended job (s)  13 cost (tokens, estimated)
@@ -6,31 +7,54 @@
 --         17 longest queue of the tenant  18 idempotency key (hashed) or ''  19 hash of the body
 --         20 lifetime of the key (s)  21 most bytes of the tenant  22 most bytes in all
 --         23 the request's own limit to its wait and its run together (us) or ''
+--         24 one slot in so many is reserved, or 0  25 most running jobs of the tenant, or 0
+--         26 most requests of the tenant, or 0  27 within this window (us)
+--         28 most tokens of the tenant, or 0  29 within this window (us)
 -- returns {ok, id, depth} | {replayed, id} | {conflict}
 --         | {state, state, code of its failure, seconds until its restart or ''}
+--         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
 --         | {full, depth, average wait (ms), time (ms) in which these jobs get slots or ''} | {tenant_full, the same}
 --         | {bytes, bytes in all} | {tenant_bytes, bytes of the tenant}
+--         for a tenant with a limit, a list follows: of requests the most, those that remain, and the time until all
+--         are free again (us), then the same of tokens
 -- include: base
 -- include: log
 -- include: queue
 -- include: dispatch
 -- include: bytes
+-- include: limits
 -- include: service_rate
 local id, tenant, weight, model, priority, cost = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[13]
 local max_wait_us, max_run_us, generation = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[8]
+
+local requests, tokens = nil, nil
+local most_requests, most_tokens = tonumber(ARGV[26]), tonumber(ARGV[28])
+if most_requests > 0 then
+  local read = most_requests <= MOST_LOGGED and logged_requests or paced_requests
+  requests = read(tenant, most_requests, tonumber(ARGV[27]))
+end
+if most_tokens > 0 then tokens = counted_tokens(tenant, most_tokens, tonumber(ARGV[29]), tonumber(cost)) end
+local function reply(...)
+  local values = { ... }
+  if requests or tokens then
+    local most, remaining, reset_us = limit_state(requests)
+    values[#values + 1] = { most, remaining, reset_us, limit_state(tokens) }
+  end
+  return values
+end
 
 -- the same Idempotency-Key as an earlier request?
 local idempotency = ARGV[18] ~= '' and P .. 'idempotency:' .. tenant .. ':' .. ARGV[18]
 if idempotency then
   local earlier_id, earlier_body = read_fields(idempotency, 'id', 'body')
-  if earlier_id and earlier_body ~= ARGV[19] then return { 'conflict' } end
-  if earlier_id then return { 'replayed', earlier_id } end
+  if earlier_id and earlier_body ~= ARGV[19] then return reply('conflict') end
+  if earlier_id then return reply('replayed', earlier_id) end
 end
 -- A repeated call (a retry after a lost reply) admits one job. An admission finds the earlier one by its deadline,
 -- without a further command; a refusal looks for it.
 local function refused(...)
-  if redis.call('EXISTS', job_key(id)) == 1 then return { 'replayed', id } end
-  return { ... }
+  if redis.call('EXISTS', job_key(id)) == 1 then return reply('replayed', id) end
+  return reply(...)
 end
 
 local state, failure_code, restart_us = read_fields(model_key(model), 'state', 'code', 'restart_us')
@@ -39,18 +63,26 @@ if state ~= 'loaded' then
   return refused('state', state or 'unloaded', failure_code or '', restart_s or '')
 end
 
--- a rate limit of the tenant would be checked here: after the model's state, before the queue, in this call
+if requests and requests.retry_us then return refused('requests_limited', requests.retry_us, NOW) end
+if tokens and tokens.retry_us then return refused('tokens_limited', tokens.retry_us, NOW) end
 
-local depth = 0
-if next(waiting_priorities(model)) then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
-local function refused_by_queue(reason, count)
-  local wait_ms, run_ms = read_fields(P .. 'served:' .. model, '@wait_ms', '@run_ms')
-  local time_ms = time_to_serve(run_ms, slots_of_model(model), count)
-  return refused(reason, count, wait_ms or '0', time_ms and text(time_ms) or '')
+local usage = read_usage(model, tenant)
+set_usage(usage, tenant .. ':limits', weight .. ' ' .. ARGV[25])
+set_usage(usage, '@reserve', tonumber(ARGV[24]))
+local function has_free_slot() return (usage.values['@running'] or 0) < (usage.values['@slots'] or 0) end
+local at_bound, somebody_waits = is_at_bound(model, tenant), next(waiting_priorities(model))
+local may_run = not at_bound and (runs_of(model, tenant) == 0 or not only_reserve_is_free(model))
+local replica, share, depth = nil, nil, 0
+-- a slot that is free while jobs wait is one that none of them may take
+if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(model))) then
+  replica, share = least_loaded_replica(model)
 end
-local replica, share = nil, nil
-if depth == 0 then replica, share = least_loaded_replica(model) end
 if not replica then
+  if somebody_waits then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
+  local function refused_by_queue(reason, count)
+    local time_ms = time_to_serve(usage.values['@run_ms'], usage.values['@slots'] or 0, count)
+    return refused(reason, count, text(usage.values['@wait_ms'] or 0), time_ms and text(time_ms) or '')
+  end
   if depth >= tonumber(ARGV[16]) then return refused_by_queue('full', depth) end
   local own, longest = 0, tonumber(ARGV[17])
   if depth >= longest then
@@ -68,15 +100,16 @@ if all_bytes + size > tonumber(ARGV[22]) then return refused('bytes', all_bytes)
 local run_by_us = ARGV[23] ~= '' and NOW + tonumber(ARGV[23])
 local deadline = NOW + (replica and max_run_us or max_wait_us)
 deadline = text(run_by_us and math.min(run_by_us, deadline) or deadline)
-if redis.call('ZADD', P .. 'deadlines', 'NX', deadline, id) == 0 then return { 'replayed', id } end
+if redis.call('ZADD', P .. 'deadlines', 'NX', deadline, id) == 0 then return reply('replayed', id) end
 local bytes = size >= LARGE_BYTES and size or 0
 count_bytes(tenant, bytes)
+if requests then requests.take(id) end
+if tokens then tokens.take() end
 
 local fields
 if replica then
   charge(model, tenant, nil, tonumber(cost) / tonumber(weight), 0)
-  write_usage(model)
-  fields = run_job(id, model, replica, share, '1', deadline, ARGV[10], generation)
+  fields = run_job(id, model, tenant, replica, share, '1', deadline, ARGV[10], generation)
 else
   depth = depth + 1
   fields = { 'status', 'queued', 'attempts', '0', 'max_run_us', text(max_run_us) }
@@ -85,6 +118,13 @@ else
     fields[#fields + 1] = text(run_by_us)
   end
   join_queue(id, model, priority, tenant, NOW)
+  if at_bound then hold(model, tenant)
+  elseif somebody_waits and has_free_slot() then record_unfinished('dispatch', model) end -- its tenant's limit may have been raised
+end
+write_usage(model)
+if tokens then
+  fields[#fields + 1] = 'token_window_us'
+  fields[#fields + 1] = ARGV[29]
 end
 redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,
   'dialect', ARGV[7], 'generation', generation, 'echo', ARGV[9], 'subscribers', ARGV[10], 'store', ARGV[11],
@@ -94,4 +134,4 @@ if idempotency then
   redis.call('HSET', idempotency, 'id', id, 'body', ARGV[19])
   redis.call('EXPIRE', idempotency, ARGV[20])
 end
-return { 'ok', id, depth }
+return reply('ok', id, depth)

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from config.limits import limits_of
+from config.rate_limit import RateLimit
+from config.settings import Settings, Tenant
 from fleet.memory import DeviceMemory
 from scheduler.errors import Fenced, Rejected
 from scheduler.job import Status
@@ -24,12 +27,24 @@ from tests.scheduler.ledger_machine import (
 )
 from tests.support.ledger_invariants import PRIORITIES
 
+NO_LIMITS = limits_of(Tenant("any"), Settings())
+LIMITS = (
+    {},
+    {},
+    {"max_running": 1},
+    {"max_running": 2},
+    {"rate_limit": RateLimit("3/min"), "token_limit": RateLimit("2000/min")},
+    {"rate_limit": RateLimit("3000/min"), "max_running": 1},
+)
+"""What a tenant's requests may be bound by; it changes from request to request."""
+
 # ---- clients
 
 
 @event(8)
 def requests_arrive(machine: LedgerMachine, draw: Draw) -> None:
     model, tenant, priority = draw(MODELS), draw(TENANTS), draw(PRIORITIES)
+    limits = replace(NO_LIMITS, **draw(LIMITS))
     for _ in range(draw([1, 1, 2, 4])):
         id = f"r{next(machine.numbers):03}"
         with contextlib.suppress(Rejected):
@@ -40,6 +55,7 @@ def requests_arrive(machine: LedgerMachine, draw: Draw) -> None:
                 id=id,
                 weight=draw([1, 3]),
                 store=draw([True, False]),
+                limits=limits,
                 time_limit_ms=draw([None, None, 20_000 * THOUSAND, 300_000 * THOUSAND]),
             )
             machine.history.admitted[id] = tenant

@@ -144,8 +144,14 @@ class LedgerMachine(RuleBasedStateMachine):
     def snapshot(self) -> Snapshot:
         return take_snapshot(self.platform.client, self.platform.prefix, self.history)
 
-    @initialize(slots=strategies.sampled_from([1, 2]), workers=strategies.sampled_from([1, 2]))
-    def a_model_is_loaded(self, slots: int, workers: int) -> None:
+    @initialize(
+        slots=strategies.sampled_from([1, 2]),
+        workers=strategies.sampled_from([1, 2]),
+        reserve=strategies.sampled_from([None, 2]),
+    )
+    def a_model_is_loaded(self, slots: int, workers: int, reserve: int | None) -> None:
+        queue = replace(self.ledger.settings.queue, reserve_one_in=reserve)
+        self.ledger.settings = replace(self.ledger.settings, queue=queue)
         for worker in WORKERS[:workers]:
             self.start_worker(worker)
         self.fleet.report_artifacts(SIZES_MIB)

@@ -201,6 +201,8 @@ def test_a_long_answer_is_charged_its_true_usage_and_no_more(client: redis.Redis
     for _ in range(50):
         platform.serve_next(tokens=100)  # quick was served 5000 tokens by now
     platform.release(slow, tokens=3000)
+    account = platform.client.hget(f"{platform.prefix}served:alpha", "slow")
+    assert float(account or 0) == 3000  # type: ignore[arg-type]
     next_one = platform.admit("slow", cost=100)
     assert next_one in [platform.serve_next(tokens=100) for _ in range(3)]
 

@@ -102,9 +102,59 @@ def a_tenant_has_a_fair_share_where_it_has_a_queue(now: Snapshot) -> None:
     assert shares == set(now.all("queue"))
 
 
-def only_priorities_with_waiting_jobs_count_skips(now: Snapshot) -> None:
-    for model, counts in now.all("skipped").items():
-        assert all(f"{model}:{priority}" in now.all("fair_share") for priority in counts), counts
+def exactly_the_priorities_with_waiting_jobs_count_skips(now: Snapshot) -> None:
+    for model, served in now.all("served").items():
+        counted = {priority for priority in PRIORITIES if served.get(f"@{priority}")}
+        waiting = {priority for priority in PRIORITIES if f"{model}:{priority}" in now.all("fair_share")}
+        assert counted == waiting, model
+
+
+def the_runs_of_a_tenant_are_its_running_jobs(now: Snapshot) -> None:
+    runs: Counter[tuple[str, str]] = Counter()
+    bounded: Counter[str] = Counter()
+    for id in now.with_status("running"):
+        row = now.jobs[id]
+        runs[row["model"], f"{row['tenant']}:running"] += 1
+        runs[row["model"], "@running"] += 1
+        bounded[row["tenant"]] += int(row.get("counted", "0"))
+    counted = {
+        (model, field): int(value)
+        for model, served in now.all("served").items()
+        for field, value in served.items()
+        if field.endswith("running") and value != "0"
+    }
+    assert counted == dict(runs)
+    assert {tenant: int(count) for tenant, count in now.one("running").items()} == dict(+bounded)
+    for id in now.with_status("queued"):
+        assert "counted" not in now.jobs[id], id
+
+
+def the_slots_of_a_model_are_those_of_its_replicas(now: Snapshot) -> None:
+    slots: Counter[str] = Counter()
+    for row in now.all("replica").values():
+        slots[row["model"]] += int(row.get("slots", "0"))
+    for model, served in now.all("served").items():
+        assert int(served.get("@slots", "0")) == slots[model], model
+    assert set(+slots) <= set(now.all("served"))
+
+
+def bound_and_running_of(now: Snapshot, model: str, tenant: str) -> tuple[int, int]:
+    """Return the most jobs that a tenant may run (0: no bound), and how many count for it."""
+    served = now.all("served")[model]
+    bound = int(served[f"{tenant}:limits"].split()[1])
+    return bound, max(int(now.one("running").get(tenant, "0")), int(served.get(f"{tenant}:running", "0")))
+
+
+def may_take_slot(now: Snapshot, model: str, tenant: str) -> bool:
+    """Whether a free slot of the model may go to the tenant, by its bound and the reserve."""
+    served = now.all("served")[model]
+    bound, running = bound_and_running_of(now, model, tenant)
+    if bound and running >= bound:
+        assert model in now.all("held").get(tenant, ()), f"nothing dispatches for {tenant} on {model}"
+        return False
+    reserve, slots = int(served.get("@reserve", "0")), int(served["@slots"])
+    is_reserved = reserve > 0 and slots - int(served.get("@running", "0")) <= slots // reserve
+    return not is_reserved or int(served.get(f"{tenant}:running", "0")) == 0
 
 
 def every_job_with_a_slot_has_a_lease(now: Snapshot) -> None:
@@ -132,12 +182,14 @@ def no_attempt_extends_the_deadline_of_the_first(now: Snapshot) -> None:
         assert now.history.run_by.setdefault(id, now.jobs[id]["run_by_us"]) == now.jobs[id]["run_by_us"]
 
 
-def no_slot_is_free_while_a_job_waits(now: Snapshot) -> None:
+def no_slot_is_free_while_a_job_waits_that_may_take_it(now: Snapshot) -> None:
     for model in set(now.all("waiting")) - now.unfinished("dispatch"):
-        waiting = now.all("waiting")[model]
+        tenants = {now.jobs[id]["tenant"] for id in now.all("waiting")[model]}
         for replica in now.all("ready").get(model, ()):
             taken, slots = len(now.one(f"slots:{replica}")), int(now.all("replica")[replica]["slots"])
-            assert taken >= slots, f"{waiting} wait for {model}, and {replica} has a free slot"
+            if taken < slots:
+                waiting = [tenant for tenant in tenants if may_take_slot(now, model, tenant)]
+                assert not waiting, f"{waiting} wait for {model}, and {replica} has a free slot"
 
 
 def no_job_is_dispatched_three_times(now: Snapshot) -> None:
@@ -341,12 +393,14 @@ INVARIANTS = (
     no_replica_has_more_jobs_than_slots,
     the_queues_hold_exactly_the_queued_jobs,
     a_tenant_has_a_fair_share_where_it_has_a_queue,
-    only_priorities_with_waiting_jobs_count_skips,
+    exactly_the_priorities_with_waiting_jobs_count_skips,
+    the_runs_of_a_tenant_are_its_running_jobs,
+    the_slots_of_a_model_are_those_of_its_replicas,
     every_job_with_a_slot_has_a_lease,
     every_job_has_a_deadline,
     the_bytes_are_those_of_the_jobs,
     no_attempt_extends_the_deadline_of_the_first,
-    no_slot_is_free_while_a_job_waits,
+    no_slot_is_free_while_a_job_waits_that_may_take_it,
     no_job_is_dispatched_three_times,
     a_job_with_events_is_never_retried,
     no_job_expires_by_itself,
@@ -386,7 +440,6 @@ def check_all_has_ended(now: Snapshot) -> None:
         "queue",
         "fair_share",
         "waiting",
-        "skipped",
         "worker_replicas",
         "replicas",
         "ready",

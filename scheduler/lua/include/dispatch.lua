@@ -25,9 +25,17 @@ local caller_incarnation, claims = nil, {}
 -- Slots that were freed and do not count as free yet: {[model] = {[replica] = its number of slots}}.
 local freed = {}
 
+-- Further models to dispatch for: the tenant of a job that ended had reached its bound.
+local released = {}
+
 -- Free the slot of a running job. The script calls `dispatch` afterwards, which offers the slot.
 local function free_slot(id, job)
   redis.call('HDEL', slots_key(job.replica), id)
+  count_run(job.model, job.tenant, -1)
+  if job.counted == '1' then
+    count_bounded_run(job.tenant, -1)
+    for _, model in ipairs(release_held(job.tenant)) do released[model] = true end
+  end
   freed[job.model] = freed[job.model] or {}
   freed[job.model][job.replica] = tonumber(job.slots)
 end
@@ -56,7 +64,7 @@ local function least_loaded_replica(model)
 end
 
 -- Take a slot for a job and send its claim message. Returns the fields and values to write to the job's hash.
-local function run_job(id, model, replica, share, attempt, run_by_us, subscribers, generation)
+local function run_job(id, model, tenant, replica, share, attempt, run_by_us, subscribers, generation)
   local worker, incarnation, slots, lease_us =
     read_fields(replica_key(replica), 'worker', 'incarnation', 'slots', 'lease_us')
   local fence = next_fence()
@@ -67,13 +75,19 @@ local function run_job(id, model, replica, share, attempt, run_by_us, subscriber
   local message = claim_message(id, fence, replica, last, attempt, generation)
   if incarnation == caller_incarnation then claims[#claims + 1] = message
   else redis.call('RPUSH', claims_key(incarnation), message) end
-  return { 'status', 'running', 'attempts', attempt, 'replica', replica, 'slots', slots, 'worker', worker,
+  local fields = { 'status', 'running', 'attempts', attempt, 'replica', replica, 'slots', slots, 'worker', worker,
     'fence', fence, 'claimed_us', text(NOW), 'run_by_us', run_by_us }
+  local _, bound = weight_and_bound(model, tenant)
+  if bound > 0 then
+    count_bounded_run(tenant, 1)
+    fields[#fields + 1] = 'counted'
+    fields[#fields + 1] = '1'
+  end
+  return fields
 end
 
--- Dispatch the next jobs of a model while it has free slots. Every script that has freed a slot, settled usage
--- or queued a job again calls it.
-local function dispatch(model)
+-- Dispatch the next jobs of one model while it has free slots.
+local function dispatch_model(model)
   offer_freed_slots(model)
   while next(waiting_priorities(model)) do
     local replica, share = least_loaded_replica(model)
@@ -82,8 +96,9 @@ local function dispatch(model)
       record_unfinished('dispatch', model)
       break
     end
-    dispatches_left = dispatches_left - 1
     local id, tenant, score = next_job(model)
+    if not id then break end
+    dispatches_left = dispatches_left - 1
     local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation =
       read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
         'subscribers', 'generation')
@@ -95,9 +110,20 @@ local function dispatch(model)
       charge(model, tenant, score, tonumber(cost) / tonumber(weight), (NOW - tonumber(admitted_us)) / 1000)
       run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
       redis.call('ZADD', P .. 'deadlines', run_by_us, id)
-      redis.call('HSET', job_key(id), unpack(run_job(id, model, replica, share, tostring(attempts + 1), run_by_us,
-        subscribers, generation)))
+      redis.call('HSET', job_key(id), unpack(run_job(id, model, tenant, replica, share, tostring(attempts + 1),
+        run_by_us, subscribers, generation)))
     end
   end
   write_usage(model)
+end
+
+-- Dispatch the next jobs of a model, and of those at which tenants were held. Every script that has freed a slot,
+-- settled usage or queued a job again calls it.
+local function dispatch(model)
+  released[model] = nil
+  dispatch_model(model)
+  for other in pairs(released) do
+    released[other] = nil
+    dispatch_model(other)
+  end
 end

@@ -1,8 +1,9 @@
 -- The end of a replica, intended or not. The caller has stopped the engine, or knows that it is dead.
 
 local function delete_replica(replica)
-  local model, worker, progress = read_fields(replica_key(replica), 'model', 'worker', 'progress')
+  local model, worker, progress, slots = read_fields(replica_key(replica), 'model', 'worker', 'progress', 'slots')
   if not model then return nil end
+  if slots then count_slots(model, -slots) end -- its engine was up
   local state, operation = read_fields(model_key(model), 'state', 'operation')
   if state == 'unloading' then add_progress(operation, 1 - tonumber(progress)) end -- it counts as done
   redis.call('ZREM', P .. 'ready:' .. model, replica)

@@ -16,7 +16,7 @@ end
 local function requeue(id, job)
   free_slot(id, job)
   redis.call('ZREM', P .. 'leases', id)
-  redis.call('HDEL', job_key(id), 'replica', 'slots', 'worker', 'fence', 'claimed_us')
+  redis.call('HDEL', job_key(id), 'replica', 'slots', 'worker', 'fence', 'claimed_us', 'counted')
   redis.call('HSET', job_key(id), 'status', 'queued')
   settle_usage(job.model, job.tenant, tonumber(job.weight), -tonumber(job.cost))
   -- it waits no longer than a new job would, and no longer than it could have run

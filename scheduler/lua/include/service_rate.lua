@@ -11,14 +11,6 @@ local function note_run_time(model, tenant, run_ms)
   set_usage(usage, '@run_ms', math.floor(average * 0.8 + run_ms * 0.2))
 end
 
--- Return how many slots a model has for its queue; 0 when no replica accepts jobs. Its replicas have equally many.
-local function slots_of_model(model)
-  local ready = P .. 'ready:' .. model
-  local first = redis.call('ZRANGE', ready, 0, 0)[1]
-  if not first then return 0 end
-  return redis.call('ZCARD', ready) * tonumber(redis.call('HGET', replica_key(first), 'slots'))
-end
-
 -- Return the time (ms) in which so many waiting jobs get slots, at least one; nil while it is not known.
 local function time_to_serve(run_ms, slots, jobs)
   run_ms = tonumber(run_ms)

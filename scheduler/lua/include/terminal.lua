@@ -1,4 +1,5 @@
 -- include: service_rate
+-- include: token_parts
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
 -- lease and deadline, settle the usage, append and publish the terminal event.
 --
@@ -12,8 +13,10 @@ finish = function(id, status, outcome, job)
   if not was or TERMINAL[was] then return nil end
   -- from now on its deadline is the end of its retention
   redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(job.retention_s) * 1000000), id)
+  if job.token_window_us then correct_tokens(job, was == 'queued' and 0 or outcome.tokens) end
   if was == 'queued' then
     leave_queue(id, model, job.priority, job.tenant)
+    write_usage(model)
   else
     free_slot(id, job)
     redis.call('ZREM', P .. 'leases', id)

@@ -1,0 +1,99 @@
+-- The limits of a tenant within a window: requests, and tokens of prompts and answers. What is admitted counts, and
+-- nothing else.
+--
+-- A function reads a limit without a change, and returns a table: `most`; `remaining`; `reset_us`, the time (us) until
+-- all of it is free again; `retry_us`, the time at which a request is admitted, nil when one is admitted now, 0 when
+-- none ever is; and `take`, a function that counts a request.
+
+-- include: token_parts
+
+-- Up to so many requests, each admission is an entry of a log, which is exact.
+local MOST_LOGGED = 2000
+
+-- Let a key expire after its window. Redis' own clock decides, which is never behind.
+local function expire_after(key, window_us) redis.call('EXPIRE', key, math.ceil(window_us / 1000000) + 1) end
+
+-- `rate:<tenant>` has the admissions of the window by time (us): at no time more than `most` of them.
+local function logged_requests(tenant, most, window_us)
+  local key, since = P .. 'rate:' .. tenant, '(' .. text(NOW - window_us)
+  local count = redis.call('ZCOUNT', key, since, '+inf')
+  local limit = { most = most, remaining = math.max(0, most - count), reset_us = 0 }
+  if count >= most then
+    -- one is admitted when fewer than `most` are left; there may be more than `most` after the limit was lowered
+    local last = redis.call('ZRANGE', key, since, '+inf', 'BYSCORE', 'LIMIT', count - most, 1, 'WITHSCORES')[2]
+    limit.retry_us = tonumber(last) + window_us
+  end
+  if count > 0 then
+    limit.reset_us = tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]) + window_us - NOW
+  end
+  limit.take = function(id)
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', text(NOW - window_us))
+    redis.call('ZADD', key, text(NOW), id)
+    expire_after(key, window_us)
+    limit.remaining, limit.reset_us = limit.remaining - 1, window_us
+  end
+  return limit
+end
+
+-- GCRA (ITU-T I.371): `rate_tat:<tenant>` is the time at which all of the burst, a tenth of the limit, is free again. The
+-- rest comes evenly, so that a window has at most burst + (most - burst) requests.
+local function paced_requests(tenant, most, window_us)
+  local key, burst = P .. 'rate_tat:' .. tenant, math.floor(most / 10)
+  local interval_us = math.ceil(window_us / (most - burst))
+  local free_us = math.max(tonumber(redis.call('GET', key)) or 0, NOW)
+  local limit = { most = most }
+  local function update()
+    limit.reset_us = free_us - NOW
+    limit.remaining = math.max(0, math.floor(burst - limit.reset_us / interval_us))
+  end
+  update()
+  if limit.remaining == 0 then limit.retry_us = free_us - (burst - 1) * interval_us end
+  limit.take = function()
+    free_us = free_us + interval_us
+    redis.call('SET', key, text(free_us), 'EX', math.ceil((free_us - NOW) / 1000000) + 1)
+    update()
+  end
+  return limit
+end
+
+-- See `include/token_parts.lua`. A part counts until all of it has left the window, so that no window has more than
+-- `most`.
+local function counted_tokens(tenant, most, window_us, cost)
+  local key = tokens_key(tenant)
+  local function left_at(part) return math.ceil((part + 1) * window_us / PARTS) + window_us end
+  local flat, parts, gone, used = redis.call('HGETALL', key), {}, {}, 0
+  for at = 1, #flat, 2 do
+    local part, tokens = tonumber(flat[at]), tonumber(flat[at + 1])
+    if left_at(part) <= NOW then gone[#gone + 1] = flat[at]
+    else
+      used = used + tokens
+      parts[#parts + 1] = { part, tokens }
+    end
+  end
+  table.sort(parts, function(one, other) return one[1] < other[1] end)
+  local limit = { most = most, remaining = math.max(0, most - used), reset_us = 0 }
+  if #parts > 0 then limit.reset_us = left_at(parts[#parts][1]) - NOW end
+  if cost > most then limit.retry_us = 0
+  elseif used + cost > most then
+    local left = used
+    for _, part in ipairs(parts) do
+      left = left - part[2]
+      limit.retry_us = left_at(part[1])
+      if left + cost <= most then break end
+    end
+  end
+  limit.take = function()
+    local part = part_at(NOW, window_us)
+    redis.call('HINCRBY', key, text(part), cost)
+    if #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
+    expire_after(key, window_us * (1 + 1 / PARTS))
+    limit.remaining, limit.reset_us = math.max(0, limit.remaining - cost), left_at(part) - NOW
+  end
+  return limit
+end
+
+-- Return what a limit has left for the reply: most, remaining, time until it is all free again (us).
+local function limit_state(limit)
+  if not limit then return 0, 0, 0 end
+  return limit.most, limit.remaining, math.ceil(limit.reset_us)
+end

@@ -1,0 +1,14 @@
+-- The tokens of a tenant with a token limit: `tokens:<tenant>` has them by the sixtieth of the window, counted from 1970,
+-- in which the request was admitted: first its estimate, and from its end on what it really used.
+local PARTS = 60
+
+local function part_at(time_us, window_us) return math.floor(time_us * PARTS / window_us) end
+
+-- Replace the estimate by the tokens that an ended job really used; nil when they are not known. After the window
+-- neither counts.
+local function correct_tokens(job, tokens)
+  local admitted_us, window_us = tonumber(job.admitted_us), tonumber(job.token_window_us)
+  local change = (tokens or job.cost) - job.cost
+  if change == 0 or NOW - admitted_us >= window_us then return end
+  redis.call('HINCRBY', tokens_key(job.tenant), text(part_at(admitted_us, window_us)), text(change))
+end

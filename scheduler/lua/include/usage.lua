@@ -1,0 +1,119 @@
+-- What a model's tenants were served, and how many of their jobs run.
+--
+-- `served:<model>` has all that the choice of the next job needs, so that a call reads it with one command and writes
+-- it with one:
+--   @high, @normal, @low  how often the priority was skipped; missing or empty: no job of it waits
+--   @floor                the level at which an idle tenant starts: it does not accumulate credit
+--   @wait_ms, @run_ms     the average wait, and the average run of jobs that ended while others waited
+--   @slots, @running      the slots of the replicas that are up, and how many jobs run
+--   @reserve              one slot in so many is kept for tenants that run nothing; missing or 0: none
+--   <tenant>              the tokens that it was served, divided by its weight
+--   <tenant>:running      how many of its jobs run
+--   <tenant>:limits       `<weight> <most running jobs>`, as of its latest request; 0: no bound
+
+-- What this script has read and changed of `served:<model>`: {[model] = {values = {}, changed = {}}}.
+local usage_by_model = {}
+
+-- Return the usage of a model with the fields of all and those of these tenants: a value is a number, a text, or
+-- false when it is missing.
+local function read_usage(model, ...)
+  local usage, fields = usage_by_model[model], {}
+  if not usage then
+    usage = { values = {}, changed = {} }
+    usage_by_model[model] = usage
+    fields = { '@high', '@normal', '@low', '@floor', '@wait_ms', '@run_ms', '@slots', '@running', '@reserve' }
+  end
+  for _, tenant in ipairs({ ... }) do
+    if usage.values[tenant] == nil then
+      fields[#fields + 1] = tenant
+      fields[#fields + 1] = tenant .. ':running'
+      fields[#fields + 1] = tenant .. ':limits'
+    end
+  end
+  if #fields > 0 then
+    for at, value in ipairs({ read_fields(P .. 'served:' .. model, unpack(fields)) }) do
+      usage.values[fields[at]] = tonumber(value) or value
+    end
+  end
+  return usage
+end
+
+local function set_usage(usage, field, value)
+  if usage.values[field] ~= value then usage.values[field], usage.changed[field] = value, true end
+end
+
+-- Write what was changed. `dispatch` calls it.
+local function write_usage(model)
+  local usage, fields = usage_by_model[model], {}
+  if not usage then return end
+  for field in pairs(usage.changed) do
+    fields[#fields + 1] = field
+    fields[#fields + 1] = usage.values[field]
+  end
+  if #fields > 0 then redis.call('HSET', P .. 'served:' .. model, unpack(fields)) end
+  usage.changed = {}
+end
+
+-- Return how often each priority with waiting jobs was skipped; an empty table when no job waits.
+local function waiting_priorities(model)
+  local values, skips = read_usage(model).values, {}
+  for _, priority in ipairs(PRIORITIES) do skips[priority] = tonumber(values['@' .. priority]) end
+  return skips
+end
+
+local function set_skips(model, priority, skips) set_usage(read_usage(model), '@' .. priority, skips or '') end
+
+-- Return the tokens that a tenant was served, divided by its weight; for an idle tenant at least the floor.
+local function served(model, tenant)
+  local values = read_usage(model, tenant).values
+  return math.max(values[tenant] or 0, values['@floor'] or 0)
+end
+
+-- Count a run of a tenant that begins (1) or ends (-1).
+local function count_run(model, tenant, change)
+  local usage = read_usage(model, tenant)
+  for _, field in ipairs({ tenant .. ':running', '@running' }) do
+    set_usage(usage, field, (usage.values[field] or 0) + change)
+  end
+end
+
+-- Count the slots of a replica that came up, or of one that is gone (negative).
+local function count_slots(model, change)
+  local slots = redis.call('HINCRBY', P .. 'served:' .. model, '@slots', change)
+  if usage_by_model[model] then usage_by_model[model].values['@slots'] = slots end
+end
+
+-- Charge a dispatched job's estimated cost (divided by the weight) to its tenant, and count its run. score: the
+-- tenant's score in the queue, nil when the job was not queued; the level of idle tenants rises to it. waited_ms: each
+-- new job counts one fifth of the average, the `avgWaitMs` of 503 queue_full.
+local function charge(model, tenant, score, cost, waited_ms)
+  local usage = read_usage(model, tenant)
+  local before, average = served(model, tenant), usage.values['@wait_ms'] or waited_ms
+  score = score or before
+  if score > (usage.values['@floor'] or 0) then set_usage(usage, '@floor', score) end
+  local after = math.max(before, score) + cost
+  set_usage(usage, tenant, after)
+  set_usage(usage, '@wait_ms', math.floor(average * 0.8 + waited_ms * 0.2))
+  count_run(model, tenant, 1)
+  for priority in pairs(waiting_priorities(model)) do
+    redis.call('ZADD', fair_share_key(model, priority), 'XX', after, tenant)
+  end
+end
+
+-- Replace the estimate that was charged at the dispatch by the tokens really used: `tokens` is the
+-- difference. It is added to the tenant's own account, not to the floor: what other tenants were served in
+-- the meantime does not matter.
+local function settle_usage(model, tenant, weight, tokens)
+  if tokens == 0 then return end
+  local usage = read_usage(model, tenant)
+  local before = usage.values[tenant] or 0
+  local after = before + tokens / weight
+  set_usage(usage, tenant, after)
+  for priority in pairs(waiting_priorities(model)) do
+    local score = tonumber(redis.call('ZSCORE', fair_share_key(model, priority), tenant))
+    -- a tenant whose score was raised to the floor when it joined keeps that score
+    if score and (score == before or after > score) then
+      redis.call('ZADD', fair_share_key(model, priority), after, tenant)
+    end
+  end
+end
