@@ -180,6 +180,36 @@ class HasContextLimit(Protocol):
     """Tokens that one request may have, prompt and answer together; None if the engine does not report it."""
 
 
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What a loaded engine reports about itself. None: it does not report it.
+
+    `version` is that of its runtime, `quantization` the type of the weights in the runtime's words,
+    `kv_cache_mib` the memory of its KV cache.
+    """
+
+    version: str | None = None
+    quantization: str | None = None
+    kv_cache_mib: float | None = None
+
+
+NO_FACTS = EngineFacts()
+
+
+@runtime_checkable
+class HasFacts(Protocol):
+    """An `Engine` that reports something about itself."""
+
+    facts: EngineFacts
+
+    async def cache_use(self) -> float | None:
+        """The share of its KV cache in use, from 0 to 1; None if it does not report it.
+
+        Called on the worker's event loop every few seconds. Raises nothing; it may be cancelled.
+        """
+        ...
+
+
 class Adapter(Protocol):
     """Starts the engines of one backend."""
 

@@ -11,6 +11,7 @@ import orjson
 
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
+from fleet.engine_report import EngineRow, parse_engine_rows
 from fleet.errors import InvalidLoadRequest, NoWorker, StateConflict
 from fleet.load_request import (
     AS_CONFIGURED,
@@ -92,6 +93,10 @@ class Fleet(WorkerReports):
     def workers(self, for_model: str = "") -> list[WorkerRow]:
         """The registered workers by name; memory that is reserved for `for_model` itself counts as free."""
         return parse_worker_rows(self.scripts.run("read_workers", for_model))
+
+    def engines(self) -> list[EngineRow]:
+        """The engines of all replicas that are up, model by model in configuration order."""
+        return parse_engine_rows(self.scripts.run("read_engines", *self.settings.models))
 
     def operation(self, id: str) -> Operation | None:
         """A load or unload by its id. Redis holds it for a day after its end."""

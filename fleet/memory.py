@@ -23,13 +23,17 @@ ESTIMATE_SOURCES = (OBSERVED, ARTIFACT, UNAVAILABLE)
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU. `index` is the driver's, in bus order; `used_mib` is the sum over all its processes."""
+    """One GPU. `index` is the driver's, in bus order; `used_mib` is the sum over all its processes.
+
+    `utilization` is the share of the last moment in which it computed, from 0 to 1; None if unknown.
+    """
 
     index: int
     uuid: str
     name: str
     used_mib: int
     total_mib: int
+    utilization: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +107,11 @@ def _is_remote(row: ModelRow) -> bool:
 
 
 def _gpu(raw: dict[str, Any]) -> Gpu:
-    return Gpu(raw["index"], raw["uuid"], raw["name"], raw["used_mib"], raw["total_mib"])
+    return Gpu(
+        raw["index"],
+        raw["uuid"],
+        raw["name"],
+        raw["used_mib"],
+        raw["total_mib"],
+        raw.get("utilization"),
+    )

@@ -10,9 +10,12 @@ import orjson
 import redis
 
 from config.settings import Settings
+from fleet.engine_report import EngineReport
 from fleet.load_request import ReplicaStart, mib_argument
 from fleet.memory import DeviceMemory
 from scheduler.scripts import Scripts, call_id
+
+NO_REPORT = EngineReport()
 
 ENGINE_CRASHED = ("engine_crashed", "the engine that ran this request ended")
 """The error code and message of jobs that ran on an engine that ended."""
@@ -67,16 +70,25 @@ class WorkerReports:
         pid: int | None,
         *,
         memory_mib: int | None = None,
-        context: int | None = None,
+        engine: EngineReport = NO_REPORT,
     ) -> bool:
         """Report that a replica's engine accepts requests; False if the engine has to be stopped again.
 
         `pid` is None for an engine without a process on this machine, `memory_mib` None if its memory could
-        not be measured, `context` its limit in tokens, None if it does not report one.
+        not be measured.
         """
-        engine = (slots, pid or "", mib_argument(memory_mib), context or "")
-        answer: Any = self.scripts.run("replica_up", replica, worker, incarnation, *engine)
+        arguments = (slots, pid or "", mib_argument(memory_mib), engine.context or "", engine.to_json())
+        answer: Any = self.scripts.run("replica_up", replica, worker, incarnation, *arguments)
         return bool(answer != b"gone")
+
+    def report_engines(
+        self, worker: str, incarnation: str, engines: Mapping[str, tuple[EngineReport, bool]]
+    ) -> None:
+        """Report what engines report about themselves, by replica, and whether each makes no progress."""
+        arguments: list[bytes | str | int] = []
+        for replica, (engine, stalled) in engines.items():
+            arguments += [replica, engine.to_json(), int(stalled)]
+        self.scripts.run("report_engines", worker, incarnation, *arguments)
 
     def replica_down(  # noqa: PLR0913 - operators and tenants each get a code and a message
         self,

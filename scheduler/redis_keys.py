@@ -245,9 +245,18 @@ KEYS = (
         "hash",
         "state, model, worker, incarnation (of the worker), operation, progress, slots, pid (empty: no local "
         "process), lease_us, call, "
-        "override, need_mib (promised until it is up), memory_mib (observed), up_us",
-        "begin_unload replica_progress replica_starting replica_up include/assign include/replica",
+        "override, need_mib (promised until it is up), memory_mib (observed), up_us; engine: what it reports "
+        "about itself (JSON: version, quantization, context, kv_cache_mib, kv_cache_use)",
+        "begin_unload replica_progress replica_starting replica_up report_engines include/assign "
+        "include/replica",
         "until it is down",
+    ),
+    RedisKey(
+        "stalled_replicas",
+        "set",
+        "the replicas whose engines or workers make no progress at the moment",
+        "report_engines include/replica",
+        EMPTY,
     ),
     RedisKey(
         "evicting",

@@ -13,6 +13,7 @@ from fleet.recovery import Recovery
 from scheduler.errors import Fenced, StokerError
 from scheduler.ledger import Ledger
 from tasks.definitions import notify_workers
+from workers.engine_reporter import EngineReporter
 from workers.executor import Executor
 from workers.io_loop import IoLoop
 from workers.model_files import size_mib
@@ -43,6 +44,7 @@ class WorkerAgent:
         self._fleet = fleet
         self._heartbeat_s = ledger.settings.lease.beat_ms / 1000
         self._reconciler = Reconciler(executor, self._heartbeat_s, spawn_thread)
+        self._engine_reporter = EngineReporter(fleet, executor.replicas.by_name, executor.running)
         self._recovery = Recovery(fleet)
         self._stopping = threading.Event()  # of the recovery loop
         self._ended = threading.Event()  # of both threads
@@ -53,7 +55,8 @@ class WorkerAgent:
         executor.replicas.on_end = self._replica_ended.set
 
     def start(self) -> None:
-        """Start both threads."""
+        """Start both threads, and the measurements of the engines."""
+        self._io.spawn(self._engine_reporter.run())
         for target in (self._heartbeat, self._recover):
             thread = threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True)
             self._threads.append(thread)
@@ -77,11 +80,13 @@ class WorkerAgent:
         redis_away = False
         while not self._ended.wait(self._heartbeat_s):
             try:
-                if self._io.silence_s() > LOOP_SILENCE_S:
+                silence_s = self._io.silence_s()
+                if silence_s > LOOP_SILENCE_S:
                     self._exit(HANGS)
                 self._io.loop.call_soon_threadsafe(self._executor.stall_detector.check)
                 reply = self._ledger.heartbeat(self._executor.worker, self._executor.incarnation)
                 self._io.loop.call_soon_threadsafe(self._reconciler.apply, reply)
+                self._report_engines(silence_s)
                 redis_away = False
             except Fenced:
                 if not self._executor.draining:
@@ -92,6 +97,12 @@ class WorkerAgent:
                 redis_away = True
             except Exception:
                 logger.exception("a heartbeat failed; the next one follows")
+
+    def _report_engines(self, silence_s: float) -> None:
+        """Report the engines; a loop that is silent nearly as long as a lease counts as hanging."""
+        executor = self._executor
+        hangs = silence_s + self._heartbeat_s >= self._ledger.settings.lease.lease_ms / 1000
+        self._engine_reporter.report(executor.worker, executor.incarnation, hangs=hangs)
 
     def _exit(self, message: str) -> None:
         logger.error(message, self._executor.worker)

@@ -85,7 +85,8 @@ class DeviceMemoryReader:
         for handle, uuid in zip(self._handles(nvml), self._uuids, strict=True):
             memory = _gpu_memory(nvml, handle)
             index, name = nvml.nvmlDeviceGetIndex(handle), str(nvml.nvmlDeviceGetName(handle))
-            gpus.append(Gpu(index, uuid, name, memory.used // MIB, memory.total // MIB))
+            busy = _utilization(nvml, handle)
+            gpus.append(Gpu(index, uuid, name, memory.used // MIB, memory.total // MIB, busy))
             free_mib += memory.free // MIB
         return DeviceMemory(self._id, sum(gpu.total_mib for gpu in gpus), free_mib, tuple(gpus))
 
@@ -153,6 +154,13 @@ def _gpu_memory(nvml: Any, handle: Any) -> Any:
         return nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
     except nvml.NVMLError_FunctionNotFound:  # drivers before 510 count the reserved memory as used
         return nvml.nvmlDeviceGetMemoryInfo(handle)
+
+
+def _utilization(nvml: Any, handle: Any) -> float | None:
+    try:
+        return float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu) / 100
+    except nvml.NVMLError:  # a part of a GPU (MIG) has no such figure
+        return None
 
 
 def _group_members(group: int) -> set[int]:

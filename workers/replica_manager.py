@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from backends.base import Adapter, CancellationToken, HasContextLimit, Launch, LoadError, Progress
+from backends.base import Adapter, CancellationToken, Launch, LoadError, Progress
 from backends.registry import adapter
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
@@ -24,6 +24,7 @@ from scheduler.errors import Failed, StokerError
 from scheduler.ledger import Ledger
 from scheduler.scripts import call_id
 from workers.engine_process.errors import EngineLost, Exit
+from workers.engine_reporter import report_of
 from workers.memory_reporter import MemoryMeasurement, MemoryReporter
 from workers.replica import Replica
 from workers.retry import Retry
@@ -137,7 +138,7 @@ class ReplicaManager:
                 replica.slots,
                 engine.pid,
                 memory_mib=memory_mib,
-                context=engine.context if isinstance(engine, HasContextLimit) else None,
+                engine=report_of(engine),
             )
         )
         if not up:

@@ -15,10 +15,11 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import orjson
 
-from backends.base import GenerationError, Launch, LoadError
+from backends.base import EngineFacts, GenerationError, Launch, LoadError
 from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.schemas import for_grammar
@@ -59,14 +60,17 @@ class LlamaServerAdapter:
                 if options.binary is None:
                     otherwise = ", or set llama_server_binary to a llama-server"
                     python = engine_python(launch.environments, self.name, otherwise=otherwise)
-                    process, port = _start_packaged(start, options, env, str(python))
-                    address = replace(address, port=port)
+                    process, report = _start_packaged(start, options, env, str(python))
+                    address, version = replace(address, port=report["port"]), report.get("version")
                 else:
-                    process = _start_native(start, options, address, env)
+                    process, version = _start_native(start, options, address, env), None
             client = ServerClient(address)
-            slots, context = _verify(start, process, client)
+            slots, context, facts = _verify(start, process, client)
             body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)
-            return HttpEngine(process, client, ServerProtocol(body, _refusal), slots, context)
+            protocol = ServerProtocol(body, _refusal, cache_path="/slots", cache_use=_cache_use)
+            engine = HttpEngine(process, client, protocol, slots, context)
+            engine.facts = replace(facts, version=version or facts.version)
+            return engine
 
 
 def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
@@ -96,10 +100,10 @@ def _is_healthy(client: ServerClient) -> bool:
 
 def _start_packaged(
     start: EngineStart, options: LlamaServerOptions, env: dict[str, str], python: str
-) -> tuple[EngineProcess, int]:
-    """Start the engine inside xllamacpp and wait for the report of its port. Returns its process and port.
+) -> tuple[EngineProcess, dict[str, Any]]:
+    """Start the engine inside xllamacpp and wait for its report. Returns its process and the report.
 
-    It chooses the port itself unless one is configured.
+    The report has its `port`, which it chooses itself unless one is configured, and the `version`.
     """
     report, report_end = os.pipe()
     with os.fdopen(report, "rb", buffering=0) as reading:
@@ -119,7 +123,7 @@ def _start_packaged(
     if "port" not in message:
         process.wait(EXIT_WAIT_S)  # llama.cpp writes its log in a thread, which ends with the process
         raise start.failed(process, message.get("failed"))
-    return process, message["port"]
+    return process, message
 
 
 class _ProgressEstimate:
@@ -136,10 +140,10 @@ class _ProgressEstimate:
         self._start.progress(1 - 0.5**passed, "loading the model")
 
 
-def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) -> tuple[int, int]:
-    """Check that the server is the one just started and requires the key. Returns (slots, context of a slot).
+def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) -> tuple[int, int, EngineFacts]:
+    """Check that the server is the one just started and requires the key.
 
-    Raises `LoadError`.
+    Returns (slots, context of a slot, what it reports about itself). Raises `LoadError`.
     """
     start.progress(0.95, "checking the engine")
     try:
@@ -152,7 +156,14 @@ def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) ->
         raise LoadError("load_failed", "another server answers on the engine's port") from error
     if unauthorized != 401:
         raise LoadError("load_failed", "the engine does not ask for its key")
-    return slots, context
+    kind, build = str(properties.get("model_ftype") or ""), properties.get("build_info")
+    return slots, context, EngineFacts(build, kind.removeprefix("(guessed) ") or None)
+
+
+def _cache_use(answer: bytes) -> float | None:
+    """The share of the cache that holds tokens, of running requests and of ended ones."""
+    slots = orjson.loads(answer)
+    return float(sum(slot.get("n_prompt_tokens", 0) for slot in slots) / sum(slot["n_ctx"] for slot in slots))
 
 
 def _as_json(arguments: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 from yarl import URL
 
-from backends.base import Finish, GenerationError, Sink
+from backends.base import NO_FACTS, Finish, GenerationError, Sink
 from backends.shared.chat_stream import ChatParser, EventStream, engine_failed
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.http_client import HttpClient, HttpError
@@ -28,6 +28,7 @@ from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 PATH = "/v1/chat/completions"
 TIMEOUT_S = 10.0  # to connect, and for requests that are answered at once
 LONGEST_BODY = 1 << 20  # bytes read of an answer that is no stream
+CACHE_USE_TIMEOUT_S = 1.0
 
 
 class ServerClient(HttpClient):
@@ -63,12 +64,15 @@ class ServerProtocol:
 
     `body` makes the body of a request, `error` reads a response other than 200 (status, body, the
     generation), and
-    `stream_error` reads an error event in the middle of a stream.
+    `stream_error` reads an error event in the middle of a stream. The answer of the server at `cache_path`
+    has the use of its KV cache, which `cache_use` reads (see `HasFacts`; it may raise any error).
     """
 
     body: Callable[[Generation], bytes]
     error: Callable[[int, bytes, Generation], GenerationError]
     stream_error: Callable[[Any], GenerationError] = engine_failed
+    cache_path: str = ""
+    cache_use: Callable[[bytes], float | None] = lambda _: None
 
 
 class RunningRequest(RunningGeneration):
@@ -89,6 +93,8 @@ class HttpEngine(TaskEngine[RunningRequest]):
         context: int,
     ) -> None:
         super().__init__()
+        self.facts = NO_FACTS  # the adapter sets them
+        self._cache_use: float | None = None
         self.slots = slots
         self.context = context
         self.pid = process.pid
@@ -101,6 +107,16 @@ class HttpEngine(TaskEngine[RunningRequest]):
         """See `Engine.stop`."""
         self._process.stop(timeout_s)
         self._client.close()
+
+    async def cache_use(self) -> float | None:
+        """See `HasFacts`. While the server does not answer, the last value is returned."""
+        path = self._protocol.cache_path
+        if path:
+            with suppress(Exception):  # whatever a server sends that is of another version
+                async with self._client.request("GET", path, read_timeout_s=CACHE_USE_TIMEOUT_S) as response:
+                    if response.status == 200:
+                        self._cache_use = self._protocol.cache_use(await response.read(LONGEST_BODY))
+        return self._cache_use
 
     def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
         return RunningRequest(id, generation, sink)

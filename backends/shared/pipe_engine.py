@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from backends.base import Finish, GenerationError, Sink
+from backends.base import NO_FACTS, EngineFacts, Finish, GenerationError, Sink
 from backends.shared.end_of_generation import fail, finish
 from backends.shared.start import EngineStart
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_texts
@@ -52,6 +52,20 @@ class EngineCommand:
     encode: RequestEncoder = Generation.to_json
 
 
+@dataclass(frozen=True, slots=True)
+class EngineReady:
+    """What an engine process reports when it has loaded; see `PipeEngine`."""
+
+    slots: int
+    context: int | None = None
+    facts: EngineFacts = NO_FACTS
+
+
+def _ready(message: Mapping[str, Any]) -> EngineReady:
+    facts = {name: message[name] for name in EngineFacts.__slots__ if name in message}
+    return EngineReady(int(message["slots"]), message.get("context"), EngineFacts(**facts))
+
+
 class _Running:
     """A running generation."""
 
@@ -67,7 +81,7 @@ class PipeEngine:
     """Fulfils `Engine` for an engine process that is loaded (see `start_pipe_engine`).
 
     All methods but `stop` run on the event loop. `context` is how many tokens one request may have, prompt
-    and answer together; None where the engine does not report it.
+    and answer together; None where the engine does not report it. `facts`: see `HasFacts`.
     """
 
     def __init__(
@@ -75,11 +89,11 @@ class PipeEngine:
         process: EngineProcess,
         frames: Frames,
         encode: RequestEncoder,
-        slots: int,
-        context: int | None,
+        ready: EngineReady,
     ) -> None:
-        self.slots = slots
-        self.context = context
+        self.slots = ready.slots
+        self.context = ready.context
+        self.facts = ready.facts
         self.pid = process.pid
         self._process = process
         self._frames = frames
@@ -89,6 +103,7 @@ class PipeEngine:
         self._running: dict[int, _Running] = {}
         self._closed = False  # whether the pipes are
         self._lost: str | None = None  # the reason, once the engine is gone
+        self._cache_use: float | None = None  # as the engine last reported it
         frames.attach(self._read_frames)
 
     def submit(self, id: str, generation: Generation, sink: Sink) -> None:
@@ -116,6 +131,10 @@ class PipeEngine:
     def stop(self, timeout_s: float) -> None:
         """See `Engine.stop`."""
         self._process.stop(timeout_s)
+
+    async def cache_use(self) -> float | None:
+        """See `HasFacts`."""
+        return self._cache_use
 
     def _cancel(self, number: int) -> None:
         if not self._closed:
@@ -147,6 +166,8 @@ class PipeEngine:
         for number, code, message in frame.get("errors", ()):
             if running := self._end(number):
                 fail(running.id, running.sink, GenerationError(code, message))
+        if "cache" in frame:
+            self._cache_use = float(frame["cache"])
 
     def _emit(self, number: int, deltas: Iterable[Delta]) -> None:
         """Pass deltas to the generation's sink; one that raises ends its own generation, not the engine."""
@@ -202,15 +223,15 @@ def start_pipe_engine(start: EngineStart, command: EngineCommand) -> PipeEngine:
             process = start.run([*argv, orjson.dumps(command.options).decode()], command.environment, fds)
         finally:
             frames.close_engine_ends()
-        slots, context = _wait_until_ready(start, process, frames)
+        ready = _wait_until_ready(start, process, frames)
     except BaseException:
         frames.close()
         raise
-    return PipeEngine(process, frames, command.encode, slots, context)
+    return PipeEngine(process, frames, command.encode, ready)
 
 
-def _wait_until_ready(start: EngineStart, process: EngineProcess, frames: Frames) -> tuple[int, int | None]:
-    """Report the progress of a load until its end. Returns (slots, context in tokens). Raises `LoadError`."""
+def _wait_until_ready(start: EngineStart, process: EngineProcess, frames: Frames) -> EngineReady:
+    """Report the progress of a load until its end. Raises `LoadError`."""
     while True:
         if not frames.wait(max(0.0, min(TICK_S, start.left_s))):
             start.check()
@@ -222,7 +243,7 @@ def _wait_until_ready(start: EngineStart, process: EngineProcess, frames: Frames
                 elif "failed" in message:
                     raise start.failed(process, str(message["failed"]))
                 elif "ready" in message:
-                    return int(message["ready"]["slots"]), message["ready"].get("context")
+                    return _ready(message["ready"])
         except (EOFError, OSError):
             raise start.failed(process) from None
         except MalformedFrameError as error:

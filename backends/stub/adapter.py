@@ -26,10 +26,11 @@ from __future__ import annotations
 
 import sys
 
-from backends.base import Launch
+from backends.base import EngineFacts, Launch
 from backends.catalogue import BACKENDS
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, start_pipe_engine
 from backends.shared.start import starting
+from config.version import version
 
 
 class StubAdapter:
@@ -41,7 +42,9 @@ class StubAdapter:
         """See `Adapter.start`."""
         options = {**BACKENDS[self.name].with_defaults(launch.model.options), "slots": launch.slots}
         with starting(launch) as start:  # it needs no site packages: -S starts it sooner
-            return start_pipe_engine(start, EngineCommand([sys.executable, "-S"], "stub", options))
+            engine = start_pipe_engine(start, EngineCommand([sys.executable, "-S"], "stub", options))
+        engine.facts = EngineFacts(version=version())
+        return engine
 
 
 ADAPTER = StubAdapter()

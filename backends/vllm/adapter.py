@@ -5,6 +5,7 @@ The process uses the Python of vLLM's environment.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from backends.base import Launch
@@ -13,6 +14,7 @@ from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder,
 from backends.shared.start import engine_python, starting
 from backends.vllm.arguments import VllmOptions
 from backends.vllm.diagnosis import diagnosing
+from backends.vllm.facts import kv_cache_mib
 from backends.vllm.progress import reporting_progress
 from backends.vllm.schemas import bounded_schemas
 from tasks.generation import Generation
@@ -36,7 +38,9 @@ class VllmAdapter:
                 [str(python)], self.name, options.for_engine(), options.environment, encode
             )
             with diagnosing(launch.directory), reporting_progress(start):
-                return start_pipe_engine(start, command)
+                engine = start_pipe_engine(start, command)
+            engine.facts = replace(engine.facts, kv_cache_mib=kv_cache_mib(options.engine, launch.directory))
+            return engine
 
 
 def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:

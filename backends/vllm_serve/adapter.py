@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from backends.base import Finish, GenerationError, Launch, LoadError
+from backends.base import EngineFacts, Finish, GenerationError, Launch, LoadError
 from backends.shared.http_client import HttpError
 from backends.shared.http_engine import (
     LONGEST_BODY,
@@ -29,6 +29,7 @@ from backends.shared.server_address import server_address
 from backends.shared.start import EngineStart, starting
 from backends.vllm.adapter import vllm_body
 from backends.vllm.diagnosis import diagnosing
+from backends.vllm.facts import cache_use, kv_cache_mib, quantization
 from backends.vllm.progress import reporting_progress
 from backends.vllm_serve.arguments import PREFIX, VllmServeOptions
 from tasks.generation import Generation
@@ -58,12 +59,15 @@ class VllmServeAdapter:
             options = VllmServeOptions.of(launch.model, launch.slots, launch.environments)
             with diagnosing(launch.directory), reporting_progress(start):
                 process, client = _start_server(start, options)
-            context = _verify(start, process, client, options.served)
+            context, version = _verify(start, process, client, options.served)
             body = partial(
                 _body, prompt_format=launch.model.prompt_format, served=options.served, context=context
             )
-            protocol = ServerProtocol(body, _refusal, _failure)
-            return VllmServeEngine(process, client, protocol, launch.slots, context)
+            protocol = ServerProtocol(body, _refusal, _failure, cache_path="/metrics", cache_use=cache_use)
+            engine = VllmServeEngine(process, client, protocol, launch.slots, context)
+            given = options.vllm.engine
+            engine.facts = EngineFacts(version, quantization(given), kv_cache_mib(given, launch.directory))
+            return engine
 
 
 class VllmServeEngine(HttpEngine):
@@ -119,14 +123,17 @@ def _is_healthy(client: ServerClient) -> bool:
         return False
 
 
-def _verify(start: EngineStart, process: EngineProcess, client: ServerClient, served: str) -> int:
-    """Check that the server is the one just started and requires the key. Returns the context in tokens.
+def _verify(
+    start: EngineStart, process: EngineProcess, client: ServerClient, served: str
+) -> tuple[int, str | None]:
+    """Check that the server is the one just started and requires the key.
 
-    Raises `LoadError`.
+    Returns (context in tokens, vLLM's version). Raises `LoadError`.
     """
     start.progress(0.98, "checking the engine")
     try:
         unauthorized, _ = client.get("/version", with_key=False)  # vLLM itself does not check the key there
+        _, found = client.get("/version")
         _, models = client.get("/v1/models")
         context: Any = next(model["max_model_len"] for model in models["data"] if model["id"] == served)
     except HttpError as error:
@@ -135,7 +142,7 @@ def _verify(start: EngineStart, process: EngineProcess, client: ServerClient, se
         raise LoadError("load_failed", "another server answers on the engine's port") from error
     if unauthorized != 401:
         raise LoadError("load_failed", "the engine does not ask for its key")
-    return int(context)
+    return int(context), found.get("version") if isinstance(found, dict) else None
 
 
 def _body(generation: Generation, prompt_format: str, served: str, context: int) -> bytes:

@@ -4,6 +4,7 @@
 -- KEYS[1] prefix
 -- ARGV    2 replica  3 worker  4 incarnation  5 slots  6 pid of the engine or ''
 --         7 measured memory of the engine (MiB) or ''  8 limit of one request (tokens) or ''
+--         9 what it reports about itself (JSON)
 -- returns up | loaded | gone (the load was aborted: the worker has to stop the engine)
 -- include: base
 -- include: log
@@ -32,7 +33,7 @@ local state, model, operation, worker, progress =
 if state == 'up' and worker == ARGV[3] then return 'up' end -- a repeated call: the answer was lost
 if state ~= 'starting' then return 'gone' end
 redis.call('HSET', key, 'state', 'up', 'incarnation', ARGV[4], 'slots', ARGV[5], 'pid', ARGV[6],
-  'memory_mib', ARGV[7], 'progress', '1', 'up_us', text(NOW))
+  'memory_mib', ARGV[7], 'engine', ARGV[9], 'progress', '1', 'up_us', text(NOW))
 count_slots(model, tonumber(ARGV[5]))
 redis.call('SREM', P .. 'loading_replicas', ARGV[2])
 local replicas = { ARGV[2] } -- when it replaces a lost replica: the others serve already

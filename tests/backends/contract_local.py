@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from backends.base import CancellationToken, LoadError
+from backends.base import CancellationToken, HasFacts, LoadError
 from config.settings import ROOT
-from tests.backends.conftest import Start, has_ended
+from tests.backends.conftest import Launched, Start, has_ended
 from tests.backends.contract import SOON_S, EngineContract
+from tests.support.generations import engine_loop
 from tests.support.process_groups import group_is_gone
 from workers.engine_process.errors import EngineLost
 from workers.engine_process.process import EngineProcess
@@ -25,6 +28,9 @@ LONE_WORKER = Path(__file__).with_name("lone_worker.py")
 
 class LocalEngineContract(EngineContract):
     """The requirements for engines that are a process on the worker's machine."""
+
+    reports_cache_use = False
+    reports_cache_size = False
 
     # loading
 
@@ -83,6 +89,24 @@ class LocalEngineContract(EngineContract):
             start(self.model(load_timeout_s=0.001))
         assert caught.value.code == "load_timeout"
         assert all(group_is_gone(process.pid) for process in started)
+
+    # what it reports about itself
+
+    def test_the_engine_reports_its_version(self, shared: Launched) -> None:
+        assert isinstance(shared.engine, HasFacts)
+        installed = self.version().partition("+")[0]  # without the name of the build
+        assert shared.engine.facts.version == (installed or shared.engine.facts.version)
+
+    def test_the_use_of_the_cache_is_measured_where_the_runtime_reports_it(self, shared: Launched) -> None:
+        shared.answer(self.short())
+        assert isinstance(shared.engine, HasFacts)
+        use, deadline = None, time.monotonic() + SOON_S
+        while use is None and self.reports_cache_use and time.monotonic() < deadline:
+            use = asyncio.run_coroutine_threadsafe(shared.engine.cache_use(), engine_loop()).result(SOON_S)
+        assert (use is not None) == self.reports_cache_use
+        assert use is None or 0 <= use < 0.5
+        size, reported = shared.engine.facts.kv_cache_mib, self.reports_cache_size
+        assert (size is not None and size > 0.1) if reported else size is None
 
     # the end of an engine
 

@@ -18,12 +18,13 @@ PAIR = DeviceMemory(
     id="GPU-a+GPU-b",
     total_mib=2000,
     free_mib=1500,
-    gpus=(Gpu(0, "GPU-a", "NVIDIA H200", 100, 1000), Gpu(1, "GPU-b", "NVIDIA H200", 400, 1000)),
+    gpus=(Gpu(0, "GPU-a", "NVIDIA H200", 100, 1000, 0.5), Gpu(1, "GPU-b", "NVIDIA H200", 400, 1000)),
 )
 ENCODED_PAIR = (
     b'{"id":"GPU-a+GPU-b","total_mib":2000,"free_mib":1500,"gpus":['
-    b'{"index":0,"uuid":"GPU-a","name":"NVIDIA H200","used_mib":100,"total_mib":1000},'
-    b'{"index":1,"uuid":"GPU-b","name":"NVIDIA H200","used_mib":400,"total_mib":1000}],"error":null}'
+    b'{"index":0,"uuid":"GPU-a","name":"NVIDIA H200","used_mib":100,"total_mib":1000,"utilization":0.5},'
+    b'{"index":1,"uuid":"GPU-b","name":"NVIDIA H200","used_mib":400,"total_mib":1000,"utilization":null}],'
+    b'"error":null}'
 )
 
 

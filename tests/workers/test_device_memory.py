@@ -278,7 +278,7 @@ def test_a_gpu_that_does_not_exist_is_an_error(gpus: Run) -> None:
 
 def test_a_gpu_is_read_through_its_driver(gpus: Run) -> None:
     memory = read(gpus, "1")
-    assert memory == DeviceMemory(UUIDS[1], 1000, 900, (Gpu(1, UUIDS[1], "Simulated GPU 1", 100, 1000),))
+    assert memory == DeviceMemory(UUIDS[1], 1000, 900, (Gpu(1, UUIDS[1], "Simulated GPU 1", 100, 1000, 0.0),))
 
 
 @pytest.mark.parametrize("visible", [UUIDS[1], "GPU-a1", " 1 ,7"])

@@ -7,12 +7,13 @@ To the engine:    {"generate": n, "generation": {...}}  a `Generation` or the bo
                                                         whichever the backend's adapter sends
                   {"cancel": n}
 From the engine:  {"load": [fraction, stage]}  while it loads, then
-                  {"ready": {"slots": k, "context": tokens or null}} or {"failed": text}; from then on steps,
-                  each key optional:
+                  {"ready": {"slots": k, "context": tokens or null, ...}} or {"failed": text}; a further key
+                  of "ready" is a field of `backends.base.EngineFacts`. From then on steps, each key optional:
                   {"reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
                    "calls": [[n, [[index, arguments, id, name], ...]], ...],
                    "ends": [[n, reason, [input, output, cached, reasoning tokens]], ...],
-                   "errors": [[n, code, message], ...]}
+                   "errors": [[n, code, message], ...],
+                   "cache": share of the KV cache in use}
 """
 
 from __future__ import annotations

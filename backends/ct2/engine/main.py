@@ -17,6 +17,7 @@ from json import loads
 from pathlib import Path
 from typing import Any
 
+from ...shared.engine.facts import version_of
 from ...shared.engine.pipe import Pipe, Step
 from .batches import MAX_BATCHES
 from .service import Ct2LoadError, Ct2RequestError, Service
@@ -83,8 +84,11 @@ class Ct2Loop:
         self._service.cancel(number, step)
 
 
-def load(pipe: Pipe, options: dict[str, Any]) -> Service:
-    """Load the model, and report the progress to the worker. Raises `Ct2LoadError`."""
+def load(pipe: Pipe, options: dict[str, Any]) -> tuple[Service, str]:
+    """Load the model, and report the progress to the worker. Raises `Ct2LoadError`.
+
+    Returns the service, and the type that the model computes in.
+    """
     folder, task = Path(options["model"]), options["task"]
     pipe.load(0.0, "starting")
     ctranslate2 = _library("ctranslate2")
@@ -105,7 +109,7 @@ def load(pipe: Pipe, options: dict[str, Any]) -> Service:
         service.warm_up()  # the libraries of a GPU are loaded when they are first used
     except Exception as error:
         raise _failure(ctranslate2, error, options) from error
-    return service
+    return service, str(model.compute_type)
 
 
 def _library(name: str) -> Any:
@@ -161,8 +165,9 @@ def main(arguments: list[str]) -> None:
     pipe, options = Pipe(int(arguments[0]), int(arguments[1])), loads(arguments[2])
     code = 0
     try:
-        service = load(pipe, options)
-        pipe.ready(options["slots"], service.context)
+        service, kind = load(pipe, options)
+        version = version_of("ctranslate2")
+        pipe.ready(options["slots"], service.context, version=version, quantization=kind)
         Ct2Loop(pipe, service, options["slots"]).run()
     except Ct2LoadError as failure:
         pipe.failed(str(failure))

@@ -11,8 +11,10 @@ import os
 import sys
 import traceback
 from json import loads
+from pathlib import Path
 from typing import Any
 
+from ...shared.engine.facts import quantization_of, version_of
 from ...shared.engine.pipe import Pipe
 from .loop import ExllamaLoop
 from .model import ExllamaLoadError, ExllamaModel, import_library
@@ -24,7 +26,12 @@ def main(arguments: list[str]) -> None:
     code = 1
     try:
         loop = _load(pipe, options)
-        pipe.ready(loop.slots, loop.context)
+        pipe.ready(
+            loop.slots,
+            loop.context,
+            version=version_of("exllamav3"),
+            quantization=quantization_of(_config(options["model"])),
+        )
         loop.run()
         code = 0
     except ExllamaLoadError as error:
@@ -36,6 +43,12 @@ def main(arguments: list[str]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # with a broken CUDA context a regular exit may hang
+
+
+def _config(folder: str) -> dict[str, Any]:
+    """The model's config.json, which it could not be loaded without."""
+    config: dict[str, Any] = loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+    return config
 
 
 def _load(pipe: Pipe, options: dict[str, Any]) -> ExllamaLoop:

@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 
 from ...shared.engine.chat_template import ChatTemplate
+from ...shared.engine.facts import version_of
 from ...shared.engine.pipe import Pipe
 from ...shared.engine.syntax import syntax_of
 from .batch import Batch
@@ -31,7 +32,13 @@ def run(pipe: Pipe, options: dict[str, Any]) -> None:
     except LlamaLoadError as error:
         pipe.failed(str(error))
         sys.exit(1)
-    pipe.ready(loaded.slots, loaded.context_size)
+    pipe.ready(
+        loaded.slots,
+        loaded.context_size,
+        version=version_of("llama-cpp-python"),
+        quantization=loaded.log.quantization,
+        kv_cache_mib=loaded.log.kv_cache_mib,
+    )
     loop.run()
     os._exit(0)  # freeing the model piece by piece would only take time
 

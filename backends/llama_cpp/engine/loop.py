@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from typing import Any
 
-from ...shared.engine.pipe import Pipe, Step
+from ...shared.engine.pipe import CacheUse, Pipe, Step
 from .prefix_cache import PrefixCache
 from .running_request import RunningRequest
 from .step_runner import StepRunner
@@ -32,6 +32,7 @@ class LlamaCppLoop:
         self._step_runner = step_runner
         self._requests: dict[int, RunningRequest | None] = {}  # None: not tokenized yet
         self._waiting: deque[RunningRequest] = deque()  # for a sequence
+        self._cache_use = CacheUse()
         self._poll = select.poll()
         for source in (pipe, tokenizer_pool):
             self._poll.register(source.fileno(), select.POLLIN)
@@ -50,6 +51,7 @@ class LlamaCppLoop:
             if self._step_runner.running:
                 for request in self._step_runner.advance(step):
                     del self._requests[request.number]
+                self._cache_use.add_to(step, self._prefix_cache.use, idle=not self._step_runner.running)
             if step.frame:
                 self._pipe.write(step.frame)
 

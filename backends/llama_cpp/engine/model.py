@@ -19,6 +19,8 @@ FLASH = {"auto": -1, "off": 0, "on": 1}
 DEBUG, WARNING, ERROR, CONTINUED = 1, 3, 4, 5  # levels of the library's log
 
 UNKNOWN = re.compile(r"unknown (?:model architecture|pre-tokenizer type): '?([\w.-]+)")
+FILE_TYPE = re.compile(r"file type +=(?: \(guessed\))? (\S.{0,60}?)\s*$")
+KV_BUFFER = re.compile(r"KV buffer size = +([\d.]+) MiB")
 NO_MEMORY = ("failed to allocate", "unable to allocate", "out of memory", "cudaMalloc failed")
 DAMAGED = ("corrupted", "file bounds", "failed to read", "unexpectedly reached end", "invalid magic")
 
@@ -28,10 +30,16 @@ class LlamaLoadError(Exception):
 
 
 class LibraryLog:
-    """Forwards the library's log to the engine's log, and collects its errors."""
+    """Forwards the library's log to the engine's log, and collects its errors and what it says of the load.
+
+    `quantization` is the type of the weights, `kv_cache_mib` the memory of the caches made so far; None
+    before the library has logged them.
+    """
 
     def __init__(self, library: Any) -> None:
         self.errors: list[str] = []
+        self.quantization: str | None = None
+        self.kv_cache_mib: float | None = None
         self._least = 0
         self._level = 0
         self._callback = library.llama_log_callback(self._on_line)  # the library stores only its address
@@ -47,9 +55,17 @@ class LibraryLog:
         if self._level == ERROR:
             self.errors.append(text)
             del self.errors[:-50]
+        if self._least < WARNING:
+            self._learn(text)
         if self._level >= self._least and self._level != DEBUG:
             sys.stderr.write(text)
             sys.stderr.flush()
+
+    def _learn(self, text: str) -> None:
+        if found := FILE_TYPE.search(text):
+            self.quantization = found[1]
+        elif found := KV_BUFFER.search(text):
+            self.kv_cache_mib = (self.kv_cache_mib or 0.0) + float(found[1])
 
 
 @dataclass(frozen=True)

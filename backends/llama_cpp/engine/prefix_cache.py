@@ -43,6 +43,7 @@ class PrefixCache:
         self._limited = memory.is_recurrent or memory.window > 0  # cannot be rolled back to every position
         self._min_copied = max(MIN_TOKENS_TO_COPY, context // COPY_SHARE)
         self._reuse = reuse
+        self._capacity = count * context
         self._clock = 0
 
     def claim(self, request: RunningRequest) -> CacheSequence | None:
@@ -100,6 +101,10 @@ class PrefixCache:
             self._memory.truncate(sequence, 0)
             self._states.forget(sequence, 0)
             sequence.last_used = 0
+
+    def use(self) -> float:
+        """The share of the cache's cells that hold tokens, of running requests and of ended ones."""
+        return sum(sequence.length for sequence in self._sequences) / self._capacity
 
     def _mark_used(self, sequence: CacheSequence) -> None:
         self._clock += 1

@@ -1,7 +1,7 @@
 """Runs the llama-server of xllamacpp in this process, on a random port unless one is configured.
 
 Arguments: the descriptor to report to, and the options of `LlamaServerOptions.for_engine` as JSON. The API
-key is in LLAMA_API_KEY. Reports one JSON line: {"port": n} or {"failed": text}.
+key is in LLAMA_API_KEY. Reports one JSON line: {"port": n, "version": text} or {"failed": text}.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import signal
 import sys
 from importlib import import_module
 from typing import Any
+
+from ...shared.engine.facts import version_of
 
 WARNINGS = 2  # log level; 3 logs several lines for each request
 SWITCH = {"auto": -1, "off": 0, "on": 1}
@@ -32,7 +34,8 @@ def main(arguments: list[str]) -> None:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         _report(report, {"failed": "the engine cannot load the model"})
         sys.exit(1)
-    _report(report, {"port": int(server.listening_address.rpartition(":")[2])})
+    port = int(server.listening_address.rpartition(":")[2])
+    _report(report, {"port": port, "version": version_of("xllamacpp")})
     while True:
         signal.pause()
 

@@ -8,9 +8,12 @@ import os
 import select
 from collections.abc import Callable
 from json import JSONEncoder, loads
+from time import monotonic
 from typing import Any
 
 READ_BYTES = 1 << 16  # more would be memory that is mapped for each read
+
+CACHE_USE_S = 1.0  # between two reports of the use of the cache
 
 encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -45,6 +48,25 @@ class Step:
 
     def _add(self, key: str, entry: tuple[Any, ...]) -> None:
         self.frame.setdefault(key, []).append(entry)
+
+
+class CacheUse:
+    """Adds the share of the KV cache in use to a step: when it changed, once a second while requests run."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+        self._reported = 0.0
+
+    def add_to(self, step: Step, share: Callable[[], float], *, idle: bool) -> None:
+        """Add it to the frame if it is due, or if the engine is `idle` now. `share` is called only then."""
+        now = monotonic()
+        if now < self._due and not idle:
+            return
+        self._due = now + CACHE_USE_S
+        value = round(min(1.0, share()), 3)
+        if value != self._reported:
+            self._reported = value
+            step.frame["cache"] = value  # type: ignore[assignment]  # the one key without a list
 
 
 class Pipe:
@@ -109,6 +131,9 @@ class Pipe:
         """Report that the load failed; `reason` is one sentence."""
         self.write({"failed": reason})
 
-    def ready(self, slots: int, context: int | None = None) -> None:
-        """Report that the engine takes `slots` requests at once, each of at most `context` tokens."""
-        self.write({"ready": {"slots": slots, "context": context}})
+    def ready(self, slots: int, context: int | None = None, **facts: object) -> None:
+        """Report that the engine takes `slots` requests at once, each of at most `context` tokens.
+
+        `facts` are fields of the worker's `EngineFacts`: version, quantization, kv_cache_mib.
+        """
+        self.write({"ready": {"slots": slots, "context": context, **facts}})

@@ -18,7 +18,8 @@ from importlib.util import find_spec
 from json import loads
 from typing import Any, NoReturn
 
-from ...shared.engine.pipe import Pipe, Step
+from ...shared.engine.facts import quantization_of, version_of
+from ...shared.engine.pipe import CacheUse, Pipe, Step
 from .chat import ChatPreparer, VllmRequestError
 from .output import VllmOutput
 from .shutdown import exit_process, release_shared_memory
@@ -38,6 +39,9 @@ class VllmLoop:
         self._running: dict[int, asyncio.Task[None]] = {}
         self._step = Step()
         self._flushing = False
+        self._outputs: dict[int, VllmOutput] = {}
+        self._cache_use = CacheUse()
+        self._cache_tokens: int = getattr(engine.vllm_config.cache_config, "kv_cache_size_tokens", 0) or 0
 
     def accept_requests(self) -> None:
         """Start to read requests from the pipe."""
@@ -67,7 +71,7 @@ class VllmLoop:
         output = None
         try:
             request = await self._chat.prepare(body)
-            output = VllmOutput(number, request)
+            output = self._outputs[number] = VllmOutput(number, request)
             outputs = self._engine.generate(
                 request.prompt, request.sampling, str(number), **request.reasoning_arguments
             )
@@ -89,6 +93,7 @@ class VllmLoop:
             refused = isinstance(error, import_module("vllm.exceptions").VLLMClientError)
             code = "invalid_prompt" if refused else "engine_error"
             self._step.add_error(number, code, "the engine cannot answer this request")
+        self._outputs.pop(number, None)
         self._flush_soon()
 
     def _flush_soon(self) -> None:
@@ -100,7 +105,13 @@ class VllmLoop:
     def _flush(self) -> None:
         self._flushing = False
         step, self._step = self._step, Step()
+        if self._cache_tokens:
+            self._cache_use.add_to(step, self._share_of_cache, idle=not self._outputs)
         self._pipe.write(step.frame)
+
+    def _share_of_cache(self) -> float:
+        """The share of the cache that running requests hold; vLLM counts the rest as free, cached or not."""
+        return sum(output.held_tokens for output in self._outputs.values()) / self._cache_tokens
 
 
 async def _serve(pipe: Pipe, options: dict[str, Any]) -> None:
@@ -111,7 +122,7 @@ async def _serve(pipe: Pipe, options: dict[str, Any]) -> None:
     vllm_loop = VllmLoop(pipe, engine, chat)
     gc.collect()
     gc.freeze()  # exempt the long-lived objects from garbage collection
-    pipe.ready(options["engine"]["max_num_seqs"], chat.context)
+    pipe.ready(options["engine"]["max_num_seqs"], chat.context, **_facts(engine))
     vllm_loop.accept_requests()
     while True:
         await asyncio.sleep(HEALTH_CHECK_S)
@@ -137,6 +148,12 @@ async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, ChatPrepare
         pipe.failed("vLLM cannot load the model")
         exit_process(1)
     return engine, chat
+
+
+def _facts(engine: Any) -> dict[str, str | None]:
+    model = engine.model_config
+    config: dict[str, Any] = model.hf_config.to_dict()
+    return {"version": version_of("vllm"), "quantization": quantization_of(config, model.dtype)}
 
 
 def _is_dead(engine: Any) -> bool:

@@ -21,6 +21,11 @@ class VllmOutput:
         self._cached = 0
         self._called = False
 
+    @property
+    def held_tokens(self) -> int:
+        """The tokens that the generation holds in the cache: of its prompt and of its output so far."""
+        return len(self._request.tokens) + len(self._tokens)
+
     def add(self, output: Any, step: Step) -> None:
         """Add the new content of one `RequestOutput` to `step`."""
         if output.num_cached_tokens:

@@ -9,6 +9,7 @@ local function delete_replica(replica)
   redis.call('ZREM', P .. 'ready:' .. model, replica)
   redis.call('SREM', P .. 'replicas:' .. model, replica)
   redis.call('SREM', P .. 'loading_replicas', replica)
+  redis.call('SREM', P .. 'stalled_replicas', replica)
   redis.call('SREM', P .. 'worker_replicas:' .. worker, replica)
   redis.call('DEL', replica_key(replica))
   return model

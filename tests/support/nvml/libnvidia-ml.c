@@ -8,6 +8,7 @@
  *   FAKE_NVML_GPUS          number of GPUs (1)
  *   FAKE_NVML_TOTAL_MIB     memory of each (8192)
  *   FAKE_NVML_BASE_MIB      memory of each that other processes hold (0)
+ *   FAKE_NVML_UTILIZATION   percentage of the time in which each computes (0)
  *   FAKE_NVML_CUDA          the newest supported CUDA version (13000)
  *   FAKE_NVML_NO_PROCESSES  when set, there are no figures for single processes
  *   FAKE_NVML_ERROR         when set, all calls return this code, and the driver must be initialized again
@@ -232,6 +233,6 @@ API nvmlDeviceGetComputeRunningProcesses_v3(Device *device, unsigned *count, Pro
 API nvmlDeviceGetUtilizationRates(Device *device, Utilization *rates) {
     RETURN_UNLESS_READY;
     (void)device;
-    *rates = (Utilization){0, 0};
+    *rates = (Utilization){(unsigned)setting("FAKE_NVML_UTILIZATION", 0), 0};
     return SUCCESS;
 }

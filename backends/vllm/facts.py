@@ -1,0 +1,44 @@
+"""The memory of vLLM's cache, by its log; its use, by its metrics; and the type of a model's weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from backends.shared.engine.facts import quantization_of
+from workers.engine_process.process import LOG_NAME
+
+READ_BYTES = 4 << 20  # of the log: the line comes before the first request
+CACHE_SIZE = re.compile(rb"Available KV cache memory: ([\d.]+) GiB")
+USE = re.compile(rb"^vllm:kv_cache_usage_perc(?:\{[^\n]*\})? ([\d.eE+-]+)", re.MULTILINE)
+
+
+def kv_cache_mib(engine: Mapping[str, Any], directory: Path) -> float | None:
+    """The memory of the cache: the configured one, else that of all its processes by the log of the load."""
+    configured = engine.get("kv_cache_memory_bytes")
+    if configured is not None:
+        return float(configured) / (1 << 20) * int(engine.get("tensor_parallel_size") or 1)
+    with suppress(OSError), (directory / LOG_NAME).open("rb") as file:
+        found = CACHE_SIZE.search(file.read(READ_BYTES))
+        if found:  # one line, of the first process; each has as much
+            return float(found[1]) * 1024 * int(engine.get("tensor_parallel_size") or 1)
+    return None
+
+
+def quantization(engine: Mapping[str, Any]) -> str | None:
+    """The type of the weights by the model's config.json; None for a model from a hub."""
+    with suppress(OSError, ValueError):
+        config = orjson.loads((Path(engine["model"]) / "config.json").read_bytes())
+        return quantization_of(config, engine.get("dtype"))
+    return None
+
+
+def cache_use(metrics: bytes) -> float | None:
+    """The share of the cache in use, from the server's metrics: the mean of its cores."""
+    values = [float(value) for value in USE.findall(metrics)]
+    return sum(values) / len(values) if values else None
