@@ -59,6 +59,13 @@ CODES: Mapping[str, ErrorKind] = {
     "host_not_allowed": ErrorKind(403, PERMISSION),
     "origin_not_allowed": ErrorKind(403, PERMISSION),
     "not_found": ErrorKind(404, INVALID),
+    "tenant_exists": ErrorKind(409, INVALID),
+    "tenant_name_reserved": ErrorKind(409, INVALID),
+    "too_many_tenants": ErrorKind(409, INVALID),
+    "too_many_keys": ErrorKind(409, INVALID),
+    "set_by_configuration": ErrorKind(409, INVALID),
+    "tenancy_disabled": ErrorKind(409, INVALID),
+    "platform_open": ErrorKind(409, INVALID),
     "method_not_allowed": ErrorKind(405, INVALID),
     "request_timeout": ErrorKind(408, INVALID, retry=True),
     "head_too_large": ErrorKind(431, INVALID),
@@ -147,6 +154,12 @@ class NotFound(ApiError):
     """Raised when the tenant has no such object, even if another tenant has one."""
 
     default_code = "not_found"
+
+
+class Conflict(ApiError):
+    """Raised when an administrator's change does not fit what there is."""
+
+    default_code = "set_by_configuration"
 
 
 class InvalidApiKey(ApiError):

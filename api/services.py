@@ -12,18 +12,20 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from flask import current_app
 
+from api.auth.access_store import AccessStore
 from api.auth.authenticator import Authenticator
+from api.auth.registry import AccessRegistry
 from api.loop_thread import LoopThread
 from api.namespace_reader import NamespaceReader
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
 from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings
-from config.tenants import Tenants
 from fleet.fleet import Fleet
 from fleet.state_changes import StateChanges
 from governance.audit import AuditLog
@@ -78,6 +80,8 @@ class AppServices:
 
     settings: Settings
     authenticator: Authenticator
+    registry: AccessRegistry
+    access_store: AccessStore
     ledger: Ledger
     connection: AsyncConnection
     async_ledger: AsyncLedger
@@ -153,26 +157,37 @@ def open_services(settings: Settings) -> AppServices:
     fleet, changes = Fleet(client, settings), StateChanges(client, settings.redis.prefix)
     subscriber = EventSubscriber(connection, settings.redis.prefix)
     subscription = Subscription(settings, subscriber.channel, subscriber.deliver, subscriber.catch_up_all)
+    audit = AuditLog(client, settings.redis.prefix)
+    access_store = AccessStore(client, settings.redis.prefix, audit)
+    registry = AccessRegistry(settings, access_store)
     several = bool(settings.tenants.keys() - {DEFAULT_TENANT, ADMIN_TENANT})
     streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=several)
     namespaces = CacheNamespaces(settings.redis.prefix)
     namespace_reader = NamespaceReader(namespaces, client, connection)
     return AppServices(
         settings=settings,
-        authenticator=Authenticator(settings, Tenants(settings)),
+        authenticator=Authenticator(settings, registry),
+        registry=registry,
+        access_store=access_store,
         ledger=ledger,
         connection=connection,
         async_ledger=AsyncLedger(connection, settings),
         fleet=fleet,
         subscriber=subscriber,
         reaper=Reaper(ledger),
-        audit=AuditLog(client, settings.redis.prefix),
+        audit=audit,
         redis_probe=RedisProbe(settings),
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fleet, changes)),
         cache_namespaces=namespaces,
-        preparations=(namespace_reader.read,),
-        background=(subscription.run, subscriber.run, streams.run, namespace_reader.run),
+        preparations=(namespace_reader.read, registry.read_if_possible),
+        background=(
+            subscription.run,
+            subscriber.run,
+            streams.run,
+            namespace_reader.run,
+            partial(registry.run, connection),
+        ),
     )
 
 

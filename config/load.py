@@ -77,7 +77,8 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         Path(_absolute(runtimes_dir, root)) if runtimes_dir else settings["data_dir"] / RUNTIMES_DIR
     )
     settings["tenants"] = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT)} | {
-        name: Tenant(name, **tenant) for name, tenant in values.get("tenants", {}).items()
+        name: Tenant(name, **tenant, configured=tuple(sorted(tenant)))
+        for name, tenant in values.get("tenants", {}).items()
     }
     settings["models"] = {name: _model(name, raw, root) for name, raw in values.get("models", {}).items()}
     return Settings(**settings)

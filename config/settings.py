@@ -162,6 +162,7 @@ class Tenant:
     max_streams: int | None = None
     max_readers: int | None = None
     max_bytes: int | None = None
+    configured: tuple[str, ...] = ()  # the fields that the configuration names: no command changes them
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Tenants:
         """All tenants."""
         return list(self._by_name.values())
 
-    def keys(self) -> list[ApiKey]:
+    def api_keys(self) -> list[ApiKey]:
         """The keys of all tenants."""
         return list(self._by_digest.values())
 

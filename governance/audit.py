@@ -47,22 +47,36 @@ class AuditLog:
         """Append a record. Of two concurrent calls, one is repeated, so that the chain has both records."""
 
         def append(pipeline: Any) -> AuditRecord:
-            last = pipeline.xrevrange(self._key, count=1)
-            previous = _decode(last[0][1]).digest if last else GENESIS
-            body: dict[str, Any] = {
-                "actor": actor,
-                "action": action,
-                "subject": subject,
-                "detail": detail,
-                "at": time.time(),
-            }
-            record = AuditRecord(**body, previous=previous, digest=_digest(body, previous))
+            _, record = self._next(pipeline, actor, action, subject, detail)
             pipeline.multi()
             pipeline.xadd(self._key, _encode(record), maxlen=MAX_RECORDS, approximate=True)
             return record
 
         appended: AuditRecord = self._client.transaction(append, self._key, value_from_callable=True)
         return appended
+
+    def next_record(self, actor: str, action: str, subject: str, detail: str) -> tuple[str, bytes]:
+        """The id of the last entry ("" without one), and the record to append after it, as it is stored.
+
+        For a script that appends it together with the change that it records.
+        """
+        last, record = self._next(self._client, actor, action, subject, detail)
+        return last, _encode(record)["record"]
+
+    def _next(
+        self, client: Any, actor: str, action: str, subject: str, detail: str
+    ) -> tuple[str, AuditRecord]:
+        last = client.xrevrange(self._key, count=1)
+        previous = _decode(last[0][1]).digest if last else GENESIS
+        body: dict[str, Any] = {
+            "actor": actor,
+            "action": action,
+            "subject": subject,
+            "detail": detail,
+            "at": time.time(),
+        }
+        record = AuditRecord(**body, previous=previous, digest=_digest(body, previous))
+        return last[0][0].decode() if last else "", record
 
     def records(self) -> Iterator[AuditRecord]:
         """All records in the stream, the oldest first."""

@@ -319,6 +319,36 @@ KEYS = (
         "governance/cache_namespaces.py",
         FOREVER,
     ),
+    RedisKey(
+        "tenants",
+        "hash",
+        "tenants that commands made or changed: name -> JSON of their fields, created_at and removed_at (the "
+        "name of a removed tenant stays taken until its last response has expired)",
+        "change_access",
+        "until they are removed",
+    ),
+    RedisKey(
+        "api_keys",
+        "hash",
+        "API keys that commands made: SHA-256 digest -> JSON: id, tenant, scopes, models, expires_at, "
+        "created_at, label, hint (the last characters)",
+        "change_access",
+        "until they are revoked",
+    ),
+    RedisKey(
+        "access_version",
+        "string",
+        "another text after each change of these two: the API processes ask for it, and read both again",
+        "change_access",
+        FOREVER,
+    ),
+    RedisKey(
+        "keys_used",
+        "hash",
+        "key id -> Unix time (s) of its last use; each API process writes those of the last seconds at once",
+        "api/auth/access_store.py",
+        "until the keys are revoked",
+    ),
     RedisKey("audit", "stream", "the audit log, as a chain of hashes", "governance/audit.py", FOREVER),
     RedisKey(
         "subscriber:<name>", "channel", "copies of events for one API process", "include/log", "not stored"

@@ -15,15 +15,15 @@ from typing import Protocol
 
 from api.auth.access import Access
 from api.auth.caller import Caller, Identity
-from api.auth.identities import Identities
 from api.auth.open_mode import OpenMode
+from api.auth.registry import AccessRegistry
 from api.auth.trusted_proxies import TrustedProxies
 from api.errors import Forbidden, InvalidApiKey, InvalidRequest
 from config.errors import ConfigError
 from config.loopback import is_loopback
 from config.schema import TENANT_NAME
 from config.settings import Settings
-from config.tenants import Tenants
+from scheduler.errors import StokerError, StorageUnavailable
 
 TENANT_HEADER = "X-Tenant-ID"
 
@@ -41,11 +41,11 @@ class Headers(Protocol):
 class Authenticator:
     """Identifies callers. Raises `ConfigError` when the platform would be open to the network."""
 
-    def __init__(self, settings: Settings, tenants: Tenants) -> None:
+    def __init__(self, settings: Settings, registry: AccessRegistry) -> None:
+        self._registry = registry
         self._one_tenant = not settings.tenancy.enabled
-        self._identities = Identities(tenants.all(), tenants.keys(), one_tenant=self._one_tenant)
         self._proxies = TrustedProxies(settings.tenancy.trusted_proxies)
-        self.open = not tenants.any_keys and not self._proxies
+        self.open = not registry.configured.any_keys and not self._proxies
         self.open_mode = OpenMode(settings.api.allowed_hosts) if self.open else None
         """The check of every request, public routes included; None with keys."""
         if self.open and not is_loopback(settings.api.host):
@@ -71,8 +71,9 @@ class Authenticator:
     def identify(self, headers: Headers, access: Access, address: str | None) -> Caller:
         """The caller, whose connection comes from `address`.
 
-        Raises `InvalidApiKey` (401), `Forbidden` (403: tenant_mismatch, or a missing scope) and
-        `InvalidRequest` (400) for an unknown priority and for a tenant's name of another form.
+        Raises `InvalidApiKey` (401), `Forbidden` (403: tenant_mismatch, or a missing scope), `InvalidRequest`
+        (400) for an unknown priority and for a tenant's name of another form, and `StorageUnavailable` for an
+        unknown key while those in Redis were never read.
         """
         key = None if self.open else api_key_of(headers)
         identity = self._by_name(headers, address) if key is None else self._by_key(key, headers)
@@ -81,15 +82,26 @@ class Authenticator:
         return identity.caller(headers.get("X-Priority"))
 
     def _by_key(self, key: str, headers: Headers) -> Identity:
-        identity = self._identities.by_key(key)
+        identity = self._registry.identities.by_key(key)
         if identity is None:
-            raise InvalidApiKey("this API key is not known")
+            raise self._unknown_key()
+        if identity.key.expires_at is not None and identity.has_expired():
+            raise InvalidApiKey("this API key has expired")
         named = headers.get(TENANT_HEADER)
         if named is not None and named != identity.tenant.name and not self._one_tenant:
             raise Forbidden(
                 "X-Tenant-ID is not this key's tenant", code="tenant_mismatch", param=TENANT_HEADER
             )
+        self._registry.used.add(identity.key.id)
         return identity
+
+    def _unknown_key(self) -> StokerError:
+        if self._registry.is_complete:
+            return InvalidApiKey("this API key is not known")
+        return StorageUnavailable(
+            "the shared store (Redis) cannot be reached, and may have this API key; retry in a moment",
+            retry_after_s=2,
+        )
 
     def _by_name(self, headers: Headers, address: str | None) -> Identity:
         if not self.open and address not in self._proxies:
@@ -97,7 +109,7 @@ class Authenticator:
         named = headers.get(TENANT_HEADER)
         if named is not None and not self._one_tenant and not _NAME.fullmatch(named):
             raise InvalidRequest(f"X-Tenant-ID must match {TENANT_NAME}", param=TENANT_HEADER)
-        return self._identities.by_name(named, proxy=not self.open)
+        return self._registry.identities.by_name(named, proxy=not self.open)
 
 
 def api_key_of(headers: Headers) -> str | None:

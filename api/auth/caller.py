@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import cast
 
@@ -55,6 +56,11 @@ class Identity:
         self.tenant = tenant
         self.key = key
         self._callers: dict[str | None, Caller] = {}
+
+    def has_expired(self) -> bool:
+        """Whether the key's end date has passed."""
+        ends_at = self.key.expires_at
+        return ends_at is not None and ends_at <= time.time()
 
     def caller(self, priority: str | None) -> Caller:
         """The caller of a request with this `X-Priority`. Raises `InvalidRequest`."""

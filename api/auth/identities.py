@@ -45,6 +45,15 @@ class Identities:
             return None
         return found
 
+    def has(self, key: ApiKey) -> bool:
+        """Whether this key is still one of them, has lost no scope, and has not expired."""
+        found = self._by_digest.get(key.digest)
+        return found is not None and found.key.scopes >= key.scopes and not found.has_expired()
+
+    def api_keys(self) -> list[ApiKey]:
+        """All keys."""
+        return [identity.key for identity in self._by_digest.values()]
+
     def by_name(self, name: str | None, *, proxy: bool) -> Identity:
         """The identity without a key, of the tenant of that name; unknown names are the tenant `default`."""
         if self._one_tenant or name is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from api.openapi import Api
-from api.routes import admin, chat, health, model_events, models, responses
+from api.routes import admin, chat, health, keys, model_events, models, responses, tenants
 
 
 def register(api: Api) -> None:
     """Add all groups to the app and its OpenAPI document."""
-    for group in (responses, chat, models, health, admin, model_events):
+    for group in (responses, chat, models, health, admin, model_events, tenants, keys):
         api.register_blueprint(group.routes)

@@ -56,15 +56,15 @@ def follow_events() -> Response:
     after = request.headers.get("Last-Event-ID")
     if after is not None and not _is_id(after):
         raise InvalidRequest("Last-Event-ID is not the id of an event of this stream", param="Last-Event-ID")
-    services, tenant = current_services(), current_caller().tenant.name
+    services, caller = current_services(), current_caller()
     follow = request.args.get("follow") is None or boolean_parameter("follow")
 
     async def serve(connection: ClientConnection) -> None:
         def is_running() -> bool:
-            return services.shutdown.is_running()
+            return services.shutdown.is_running() and services.registry.is_valid(caller.key)
 
         follower = ModelFollower(connection, services.settings.api.keep_alive_s, is_running)
-        with services.streams.hold(follower, tenant):
+        with services.streams.hold(follower, caller.tenant.name):
             if follow:
                 await follower.follow(services.model_feed, after)
             else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from flask import request
 from werkzeug.routing import PathConverter
@@ -11,6 +12,8 @@ from api.cache_control import CACHE_MODES, MAX_TAG_CHARS
 from api.errors import InvalidRequest
 from api.time_limit import MAX_MS
 from config.settings import PRIORITIES
+
+Item = TypeVar("Item")
 
 
 def _header(name: str, about: str, **schema: Any) -> dict[str, Any]:
@@ -74,6 +77,34 @@ STARTING_AFTER = {
     "description": "With `stream`: only the events with a `sequence_number` greater than this.",
     "schema": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
 }
+
+
+MAX_PAGE = 1000
+LIMIT = {
+    "name": "limit",
+    "in": "query",
+    "description": "The most items of the page; 100 unless set.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": MAX_PAGE},
+}
+AFTER = {
+    "name": "after",
+    "in": "query",
+    "description": "The `last_id` of the page before.",
+    "schema": {"type": "string", "maxLength": 256},
+}
+
+
+def page_of(items: Sequence[Item], id_of: Callable[[Item], str]) -> tuple[list[Item], dict[str, Any]]:
+    """The page that `limit` and `after` ask for, and the other keys of the list.
+
+    The items are sorted by their ids. Raises `InvalidRequest`.
+    """
+    limit, after = integer_parameter("limit", MAX_PAGE), request.args.get("after", "")
+    rest = [item for item in items if id_of(item) > after]
+    page = rest[: 100 if limit is None else limit]
+    ids: list[str | None] = [id_of(item) for item in page] or [None]
+    keys = {"object": "list", "has_more": len(page) < len(rest), "first_id": ids[0], "last_id": ids[-1]}
+    return page, keys
 
 
 def boolean_parameter(name: str) -> bool:

@@ -14,15 +14,18 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from api.app import create_app
+from api.auth.access_store import AccessStore
 from api.auth.authenticator import Authenticator
+from api.auth.registry import AccessRegistry
 from api.services import AppServices
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
 from config.api_keys import digest_of
 from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
-from config.tenants import Tenants
+from governance.audit import AuditLog
 from governance.cache_namespaces import CacheNamespaces
+from scheduler.redis_connections import command_client
 from tests.support.api_fakes import (
     FakeAsyncLedger,
     FakeAudit,
@@ -58,13 +61,19 @@ def fakes(settings: Settings) -> Fakes:
     return make_fakes(settings)
 
 
-def make_services(settings: Settings, fakes: Fakes) -> AppServices:
+def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False) -> AppServices:
+    """The services over the fakes; `with_redis`: tenants and keys are in the Redis of the settings."""
+    client = command_client(settings)
+    store = AccessStore(client, settings.redis.prefix, AuditLog(client, settings.redis.prefix))
     streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=True)
     namespaces = CacheNamespaces("fake")
     namespaces.adopt(b"a secret", {})
+    registry = AccessRegistry(settings, store if with_redis else None)
     services = AppServices(
         settings=settings,
-        authenticator=Authenticator(settings, Tenants(settings)),
+        authenticator=Authenticator(settings, registry),
+        registry=registry,
+        access_store=store,
         ledger=fakes.ledger,  # type: ignore[arg-type]
         connection=fakes.store,  # type: ignore[arg-type]
         async_ledger=FakeAsyncLedger(fakes.ledger),  # type: ignore[arg-type]
@@ -76,6 +85,7 @@ def make_services(settings: Settings, fakes: Fakes) -> AppServices:
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fakes.fleet, fakes.changes)),  # type: ignore[arg-type]
         cache_namespaces=namespaces,
+        preparations=(registry.read_if_possible,),
         background=(fakes.subscriber.run, streams.run),
     )
     fakes.ledger.loop = lambda: services.loop

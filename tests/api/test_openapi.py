@@ -24,7 +24,7 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
         (path, method, item[method])
         for path, item in document["paths"].items()
         for method in item
-        if method in ("get", "post", "delete")
+        if method in ("get", "post", "patch", "delete")
     ]
 
 

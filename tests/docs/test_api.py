@@ -12,6 +12,7 @@ import pytest
 
 from api.app import create_app
 from api.auth.access import Access, access_of
+from api.schemas.access import KeyBody, KeyFields, TenantBody, TenantFields
 from api.schemas.chat import ChatRequest
 from api.schemas.load import LoadRequestBody
 from api.schemas.responses import STATUSES, ResponsesRequest
@@ -22,6 +23,10 @@ from tests.docs.page import blocks, code, read, rows, section
 BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/chat/completions": ChatRequest,
+    "/v1/admin/tenants": TenantBody,
+    "/v1/admin/tenants/acme": TenantFields,
+    "/v1/admin/keys": KeyBody,
+    "/v1/admin/keys/key_1": KeyFields,
     "/v1/admin/models/stub/load": LoadRequestBody,
     "/v1/admin/models/stoker-demo/load": LoadRequestBody,
 }
@@ -64,7 +69,12 @@ def parsed(words):
                 "X-Cache-Tag:",
             )
         elif word.startswith("$URL"):
-            url = word.removeprefix("$URL").replace("$ID", "resp_1").replace("$OPERATION", "load_1")
+            url = (
+                word.removeprefix("$URL")
+                .replace("$ID", "resp_1")
+                .replace("$OPERATION", "load_1")
+                .replace("$KEY_ID", "key_1")
+            )
         else:
             assert re.fullmatch(r"-[isSN]+", word), word
     return method or ("POST" if body is not None else "GET"), urlsplit(url).path, body
@@ -74,7 +84,7 @@ def test_every_route_is_listed_with_its_access_level(page, app):
     listed = {}
     for calls, access, _ in (row for row in rows(page) if len(row) == 3):
         for call in code(calls):
-            if re.fullmatch(r"(GET|POST|DELETE) /\S+", call):
+            if re.fullmatch(r"(GET|POST|PATCH|DELETE) /\S+", call):
                 listed[call] = access
     routes = {}
     for rule in app.url_map.iter_rules():

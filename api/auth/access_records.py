@@ -1,0 +1,89 @@
+"""The tenants and API keys that commands made, and their form in Redis: one JSON text for each."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+from marshmallow import ValidationError
+
+from config.api_keys import ApiKey
+from config.schema import TenantSchema
+from config.settings import Tenant
+
+logger = logging.getLogger("api")
+
+TENANT_FIELDS = tuple(
+    item.name
+    for item in dataclasses.fields(Tenant)
+    if item.name not in ("name", "api_keys_sha256", "admin", "configured")
+)
+"""The fields of a tenant that commands set."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRecord:
+    """A tenant that a command made or changed. `removed_at`: when it was removed; its name is still taken.
+
+    `fields` are those of `TENANT_FIELDS` that commands set. Times are Unix times in seconds.
+    """
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    created_at: float = 0.0
+    removed_at: float | None = None
+
+    def over(self, tenant: Tenant) -> Tenant:
+        """The tenant with these fields; those that the configuration names win."""
+        own = {name: value for name, value in self.fields.items() if name not in tenant.configured}
+        return replace(tenant, **own) if own else tenant
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAccess:
+    """All records. `version` changes with each of them; "" before the first."""
+
+    version: str = ""
+    tenants: Mapping[str, TenantRecord] = field(default_factory=dict)
+    keys: tuple[ApiKey, ...] = ()
+
+    def key(self, id: str) -> ApiKey | None:
+        """The key of that id, or None."""
+        return next((key for key in self.keys if key.id == id), None)
+
+
+def encode_tenant(record: TenantRecord) -> bytes:
+    """The JSON text of a tenant."""
+    return orjson.dumps({name: getattr(record, name) for name in TenantRecord.__slots__})
+
+
+def decode_tenant(name: str, text: bytes) -> TenantRecord:
+    """A tenant from its JSON text. A field that is not valid (of another version) is left out, and logged."""
+    raw = orjson.loads(text)
+    fields: dict[str, Any] = {}
+    for field_name in TENANT_FIELDS:
+        if field_name in raw["fields"]:
+            try:
+                fields |= TenantSchema().load({field_name: raw["fields"][field_name]})
+            except ValidationError:
+                logger.warning("%s of the tenant %s in Redis is not valid, and ignored", field_name, name)
+    return TenantRecord(fields, raw["created_at"], raw["removed_at"])
+
+
+def encode_key(key: ApiKey) -> bytes:
+    """The JSON text of a key, without its digest."""
+    values = {name: getattr(key, name) for name in ApiKey.__slots__ if name not in ("digest", "configured")}
+    values["scopes"] = sorted(key.scopes)
+    values["models"] = None if key.models is None else sorted(key.models)
+    return orjson.dumps(values)
+
+
+def decode_key(digest: str, text: bytes) -> ApiKey:
+    """A key from its digest and its JSON text."""
+    raw = orjson.loads(text)
+    raw["scopes"] = frozenset(raw["scopes"])
+    raw["models"] = None if raw["models"] is None else frozenset(raw["models"])
+    return ApiKey(digest=digest, **raw)

@@ -1,0 +1,115 @@
+"""Reads and changes the tenants and API keys in Redis, each change together with its audit record."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import redis
+
+from api.auth.access_records import (
+    StoredAccess,
+    TenantRecord,
+    decode_key,
+    decode_tenant,
+    encode_key,
+    encode_tenant,
+)
+from config.api_keys import ApiKey
+from governance.audit import MAX_RECORDS, AuditLog
+from scheduler.scripts import Scripts, redis_errors_translated
+
+LUA = Path(__file__).parent.parent / "lua"
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one call changes. `tenants` and `keys` (by digest): None removes one.
+
+    `action`, `subject` and `detail` are those of the audit record.
+    """
+
+    action: str
+    subject: str
+    detail: str = ""
+    tenants: Mapping[str, TenantRecord | None] = field(default_factory=dict)
+    keys: Mapping[str, ApiKey | None] = field(default_factory=dict)
+
+
+class AccessStore:
+    """The records in Redis. Every method raises `StorageUnavailable` or `StorageFull`."""
+
+    def __init__(self, client: redis.Redis, prefix: str, audit: AuditLog) -> None:
+        self._client: Any = client
+        self._scripts = Scripts(client, prefix, LUA)
+        self._audit = audit
+        self._tenants_key = f"{{{prefix}}}:tenants"
+        self._keys_key = f"{{{prefix}}}:api_keys"
+        self._used_key = f"{{{prefix}}}:keys_used"
+        self.version_key = f"{{{prefix}}}:access_version"
+
+    def read(self) -> StoredAccess:
+        """All records, as they were at one moment."""
+        with redis_errors_translated():
+            pipeline = self._client.pipeline(transaction=True)
+            version, tenants, keys = (
+                pipeline.get(self.version_key).hgetall(self._tenants_key).hgetall(self._keys_key).execute()
+            )
+        return StoredAccess(
+            (version or b"").decode(),
+            {name.decode(): decode_tenant(name.decode(), text) for name, text in tenants.items()},
+            tuple(decode_key(digest.decode(), text) for digest, text in keys.items()),
+        )
+
+    def change(self, actor: str, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
+        """Change what `decide` says of the present records, and return its result.
+
+        When another process changes something meanwhile, `decide` is asked again. What it raises is raised.
+        """
+        while True:
+            stored = self.read()
+            change, result = decide(stored)
+            if self._apply(actor, stored.version, change):
+                return result
+
+    def _apply(self, actor: str, version: str, change: Change) -> bool:
+        with redis_errors_translated():
+            last, record = self._audit.next_record(actor, change.action, change.subject, change.detail)
+        tenants = [
+            part
+            for name, tenant in change.tenants.items()
+            for part in (name, b"" if tenant is None else encode_tenant(tenant))
+        ]
+        keys = [
+            part
+            for digest, key in change.keys.items()
+            for part in (digest, b"" if key is None else encode_key(key))
+        ]
+        arguments = (version, secrets.token_hex(8), last, record, MAX_RECORDS, len(change.tenants))
+        return bool(self._scripts.run("change_access", *arguments, *tenants, *keys))
+
+    def last_used(self, ids: Iterable[str]) -> dict[str, float]:
+        """The Unix times (s) of the last uses of keys; without those that were not used."""
+        wanted = list(ids)
+        if not wanted:
+            return {}
+        with redis_errors_translated():
+            times = self._client.hmget(self._used_key, wanted)
+        return {id: float(at) for id, at in zip(wanted, times, strict=True) if at is not None}
+
+    def record_uses(self, uses: Mapping[str, int]) -> None:
+        """Write the Unix times (s) of the last uses of keys, by id."""
+        with redis_errors_translated():
+            self._client.hset(self._used_key, mapping=dict(uses))
+
+    def forget_uses(self, known: Iterable[str]) -> None:
+        """Remove the times of keys that are not among the known ids."""
+        with redis_errors_translated():
+            unknown = {id.decode() for id in self._client.hkeys(self._used_key)} - set(known)
+            if unknown:
+                self._client.hdel(self._used_key, *unknown)

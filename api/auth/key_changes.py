@@ -1,0 +1,137 @@
+"""The rules for changes of API keys by commands. A key of the configuration is changed there."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from api.auth.access_records import StoredAccess
+from api.auth.access_store import AccessStore, Change
+from api.auth.caller import Caller
+from api.auth.registry import AccessRegistry
+from api.auth.tenant_changes import no_such_tenant
+from api.errors import Conflict, Forbidden, NotFound, UnprocessableRequest
+from config.api_keys import INFERENCE, ApiKey, digest_of
+from config.settings import Settings
+from scheduler.errors import UnknownModel
+
+MAX_KEYS = 10_000
+MAX_KEYS_PER_TENANT = 1000
+
+PREFIX = "sk-stoker-"
+HINT_CHARACTERS = 4
+
+GOVERNANCE = "governance"
+
+
+class KeyChanges:
+    """Creates, changes and revokes keys. Raises `ApiError` for what is not possible, and changes nothing."""
+
+    def __init__(self, settings: Settings, registry: AccessRegistry, store: AccessStore) -> None:
+        self._settings = settings
+        self._registry = registry
+        self._store = store
+
+    def create(self, caller: Caller, tenant: str, fields: Mapping[str, Any]) -> tuple[str, ApiKey]:
+        """Create a key; returns it in clear text, which is stored nowhere, and its record."""
+        if not self._registry.configured.any_keys:
+            raise Conflict(
+                "the platform is open, no request needs a key: configure an administrator's key first"
+                " (STOKER_ADMIN_KEY)",
+                code="platform_open",
+            )
+        secret = PREFIX + secrets.token_urlsafe(32)
+        key = ApiKey(
+            id=f"key_{secrets.token_hex(8)}",
+            digest=digest_of(secret),
+            tenant=tenant,
+            created_at=time.time(),
+            hint=secret[-HINT_CHARACTERS:],
+        )
+        key = self._with_fields(caller, key, {"scopes": INFERENCE, **fields})
+
+        def decide(stored: StoredAccess) -> tuple[Change, None]:
+            if tenant not in self._registry.merged(stored.tenants):
+                raise no_such_tenant(tenant, "tenant")
+            of_tenant = sum(other.tenant == tenant for other in stored.keys)
+            if len(stored.keys) >= MAX_KEYS or of_tenant >= MAX_KEYS_PER_TENANT:
+                raise Conflict(
+                    f"there are {len(stored.keys)} keys, {of_tenant} of the tenant {tenant}: at most"
+                    f" {MAX_KEYS} and {MAX_KEYS_PER_TENANT}; revoke some",
+                    code="too_many_keys",
+                )
+            return Change("create_key", key.id, _shown(key), keys={key.digest: key}), None
+
+        self._store.change(caller.tenant.name, decide)
+        self._store.forget_uses(other.id for other in (*self._registry.identities.api_keys(), key))
+        return secret, key
+
+    def set_fields(self, caller: Caller, id: str, fields: Mapping[str, Any]) -> None:
+        """Set fields of a key; None: without models, end date or label."""
+
+        def decide(stored: StoredAccess) -> tuple[Change, None]:
+            key = self._with_fields(caller, self._own(stored, id), fields)
+            return Change("set_key", id, _shown(key), keys={key.digest: key}), None
+
+        self._store.change(caller.tenant.name, decide)
+
+    def revoke(self, caller: Caller, id: str) -> None:
+        """Revoke a key: it is forgotten."""
+
+        def decide(stored: StoredAccess) -> tuple[Change, None]:
+            key = self._own(stored, id)
+            return Change("revoke_key", id, f"tenant={key.tenant}", keys={key.digest: None}), None
+
+        self._store.change(caller.tenant.name, decide)
+
+    def _own(self, stored: StoredAccess, id: str) -> ApiKey:
+        """The key of that id, if a command made it."""
+        key = stored.key(id)
+        if key is not None:
+            return key
+        if any(configured.id == id for configured in self._registry.configured.api_keys()):
+            raise Conflict(
+                f"{id} is a key of the configuration: change it there",
+                code="set_by_configuration",
+                param="id",
+            )
+        raise NotFound(f"there is no key {id}", param="id")
+
+    def _with_fields(self, caller: Caller, key: ApiKey, fields: Mapping[str, Any]) -> ApiKey:
+        changed: dict[str, Any] = dict(fields)
+        if "scopes" in changed:
+            changed["scopes"] = frozenset(changed["scopes"] or INFERENCE)
+        _check_governance(caller, key.scopes | changed.get("scopes", frozenset()))
+        if changed.get("models") is not None:
+            self._check_models(changed["models"])
+            changed["models"] = frozenset(changed["models"])
+        if changed.get("expires_at") is not None and changed["expires_at"] <= time.time():
+            raise UnprocessableRequest("expires_at is not in the future", param="expires_at")
+        if "label" in changed:
+            changed["label"] = changed["label"] or ""
+        return replace(key, **changed)
+
+    def _check_models(self, models: Collection[str]) -> None:
+        for index, model in enumerate(models):
+            if model not in self._settings.models:
+                raise UnknownModel(f"model {model!r} is not configured", param=f"models[{index}]")
+
+
+def _check_governance(caller: Caller, scopes: Collection[str]) -> None:
+    """An administrator does not make itself a signer: a key for governance is made with such a key only."""
+    if GOVERNANCE in scopes and GOVERNANCE not in caller.key.scopes:
+        raise Forbidden(
+            "only a key with the scope `governance` makes or changes a key with it",
+            code="governance_required",
+            param="scopes",
+        )
+
+
+def _shown(key: ApiKey) -> str:
+    """The key for the audit record."""
+    models = "all" if key.models is None else ",".join(sorted(key.models))
+    ends = "never" if key.expires_at is None else f"{key.expires_at:.0f}"
+    return f"tenant={key.tenant} scopes={','.join(sorted(key.scopes))} models={models} expires_at={ends}"

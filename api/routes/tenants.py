@@ -1,0 +1,166 @@
+"""/v1/admin/tenants: tenants that are added, changed and removed while the platform runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from flask import Response
+
+from api.auth.access import Access
+from api.auth.access_records import TENANT_FIELDS, StoredAccess
+from api.auth.caller import current_caller
+from api.auth.tenant_changes import TenantChanges, no_such_tenant
+from api.errors import UnprocessableRequest
+from api.http_responses import json_response
+from api.openapi import RouteGroup
+from api.routes.error_codes import STORAGE
+from api.routes.parameters import AFTER, LIMIT, page_of
+from api.schemas.access import RemovedTenant, TenantBody, TenantFields, TenantList, TenantObject
+from api.services import AppServices, current_services
+from config.rate_limit import RateLimit
+
+routes = RouteGroup("tenants", __name__, description="Tenants and their limits; for administrators.")
+
+_NAME = {"name": "The tenant's name."}
+
+
+@routes.endpoint(
+    "/v1/admin/tenants",
+    access=Access.ADMIN,
+    responses={200: TenantList},
+    query=(LIMIT, AFTER),
+    errors=STORAGE,
+)
+def list_tenants() -> Response:
+    """List the tenants
+
+    Those of the configuration and those that were added, by name, a page at a time.
+    """
+    services = current_services()
+    rows = _rows(services)
+    names, keys = page_of(sorted(rows), str)
+    return json_response({**keys, "data": [rows[name] for name in names]})
+
+
+@routes.endpoint(
+    "/v1/admin/tenants",
+    "POST",
+    access=Access.ADMIN,
+    body=TenantBody,
+    invalid_body=UnprocessableRequest,
+    responses={201: TenantObject},
+    errors=("tenant_exists", "tenant_name_reserved", "too_many_tenants", "tenancy_disabled", *STORAGE),
+)
+def add_tenant(body: dict[str, Any]) -> Response:
+    """Add a tenant
+
+    All API processes know it within a second. The name of a removed tenant is free again when nothing of it
+    can be stored any more (409 `tenant_name_reserved` before).
+    """
+    services, name = current_services(), body["name"]
+    fields = {field: value for field, value in _fields(body).items() if value is not None}
+    _changes(services).add(current_caller().tenant.name, name, fields)
+    services.registry.read()
+    return json_response(_row(services, name), 201, {"Location": f"/v1/admin/tenants/{name}"})
+
+
+@routes.endpoint(
+    "/v1/admin/tenants/<name>",
+    access=Access.ADMIN,
+    responses={200: TenantObject},
+    path=_NAME,
+    errors=("not_found", *STORAGE),
+)
+def retrieve_tenant(name: str) -> Response:
+    """Fetch a tenant
+
+    The same object as in the list.
+    """
+    return json_response(_row(current_services(), name))
+
+
+@routes.endpoint(
+    "/v1/admin/tenants/<name>",
+    "PATCH",
+    access=Access.ADMIN,
+    body=TenantFields,
+    invalid_body=UnprocessableRequest,
+    responses={200: TenantObject},
+    path=_NAME,
+    errors=("not_found", "set_by_configuration", *STORAGE),
+)
+def change_tenant(body: dict[str, Any], name: str) -> Response:
+    """Change a tenant
+
+    Sets the fields of the body, for new requests; null removes one: the default counts again. A field that
+    the configuration sets cannot be changed (409 `set_by_configuration`, `param` names it).
+    """
+    services = current_services()
+    if fields := _fields(body):
+        _changes(services).set_fields(current_caller().tenant.name, name, fields)
+        services.registry.read()
+    return json_response(_row(services, name))
+
+
+@routes.endpoint(
+    "/v1/admin/tenants/<name>",
+    "DELETE",
+    access=Access.ADMIN,
+    responses={200: RemovedTenant},
+    path=_NAME,
+    errors=("not_found", "set_by_configuration", *STORAGE),
+)
+def remove_tenant(name: str) -> Response:
+    """Remove a tenant
+
+    Its keys are revoked: no new request is accepted within a second. Requests that were accepted before wait,
+    run and stream to their end, and its stored responses expire as all do; nothing can fetch them. A tenant
+    of the configuration is removed there (409 `set_by_configuration`).
+    """
+    services = current_services()
+    revoked = _changes(services).remove(current_caller().tenant.name, name)
+    services.registry.read()
+    return json_response({"name": name, "object": "tenant", "deleted": True, "revoked_keys": revoked})
+
+
+def _changes(services: AppServices) -> TenantChanges:
+    return TenantChanges(services.settings, services.registry, services.access_store)
+
+
+def _fields(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a body, with rate limits in their canonical form."""
+    fields = {name: body[name] for name in TENANT_FIELDS if name in body}
+    return {
+        name: RateLimit(value) if name in ("rate_limit", "token_limit") and value is not None else value
+        for name, value in fields.items()
+    }
+
+
+def _row(services: AppServices, name: str) -> dict[str, Any]:
+    """The object of one tenant. Raises `NotFound`."""
+    row = _rows(services).get(name)
+    if row is None:
+        raise no_such_tenant(name)
+    return row
+
+
+def _rows(services: AppServices) -> dict[str, dict[str, Any]]:
+    """The objects of all tenants by name, as they are in Redis now."""
+    stored: StoredAccess = services.access_store.read()
+    configured = services.registry.configured
+    keys = Counter(key.tenant for key in (*stored.keys, *configured.api_keys()))
+    rows = {}
+    for name, tenant in services.registry.merged(stored.tenants).items():
+        record = stored.tenants.get(name)
+        rows[name] = {
+            "name": name,
+            "object": "tenant",
+            **{field: getattr(tenant, field) for field in TENANT_FIELDS},
+            "keys": keys[name],
+            "is_configured": configured.by_name(name) is not None,
+            "configured": [field for field in TENANT_FIELDS if field in tenant.configured],
+            "ignored": sorted(set(record.fields if record else ()) & set(tenant.configured)),
+            "created_at": record.created_at if record and record.removed_at is None else None,
+        }
+    return rows

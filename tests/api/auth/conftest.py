@@ -1,0 +1,70 @@
+"""API processes that share tenants and keys in a real Redis."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.app import create_app
+from api.services import EXTENSION, AppServices
+from config.settings import RedisSettings, Settings
+from governance.audit import AuditLog
+from scheduler.redis_connections import command_client
+from tests.api.conftest import ADMIN_KEY, make_services
+from tests.conftest import ValkeyServer
+from tests.support.api_fakes import make_fakes
+
+Process = FlaskClient
+
+
+@pytest.fixture
+def shared_settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
+    """The settings with a Redis that runs, under a prefix of the test's own."""
+    return replace(settings, redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"))
+
+
+@pytest.fixture
+def start(shared_settings: Settings) -> Iterator[Callable[..., Process]]:
+    """Start an API process; its client sends the administrator's key."""
+    started = []
+
+    def run(settings: Settings | None = None) -> Process:
+        settings = settings or shared_settings
+        services = make_services(settings, make_fakes(settings), with_redis=True)
+        services.start()
+        started.append(services)
+        client = create_app(settings, services).test_client()
+        client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {ADMIN_KEY}"
+        return client
+
+    yield run
+    for services in started:
+        services.stop()
+
+
+@pytest.fixture
+def process(start: Callable[..., Process]) -> Process:
+    """One API process."""
+    return start()
+
+
+def services_of(process: Process) -> AppServices:
+    """The services of an API process."""
+    services: AppServices = process.application.extensions[EXTENSION]
+    return services
+
+
+def error_of(answer: Any) -> tuple[int, str, str | None]:
+    """Status, code and param of a refusal."""
+    error = answer.json["error"]
+    return answer.status_code, error["code"], error["param"]
+
+
+def audit_of(settings: Settings) -> AuditLog:
+    """The audit log."""
+    return AuditLog(command_client(settings), settings.redis.prefix)
