@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import replace
 
 from config.api_keys import ALL_SCOPES, INFERENCE, ApiKey, configured_key, digest_of
@@ -39,22 +38,6 @@ class Tenants:
     def by_name(self, name: str) -> Tenant | None:
         """The tenant of that name, or None."""
         return self._by_name.get(name)
-
-    def by_key(self, key: str) -> Tenant | None:
-        """The tenant of an API key (in clear text), or None.
-
-        The index is by digest, so the duration of a look-up reveals nothing about a key. The digest found is
-        compared once more in constant time.
-        """
-        digest = digest_of(key)
-        found = self._by_digest.get(digest)
-        if found is None or not hmac.compare_digest(found.digest.encode("ascii"), digest.encode("ascii")):
-            return None
-        return self._by_name[found.tenant]
-
-    def names(self) -> list[str]:
-        """All names, sorted."""
-        return sorted(self._by_name)
 
     def all(self) -> list[Tenant]:
         """All tenants."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from config.api_keys import digest_of
+from config.api_keys import ALL_SCOPES, INFERENCE, digest_of
 from config.errors import ConfigError
 from config.generated_keys import FILE, GeneratedKeys, ensure_keys, read_keys
 from config.settings import Settings, Tenant
@@ -23,12 +23,30 @@ def settings(tmp_path):
     )
 
 
-def test_only_its_own_keys_identify_a_tenant(settings):
-    tenants = Tenants(settings)
+def keys_of(settings):
+    """The configured keys by digest."""
+    return {key.digest: key for key in Tenants(settings).api_keys()}
 
-    assert tenants.by_key("sk-acme") == tenants.by_key("sk-acme-2") == settings.tenants["acme"]
-    for wrong in ("", "sk-acm", "sk-acme ", "é", "\udcff", digest_of("sk-acme")):
-        assert tenants.by_key(wrong) is None
+
+def test_the_keys_of_a_tenant_are_its_own_and_have_the_scope_inference(settings):
+    keys = keys_of(settings)
+
+    assert keys.keys() == {digest_of("sk-acme"), digest_of("sk-acme-2")}
+    assert {(key.tenant, key.scopes, key.configured) for key in keys.values()} == {("acme", INFERENCE, True)}
+    assert len({key.id for key in keys.values()}) == 2
+
+
+def test_the_fields_that_the_configuration_names_are_known(load):
+    settings = load(
+        {"tenants": {"acme": {"weight": 1}, "default": {}}},
+        environ={"TENANT_RATE_LIMIT_acme": "5/s", "TENANT_RATE_LIMIT_beta": "5/s"},
+    )
+
+    assert {tenant.name: tenant.configured for tenant in Tenants(settings).all()} == {
+        "default": (),
+        "acme": ("rate_limit", "weight"),
+        "beta": ("rate_limit",),
+    }
 
 
 def test_there_is_always_a_default_tenant(settings):
@@ -36,7 +54,7 @@ def test_there_is_always_a_default_tenant(settings):
 
     assert tenants.by_name("default") == Tenant("default")
     assert tenants.by_name("unknown") is None
-    assert tenants.names() == ["acme", "default"]
+    assert {tenant.name for tenant in tenants.all()} == {"acme", "default"}
 
 
 def test_the_platform_needs_no_key_if_no_tenant_has_one(settings):
@@ -46,13 +64,11 @@ def test_the_platform_needs_no_key_if_no_tenant_has_one(settings):
 
 def test_generated_keys_belong_to_default_and_admin(settings):
     keys = ensure_keys(settings.data_dir)
-    tenants = Tenants(settings)
+    known = keys_of(settings)
 
-    default, admin = tenants.by_key(keys.api_key), tenants.by_key(keys.admin_key)
-    assert default is not None
-    assert admin is not None
-    assert (default.name, default.admin) == ("default", False)
-    assert (admin.name, admin.admin) == ("admin", True)
+    default, admin = known[digest_of(keys.api_key)], known[digest_of(keys.admin_key)]
+    assert (default.tenant, default.scopes) == ("default", INFERENCE)
+    assert (admin.tenant, admin.scopes) == ("admin", ALL_SCOPES)
 
 
 def test_keys_are_generated_once_and_readable_by_their_owner_only(tmp_path):

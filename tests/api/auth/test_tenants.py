@@ -60,7 +60,7 @@ def test_another_process_reads_the_changes(start: Callable[..., Process]) -> Non
     assert start().get(f"{TENANTS}/acme").status_code == 200
 
 
-def test_what_the_configuration_sets_wins_and_the_refusal_says_so(
+def test_a_field_of_the_configuration_wins_and_the_refusal_names_it(
     start: Callable[..., Process], shared_settings: Settings
 ) -> None:
     before = start()
