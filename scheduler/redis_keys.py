@@ -220,6 +220,14 @@ KEYS = (
         "until an operator loads or unloads the model",
     ),
     RedisKey(
+        "suspects:<model>",
+        "zset",
+        "the tenants of which alone a request ran in two crashes of the model, by time; within the window "
+        "of `restart` their requests are not tried again after a crash",
+        "include/model include/requeue",
+        "until an operator loads or unloads the model",
+    ),
+    RedisKey(
         "replicas:<model>",
         "set",
         "the replicas of a model, in any state",

@@ -83,6 +83,76 @@ def test_a_job_that_ran_in_two_crashes_ends_and_the_model_serves_the_other_tenan
     assert row.crashes < platform.settings.restart.max_restarts, "one request does not use up the restarts"
 
 
+def crash_with(platform: SimulatedPlatform, id: str) -> None:
+    """Let the model's engine crash while this job runs on it, and start the engine again."""
+    assert platform.status(id) == "running"
+    platform.run(id)
+    platform.crash(replicas_of(platform)[0])
+    restart(platform)
+
+
+@pytest.fixture
+def suspected(empty_platform: SimulatedPlatform) -> SimulatedPlatform:
+    """A request of umbrella ran in two crashes of the model, one of acme in the first; it is loaded again."""
+    empty_platform.register()
+    empty_platform.load()
+    poison, innocent = empty_platform.admit("umbrella"), empty_platform.admit("acme")
+    crash_with(empty_platform, poison)
+    empty_platform.release(empty_platform.run(innocent))
+    crash_with(empty_platform, poison)
+    assert empty_platform.end(poison).code == "engine_crashed"
+    return empty_platform
+
+
+def test_a_request_has_no_second_try_when_another_one_of_its_tenant_ran_in_two_crashes(
+    suspected: SimulatedPlatform,
+) -> None:
+    poison, other = suspected.admit("umbrella"), suspected.admit("acme")
+    suspected.run(other)
+    crash_with(suspected, poison)
+    assert (suspected.end(poison).code, suspected.field(poison, "attempts")) == ("engine_crashed", "1")
+    assert suspected.status(other) == "running", "other tenants' requests are tried again"
+    assert suspected.fleet.row("alpha").crashes == 3
+
+
+def test_no_tenant_is_suspected_when_requests_of_two_ran_in_both_crashes(
+    empty_platform: SimulatedPlatform,
+) -> None:
+    platform = empty_platform
+    platform.register()
+    platform.load()
+    for _ in range(2):
+        poison, innocent = platform.admit("umbrella"), platform.admit("acme")
+        for attempt in ("1", "2"):
+            assert platform.field(innocent, "attempts") == attempt, "it is tried again"
+            platform.run(innocent)
+            crash_with(platform, poison)
+        assert platform.end(innocent).code == "engine_crashed"
+
+
+@pytest.mark.parametrize("forgotten_by", ["window", "operator"])
+def test_a_suspected_tenant_has_second_tries_again_after_the_window_or_a_load_by_an_operator(
+    suspected: SimulatedPlatform, forgotten_by: str
+) -> None:
+    if forgotten_by == "window":
+        suspected.run_for(suspected.settings.restart.window_s, "w1", every=4.0)
+    else:
+        suspected.finish_unload(suspected.fleet.unload("alpha"))
+        suspected.load()
+    innocent = suspected.admit("umbrella")
+    crash_with(suspected, innocent)
+    assert suspected.status(innocent) == "running"
+
+
+def test_a_request_of_a_suspected_tenant_is_tried_again_when_its_worker_is_lost(
+    suspected: SimulatedPlatform,
+) -> None:
+    id = suspected.admit("umbrella")
+    suspected.run(id)
+    suspected.register()
+    assert suspected.status(id) == "queued"
+
+
 def test_a_job_that_ran_in_two_crashes_ends_when_another_replica_serves(
     client: redis.Redis, settings: Settings
 ) -> None:

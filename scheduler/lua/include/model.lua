@@ -10,7 +10,7 @@ local function make_recovery_due() redis.call('DEL', P .. 'recovery_looked_at') 
 
 -- Forget the crashes of a model, after a load or unload by an operator; no restart is due any more.
 local function forget_crashes(model)
-  redis.call('DEL', P .. 'crashes:' .. model)
+  redis.call('DEL', P .. 'crashes:' .. model, P .. 'suspects:' .. model)
   redis.call('HDEL', model_key(model), 'crashed', 'restart_us')
 end
 

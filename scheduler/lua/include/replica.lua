@@ -84,6 +84,7 @@ local function replica_down(replica, job_code, job_message, code, message, grace
     local crashed = is_crash(model, state, was, operation, code)
     local restart_us, count = nil, nil
     if crashed then restart_us, count = record_crash(model, replica) end
+    if crashed then suspicion_us = restart_limits.window_us end
     if crashed and not restart_us and restart_limits.most > 0 then
       message = message .. '; its engines ended ' .. count .. ' times within '
         .. text(restart_limits.window_us / 1000000) .. ' s, so it is not started again by itself'
@@ -114,6 +115,7 @@ local function replica_down(replica, job_code, job_message, code, message, grace
     end
   end
   local changed = end_jobs_of_replica(replica, job_code, job_message)
+  if suspicion_us then suspect_tenant(model) end
   if model and not will_be_served(model) then
     fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited')
   end

@@ -25,12 +25,35 @@ local function requeue(id, job)
   job.status = 'queued'
 end
 
+-- While a crash is worked off: how long (us) a tenant is suspected, and the tenants of jobs that have crashed a second
+-- engine before their first output.
+local suspicion_us, crashed_two = nil, {}
+
+-- Whether a job that had no output when its engine crashed may cost no second engine: its tenant is suspected.
+local function is_suspected(id, job)
+  if log_length(id) > 0 then return false end
+  if tonumber(job.attempts) >= MAX_ATTEMPTS then crashed_two[job.tenant] = true end
+  local since = tonumber(redis.call('ZSCORE', P .. 'suspects:' .. job.model, job.tenant))
+  return since and since > NOW - suspicion_us
+end
+
+-- Suspect the tenant whose jobs have crashed a second engine, unless jobs of several tenants ran in both crashes.
+local function suspect_tenant(model)
+  local tenant = next(crashed_two)
+  if tenant and not next(crashed_two, tenant) then
+    redis.call('ZADD', P .. 'suspects:' .. model, text(NOW), tenant)
+  end
+end
+
 -- Queue a running job again, or end it. job: its fields, if the caller has read them. Returns the model to
 -- dispatch for, or nil when the job does not run.
 local function requeue_or_fail(id, code, message, job)
   job = job or read_job(id)
   if job.status ~= 'running' then return nil end
   if job.cancel == '1' then return finish(id, 'cancelled', { code = 'cancelled' }, job) end
+  if suspicion_us and is_suspected(id, job) then
+    return finish(id, 'failed', { code = code, message = message }, job)
+  end
   if tonumber(job.attempts) < MAX_ATTEMPTS and log_length(id) == 0 and will_be_served(job.model) then
     requeue(id, job)
     return job.model
