@@ -13,6 +13,7 @@ from flask import Request
 from api.auth.caller import Caller
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.errors import InvalidRequest, NotFound
+from api.request_body import read_bytes
 from api.services import AppServices
 from api.streaming.response_readers import ResponseReader
 from api.streaming.stored_response import decode_metadata, encode_metadata, follow_from_start
@@ -72,7 +73,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         store=parsed.store,
         cost=_prompt_tokens(parsed, len(generation)) + output_tokens,
         idempotency_key=key,
-        body_hash=None if key is None else _body_hash(dialect, request.get_data()),
+        body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
     )
 

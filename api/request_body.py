@@ -26,7 +26,10 @@ conversations have some thousands."""
 _SLICE_BYTES = 64 * 1024
 """Bytes that are scanned at a time: other threads get the interpreter in between."""
 
-_NOT_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+_CONTAINERS = frozenset({dict, list})
+
+BODY = "stoker.body"
+"""The key of the environ with the whole body, which the server has: no copies are made of a large one."""
 
 
 def read_body(
@@ -50,11 +53,12 @@ def read_body(
 
 
 def read_bytes(request: Request) -> bytes:
-    """The body's bytes. Flask caches them, so that they can be read again for the Idempotency-Key's hash."""
+    """The body's bytes, which can be read again for the Idempotency-Key's hash."""
     media_type = request.mimetype
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise ApiError("send the body with Content-Type: application/json", code="unsupported_media_type")
-    return request.get_data(cache=True, parse_form_data=False)
+    body: bytes | None = request.environ.get(BODY)
+    return request.get_data(cache=True, parse_form_data=False) if body is None else body
 
 
 def parse_json(body: bytes) -> Any:
@@ -66,7 +70,7 @@ def parse_json(body: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         raise ApiError(f"the body is not JSON, at character {error.pos}", code="invalid_json") from None
     is_flat = len(body) <= _SLICE_BYTES and body.count(b"[") + body.count(b"{") <= MAX_DEPTH
-    if not is_flat and _is_deeper(body, MAX_DEPTH):
+    if not is_flat and _is_deeper(value, MAX_DEPTH):
         raise ApiError(f"the body is nested deeper than {MAX_DEPTH} levels", code="invalid_json")
     return value
 
@@ -92,17 +96,15 @@ def _slices(body: bytes) -> Iterator[bytes]:
     return (body[start : start + _SLICE_BYTES] for start in range(0, len(body), _SLICE_BYTES))
 
 
-def _is_deeper(body: bytes, levels: int) -> bool:
-    """Whether a valid JSON text has more than `levels` levels: removes pairs of brackets, innermost first.
-
-    Each round is one pass of C code over the rest, and there are at most `levels` rounds.
-    """
-    brackets = b"".join(text.translate(None, _NOT_BRACKET) for text in _outside_strings(body))
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether a value has more than `levels` levels of arrays and objects."""
+    level = [value] if type(value) in _CONTAINERS else []
     for _ in range(levels):
-        if not brackets:
+        items = (holder.values() if type(holder) is dict else holder for holder in level)
+        level = [item for within in items for item in within if type(item) in _CONTAINERS]
+        if not level:
             return False
-        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
-    return bool(brackets)
+    return True
 
 
 def _outside_strings(body: bytes) -> Iterator[bytes]:

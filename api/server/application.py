@@ -15,6 +15,7 @@ from api.auth.access import Access
 from api.blocking import blocks
 from api.detached import DETACHED, DetachedResponse, run_detached
 from api.errors import ApiError
+from api.request_body import BODY
 from api.server import refusal
 from api.server.connections import Connections
 from api.server.http_answer import HttpAnswer
@@ -33,8 +34,9 @@ logger = logging.getLogger("api")
 MAX_WAITING = 1024
 """Requests that may wait for a thread; their bodies count as pending."""
 
-LARGE_BODY_THREADS = 2
-"""Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well."""
+LARGE_BODY_THREADS = 1
+"""Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well. More of
+them would not be faster, and the event loop would have to wait for each."""
 
 
 class Application:
@@ -101,7 +103,7 @@ class Application:
     def _call(self, request: HttpRequest, client: HttpAnswer) -> WsgiCall:
         call = WsgiCall()
         environ = request.finish_environ(self._base_environ)
-        environ[DETACHED] = call.detach
+        environ[DETACHED], environ[BODY] = call.detach, request.body
         if self._tracing is not None:
             self._begin_span(request, client.ids)
         before = current_ids.set(client.ids)

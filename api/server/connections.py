@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from api.server.access_log import AccessLog
 from api.server.limits import Limits
+from api.server.read_turns import ReadTurns
 from api.server.refusal import RefusalLog
 from telemetry.tracing import Tracing
 
@@ -30,6 +31,7 @@ class Connections:
         self.access_log = access_log
         self.tracing = tracing
         self.refusals = RefusalLog()
+        self.read_turns = ReadTurns()
         self.body_bytes = 0
         """Of all bodies that have not reached their view."""
         self.draining = False

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from api.server import refusal
 from api.server.http_answer import HttpAnswer, render_head
 from api.server.limits import MAX_AHEAD_BYTES, MAX_ANSWERS_IN_TURN
+from api.server.read_turns import LARGE_READ_BYTES
 from api.server.refusal import Refusal, answer_of
 from api.server.request import HttpRequest
 from api.server.request_parser import RequestParser
@@ -32,6 +33,7 @@ class HttpProtocol(asyncio.Protocol):
     __slots__ = (
         "_ahead",
         "_answer",
+        "_awaits_turn",
         "_closing",
         "_eof",
         "_is_used",
@@ -86,6 +88,9 @@ class HttpProtocol(asyncio.Protocol):
         self._eof = False
         self._closing = False
         self._reading_paused = False
+        """Whether too many bytes have come ahead."""
+        self._awaits_turn = False
+        """Whether reading goes on when it is this connection's turn."""
         self._written = 0
         self._sent = -1
         self._sent_at = 0.0
@@ -117,6 +122,10 @@ class HttpProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse, or keep the bytes while a request is being answered."""
+        if len(data) >= LARGE_READ_BYTES and not self._awaits_turn:
+            self._awaits_turn = True
+            self._transport.pause_reading()
+            self.connections.read_turns.wait(self._loop, self._take_turn)
         if self._closing or self._parser.is_at_end:
             return
         self._ahead = self._ahead + data if self._ahead else data
@@ -125,6 +134,11 @@ class HttpProtocol(asyncio.Protocol):
         if len(self._ahead) > MAX_AHEAD_BYTES and not self._reading_paused and not self._closing:
             self._reading_paused = True
             self._transport.pause_reading()
+
+    def _take_turn(self) -> None:
+        self._awaits_turn = False
+        if not self._reading_paused and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def eof_received(self) -> bool:
         """The client closed its side. A plain answer is still given; a detached one has lost its client."""
@@ -316,7 +330,8 @@ class HttpProtocol(asyncio.Protocol):
     def _wait_for_request(self) -> None:
         if self._reading_paused:
             self._reading_paused = False
-            self._transport.resume_reading()
+            if not self._awaits_turn:
+                self._transport.resume_reading()
         self._turn = 0
         if self.deadline < math.inf:
             return  # it waits already

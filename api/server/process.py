@@ -7,6 +7,7 @@ import logging
 import multiprocessing
 import signal
 import socket
+import sys
 
 import uvloop
 
@@ -24,11 +25,17 @@ from telemetry.tracing import open_tracing
 logger = logging.getLogger("api")
 
 BACKLOG = 2048
+
+SWITCH_INTERVAL_S = 0.001
+"""How long a thread may keep the interpreter from the event loop where it can be interrupted. The default of
+Python is 5 ms, each time that the loop wakes up while a large body is parsed."""
+
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run_process(settings: Settings, listener: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT, or until the process that forked this one is gone."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve_until_stopped(settings, listener))
 

@@ -112,6 +112,7 @@ class HttpRequest:
             wsgi["CONTENT_LENGTH"] = str(self.size)
         wsgi.update(base)
         wsgi["REQUEST_METHOD"] = self.method
+        self.body = bytes(self.body)  # `BytesIO` would copy a bytearray again when it is read
         wsgi["wsgi.input"] = BytesIO(self.body)
         return wsgi
 

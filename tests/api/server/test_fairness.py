@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
 
@@ -14,6 +15,10 @@ from tests.support.raw_http import request
 from tests.support.waiting import wait_until
 
 PIPELINED = 2000
+SENDERS = 4
+LARGE_BODY = 7_000_000
+READ_BYTES = 256_000
+"""uvloop's buffer for a read."""
 
 
 def test_a_client_with_many_pipelined_requests_does_not_hold_up_the_loop(server: RunningServer) -> None:
@@ -38,6 +43,27 @@ def test_a_client_with_many_pipelined_requests_does_not_hold_up_the_loop(server:
         watching.cancel()
     steps = [after - earlier for earlier, after in pairwise(answered)]
     assert max(steps) <= MAX_ANSWERS_IN_TURN * one
+
+
+def test_large_bodies_do_not_hold_up_the_loop(server: RunningServer) -> None:
+    """Between two iterations of the loop, only few reads of the connections that send much are made."""
+    received: list[int] = []
+
+    async def watch() -> None:
+        while True:
+            received.append(server.connections.body_bytes)
+            await asyncio.sleep(0)
+
+    with ExitStack() as stack:
+        clients = [stack.enter_context(server.client()) for _ in range(SENDERS)]
+        watching = asyncio.run_coroutine_threadsafe(watch(), server.loop)
+        with ThreadPoolExecutor(SENDERS) as pool:
+            head = request("POST", "/echo", Content_Length=str(LARGE_BODY + 1), x_api_key=KEY)
+            list(pool.map(lambda client: client.send(head + b"x" * LARGE_BODY), clients))
+        wait_until(lambda: server.connections.body_bytes == SENDERS * LARGE_BODY)
+        watching.cancel()
+    steps = [after - earlier for earlier, after in pairwise(received)]
+    assert max(steps) <= SENDERS * READ_BYTES
 
 
 def test_pipelined_requests_are_all_answered_when_the_client_has_closed_its_side(
