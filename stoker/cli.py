@@ -18,10 +18,10 @@ from config.commands import program
 from config.errors import ConfigError
 from config.generated_keys import read_keys
 from config.load import load_settings
-from config.settings import Settings
 from config.version import version
+from stoker.access_commands import key_commands, tenant_commands
+from stoker.api_options import admin_client, api_url, url_option
 from stoker.client import ApiClient, ApiClientError, in_path
-from stoker.data_folder import read_run
 from stoker.terminal import TerminalOutput
 from telemetry.logging import configure_logging
 
@@ -109,13 +109,6 @@ def run_flower(address: str | None, port: int | None) -> None:
     os.execv(argv[0], argv)  # noqa: S606 - Flower replaces this process
 
 
-def _url_option(function: Any) -> Any:
-    """Add the option `--url`."""
-    return click.option("--url", envvar="STOKER_URL", help="Address of the API (default: the running one).")(
-        function
-    )
-
-
 @cli.command("load")
 @click.argument("name")
 @click.option("--replicas", type=click.IntRange(1), help="Number of replicas (default: as configured).")
@@ -124,7 +117,7 @@ def _url_option(function: Any) -> Any:
 )
 @click.option("--evict", metavar="MODEL", help="Unload this model first, to free memory.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it has ended.")
-@_url_option
+@url_option
 def run_load(  # noqa: PLR0913 - one parameter for each option
     name: str,
     *,
@@ -137,7 +130,7 @@ def run_load(  # noqa: PLR0913 - one parameter for each option
     """Load a configured model; `stoker status --json` lists the fields that a load may change."""
     from stoker.models import request_operation, show_operation  # noqa: PLC0415
 
-    client = _admin_client(url)
+    client = admin_client(url)
     options = {"replicas": replicas, "evictModel": evict}
     body = {key: value for key, value in options.items() if value is not None}
     row = request_operation(client, "load", name, **body, **_load_fields(client, name, fields))
@@ -160,41 +153,41 @@ def _load_fields(client: ApiClient, name: str, texts: tuple[str, ...]) -> dict[s
 @cli.command("unload")
 @click.argument("name")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it has ended.")
-@_url_option
+@url_option
 def run_unload(name: str, wait: bool, url: str | None) -> None:
     """Unload a model: running requests finish, waiting ones are cancelled. A load under way is cancelled."""
     from stoker.models import request_operation, show_operation  # noqa: PLC0415
 
-    client = _admin_client(url)
+    client = admin_client(url)
     row = request_operation(client, "unload", name)
     show_operation(client, "unload", row, TerminalOutput(), wait=wait, options=_given_url())
 
 
 @cli.command("status")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole response of the API as JSON.")
-@_url_option
+@url_option
 def run_status(as_json: bool, url: str | None) -> None:
     """Show the models and their state."""
     from stoker.models import model_table  # noqa: PLC0415
 
-    models = _admin_client(url).get("/v1/admin/models").get("models", [])
+    models = admin_client(url).get("/v1/admin/models").get("models", [])
     click.echo(json.dumps(models, indent=2) if as_json else "\n".join(model_table(models)))
 
 
 @cli.command("gpus")
-@_url_option
+@url_option
 def run_gpus(url: str | None) -> None:
     """Show the memory of the GPUs and of the models."""
     from stoker.models import memory_table  # noqa: PLC0415
 
-    click.echo("\n".join(memory_table(_admin_client(url).get("/v1/admin/gpu-memory"))))
+    click.echo("\n".join(memory_table(admin_client(url).get("/v1/admin/gpu-memory"))))
 
 
 @cli.command("ask")
 @click.argument("question")
 @click.option("--model", help="The model (default: any loaded one).")
 @click.option("--allow-remote", is_flag=True, help="It may be one on another operator's server.")
-@_url_option
+@url_option
 def run_ask(question: str, model: str | None, allow_remote: bool, url: str | None) -> None:
     """Ask a model; show its answer and the time that it took."""
     from stoker.ask import ask, find_loaded_model  # noqa: PLC0415
@@ -202,7 +195,7 @@ def run_ask(question: str, model: str | None, allow_remote: bool, url: str | Non
     settings = load_settings()
     keys = read_keys(settings.data_dir)
     client = ApiClient(
-        _url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None)
+        api_url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None)
     )
     chosen = model or find_loaded_model(client, allow_remote=allow_remote)
     timing = ask(client, chosen, question, lambda text: click.echo(text, nl=False), allow_remote=allow_remote)
@@ -270,13 +263,6 @@ def run_openapi() -> None:
     click.echo(json.dumps(document, indent=2, sort_keys=True))
 
 
-def _admin_client(url: str | None) -> ApiClient:
-    settings = load_settings()
-    keys = read_keys(settings.data_dir)
-    key = os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
-    return ApiClient(_url(settings, url), key)
-
-
 def _given_url() -> str:
     """Return the option `--url` as it was given on the command line, for commands in messages."""
     context = click.get_current_context()
@@ -284,12 +270,8 @@ def _given_url() -> str:
     return f" --url {shlex.quote(context.params['url'])}" if given else ""
 
 
-def _url(settings: Settings, url: str | None) -> str:
-    """Return the URL of the API: the given one, that of the running `stoker up`, or the configured one."""
-    if url:
-        return url
-    running = read_run(settings.data_dir).get("url")
-    return str(running or f"http://{settings.api.host}:{settings.api.port}")
+cli.add_command(tenant_commands)
+cli.add_command(key_commands)
 
 
 def main() -> None:

@@ -47,6 +47,10 @@ class ApiClient:
         """POST a JSON object and read one. Raises `ApiError`."""
         return self._json("POST", path, body or {})
 
+    def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """PATCH a JSON object and read one. Raises `ApiError`."""
+        return self._json("PATCH", path, body)
+
     def delete(self, path: str) -> dict[str, Any]:
         """DELETE, and read a JSON object. Raises `ApiError`."""
         return self._json("DELETE", path, None)

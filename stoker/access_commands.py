@@ -1,0 +1,167 @@
+"""The commands `stoker tenants` and `stoker keys`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import click
+
+from config.api_keys import SCOPES
+from config.settings import PRIORITIES
+from stoker.access import InvalidTime, key_table, tenant_table, unix_time
+from stoker.api_options import admin_client, json_option, url_option
+from stoker.client import ApiClient
+
+TENANTS, KEYS = "/v1/admin/tenants", "/v1/admin/keys"
+
+FIELDS: dict[str, tuple[Any, str]] = {
+    "weight": (click.FloatRange(0.001, 1_000_000), "Its share when several tenants wait."),
+    "max_priority": (click.Choice(PRIORITIES), "The highest priority of its requests."),
+    "rate_limit": (str, "Requests, such as 100req/min (s, min, hour or day)."),
+    "token_limit": (str, "Tokens of prompts and answers, such as 20000tok/min."),
+    "max_running": (click.IntRange(1), "Requests that run."),
+    "max_waiting": (click.IntRange(0), "Requests that wait for one model."),
+    "max_streams": (click.IntRange(1), "Clients that wait or stream, per API process."),
+    "max_readers": (click.IntRange(1), "Readers of one response, per API process."),
+    "max_bytes": (click.IntRange(1), "Bytes of its large requests and stored responses."),
+}
+"""The fields of a tenant as options: `--max-running`, ..."""
+
+
+def _field_options(function: Any) -> Any:
+    for name, (kind, about) in reversed(FIELDS.items()):
+        function = click.option(f"--{name.replace('_', '-')}", name, type=kind, help=about)(function)
+    return function
+
+
+@click.group("tenants")
+def tenant_commands() -> None:
+    """List, add, change and remove tenants of a running platform."""
+
+
+@tenant_commands.command("list")
+@json_option
+@url_option
+def run_tenants_list(as_json: bool, url: str | None) -> None:
+    """Show the tenants: those of the configuration, and those that were added."""
+    rows = _pages(admin_client(url), TENANTS, {})
+    click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(tenant_table(rows)))
+
+
+@tenant_commands.command("add")
+@click.argument("name")
+@_field_options
+@url_option
+def run_tenants_add(name: str, url: str | None, **fields: Any) -> None:
+    """Add a tenant; all API processes know it within a second."""
+    row = admin_client(url).post(TENANTS, {"name": name} | _given(fields))
+    click.echo("\n".join(tenant_table([row])))
+
+
+@tenant_commands.command("set")
+@click.argument("name")
+@_field_options
+@click.option(
+    "--unset",
+    multiple=True,
+    type=click.Choice([field.replace("_", "-") for field in FIELDS]),
+    help="Remove a field: its default counts again.",
+)
+@url_option
+def run_tenants_set(name: str, unset: tuple[str, ...], url: str | None, **fields: Any) -> None:
+    """Change a tenant, for new requests. A field that the configuration sets cannot be changed."""
+    body = _given(fields) | {field.replace("-", "_"): None for field in unset}
+    if not body:
+        raise click.UsageError("name a field to change, such as --weight 3")
+    row = admin_client(url).patch(f"{TENANTS}/{quote(name, safe='')}", body)
+    click.echo("\n".join(tenant_table([row])))
+
+
+@tenant_commands.command("remove")
+@click.argument("name")
+@url_option
+def run_tenants_remove(name: str, url: str | None) -> None:
+    """Remove a tenant and revoke its keys. Its accepted requests run to their end."""
+    removed = admin_client(url).delete(f"{TENANTS}/{quote(name, safe='')}")
+    click.echo(f"{name}: removed, keys revoked: {removed.get('revoked_keys', 0)}")
+
+
+@click.group("keys")
+def key_commands() -> None:
+    """List, create and revoke API keys of a running platform."""
+
+
+@key_commands.command("list")
+@click.option("--tenant", help="Only the keys of this tenant.")
+@json_option
+@url_option
+def run_keys_list(tenant: str | None, as_json: bool, url: str | None) -> None:
+    """Show the API keys, without the keys themselves."""
+    rows = _pages(admin_client(url), KEYS, {"tenant": tenant} if tenant else {})
+    click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(key_table(rows)))
+
+
+@key_commands.command("create")
+@click.argument("tenant")
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="What it is for (default: inference)."
+)
+@click.option("--model", "models", multiple=True, help="A model that it may use (default: all).")
+@click.option("--expires", metavar="WHEN", help="Its end: 12h, 30d, or a date such as 2027-01-31 (UTC).")
+@click.option("--label", help="A note for people.")
+@json_option
+@url_option
+def run_keys_create(  # noqa: PLR0913 - one parameter for each option
+    tenant: str,
+    *,
+    scopes: tuple[str, ...],
+    models: tuple[str, ...],
+    expires: str | None,
+    label: str | None,
+    as_json: bool,
+    url: str | None,
+) -> None:
+    """Create an API key of a tenant. It is shown once: standard output has it, and nothing else."""
+    try:
+        expires_at = None if expires is None else unix_time(expires)
+    except InvalidTime as error:
+        raise click.BadParameter(str(error), param_hint="--expires") from None
+    fields = {"scopes": list(scopes), "models": list(models), "expires_at": expires_at, "label": label}
+    row = admin_client(url).post(
+        KEYS, {"tenant": tenant} | {name: value for name, value in fields.items() if value}
+    )
+    if as_json:
+        click.echo(json.dumps(row, indent=2))
+        return
+    click.echo("\n".join(key_table([row])), err=True)
+    click.echo("The key is shown this once:", err=True)
+    click.echo(row["key"])
+
+
+@key_commands.command("revoke")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@url_option
+def run_keys_revoke(ids: tuple[str, ...], url: str | None) -> None:
+    """Revoke API keys by their ids: their next requests are refused within a second."""
+    client = admin_client(url)
+    for id in ids:
+        client.delete(f"{KEYS}/{quote(id, safe='')}")
+        click.echo(f"{id}: revoked")
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _pages(client: ApiClient, path: str, query: dict[str, str]) -> list[dict[str, Any]]:
+    """All items of a list, page by page."""
+    rows: list[dict[str, Any]] = []
+    more: dict[str, str] = {"limit": "1000", **query}
+    while True:
+        page = client.get(f"{path}?{urlencode(more)}")
+        rows += page.get("data", [])
+        if not page.get("has_more") or not page.get("last_id"):
+            return rows
+        more["after"] = page["last_id"]

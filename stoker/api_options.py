@@ -1,0 +1,44 @@
+"""Which API the commands call, and with which key."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from config.generated_keys import read_keys
+from config.load import load_settings
+from config.settings import Settings
+from stoker.client import ApiClient
+from stoker.data_folder import read_run
+
+
+def url_option(function: Any) -> Any:
+    """Add the option `--url`."""
+    return click.option("--url", envvar="STOKER_URL", help="Address of the API (default: the running one).")(
+        function
+    )
+
+
+def json_option(function: Any) -> Any:
+    """Add the option `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the answer of the API as JSON.")(
+        function
+    )
+
+
+def admin_client(url: str | None) -> ApiClient:
+    """Return a client with the administrator's key: that of the environment, else the generated one."""
+    settings = load_settings()
+    keys = read_keys(settings.data_dir)
+    key = os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
+    return ApiClient(api_url(settings, url), key)
+
+
+def api_url(settings: Settings, url: str | None) -> str:
+    """Return the URL of the API: the given one, that of the running `stoker up`, or the configured one."""
+    if url:
+        return url
+    running = read_run(settings.data_dir).get("url")
+    return str(running or f"http://{settings.api.host}:{settings.api.port}")
