@@ -1,0 +1,135 @@
+"""Keys that are created in one API process and used in another, and their revocation."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.other_api import other_api
+from tests.support.platform import Platform
+
+pytestmark = pytest.mark.journey
+
+ROUNDS = 3
+KNOWN_EVERYWHERE_S = 1.0
+MOST_S = 10.0  # on a busy machine
+
+
+class OpenConnection:
+    """One connection that stays open."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._connection = http.client.HTTPConnection(host, port, timeout=30)
+        self._connection.connect()
+        self._port = self.local_port
+
+    @property
+    def local_port(self) -> int:
+        return int(self._connection.sock.getsockname()[1])
+
+    def send(self, method: str, path: str, key: str, body: object = None) -> http.client.HTTPResponse:
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body)
+        self._connection.request(method, path, data, headers)
+        return self._connection.getresponse()
+
+    def status(self, key: str) -> int:
+        """The status of a request; the connection stays the same."""
+        with self.send("GET", "/v1/models", key) as answer:
+            answer.read()
+        assert self.local_port == self._port
+        return answer.status
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@pytest.fixture(scope="module")
+def second(shared: Platform) -> Iterator[Callable[[], OpenConnection]]:
+    """Open a connection to a second API process of the platform."""
+    with other_api(shared) as ((host, port), _):
+        yield lambda: OpenConnection(host, port)
+
+
+def create(platform: Platform, **fields: Any) -> tuple[str, str]:
+    """Create a key in the first process: it and its id."""
+    status, row = platform.admin("POST", "/v1/admin/keys", {"tenant": "default", **fields})
+    assert status == 201, row
+    return row["key"], row["id"]
+
+
+def revoke(platform: Platform, id: str) -> None:
+    status, _ = platform.admin("DELETE", f"/v1/admin/keys/{id}")
+    assert status == 200
+
+
+def seconds_until(condition: Callable[[], bool]) -> float:
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < MOST_S
+        time.sleep(0.01)
+    return time.monotonic() - began
+
+
+def test_a_key_counts_in_another_process_within_a_second_and_so_does_its_revocation(
+    shared: Platform, second: Callable[[], OpenConnection]
+) -> None:
+    connection = second()
+    accepted_s, refused_s = [], []
+    for _ in range(ROUNDS):
+        key, id = create(shared)
+        assert shared.call("GET", "/v1/models", key=key)[0] == 200  # at once where it was created
+        accepted_s.append(seconds_until(lambda key=key: connection.status(key) == 200))
+        revoke(shared, id)
+        assert shared.call("GET", "/v1/models", key=key)[0] == 401
+        refused_s.append(seconds_until(lambda key=key: connection.status(key) == 401))
+    connection.close()
+    for measured in (accepted_s, refused_s):
+        assert sorted(measured)[ROUNDS // 2] <= KNOWN_EVERYWHERE_S, measured
+
+
+def test_a_revocation_leaves_a_running_stream_and_ends_one_of_an_administrator(
+    shared: Platform, second: Callable[[], OpenConnection]
+) -> None:
+    key, id = create(shared)
+    admin_key, admin_id = create(shared, scopes=["admin"])
+    streaming, following, asking = second(), second(), second()
+    seconds_until(lambda: asking.status(key) == 200)
+
+    body = {"model": "stub", "input": "/stub tokens=30 tokens_per_s=15", "stream": True}
+    stream = streaming.send("POST", "/v1/responses", key, body)
+    assert stream.status == 200
+    stream.readline()
+    seconds_until(lambda: asking.status(admin_key) == 403)  # known, and lacks the scope `inference`
+    events = following.send("GET", "/v1/admin/events", admin_key)
+    assert events.status == 200
+    events.readline()
+
+    revoke(shared, id)
+    revoke(shared, admin_id)
+    seconds_until(lambda: asking.status(key) == 401)
+    assert b"response.completed" in stream.read()
+    events.read()  # returns at the end of the stream, and would time out without one
+    for connection in (streaming, following, asking):
+        connection.close()
+
+
+def test_the_last_use_of_a_key_is_written_by_the_process_that_saw_it(
+    shared: Platform, second: Callable[[], OpenConnection]
+) -> None:
+    key, id = create(shared)
+    connection = second()
+    seconds_until(lambda: connection.status(key) == 200)
+    connection.close()
+
+    def is_written() -> bool:
+        _, row = shared.admin("GET", f"/v1/admin/keys/{id}")
+        return row["last_used_at"] is not None
+
+    seconds_until(is_written)
+    revoke(shared, id)
