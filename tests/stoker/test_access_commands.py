@@ -75,7 +75,7 @@ def test_a_tenant_is_added_set_listed_and_removed(run: Run) -> None:
     assert "acme" not in rows(run, "tenants")
 
 
-def test_a_field_that_the_configuration_sets_is_refused_and_the_command_says_so(run: Run) -> None:
+def test_a_field_that_the_configuration_sets_is_refused_with_that_reason(run: Run) -> None:
     refused = run("tenants", "set", "fixed", "--weight", "9")
     assert (refused.exit_code, refused.output) == (
         1,
