@@ -266,6 +266,7 @@ def step_arguments(
             int(release.retry),
             "" if release.last is None else release.last,
             "" if release.log_bytes is None else release.log_bytes,
+            "" if release.first_ms is None else release.first_ms,
         )
     return arguments
 

@@ -148,7 +148,8 @@ class Release:
     """The end of a running job. `retry`: the job may be queued again, once, if its log is empty.
 
     `last` is the number of the run's last event: if the log does not have it, Redis lost it, and the job ends
-    as failed (`log_lost`). `log_bytes` is the size of the run's events.
+    as failed (`log_lost`). `log_bytes` is the size of the run's events, `first_ms` the time from the claim to
+    the first output.
     """
 
     id: str
@@ -162,6 +163,7 @@ class Release:
     retry: bool = False
     last: int | None = None
     log_bytes: int | None = None
+    first_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,34 @@ KEYS = (
         "bytes",
         "hash",
         "bytes of jobs with their logs, by tenant, and @all: of small ones from their end, of large ones "
-        "from their admission",
+        "from their admission; changes by less than 64 KiB count when the entry in `ended` is counted",
         "include/bytes",
+        FOREVER,
+    ),
+    # ---- usage and metrics
+    RedisKey(
+        "ended",
+        "stream",
+        "ended jobs that are not counted yet, one entry each, with a line in its field e: tenant, model, "
+        "priority, status, code, finish reason, dispatches, time in the queue and time of the run (us), time "
+        "to the first output (ms), bytes to count, usage (JSON); - for what is missing",
+        "include/ended include/terminal",
+        "an entry until `expire` counts it, half a second",
+    ),
+    RedisKey(
+        "usage:<day>",
+        "hash",
+        "by tenant and model (`<tenant> <model>`) of a day (since 1970-01-01, UTC): requests, those that "
+        "succeeded, input, output and cached tokens, time in queues and of runs (us)",
+        "include/ended",
+        "400 days from the last change",
+    ),
+    RedisKey(
+        "counters",
+        "hash",
+        "the counters and histograms of /metrics: `<kind> <label> ...` and a number; cache_hits <model>: "
+        "cached and all input tokens (what is older counts less), and the time of the sums (us)",
+        "include/counters include/ended",
         FOREVER,
     ),
     RedisKey(

@@ -92,6 +92,13 @@ class RunningJob:
         self.stop_code: str | None = None
         self.trace: TraceContext | None = None
 
+    @property
+    def first_ms(self) -> int | None:
+        """The time from the claim to the first output (ms); None before it."""
+        if self.first_output_at is None:
+            return None
+        return max(0, int((self.first_output_at - self.began_at) * 1000))
+
     def delta(self, delta: Delta) -> None:
         """See `backends.base.Sink`."""
         self.last_activity = time.monotonic()
@@ -143,6 +150,7 @@ def release_after_finish(job: RunningJob, finish: Finish) -> Release:
         message=STOP_MESSAGES.get(code, ""),
         usage=orjson.dumps(finish.usage),
         tokens=finish.usage.total_tokens,
+        first_ms=job.first_ms,
     )
 
 
@@ -156,4 +164,5 @@ def release_after_error(job: RunningJob, error: EngineError, *, retry: bool = Fa
         code=code,
         message=STOP_MESSAGES.get(code, str(error)),
         retry=retry and job.stop_code is None,
+        first_ms=job.first_ms,
     )

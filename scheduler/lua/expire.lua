@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- End jobs past their deadline or lease, loads that waited too long, and workers without a heartbeat; delete ended
--- jobs after their retention; continue unfinished work. Every process runs it about every half second; each step
--- is idempotent, so no leader is needed. One call ends or deletes about 100 jobs.
+-- jobs after their retention; continue unfinished work; count ended jobs. Every process runs it about every half
+-- second; each step is idempotent, so no leader is needed. One call ends or deletes about 100 jobs, and counts 250.
 -- KEYS[1] prefix
 -- ARGV    2 gap between two runs (us) after which all leases are extended  3 the extension (us)
 --         4 do nothing if the last run was less than this (us) ago
@@ -19,6 +19,8 @@ if last_run and NOW >= last_run and NOW - last_run < tonumber(ARGV[4]) then retu
 -- include: unfinished
 -- include: model
 -- include: replica
+-- include: counters
+-- include: ended
 
 -- If no process ran this script for so long, Redis was down (or all processes were), and no worker could
 -- renew its leases: downtime of Redis must not count against them. No lease ends before `leases_extended_to`.
@@ -88,5 +90,5 @@ for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', 0, MAX_JOBS - 1)
 end
 
 for model in pairs(changed) do dispatch(model) end
-local more = jobs_left <= 0 or redis.call('EXISTS', P .. 'unfinished') == 1
+local more = count_ended_jobs() or jobs_left <= 0 or redis.call('EXISTS', P .. 'unfinished') == 1
 return { ended, more and 1 or 0 }

@@ -11,12 +11,12 @@
 --         the last section has no replica ('') where jobs have events, and end in this call
 --         then ends: id, fence, status, finish_reason, code, message, usage (JSON) or '', tokens or '',
 --         '1' when the job may be queued again if its log is empty, number of the run's last event or '',
---         size of the run's events (bytes) or ''
+--         size of the run's events (bytes) or '', time from its claim to its first output (ms) or ''
 -- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
 -- include: keys
 -- include: log
-local END_FIELDS, SPACE = 11, 32
+local END_FIELDS, SPACE = 12, 32
 local stopped, lost = {}, {}
 collect_copies()
 
@@ -120,17 +120,17 @@ for _, id in ipairs(lost) do
 end
 
 for first = at + 1, #ARGV, END_FIELDS do
-  local id, fence, status, finish_reason, code, message, usage, tokens, retry, last, log_bytes =
+  local id, fence, status, finish_reason, code, message, usage, tokens, retry, last, log_bytes, first_ms =
     unpack(ARGV, first, first + END_FIELDS - 1)
   local job = job_of(id)
   if job.status == 'running' and job.fence == fence then
     changed[job.model] = true
     job.last = job.last or log_length(id)
-    log_bytes = tonumber(log_bytes)
+    log_bytes, first_ms = tonumber(log_bytes), tonumber(first_ms)
     local is_incomplete = job.last < (tonumber(last) or 0)
     if is_incomplete and job.cancel == '1' then -- its latest events were refused
       finish(id, 'cancelled', { code = 'cancelled', tokens = tonumber(tokens), usage = usage,
-        log_bytes = log_bytes }, job)
+        log_bytes = log_bytes, first_ms = first_ms }, job)
     elseif is_incomplete then
       finish(id, 'failed', LOG_LOST, job)
     elseif retry == '1' and job.cancel ~= '1' then
@@ -138,7 +138,7 @@ for first = at + 1, #ARGV, END_FIELDS do
     else
       if job.cancel == '1' and status == 'failed' then status, code = 'cancelled', 'cancelled' end
       finish(id, status, { finish_reason = finish_reason, code = code, message = message, usage = usage,
-        tokens = tonumber(tokens), log_bytes = log_bytes }, job)
+        tokens = tonumber(tokens), log_bytes = log_bytes, first_ms = first_ms }, job)
     end
   end
 end

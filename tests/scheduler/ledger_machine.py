@@ -268,7 +268,15 @@ class LedgerMachine(RuleBasedStateMachine):
         retry = retry and status is Status.FAILED
         last = self.texts(claim, 0).number - 1
         return Release(
-            claim.id, claim.fence, status, code="engine_error", tokens=tokens, retry=retry, last=last
+            claim.id,
+            claim.fence,
+            status,
+            code="engine_error",
+            usage=b'{"input_tokens":3,"output_tokens":2}',
+            tokens=tokens,
+            retry=retry,
+            last=last,
+            first_ms=5,
         )
 
     def record_incarnation(self, incarnation: str) -> None:

@@ -28,6 +28,7 @@ SUITE = (
         "test_ledger.py",
         "test_bytes.py",
         "test_claims.py",
+        "test_ended.py",
         "test_expiry.py",
         "test_unfinished.py",
         "test_worker_loss.py",

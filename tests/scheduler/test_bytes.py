@@ -45,7 +45,18 @@ def test_a_large_request_counts_from_its_admission_and_a_small_one_from_its_end(
     claim = platform.run(small)
     platform.append_text(claim, 1, "word")
     platform.release(claim, log_bytes=1000)
+    assert counted(platform)["acme"] == before
+    platform.expire()  # which counts what has ended
     assert 1000 < counted(platform)["acme"] - before < 10_000
+
+
+def test_a_small_request_with_a_large_log_counts_at_its_end(platform: SimulatedPlatform) -> None:
+    claim = platform.run(platform.admit())
+    platform.release(claim, log_bytes=100 * KIB)
+    assert counted(platform)["acme"] > 100 * KIB
+    before = counted(platform)
+    platform.expire()
+    assert counted(platform) == before
 
 
 def test_a_tenant_at_its_limit_is_refused_and_others_are_not(platform: SimulatedPlatform) -> None:
@@ -84,6 +95,7 @@ def test_a_response_that_is_gone_gives_its_bytes_back(platform: SimulatedPlatfor
     assert counted(platform)["acme"] > len(LARGE)
     if way == "deleted":
         assert platform.ledger.delete(id, "acme")
+        platform.expire()
     else:
         platform.advance_time(platform.settings.responses.retention_s + 1)
         platform.expire()

@@ -68,7 +68,7 @@ def step(platform: SimulatedPlatform, claim: Claim, number: int, *, end: bool) -
 
 
 def test_a_request_that_runs_at_once_and_ends_in_one_step(platform: SimulatedPlatform) -> None:
-    with counted(platform, 32):
+    with counted(platform, 31):
         admit(platform)
         step(platform, take(platform), 1, end=True)
 
@@ -78,15 +78,15 @@ def test_a_request_that_waits_and_is_handed_over_by_a_step(platform: SimulatedPl
     first = take(platform)
     with counted(platform, 12):
         id = admit(platform)
-    with counted(platform, 32):
+    with counted(platform, 31):
         (handed_over,) = step(platform, first, 1, end=True)
     assert handed_over.id == id
-    with counted(platform, 16):
+    with counted(platform, 15):
         step(platform, handed_over, 1, end=True)
 
 
 def test_a_streamed_request_of_three_steps(platform: SimulatedPlatform) -> None:
-    with counted(platform, 42):
+    with counted(platform, 41):
         admit(platform)
         claim = take(platform)
         for number in range(1, 4):

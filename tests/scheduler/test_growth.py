@@ -102,7 +102,12 @@ def counts(platform: SimulatedPlatform) -> dict[str, list[int]]:
     }
     for call in calls.values():
         call()  # loads the script
-    return {name: [commands(platform, call) for _ in range(3)] for name, call in calls.items()}
+    counted = {}
+    for name, call in calls.items():
+        if name == "expire":
+            call()  # it counts the jobs that `step` ended, by their tenants
+        counted[name] = [commands(platform, call) for _ in range(3)]
+    return counted
 
 
 def test_no_call_takes_more_commands_on_a_larger_platform(

@@ -169,11 +169,38 @@ def every_job_has_a_deadline(now: Snapshot) -> None:
 
 
 def the_bytes_are_those_of_the_jobs(now: Snapshot) -> None:
-    counted: Counter[str] = Counter()
+    expected: Counter[str] = Counter()
     for row in now.jobs.values():
-        for name in (row["tenant"], "@all"):
-            counted[name] += int(row["bytes"])
-    assert {name: int(count) for name, count in now.one("bytes").items()} == dict(+counted)
+        expected[row["tenant"]] += int(row["bytes"])
+    for line in now.pending_ends():
+        expected[line[0]] -= int(line[10])
+    expected["@all"] = expected.total()
+    assert {name: int(count) for name, count in now.one("bytes").items()} == without_zeros(expected)
+
+
+def every_ended_job_counts_once(now: Snapshot) -> None:
+    """What is counted and what is pending are the jobs that have ended."""
+    expected: Counter[str] = Counter()
+    for id, (status, _) in now.history.ended.items():
+        expected[f"{now.history.admitted[id]} {status}"] += 1
+    found: Counter[str] = Counter(f"{line[0]} {line[3]}" for line in now.pending_ends())
+    tokens: Counter[str] = Counter()
+    for field, value in now.one("counters").items():
+        kind, *labels = field.split(" ")
+        if kind == "requests":
+            found[" ".join(labels[1:])] += int(value)
+        assert kind != "unreadable_ends"
+        tokens[kind] += int(value) if kind.endswith("tokens") else 0
+    assert found == expected
+    of_days = [list(map(int, line.split(" "))) for day in now.all("usage").values() for line in day.values()]
+    counted, succeeded, used, *_ = [sum(column) for column in zip(*of_days, strict=True)] or [0, 0, 0]
+    assert counted == len(now.history.ended) - len(now.pending_ends())
+    assert succeeded <= counted
+    assert used == tokens["input_tokens"]
+
+
+def without_zeros(counts: Counter[str]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
 
 
 def no_attempt_extends_the_deadline_of_the_first(now: Snapshot) -> None:
@@ -399,6 +426,7 @@ INVARIANTS = (
     every_job_with_a_slot_has_a_lease,
     every_job_has_a_deadline,
     the_bytes_are_those_of_the_jobs,
+    every_ended_job_counts_once,
     no_attempt_extends_the_deadline_of_the_first,
     no_slot_is_free_while_a_job_waits_that_may_take_it,
     no_job_is_dispatched_three_times,
@@ -446,7 +474,7 @@ def check_all_has_ended(now: Snapshot) -> None:
         "replica",
     ):
         assert not now.all(word), word
-    for name in ("leases", "deadlines", "workers", "evicting", "unfinished", "loading_replicas"):
+    for name in ("leases", "deadlines", "workers", "evicting", "unfinished", "loading_replicas", "ended"):
         assert not now.one(name), name
     for model, row in now.all("model").items():
         assert row.get("state", "unloaded") in {"unloaded", "failed"}, model

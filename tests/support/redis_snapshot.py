@@ -80,6 +80,10 @@ class Snapshot:
         """Return (number, event) of every entry of a job's log."""
         return [(int(at.split("-")[0]), orjson.loads(row["e"])) for at, row in self.one(f"log:{id}") or ()]
 
+    def pending_ends(self) -> list[list[str]]:
+        """Return the words of each ended job that is not counted yet (`append_ended` has their order)."""
+        return [row["e"].split(" ") for _, row in self.one("ended") or ()]
+
     def unfinished(self, kind: str) -> set[str]:
         """Return the replicas (`slots`) or models (`waiting`, `dispatch`) with work left for `expire`."""
         records = [orjson.loads(record) for record in self.one("unfinished")]

@@ -8,17 +8,17 @@ import pytest
 
 from scheduler import scripts
 
-LIMITS = ("local MAX_JOBS = 100\n", "local MAX_DISPATCHES = 100\n")
+LIMITS = {"MAX_JOBS": 100, "MAX_DISPATCHES": 100, "MAX_ENDED": 250}
 
 
 def make_steps_small(patch: pytest.MonkeyPatch, jobs: int = 2) -> None:
-    """Let each call of a script end or dispatch that many jobs; the reaper continues."""
+    """Let each call of a script end, dispatch or count that many jobs; the reaper continues."""
     original = scripts.source
 
     def source(path: Path) -> str:
         text = original(path)
-        for limit in LIMITS:
-            text = text.replace(limit, limit.replace("100", str(jobs)))
+        for name, number in LIMITS.items():
+            text = text.replace(f"local {name} = {number}\n", f"local {name} = {jobs}\n")
         return text
 
     patch.setattr(scripts, "source", source)

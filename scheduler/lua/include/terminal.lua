@@ -1,11 +1,19 @@
 -- include: service_rate
 -- include: token_parts
+-- List an ended job in the stream `ended`, for `count_ended_jobs`: one line of text. `bytes` is what it adds to its
+-- tenant's bytes; times in us.
+local function append_ended(job, status, outcome, queue_us, run_us, bytes)
+  redis.call('XADD', P .. 'ended', '*', 'e', table.concat({ job.tenant, job.model, job.priority, status,
+    string.match(outcome.code or '', '^[%w_]+$') or '-', string.match(outcome.finish_reason or '', '^[%w_]+$') or '-',
+    job.attempts, text(queue_us), text(run_us), outcome.first_ms or '-', text(bytes), outcome.usage or '' }, ' '))
+end
+
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
--- lease and deadline, settle the usage, append and publish the terminal event.
+-- lease and deadline, settle the usage, append and publish the terminal event, and list the job in `ended`.
 --
 -- job: its fields, if the caller has read them (`read_job`); `last` is the number of its last event, if known.
--- outcome: { code, message, finish_reason, usage, tokens, log_bytes }, all optional; usage is JSON text, tokens its
--- sum, log_bytes the size of the run's events.
+-- outcome: { code, message, finish_reason, usage, tokens, log_bytes, first_ms }, all optional; usage is JSON text,
+-- tokens its sum, log_bytes the size of the run's events, first_ms the time from the claim to the first output.
 -- Returns the model to dispatch for, or nil when the job had ended already.
 finish = function(id, status, outcome, job)
   job = job or read_job(id)
@@ -35,8 +43,9 @@ finish = function(id, status, outcome, job)
     end
   end
   if outcome.usage and outcome.usage ~= '' then parts[#parts + 1] = ',"usage":' .. outcome.usage end
-  parts[#parts + 1] = ',"queue_ms":' .. text(math.floor(((claimed or NOW) - admitted) / 1000))
-  parts[#parts + 1] = ',"run_ms":' .. text(claimed and math.floor((NOW - claimed) / 1000) or 0) .. '}'
+  local queue_us, run_us = (claimed or NOW) - admitted, claimed and NOW - claimed or 0
+  parts[#parts + 1] = ',"queue_ms":' .. text(math.floor(queue_us / 1000))
+  parts[#parts + 1] = ',"run_ms":' .. text(math.floor(run_us / 1000)) .. '}'
   local event = table.concat(parts)
   local last = was == 'queued' and 0 or job.last or log_length(id) -- only an empty log is queued again
   append_event(id, text(last + 1), event)
@@ -45,7 +54,12 @@ finish = function(id, status, outcome, job)
   local key = job_key(id)
   local bytes = JOB_BYTES + (outcome.log_bytes or redis.call('MEMORY', 'USAGE', log_key(id)))
   if job.store == '1' then bytes = bytes + (tonumber(job.size) or 0) end
-  count_bytes(job.tenant, bytes - (tonumber(job.bytes) or 0))
+  local change = bytes - (tonumber(job.bytes) or 0)
+  if math.abs(change) >= LARGE_BYTES then
+    count_bytes(job.tenant, change)
+    change = 0
+  end
+  append_ended(job, status, outcome, queue_us, run_us, change)
   redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'bytes', text(bytes))
   if job.store ~= '1' then redis.call('HDEL', key, 'generation', 'echo') end
   job.status = status

@@ -1,0 +1,178 @@
+"""Ended jobs are counted once: in the counters of /metrics, in the usage of the day, and in the bytes."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+import redis
+
+from config.settings import Settings
+from scheduler.errors import StorageUnavailable
+from scheduler.job import Status
+from streams.events import Usage
+from tests.support.simulated_platform import SimulatedPlatform
+
+
+@pytest.fixture
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+    """One worker and one model with two slots."""
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load()
+    return platform
+
+
+def values(platform: SimulatedPlatform, key: str) -> dict[str, str]:
+    flat = platform.client.hgetall(platform.prefix + key)
+    return {name.decode(): value.decode() for name, value in flat.items()}  # type: ignore[union-attr]
+
+
+def pending(platform: SimulatedPlatform) -> int:
+    return int(platform.client.xlen(f"{platform.prefix}ended"))  # type: ignore[arg-type]
+
+
+def usage_of(platform: SimulatedPlatform, field: str) -> str:
+    """Return the usage of that tenant and model, of the only day with any."""
+    (key,) = platform.client.keys(f"{platform.prefix}usage:*")
+    return values(platform, key.decode().removeprefix(platform.prefix))[field]
+
+
+def serve(platform: SimulatedPlatform, usage: Usage, run_s: float, **release: object) -> None:
+    """Run a job of `acme` for some seconds."""
+    claim = platform.run(platform.admit())
+    platform.advance_time(run_s)
+    platform.release(claim, usage=orjson.dumps(usage), tokens=usage.total_tokens, **release)  # type: ignore[arg-type]
+
+
+def test_an_end_counts_in_the_usage_and_the_counters_when_the_reaper_runs(
+    platform: SimulatedPlatform,
+) -> None:
+    serve(platform, Usage(100, 11, 60), 2.0, finish_reason="stop", first_ms=500)
+    serve(platform, Usage(), 0.7, status=Status.FAILED, code="engine_error")
+    assert pending(platform) == 2
+    assert not values(platform, "counters")
+    platform.expire()
+    assert pending(platform) == 0
+    *counts, queue_us, run_us = map(int, usage_of(platform, "acme alpha").split(" "))
+    assert counts == [2, 1, 100, 11, 60]
+    assert 2.7 <= run_us / 1e6 < 3.7
+    assert queue_us < 1e6
+    counters = values(platform, "counters")
+    assert float(counters.pop("cache_hits alpha").split(" ")[0]) == 60
+    numbers = {name: int(value) for name, value in counters.items()}
+    assert 2.7 <= numbers.pop("run_time alpha sum") / 1e6 < 3.7
+    assert 0.5 <= numbers.pop("first_output alpha sum") / 1e6 < 1.0
+    assert 0.15 <= numbers.pop("token_time alpha sum") / 1e6 < 0.2
+    numbers.pop("queue_wait alpha normal sum", None)
+    assert numbers == {
+        "requests alpha acme completed": 1,
+        "requests alpha acme failed": 1,
+        "input_tokens alpha acme": 100,
+        "output_tokens alpha acme": 11,
+        "cached_tokens alpha acme": 60,
+        "failures alpha engine_error": 1,
+        "finishes alpha stop": 1,
+        "queue_wait alpha normal 1": 2,
+        "run_time alpha 6": 1,  # up to 2.5 s
+        "run_time alpha 5": 1,
+        "first_output alpha 6": 1,
+        "token_time alpha 10": 1,
+    }
+
+
+def test_a_job_that_ends_in_the_queue_counts_without_a_run(platform: SimulatedPlatform) -> None:
+    for _ in range(2):
+        platform.admit("other")
+    waiting = platform.admit(priority="low")
+    platform.advance_time(30)
+    platform.ledger.cancel(waiting, "acme")
+    platform.expire()
+    counters = values(platform, "counters")
+    assert counters["requests alpha acme cancelled"] == "1"
+    assert int(counters["queue_wait alpha low sum"]) >= 30_000_000
+    assert not [name for name in counters if name.startswith("run_time")]
+    assert usage_of(platform, "acme alpha").startswith("1 0 0 0 0 3")
+
+
+def test_the_time_to_the_first_output_begins_at_the_admission(platform: SimulatedPlatform) -> None:
+    blockers = [platform.run(platform.admit("other")) for _ in range(2)]
+    waiting = platform.admit()
+    platform.advance_time(4)
+    platform.release(blockers[0])
+    platform.release(platform.run(waiting), first_ms=300)
+    platform.expire()
+    assert 4.3 <= int(values(platform, "counters")["first_output alpha sum"]) / 1e6 < 5.3
+
+
+def test_a_call_counts_250_jobs_and_asks_for_more(platform: SimulatedPlatform) -> None:
+    line = "acme alpha normal completed - stop 1 5 7 - 1 {}"
+    with platform.client.pipeline(transaction=False) as pipeline:
+        for _ in range(600):
+            pipeline.xadd(f"{platform.prefix}ended", {"e": line})
+        pipeline.execute()
+    assert [platform.ledger.expire().more for _ in range(3)] == [True, True, False]
+    assert values(platform, "counters")["requests alpha acme completed"] == "600"
+    assert values(platform, "bytes") == {"acme": "600", "@all": "600"}
+    assert not platform.client.exists(f"{platform.prefix}ended")
+
+
+def test_an_entry_counts_once_when_the_reply_is_lost(
+    platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(platform, Usage(3, 4), 0.1)
+    exchange = platform.ledger.scripts.exchange
+
+    def lose(commands: object) -> object:
+        exchange(commands)  # type: ignore[arg-type]
+        raise ConnectionError
+
+    monkeypatch.setattr(platform.ledger.scripts, "exchange", lose)
+    with pytest.raises(StorageUnavailable):
+        platform.ledger.expire()
+    monkeypatch.undo()
+    platform.expire()
+    assert values(platform, "counters")["requests alpha acme completed"] == "1"
+
+
+def test_an_entry_that_cannot_be_read_stops_nothing(platform: SimulatedPlatform) -> None:
+    platform.client.xadd(f"{platform.prefix}ended", {"e": "of another version"})
+    serve(platform, Usage(3, 4), 0.1)
+    platform.expire()
+    counters = values(platform, "counters")
+    assert (counters["unreadable_ends"], counters["requests alpha acme completed"]) == ("1", "1")
+
+
+def test_usage_is_that_of_the_day_of_the_end_and_is_kept_for_400_days(platform: SimulatedPlatform) -> None:
+    for day in (20_000, 20_000, 20_001):
+        line = 'acme alpha normal completed - stop 1 5 7 - 1 {"input_tokens":4,"output_tokens":2}'
+        platform.client.xadd(f"{platform.prefix}ended", {"e": line}, id=f"{day * 86_400_000}-*")
+        platform.expire()
+    assert values(platform, "usage:20000") == {"acme alpha": "2 2 8 4 0 10 14"}
+    assert values(platform, "usage:20001") == {"acme alpha": "1 1 4 2 0 5 7"}
+    assert platform.client.ttl(f"{platform.prefix}usage:20000") == 400 * 86_400
+
+
+def test_older_cache_hits_count_less(platform: SimulatedPlatform) -> None:
+    serve(platform, Usage(100, 1, 100), 0.1)
+    platform.expire()
+    platform.advance_time(300)
+    platform.ledger.expire()
+    platform.register()
+    platform.load("beta")
+    claim = platform.run(platform.admit(model="beta"))
+    platform.release(claim, usage=orjson.dumps(Usage(100, 1, 0)), tokens=101)
+    platform.client.xadd(
+        f"{platform.prefix}ended",
+        {"e": 'acme alpha normal completed - stop 1 5 7 - 1 {"input_tokens":50,"output_tokens":1}'},
+    )
+    platform.expire()
+    cached, all_input, _ = values(platform, "counters")["cache_hits alpha"].split(" ")
+    assert float(cached) == pytest.approx(50, rel=0.02)
+    assert float(all_input) == pytest.approx(100, rel=0.02)
+    assert values(platform, "counters")["cache_hits beta"].startswith("0.000 100.000 ")
+
+
+def test_words_of_an_engine_with_blanks_do_not_break_the_entry(platform: SimulatedPlatform) -> None:
+    serve(platform, Usage(1, 1), 0.1, finish_reason="because of\nthis", code="a b")
+    platform.expire()
+    assert values(platform, "counters")["requests alpha acme completed"] == "1"
