@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,10 +23,11 @@ from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
 from config.api_keys import digest_of
-from config.settings import ApiSettings, ModelDefinition, Settings, Tenant
+from config.settings import ApiSettings, ModelDefinition, RedisSettings, Settings, Tenant
 from governance.audit import AuditLog
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.redis_connections import command_client
+from tests.conftest import ValkeyServer
 from tests.support.api_fakes import (
     FakeAsyncLedger,
     FakeAudit,
@@ -98,6 +100,12 @@ def services(settings: Settings, fakes: Fakes) -> Iterator[AppServices]:
     services.start()
     yield services
     services.stop()
+
+
+@pytest.fixture
+def shared_settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
+    """The settings with a Redis that runs, under a prefix of the test's own."""
+    return replace(settings, redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"))
 
 
 @pytest.fixture

@@ -16,7 +16,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import tasks.definitions
-from tests.api.conftest import ADMIN_KEY
+from api.app import create_app
+from config.settings import Settings
+from tests.api.conftest import ADMIN_KEY, make_services
 from tests.support.api_fakes import Fakes
 
 CHECKS = [
@@ -29,8 +31,11 @@ CHECKS = [
 
 @pytest.mark.rule("docs/documentation")
 def test_every_response_is_declared_in_the_document(
-    app: Flask, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+    shared_settings: Settings, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    services = make_services(shared_settings, fakes, with_redis=True)  # which has the tenants and keys
+    services.start()
+    app = create_app(shared_settings, services)
     monkeypatch.setattr(tasks.definitions, "notify_workers", lambda _: None)
     fakes.fleet.reads_until_end = 1  # otherwise `Prefer: wait=N` waits for N seconds, up to ten minutes
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
@@ -40,6 +45,7 @@ def test_every_response_is_declared_in_the_document(
     operations = [operation for operation in operations if operation.path != "/v1/admin/events"]
     for operation in operations:
         send_generated_requests(operation)
+    services.stop()
 
 
 CROSS_REFERENCES = ("tool_choice", "image_url")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,20 +10,13 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.services import EXTENSION, AppServices
-from config.settings import RedisSettings, Settings
+from config.settings import Settings
 from governance.audit import AuditLog
 from scheduler.redis_connections import command_client
 from tests.api.conftest import ADMIN_KEY, make_services
-from tests.conftest import ValkeyServer
 from tests.support.api_fakes import make_fakes
 
 Process = FlaskClient
-
-
-@pytest.fixture
-def shared_settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
-    """The settings with a Redis that runs, under a prefix of the test's own."""
-    return replace(settings, redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"))
 
 
 @pytest.fixture
