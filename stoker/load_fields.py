@@ -11,6 +11,8 @@ from typing import Any
 Constraints = Mapping[str, Mapping[str, Any]]
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
+MAX_DIGITS = 19
+"""Of an integer, its sign included; no field takes as many, and Python converts only a few thousand."""
 
 
 class InvalidAssignment(ValueError):
@@ -52,6 +54,8 @@ def _typed(field: str, value: str, kind: str) -> Any:
     if kind.startswith("integer"):
         if not INTEGER.fullmatch(value):
             raise InvalidAssignment(f"{field} must be an integer, not {value}")
+        if len(value) > MAX_DIGITS:
+            raise InvalidAssignment(f"{field} has more than {MAX_DIGITS} digits")
         return int(value)
     if kind == "float":
         try:

@@ -150,6 +150,7 @@ def test_a_load_sets_a_field_with_its_type_when_the_value_has_another_form(api, 
     ("backend", "text", "message"),
     [
         ("exllamav3", "exllama_cache_k_bits=8.0", "exllama_cache_k_bits must be an integer, not 8.0"),
+        ("exllamav3", f"exllama_cache_size={'1' * 5000}", "exllama_cache_size has more than 19 digits"),
         (
             "llama_server",
             "llama_server_spec_draft_p_min=much",
