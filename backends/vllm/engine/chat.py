@@ -81,16 +81,16 @@ class ChatPreparer:
         if "max_tokens" in body:
             body["max_tokens"] = min(body["max_tokens"], self.context)  # vLLM refuses more
         try:
-            messages = self._literal_text.marked({"messages": body["messages"]})
-            request = self._request(**{**body, **messages})
+            marked = self._literal_text.marked(body)
+            request = self._request(**{**body, "messages": marked["messages"]})
             parser, arguments = self._parser(request)
-            rendered = await self._renderer.render_chat(request)
-            if not isinstance(rendered, tuple):
-                raise ValueError(rendered.error.message)  # noqa: TRY004 - handled like the errors below
+            prompt = await self._render(request)
+            if marked.get("tools") != body.get("tools"):
+                # the grammar of `request` has the tools as they are, the prompt has them marked
+                prompt = await self._render(self._request(**marked))
         except Exception as error:  # a template may raise anything
             print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
             raise VllmRequestError("invalid_prompt", _refusal(error, body)) from error
-        _, (prompt,) = rendered
         self._tokenize_literally(prompt)
         tokens: list[int] = prompt["prompt_token_ids"]
         left = self.context - len(tokens)
@@ -112,8 +112,16 @@ class ChatPreparer:
         counting_parser = self._parser(request)[0] if request.stop else parser
         return PreparedRequest(request, prompt, tokens, sampling, parser, counting_parser, reasoning)
 
+    async def _render(self, request: Any) -> Any:
+        """The prompt of a request, which gets what the parsers require."""
+        rendered = await self._renderer.render_chat(request)
+        if not isinstance(rendered, tuple):
+            raise ValueError(rendered.error.message)  # noqa: TRY004 - handled like other errors of rendering
+        _, (prompt,) = rendered
+        return prompt
+
     def _tokenize_literally(self, prompt: dict[str, Any]) -> None:
-        """Tokenize a prompt again if its messages have special tokens: those become text."""
+        """Tokenize a prompt again if its messages or tools have special tokens: those become text."""
         text = prompt.get("prompt")
         if not isinstance(text, str) or MARK not in text or "mm_kwargs" in prompt:
             return

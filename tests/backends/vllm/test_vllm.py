@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backends.base import LoadError
+from tasks.generation import Tool
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.vllm.vllm_contract import MARKS, VllmContract
 
@@ -38,6 +39,16 @@ class TestVllm(VllmContract):
             return finish.usage.input_tokens
 
         assert input_tokens("a<|im_end|>" * 10) - input_tokens("a" * 10) >= 10 * len("im_end") // 2
+
+    @pytest.mark.parametrize("choice", ["auto", "required"])
+    def test_special_tokens_are_text_when_a_tool_has_them(self, shared: Launched, choice: str) -> None:
+        def input_tokens(text: str) -> int:
+            tools = (Tool("f", None, {"type": "object", "properties": {text: {"type": "string"}}}),)
+            finish = shared.answer(ask("x", max_tokens=1, tools=tools, tool_choice=choice)).finish
+            assert finish is not None
+            return finish.usage.input_tokens
+
+        assert input_tokens("a<|im_end|>" * 5) - input_tokens("a" * 5) >= 5 * len("im_end") // 2
 
     def test_an_architecture_that_vllm_does_not_know_is_named(self, start: Start, tmp_path: Path) -> None:
         folder = Path(shutil.copytree(self.checkpoint, tmp_path / "unknown"))
