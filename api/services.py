@@ -25,7 +25,7 @@ from api.namespace_reader import NamespaceReader
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
-from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings
+from config.settings import Settings
 from fleet.fleet import Fleet
 from fleet.state_changes import StateChanges
 from governance.audit import AuditLog
@@ -160,8 +160,9 @@ def open_services(settings: Settings) -> AppServices:
     audit = AuditLog(client, settings.redis.prefix)
     access_store = AccessStore(client, settings.redis.prefix, audit)
     registry = AccessRegistry(settings, access_store)
-    several = bool(settings.tenants.keys() - {DEFAULT_TENANT, ADMIN_TENANT})
+    several = registry.identities.several_tenants
     streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=several)
+    registry.on_change.append(lambda new: setattr(streams, "several_tenants", new.several_tenants))
     namespaces = CacheNamespaces(settings.redis.prefix)
     namespace_reader = NamespaceReader(namespaces, client, connection)
     return AppServices(

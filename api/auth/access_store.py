@@ -18,9 +18,13 @@ from api.auth.access_records import (
     encode_key,
     encode_tenant,
 )
+from api.auth.caller import Caller
 from config.api_keys import ApiKey
 from governance.audit import MAX_RECORDS, AuditLog
+from scheduler.errors import StorageUnavailable
 from scheduler.scripts import Scripts, redis_errors_translated
+
+MAX_TRIES = 100
 
 LUA = Path(__file__).parent.parent / "lua"
 
@@ -66,20 +70,24 @@ class AccessStore:
             tuple(decode_key(digest.decode(), text) for digest, text in keys.items()),
         )
 
-    def change(self, actor: str, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
+    def change(self, caller: Caller, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
         """Change what `decide` says of the present records, and return its result.
 
         When another process changes something meanwhile, `decide` is asked again. What it raises is raised.
+        The audit record names the caller's tenant and the id of its key.
         """
-        while True:
+        for _ in range(MAX_TRIES):
             stored = self.read()
             change, result = decide(stored)
-            if self._apply(actor, stored.version, change):
+            if self._apply(caller, stored.version, change):
                 return result
+        raise StorageUnavailable("too many changes at the same time; retry in a moment", retry_after_s=1)
 
-    def _apply(self, actor: str, version: str, change: Change) -> bool:
+    def _apply(self, caller: Caller, version: str, change: Change) -> bool:
+        by = f"by={caller.key.id}" if caller.key.id else ""
+        detail = f"{change.detail} {by}".strip()
         with redis_errors_translated():
-            last, record = self._audit.next_record(actor, change.action, change.subject, change.detail)
+            last, record = self._audit.next_record(caller.tenant.name, change.action, change.subject, detail)
         tenants = [
             part
             for name, tenant in change.tenants.items()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from api.auth.caller import Identity
 from config.api_keys import ALL_SCOPES, INFERENCE, ApiKey, digest_of
-from config.settings import DEFAULT_TENANT, Tenant
+from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Tenant
 
 WITHOUT_KEY = ApiKey("", "", DEFAULT_TENANT, ALL_SCOPES)
 """What stands for the key of a caller on a platform without keys."""
@@ -23,6 +23,8 @@ class Identities:
         self.tenants = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT)} | {tenant.name: tenant for tenant in tenants}
         self._default = self.tenants[DEFAULT_TENANT]
         self._one_tenant = one_tenant
+        self.several_tenants = not one_tenant and bool(self.tenants.keys() - {DEFAULT_TENANT, ADMIN_TENANT})
+        """Whether there are tenants beside `default` and `admin`."""
         self._by_digest = {
             key.digest: Identity(self._default if one_tenant else self.tenants[key.tenant], key)
             for key in keys

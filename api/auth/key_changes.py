@@ -65,7 +65,7 @@ class KeyChanges:
                 )
             return Change("create_key", key.id, _shown(key), keys={key.digest: key}), None
 
-        self._store.change(caller.tenant.name, decide)
+        self._store.change(caller, decide)
         self._store.forget_uses(other.id for other in (*self._registry.identities.api_keys(), key))
         return secret, key
 
@@ -76,7 +76,7 @@ class KeyChanges:
             key = self._with_fields(caller, self._own(stored, id), fields)
             return Change("set_key", id, _shown(key), keys={key.digest: key}), None
 
-        self._store.change(caller.tenant.name, decide)
+        self._store.change(caller, decide)
 
     def revoke(self, caller: Caller, id: str) -> None:
         """Revoke a key: it is forgotten."""
@@ -85,7 +85,7 @@ class KeyChanges:
             key = self._own(stored, id)
             return Change("revoke_key", id, f"tenant={key.tenant}", keys={key.digest: None}), None
 
-        self._store.change(caller.tenant.name, decide)
+        self._store.change(caller, decide)
 
     def _own(self, stored: StoredAccess, id: str) -> ApiKey:
         """The key of that id, if a command made it."""

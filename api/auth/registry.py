@@ -10,13 +10,13 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from api.auth.access_records import StoredAccess, TenantRecord
 from api.auth.access_store import AccessStore
 from api.auth.identities import Identities
 from config.api_keys import ApiKey
-from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Settings, Tenant
+from config.settings import Settings, Tenant
 from config.tenants import Tenants
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StokerError
@@ -38,6 +38,8 @@ class AccessRegistry:
         self.configured = Tenants(settings)
         self.used: set[str] = set()
         """The ids of the keys that were used since the last write of their times."""
+        self.on_change: list[Callable[[Identities], None]] = []
+        """Called with the new identities after each read, in the thread of the reader."""
         self._one_tenant = not settings.tenancy.enabled
         self._store = store
         self._lock = threading.Lock()
@@ -54,6 +56,8 @@ class AccessRegistry:
             stored = self._store.read()
             self.identities = self._identities_of(stored)
             self._version, self.is_complete = stored.version, True
+            for receive in self.on_change:
+                receive(self.identities)
 
     def read_if_possible(self) -> None:
         """Read all again; without Redis, `run` does it later."""
@@ -118,8 +122,3 @@ class AccessRegistry:
     def is_valid(self, key: ApiKey) -> bool:
         """Whether a key that was valid still is. What stands for no real key always is."""
         return not key.id or self.identities.has(key)
-
-    @property
-    def several_tenants(self) -> bool:
-        """Whether there are tenants beside `default` and `admin`."""
-        return len(self.identities.tenants.keys() - {DEFAULT_TENANT, ADMIN_TENANT}) > 0

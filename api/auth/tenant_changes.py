@@ -9,6 +9,7 @@ from typing import Any
 
 from api.auth.access_records import StoredAccess, TenantRecord
 from api.auth.access_store import AccessStore, Change
+from api.auth.caller import Caller
 from api.auth.registry import AccessRegistry
 from api.errors import Conflict, NotFound
 from config.settings import DEFAULT_TENANT, Settings
@@ -37,7 +38,7 @@ class TenantChanges:
         self._configured = registry.configured
         self._store = store
 
-    def add(self, actor: str, name: str, fields: Mapping[str, Any]) -> None:
+    def add(self, caller: Caller, name: str, fields: Mapping[str, Any]) -> None:
         """Add a tenant."""
         if not self._settings.tenancy.enabled:
             raise Conflict(
@@ -64,11 +65,14 @@ class TenantChanges:
             if len(stored.tenants) - len(gone) >= MAX_TENANTS:
                 raise Conflict(f"there are {MAX_TENANTS} tenants already", code="too_many_tenants")
             record = TenantRecord(dict(fields), created_at=time.time())
-            return Change("add_tenant", name, _shown(fields), tenants={**gone, name: record}), None
+            # of a tenant of that name that was in the configuration: its keys must not come back
+            keys = {key.digest: None for key in stored.keys if key.tenant == name}
+            tenants = {**gone, name: record}
+            return Change("add_tenant", name, _shown(fields), tenants=tenants, keys=keys), None
 
-        self._store.change(actor, decide)
+        self._store.change(caller, decide)
 
-    def set_fields(self, actor: str, name: str, fields: Mapping[str, Any]) -> None:
+    def set_fields(self, caller: Caller, name: str, fields: Mapping[str, Any]) -> None:
         """Set fields of a tenant; None removes a field: its default counts again."""
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
@@ -90,9 +94,9 @@ class TenantChanges:
             )
             return Change("set_tenant", name, _shown(fields), tenants={name: record}), None
 
-        self._store.change(actor, decide)
+        self._store.change(caller, decide)
 
-    def remove(self, actor: str, name: str) -> int:
+    def remove(self, caller: Caller, name: str) -> int:
         """Remove a tenant and revoke its keys; returns how many."""
 
         def decide(stored: StoredAccess) -> tuple[Change, int]:
@@ -112,7 +116,7 @@ class TenantChanges:
             )
             return change, len(keys)
 
-        return self._store.change(actor, decide)
+        return self._store.change(caller, decide)
 
     def _gone(self, stored: StoredAccess) -> dict[str, TenantRecord | None]:
         """The removed tenants whose names are free again, as changes that forget them."""

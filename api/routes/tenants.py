@@ -60,7 +60,7 @@ def add_tenant(body: dict[str, Any]) -> Response:
     """
     services, name = current_services(), body["name"]
     fields = {field: value for field, value in _fields(body).items() if value is not None}
-    _changes(services).add(current_caller().tenant.name, name, fields)
+    _changes(services).add(current_caller(), name, fields)
     services.registry.read()
     return json_response(_row(services, name), 201, {"Location": f"/v1/admin/tenants/{name}"})
 
@@ -98,7 +98,7 @@ def change_tenant(body: dict[str, Any], name: str) -> Response:
     """
     services = current_services()
     if fields := _fields(body):
-        _changes(services).set_fields(current_caller().tenant.name, name, fields)
+        _changes(services).set_fields(current_caller(), name, fields)
         services.registry.read()
     return json_response(_row(services, name))
 
@@ -119,7 +119,7 @@ def remove_tenant(name: str) -> Response:
     of the configuration is removed there (409 `set_by_configuration`).
     """
     services = current_services()
-    revoked = _changes(services).remove(current_caller().tenant.name, name)
+    revoked = _changes(services).remove(current_caller(), name)
     services.registry.read()
     return json_response({"name": name, "object": "tenant", "deleted": True, "revoked_keys": revoked})
 

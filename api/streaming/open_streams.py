@@ -33,7 +33,8 @@ class OpenStreams:
 
     def __init__(self, limit: int, keep_alive_s: float, *, several_tenants: bool) -> None:
         self.limit = limit
-        self._several_tenants = several_tenants
+        self.several_tenants = several_tenants
+        """Tenants can be added while the process runs."""
         self._of_tenant: Counter[str] = Counter()
         self._interval_s = min(SWEEP_S, keep_alive_s)
         self._streams: set[OpenStream] = set()
@@ -47,7 +48,7 @@ class OpenStreams:
         """Count and sweep the tenant's stream during the block. Raises `ServerBusy` at a limit."""
         if len(self._streams) >= self.limit:
             raise ServerBusy("this server follows as many responses as it may", retry_after_s=2)
-        if self._several_tenants and self._of_tenant[tenant] >= max(1, self.limit // 2):
+        if self.several_tenants and self._of_tenant[tenant] >= max(1, self.limit // 2):
             raise ServerBusy("this server follows as many responses of one tenant as it may", retry_after_s=2)
         self._streams.add(stream)
         self._of_tenant[tenant] += 1

@@ -9,13 +9,18 @@ import pytest
 import redis
 
 from api.auth import tenant_changes
-from api.auth.tenant_changes import reserved_s
+from api.auth.caller import Caller
+from api.auth.identities import WITHOUT_KEY
+from api.auth.tenant_changes import TenantChanges, reserved_s
+from api.services import open_services
+from config.api_keys import digest_of
 from config.rate_limit import RateLimit
 from config.settings import Settings, TenancySettings, Tenant
 from tests.api.auth.conftest import Process, audit_of, error_of, services_of
-from tests.api.conftest import KEY
+from tests.api.conftest import ADMIN_KEY, KEY
 
 TENANTS = "/v1/admin/tenants"
+ADMIN_ID = f"key_config_{digest_of(ADMIN_KEY)[:12]}"
 
 
 def test_a_tenant_is_added_changed_and_removed(process: Process, shared_settings: Settings) -> None:
@@ -44,8 +49,8 @@ def test_a_tenant_is_added_changed_and_removed(process: Process, shared_settings
         ("boss", f"{verb}_tenant", "acme") for verb in ("add", "set", "remove")
     ]
     assert [entry.detail for entry in audit.records()][:2] == [
-        "rate_limit=100/min weight=3",
-        "max_running=4 weight=null",
+        f"rate_limit=100/min weight=3 by={ADMIN_ID}",
+        f"max_running=4 weight=null by={ADMIN_ID}",
     ]
     assert audit.broken_at() is None
 
@@ -212,3 +217,28 @@ def test_a_field_of_another_version_does_not_disable_its_tenant(
     tenant = services_of(process).registry.identities.tenants["acme"]
     assert (tenant.max_running, tenant.weight) == (None, 2.0)
     assert "max_running of the tenant acme" in caplog.text
+
+
+def test_the_keys_of_a_tenant_of_the_configuration_do_not_come_back_with_its_name(
+    start: Callable[..., Process], shared_settings: Settings
+) -> None:
+    acme = {**shared_settings.tenants, "acme": Tenant("acme")}
+    with_acme, without = start(replace(shared_settings, tenants=acme)), start()
+    key = with_acme.post("/v1/admin/keys", json={"tenant": "acme"}).json["key"]
+    registry = services_of(without).registry
+    registry.read()
+    assert registry.identities.by_key(key) is None
+    assert without.post(TENANTS, json={"name": "acme"}).status_code == 201
+    assert registry.identities.by_key(key) is None
+
+
+def test_the_streams_are_shared_when_a_second_tenant_is_added(
+    shared_settings: Settings,
+) -> None:
+    settings = replace(shared_settings, tenants={"default": Tenant("default")})
+    services = open_services(settings)
+    assert not services.streams.several_tenants
+    operator = Caller(Tenant("admin"), "normal", WITHOUT_KEY)
+    TenantChanges(settings, services.registry, services.access_store).add(operator, "acme", {})
+    services.registry.read()
+    assert services.streams.several_tenants

@@ -118,7 +118,9 @@ def running(settings: Settings, limits: Limits) -> Iterator[RunningServer]:
         log = io.StringIO()
         connections = Connections(limits, AccessLog(as_json=True, stream=log))
         server = RunningServer(connections, listener.getsockname(), loop, log)
-        application = Application(make_app(server), open_services(settings), connections, loop)
+        services = open_services(settings)
+        services.registry.is_complete = True  # no Redis runs here that could have further keys
+        application = Application(make_app(server), services, connections, loop)
         connections.start(loop)
         listening = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener)
         started.set_result((server, stop))

@@ -6,13 +6,14 @@ import resource
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
-from api.server.limits import MAX_TARGET_BYTES, RESERVED_FILES, limits_of
-from config.settings import ApiSettings
+from api.server.limits import MAX_TARGET_BYTES, RESERVED_FILES, Limits, limits_of
+from config.settings import ApiSettings, Settings, TenancySettings
 from tests.api.conftest import KEY
-from tests.api.server.conftest import THREADS, RunningServer, Serve
+from tests.api.server.conftest import THREADS, RunningServer, Serve, running
 from tests.support.raw_http import Answer, RawClient, chunked, request
 from tests.support.waiting import wait_until
 
@@ -162,6 +163,14 @@ def test_the_key_is_checked_before_a_large_body_is_read(server: RunningServer, k
             assert refusal(client) == (401, code)
     assert server.exchange(request("POST", "/echo", b"x" * 65_536)).status == 200
     assert server.exchange(request("POST", "/echo", b"x" * 65_537, x_api_key=KEY)).status == 200
+
+
+def test_a_large_body_of_a_trusted_proxy_needs_no_key(settings: Settings) -> None:
+    data = request("POST", "/echo", b"x" * 65_537, x_api_key=None)
+    for proxy, status in (("127.0.0.1", 200), ("127.0.0.2", 401)):
+        trusting = replace(settings, tenancy=TenancySettings(trusted_proxies=(proxy,)))
+        with running(trusting, Limits()) as server:
+            assert server.exchange(data).status == status
 
 
 def test_all_unread_bodies_together_have_a_limit(serve: Serve) -> None:
