@@ -15,7 +15,13 @@ from typing import Any
 from backends.base import Launch, LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
-from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
+from backends.shared.pipe_engine import (
+    EngineCommand,
+    PipeEngine,
+    chat_encoder,
+    start_pipe_engine,
+    with_namespace,
+)
 from backends.shared.start import engine_python, starting
 from config.settings import ROOT, ModelDefinition
 from workers.environments.machine import cuda_home
@@ -40,7 +46,7 @@ class Exllamav3Adapter:
             options = engine_options(model, launch.slots)
             python = engine_python(launch.environments, self.name, BACKEND.values(model.options)["python"])
             options["compiled"] = _compiled(python)
-            encode = chat_encoder(chat_body, model.prompt_format)
+            encode = chat_encoder(with_namespace(chat_body), model.prompt_format)
             return start_pipe_engine(
                 start, EngineCommand([str(python)], self.name, options, _environment(python), encode)
             )

@@ -5,7 +5,13 @@ from __future__ import annotations
 from backends.base import Launch
 from backends.llama_cpp.arguments import LlamaCppOptions
 from backends.shared.chat_request import llama_body
-from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
+from backends.shared.pipe_engine import (
+    EngineCommand,
+    PipeEngine,
+    chat_encoder,
+    start_pipe_engine,
+    with_namespace,
+)
 from backends.shared.start import engine_python, starting
 
 
@@ -19,7 +25,7 @@ class LlamaCppAdapter:
         with starting(launch) as start:
             options = LlamaCppOptions.of(launch.model, launch.slots)
             python = engine_python(launch.environments, self.name, options.python)
-            encode = chat_encoder(llama_body, launch.model.prompt_format)
+            encode = chat_encoder(with_namespace(llama_body), launch.model.prompt_format)
             return start_pipe_engine(
                 start, EngineCommand([str(python)], "llama_cpp", options.for_engine(), encode=encode)
             )

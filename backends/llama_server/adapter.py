@@ -23,7 +23,9 @@ from backends.base import EngineFacts, GenerationError, Launch, LoadError
 from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.schemas import for_grammar
+from backends.llama_server.slots import Slots
 from backends.shared.chat_request import llama_body
+from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_client import HttpError
@@ -66,16 +68,48 @@ class LlamaServerAdapter:
                     process, version = _start_native(start, options, address, env), None
             client = ServerClient(address)
             slots, context, facts = _verify(start, process, client)
-            body = partial(_body, prompt_format=launch.model.prompt_format, cache_prompt=options.cache_prompt)
+            body = partial(_body, prompt_format=launch.model.prompt_format)
             protocol = ServerProtocol(body, _refusal, cache_path="/slots", cache_use=_cache_use)
-            engine = HttpEngine(process, client, protocol, slots, context)
+            engine = LlamaServerEngine(process, client, protocol, slots, context)
+            engine.caches_prompts = options.cache_prompt
             engine.facts = replace(facts, version=version or facts.version)
             return engine
 
 
+class LlamaServerEngine(HttpEngine):
+    """Fulfils `Engine`. Chooses the slot of each request (`backends.llama_server.slots`)."""
+
+    caches_prompts = True
+    """Whether a slot continues the prompt of its last request."""
+
+    def __init__(
+        self,
+        process: EngineProcess,
+        client: ServerClient,
+        protocol: ServerProtocol,
+        slots: int,
+        context: int,
+    ) -> None:
+        super().__init__(process, client, protocol, slots, context)
+        self._slots = Slots(slots)
+
+    async def _stream(self, generation: Generation, parser: ChatParser) -> None:
+        body = self._protocol.body(generation)
+        namespace = generation.shared_namespace if self.caches_prompts else None
+        async with self._slots.use(namespace, body) as use:  # a body begins with the messages
+            choice = b',"id_slot":%d,"cache_prompt":%s}' % (use.slot.id, b"true" if use.reuse else b"false")
+            try:
+                await self._post(body[:-1] + choice, generation, parser)
+            finally:
+                use.replaced = parser.reason is not None or parser.usage.output_tokens > 0
+
+
 def _environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
     folders = [] if options.library_path is None else [options.library_path]
-    return {**library_path(*folders), **options.environment, "LLAMA_API_KEY": key}
+    variables = {**library_path(*folders), **options.environment, "LLAMA_API_KEY": key}
+    # the server would keep the prompts of all slots in memory, and reuse them for any request; a variable,
+    # because older servers refuse a flag that they do not know
+    return {**variables, "LLAMA_ARG_CACHE_RAM": "0"}
 
 
 def _start_native(
@@ -175,9 +209,8 @@ def _as_json(arguments: str) -> str:
     return arguments
 
 
-def _body(generation: Generation, prompt_format: str, cache_prompt: bool) -> bytes:
+def _body(generation: Generation, prompt_format: str) -> bytes:
     body = llama_body(generation, prompt_format)
-    body["cache_prompt"] = cache_prompt
     if "seed" in body:
         body["seed"] %= SEEDS
     for message in body["messages"]:

@@ -35,6 +35,8 @@ MANAGED = (
     "-np",
     "--ctx-size",
     "-c",
+    "--cache-ram",
+    "-cram",
 )
 UNSAFE = (
     "--slot-save-path",

@@ -6,11 +6,13 @@ OpenAI refuses fields that it does not know. So other fields are sent only to se
   completions, where `openai_remote_thinking` is set: vLLM, llama-server, SGLang;
 - `reasoning.effort` in the Responses API, where it is set: `none`, or OpenAI's default `medium`;
 - Stoker's own `thinking`, `allow_remote` and language codes to another Stoker, which owns the models in its
-  list of models.
+  list of models;
+- the cache namespace: to another Stoker as its tag, and in the field that `openai_remote_cache_field` names.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -69,11 +71,28 @@ class RemoteApi:
         """Return a request's body. Raises `GenerationError` (invalid_prompt, unsupported_parameter)."""
         chat = self._chat_body(generation)
         body = responses_body(chat) if self.options.api == "responses" else self._rename_max_tokens(chat)
+        if self.options.cache_field is not None:
+            body[self.options.cache_field] = generation.shared_namespace or secrets.token_hex(16)
         if self.stoker:
             body |= self._stoker_fields(generation)
         elif self.options.thinking and generation.thinking != "default":
             body |= self._thinking_fields(generation.thinking)
         return orjson.dumps(body)
+
+    def headers(self, generation: Generation) -> dict[str, str]:
+        """Return a request's own headers: another Stoker keeps our cache namespaces apart by its tags."""
+        if not self.stoker:
+            return {}
+        namespace = generation.shared_namespace
+        return {"x-cache-mode": "none"} if namespace is None else {"x-cache-tag": namespace}
+
+    @property
+    def separates_caches(self) -> bool:
+        """Whether the server was told which requests may share a cached prefix.
+
+        If not, its count of cached tokens would tell a tenant what others have sent.
+        """
+        return self.stoker or self.options.cache_field is not None
 
     def _chat_body(self, generation: Generation) -> dict[str, Any]:
         """Return a chat completion with OpenAI's own fields only."""

@@ -36,6 +36,7 @@ class RemoteOptions:
     headers: Mapping[str, str] = field(repr=False)
     api: str
     max_tokens_field: str
+    cache_field: str | None
     thinking: bool
     connect_timeout_s: float
     read_timeout_s: float
@@ -58,6 +59,7 @@ class RemoteOptions:
             headers=_headers(known["headers"] or {}),
             api=known["api"],
             max_tokens_field=known["max_tokens_field"],
+            cache_field=known["cache_field"],
             thinking=known["thinking"],
             connect_timeout_s=known["connect_timeout_s"],
             read_timeout_s=known["read_timeout_s"],

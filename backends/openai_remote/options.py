@@ -5,6 +5,8 @@ from __future__ import annotations
 from backends.declaration import HEADER, URL, VARIABLE_NAME, Backend, Option
 from backends.prompt_formats import PROMPT_FORMATS
 
+CACHE_FIELDS = ("cache_salt", "prompt_cache_key")
+
 BACKEND = Backend(
     "openai_remote",
     "openai_remote_",
@@ -67,6 +69,16 @@ BACKEND = Backend(
             "the field of a chat completion for the maximum number of tokens; OpenAI's newer models require"
             " the second",
             choices=("max_tokens", "max_completion_tokens"),
+        ),
+        Option(
+            "openai_remote_cache_field",
+            "enum",
+            None,
+            "the field of a request that keeps the server's caches of tenants apart: cache_salt for vLLM, "
+            "prompt_cache_key for OpenAI, whose choice of a cache it influences; null sends none, and cached "
+            "tokens are not reported. Another Stoker needs none",
+            nullable=True,
+            choices=CACHE_FIELDS,
         ),
         Option("openai_remote_thinking", "boolean", False, "requests may enable or disable reasoning"),
         Option("openai_remote_image_input", "boolean", False, "the model takes images"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from backends.base import Finish, GenerationError, Sink
@@ -54,7 +55,8 @@ class _RemoteGeneration(RunningGeneration):
 
     def finish(self, reason: str) -> Finish:
         """Return the end of the generation."""
-        return Finish(reason, _estimated(self.parser.usage, self.generation))
+        usage = _estimated(self.parser.usage, self.generation)
+        return Finish(reason, usage if self._api.separates_caches else replace(usage, cached_tokens=0))
 
     def _delta(self, delta: Delta) -> None:
         self.has_output = True
@@ -125,7 +127,13 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
 
     async def _post(self, running: _RemoteGeneration, body: bytes) -> None:
         silence_s = self._options.read_timeout_s
-        async with self._client.request("POST", self._api.path, body, read_timeout_s=silence_s) as response:
+        async with self._client.request(
+            "POST",
+            self._api.path,
+            body,
+            headers=self._api.headers(running.generation),
+            read_timeout_s=silence_s,
+        ) as response:
             if response.status != 200 or _content_type(response) == "application/json":
                 error = await response.read(LONGEST_BODY)
                 raise from_response(self._options, response.status, response.headers, error)

@@ -136,7 +136,11 @@ class HttpEngine(TaskEngine[RunningRequest]):
         return Finish(parser.reason or "cancelled", parser.usage)
 
     async def _stream(self, generation: Generation, parser: ChatParser) -> None:
-        events, body = EventStream(), self._protocol.body(generation)
+        await self._post(self._protocol.body(generation), generation, parser)
+
+    async def _post(self, body: bytes, generation: Generation, parser: ChatParser) -> None:
+        """Send the body of a request and pass the answer to the parser."""
+        events = EventStream()
         async with self._client.request("POST", PATH, body) as response:
             if response.status != 200:
                 answer = await response.read(LONGEST_BODY)

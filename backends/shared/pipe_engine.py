@@ -32,9 +32,28 @@ RequestEncoder = Callable[[Generation], bytes]
 """Encodes a generation as the JSON that the engine process expects. Raises `GenerationError`."""
 
 
-def chat_encoder(form: Callable[[Generation, str], dict[str, Any]], prompt_format: str) -> RequestEncoder:
+BodyForm = Callable[[Generation, str], dict[str, Any]]
+"""Makes the body of a chat completion of a generation, for a prompt format. Raises `GenerationError`."""
+
+
+def chat_encoder(form: BodyForm, prompt_format: str) -> RequestEncoder:
     """Return the encoder for an engine that takes the bodies of chat completions, which `form` makes."""
     return lambda generation: orjson.dumps(form(generation, prompt_format))
+
+
+def with_namespace(form: BodyForm) -> BodyForm:
+    """Return `form` for an engine that keeps cache namespaces apart: the body has `cache_namespace`.
+
+    Without that member the request shares no prefix with another one.
+    """
+
+    def body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+        made = form(generation, prompt_format)
+        if generation.shared_namespace is not None:
+            made["cache_namespace"] = generation.shared_namespace
+        return made
+
+    return body
 
 
 @dataclass(frozen=True)

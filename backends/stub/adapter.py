@@ -19,7 +19,8 @@ follow, separated by spaces, and then any text:
     stall_after=N   only this generation stops producing output; it can be cancelled
 
 It supports max_tokens (reasoning counts), stop strings and slots. Usage counts the words of all messages as
-input tokens, an image as one word; words that also begin an earlier prompt of this engine count as cached.
+input tokens, an image as one word; words that also begin an earlier prompt of the same cache namespace count
+as cached.
 """
 
 from __future__ import annotations

@@ -5,8 +5,12 @@ The process uses the Python of vLLM's environment.
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from dataclasses import replace
 from typing import Any
+
+import orjson
 
 from backends.base import Launch
 from backends.shared.chat_request import chat_body
@@ -47,9 +51,13 @@ def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     """Return the body of a chat completion for vLLM, whether it is used as a library or as a server.
 
     In addition to `chat_body`, the arguments of a required tool call must match the tool's schema as far as
-    `bounded_schemas` keeps it, and the seed -1 is replaced by another one. Raises `GenerationError`.
+    `bounded_schemas` keeps it, and the seed -1 is replaced by another one. Every request has a salt for the
+    caches of vLLM: its cache namespace, or one that no other request has. Raises `GenerationError`.
     """
     body = chat_body(generation, prompt_format)
+    body["cache_salt"] = generation.shared_namespace or secrets.token_hex(16)
+    for message in body["messages"]:
+        _name_images(message["content"], body["cache_salt"])
     if body.get("seed") == NO_SEED:
         body["seed"] = SEED_FOR_NO_SEED
     if body.get("tool_choice") == "required":
@@ -57,6 +65,14 @@ def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         for function, schema in zip(functions, bounded_schemas(functions), strict=True):
             function |= {"parameters": schema, "strict": True}
     return body
+
+
+def _name_images(content: str | list[dict[str, Any]], salt: str) -> None:
+    """Name each image, under the salt: vLLM also caches images, by their names or else by their content."""
+    for part in content if isinstance(content, list) else ():
+        if part["type"] == "image_url":
+            named = hashlib.blake2b(orjson.dumps(part["image_url"]), key=salt.encode(), digest_size=16)
+            part["uuid"] = named.hexdigest()
 
 
 ADAPTER = VllmAdapter()

@@ -23,7 +23,10 @@ from tests.support.generations import engine_loop, on_loop, run_generation, subm
 from workers.engine_process.errors import Exit
 
 pytest.register_assert_rewrite(
-    "tests.backends.contract", "tests.backends.contract_local", "tests.backends.contract_models"
+    "tests.backends.contract",
+    "tests.backends.contract_cache",
+    "tests.backends.contract_local",
+    "tests.backends.contract_models",
 )
 
 
@@ -39,15 +42,19 @@ NATIVE = "STOKER_TEST_LLAMA_SERVER"
 DEMO_MODEL = ROOT / "models" / "stoker-demo.gguf"
 
 
+NAMESPACE = "0" * 32
+"""The cache namespace of all requests that name no other."""
+
+
 def ask(text: str, **overrides: object) -> Generation:
-    """Return a request with one message that may be sent to remote models.
+    """Return a request with one message that may be sent to remote models, in the namespace NAMESPACE.
 
     `overrides` are fields of `Sampling` or `Generation`.
     """
     sampling = {
         name: overrides.pop(name) for name in list(overrides) if name in Sampling.__dataclass_fields__
     }
-    overrides = {"allow_remote": True, **overrides}
+    overrides = {"allow_remote": True, "cache_namespace": NAMESPACE, **overrides}
     return Generation("model", (Message("user", text_content(text)),), Sampling(**sampling), **overrides)
 
 

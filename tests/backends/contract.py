@@ -1,8 +1,8 @@
 """The behaviour that is required of every adapter. A subclass provides the model and its requests.
 
-`EngineContract` holds for all engines; `contract_local.LocalEngineContract` adds the requirements for engines
-that are a process on the worker's machine. Features that a library lacks are class attributes, so that all
-exceptions are in one place.
+`EngineContract` holds for all engines, with the requirements for their caches (`contract_cache`);
+`contract_local.LocalEngineContract` adds the requirements for engines that are a process on the worker's
+machine. Features that a library lacks are class attributes, so that all exceptions are in one place.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from config.settings import ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
 from tasks.generation import Generation, Tool
 from tests.backends.conftest import Answer, Launched, Start, ask
+from tests.backends.contract_cache import CacheContract
 from tests.backends.measurements import AT_ONCE, ROWS, Row, tokens_per_s, versions
 from tests.support.generations import RecordingSink, on_loop, run_generation, submit
 
@@ -93,14 +94,13 @@ def check_seeds(launched: Launched, request: Callable[[int], Generation], *seeds
 
 
 @pytest.mark.contract
-class EngineContract:
+class EngineContract(CacheContract):
     """The requirements for all engines."""
 
     backend: str
     kind = ""  # distinguishes it from others of its backend in the table of measurements
     slots_to_fill = 2  # how many requests fill it; a server may have a fixed number
     seeded = True  # whether the seed of a request determines the answer
-    caches_prompts = True  # whether it reports cached tokens
     thinks = True  # whether it separates reasoning from the answer
     load_s = 20.0  # the longest duration of a load
     many = 200  # generations at once, most of which wait for a slot
@@ -192,15 +192,6 @@ class EngineContract:
         check_seeds(
             shared, self.varied, -1, 2**32 - 1, 2**63 - 1
         )  # some engines take one of these numbers for no seed
-
-    def test_a_repeated_prompt_counts_as_cached(self, shared: Launched) -> None:
-        if not self.caches_prompts:
-            pytest.skip("this backend does not report cached tokens")
-        shared.answer(self.short())
-        again = shared.answer(self.short())
-        assert again.finish is not None
-        usage = again.finish.usage
-        assert 0 < usage.cached_tokens <= usage.input_tokens
 
     def test_reasoning_is_separated_from_the_answer(self, shared: Launched) -> None:
         if not self.thinks:

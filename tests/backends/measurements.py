@@ -24,10 +24,15 @@ WINDOW_S = 1.0
 
 @dataclass
 class Row:
-    """The results of one contract class. `rates` are tokens per second, by the number of requests."""
+    """The results of one contract class.
+
+    `rates` are tokens per second, by the number of requests. `prefix` are milliseconds of a prompt with one
+    output token: new, repeated, and repeated in another namespace.
+    """
 
     load_s: float | None = None
     rates: dict[int, float] = field(default_factory=dict)
+    prefix: tuple[float, float, float] | None = None
     outcomes: Counter[str] = field(default_factory=Counter)
 
 
@@ -63,7 +68,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the table, if there are measurements."""
-    if any(row.rates for row in ROWS.values()):
+    if any(row.rates or row.prefix for row in ROWS.values()):
         terminalreporter.section("runtimes")
         for line in table():
             terminalreporter.write_line(line)
@@ -76,14 +81,24 @@ def versions() -> dict[str, str]:
 
 
 def table() -> list[str]:
-    """Return the lines: backend, version, seconds of the load, tokens per second at 1, 8 and 32, outcomes."""
-    head = ["backend", "version", "load s", *(f"tokens/s at {count}" for count in AT_ONCE), "contract"]
+    """Return the lines: backend, version, seconds of the load, tokens per second at 1, 8 and 32, the factors
+    by which a cached prefix of the own and of another namespace shortens a long prompt, outcomes.
+    """
+    rates = (f"tokens/s at {count}" for count in AT_ONCE)
+    head = ["backend", "version", "load s", *rates, "new prompt ms", "own prefix", "other's", "contract"]
     lines = [head]
     for contract, row in ROWS.items():
         name = f"{contract.backend} ({contract.kind})" if contract.kind else contract.backend
         load = "" if row.load_s is None else f"{row.load_s:.1f}"
         rates = [f"{row.rates[count]:,.0f}" if count in row.rates else "" for count in AT_ONCE]
         result = ", ".join(f"{count} {outcome}" for outcome, count in row.outcomes.items())
-        lines.append([name, contract.version(), load, *rates, result])
+        lines.append([name, contract.version(), load, *rates, *_prefix(row), result])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+
+
+def _prefix(row: Row) -> list[str]:
+    if row.prefix is None:
+        return ["", "", ""]
+    new, again, other = row.prefix
+    return [f"{new:.1f}", f"{new / again:.1f}x", f"{new / other:.2f}x"]

@@ -11,7 +11,8 @@ from typing import Any
 
 CACHED = 32
 """Embeddings in the cache, the most recently used ones. With the same embedding an image has the same tokens,
-so that the next turn of a conversation finds the prompt of the previous one in the cache of the engine."""
+so that the next turn of a conversation finds the prompt of the previous one in the cache of the engine. Each
+belongs to a cache namespace."""
 
 
 class ImageError(ValueError):
@@ -26,13 +27,15 @@ class ImageEmbeddings:
         self._tokenizer = tokenizer
         self._cached: OrderedDict[bytes, Any] = OrderedDict()
 
-    def embedding(self, url: str) -> Any:
+    def embedding(self, url: str, namespace: str | None) -> Any:
         """The embedding of the image in a data URL; its `text_alias` marks the place of the image in a
-        prompt.
+        prompt. With None for the namespace it is a new one.
 
         Raises `ImageError`.
         """
-        key = hashlib.sha256(url.encode()).digest()
+        if namespace is None:
+            return self._embed(_decoded(url))
+        key = hashlib.sha256(f"{namespace} {url}".encode()).digest()
         if key not in self._cached:
             self._cached[key] = self._embed(_decoded(url))
             if len(self._cached) > CACHED:
@@ -48,21 +51,24 @@ class ImageEmbeddings:
             sentence = f"an image of {width} x {height} pixels is too small or too narrow for this model"
             raise ImageError(sentence) from error
 
-    def replace_images(self, messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
+    def replace_images(
+        self, messages: list[dict[str, Any]], namespace: str | None
+    ) -> tuple[list[dict[str, Any]], list[Any]]:
         """The messages with an alias in place of each image, and the embeddings. Raises `ImageError`."""
         found: dict[str, Any] = {}
         replaced = []
         for message in messages:
             content = message.get("content")
             if isinstance(content, list) and any(part["type"] == "image_url" for part in content):
-                message = {**message, "content": "".join(self._text(part, found) for part in content)}  # noqa: PLW2901 - the replaced one
+                text = "".join(self._text(part, found, namespace) for part in content)
+                message = {**message, "content": text}  # noqa: PLW2901 - the replaced one
             replaced.append(message)
         return replaced, list(found.values())
 
-    def _text(self, part: dict[str, Any], found: dict[str, Any]) -> str:
+    def _text(self, part: dict[str, Any], found: dict[str, Any], namespace: str | None) -> str:
         if part["type"] != "image_url":
             return str(part["text"])
-        embedding = self.embedding(part["image_url"]["url"])
+        embedding = self.embedding(part["image_url"]["url"], namespace)
         found[embedding.text_alias] = embedding
         return str(embedding.text_alias)
 

@@ -17,6 +17,7 @@ from typing import Any
 from ...shared.engine.chat_template import load_template
 from ...shared.engine.syntax import syntax_of
 from .images import ImageEmbeddings
+from .namespaces import job_class, keeps_namespaces_apart
 
 PAGE = 256  # tokens of a page, the unit in which the cache is reserved
 CHUNK = 2048  # tokens of a prompt that are processed in one pass
@@ -27,6 +28,10 @@ OUT_OF_MEMORY = (
     "smaller, or quantise the cache"
 )
 MISSING = "name a Python that has it in exllama_python, or leave that out"
+NOT_APART = (
+    "the caches of tenants cannot be kept apart in this version of ExLlamaV3: use the one that "
+    "`stoker runtimes install exllamav3` installs"
+)
 NO_GPU = "ExLlamaV3 sees no GPU: start the worker with CUDA_VISIBLE_DEVICES naming one, on an NVIDIA driver"
 NO_CUDA = "the PyTorch beside ExLlamaV3 is built without CUDA: " + MISSING
 NO_NVCC = "ExLlamaV3 has to be compiled, and there is no nvcc: install the CUDA toolkit, or set CUDA_HOME"
@@ -116,6 +121,19 @@ class ExllamaModel:
             model, cache, self.tokenizer, max_batch_size=slots, max_chunk_size=CHUNK
         )
         self.images = ImageEmbeddings(parts[0], self.tokenizer) if options["image_input"] else None
+        self.job_class = _job_class(self.generator)
+
+
+def _job_class(generator: Any) -> Any:
+    """The class of all jobs. Raises `ExllamaLoadError` if it does not keep cache namespaces apart."""
+    try:
+        found = job_class()
+        apart = keeps_namespaces_apart(found, generator)
+    except (AttributeError, ImportError, TypeError) as error:
+        raise ExllamaLoadError(NOT_APART) from error
+    if not apart:
+        raise ExllamaLoadError(NOT_APART)
+    return found
 
 
 class _LoadProgress:

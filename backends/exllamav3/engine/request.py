@@ -70,7 +70,7 @@ class ExllamaRequestBuilder:
         left = model.context - count - 1  # the generator reserves one token
         if left < 1:
             raise self._too_long(count)
-        job = model.library.Job(
+        job = model.job_class(
             input_ids=ids,
             max_new_tokens=min(body.get("max_tokens") or left, left),
             sampler=self._sampler(body),
@@ -82,6 +82,7 @@ class ExllamaRequestBuilder:
             max_rq_tokens=model.reserved_tokens,
             identifier=number,
         )
+        job.join(body.get("cache_namespace"))
         return ExllamaRequest(job, count, thinking)
 
     def _too_long(self, count: int | str) -> ExllamaRequestError:
@@ -92,7 +93,8 @@ class ExllamaRequestBuilder:
         embeddings: list[Any] = []
         try:
             if self._model.images is not None:
-                messages, embeddings = self._model.images.replace_images(body["messages"])
+                namespace = body.get("cache_namespace")
+                messages, embeddings = self._model.images.replace_images(body["messages"], namespace)
                 body = {**body, "messages": messages}
             return self._model.template.render(self._literal_text.marked(body)), embeddings
         except (ImageError, PromptError) as error:

@@ -1,7 +1,8 @@
 """Chooses the sequence that a prompt is read into, so that as little of it as possible is read again.
 
 A finished conversation stays in its sequence until the sequence is needed. A new prompt continues in the
-sequence with the longest common prefix or, where that one is in use or worth keeping, in a copy of it.
+sequence with the longest common prefix or, where that one is in use or worth keeping, in a copy of it. Only
+sequences of the request's own cache namespace count; those of others are emptied before they are used.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ class PrefixCache:
         if not idle or request.is_waiting:
             return None
         target = min(idle, key=lambda sequence: sequence.last_used)
-        if self._reuse:
+        if self._reuse and request.namespace is not None:
             # the last token is always read: its logits are needed
             prompt = request.tokens[: request.prompt_length - 1]
-            matches = [self._match(sequence, prompt) for sequence in self._sequences]
+            matches = [self._match(sequence, prompt, request.namespace) for sequence in self._sequences]
             best = max(matches, key=lambda one: (one.reusable, one.sequence.request is None))
             if self._should_wait_for_another(request, prompt, best.reusable):
                 return None
@@ -72,8 +73,9 @@ class PrefixCache:
                 self._continue_in(own)
             self._mark_save_points(request, target, max(match.common for match in matches))
         else:
-            self._memory.truncate(target, 0)
+            self._empty(target)
         request.sequence, target.request, target.tokens = target, request, request.tokens
+        target.namespace = request.namespace
         request.done = request.cached = target.length
         self._mark_used(target)
         return target
@@ -97,20 +99,25 @@ class PrefixCache:
         """Free the sequence of a request that has ended; `forget` empties it."""
         sequence.request = request.sequence = None
         self._mark_used(sequence)
-        if forget or not self._reuse:
-            self._memory.truncate(sequence, 0)
-            self._states.forget(sequence, 0)
+        if forget or not self._reuse or sequence.namespace is None:
+            self._empty(sequence)
             sequence.last_used = 0
 
     def use(self) -> float:
         """The share of the cache's cells that hold tokens, of running requests and of ended ones."""
         return sum(sequence.length for sequence in self._sequences) / self._capacity
 
+    def _empty(self, sequence: CacheSequence) -> None:
+        self._memory.truncate(sequence, 0)
+        self._states.forget(sequence, 0)
+
     def _mark_used(self, sequence: CacheSequence) -> None:
         self._clock += 1
         sequence.last_used = self._clock
 
-    def _match(self, sequence: CacheSequence, prompt: Any) -> PrefixMatch:
+    def _match(self, sequence: CacheSequence, prompt: Any, namespace: str) -> PrefixMatch:
+        if sequence.namespace != namespace:
+            return PrefixMatch(sequence, 0, 0)
         common = sequence.common_prefix(prompt)
         whole = common == sequence.length
         if not self._limited or common == 0 or whole:
@@ -125,6 +132,8 @@ class PrefixCache:
             return False
         for sequence in self._sequences:
             other = sequence.request
+            if sequence.namespace != request.namespace:
+                continue
             if other is not None and other.done < other.prompt_length:
                 common = sequence.common_prefix(prompt, other.prompt_length)
                 if common > other.done and common - count >= MIN_TOKENS_TO_WAIT_FOR:

@@ -103,7 +103,7 @@ class LlamaRequestBuilder:
             opening,
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
-        return RunningRequest(number, buffer, count, limit, output)
+        return RunningRequest(number, buffer, count, limit, output, body.get("cache_namespace"))
 
     def _too_long(self, count: int | str) -> LlamaRequestError:
         message = f"the prompt has {count} tokens; {self.context - 1} fit"

@@ -18,7 +18,7 @@ class RunningRequest:
 
     `tokens` holds the prompt (`prompt_length` tokens) and then the generated tokens (at most `max_tokens`),
     `length` in all. `done` of these are in the memory of its `sequence`; `cached` of them were in it when the
-    request began.
+    request began. It shares prefixes with requests of its cache `namespace`, with None with no other.
     """
 
     number: int
@@ -26,6 +26,7 @@ class RunningRequest:
     prompt_length: int
     max_tokens: int
     output: Output
+    namespace: str | None = None
     length: int = field(init=False)
     done: int = 0
     cached: int = 0

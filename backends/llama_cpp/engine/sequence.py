@@ -22,8 +22,8 @@ MAX_STATE_BYTES = MAX_BYTES // 8  # of one saved state
 class CacheSequence:
     """One of the context's sequences, in use by a `request` or cached.
 
-    The first `length` of `tokens` are in its memory. `last_used` is the logical time of its last use, 0 when
-    it is empty.
+    The first `length` of `tokens` are in its memory; they are for requests of its `namespace` alone, and with
+    None for its own request only. `last_used` is the logical time of its last use, 0 when it is empty.
     """
 
     def __init__(self, id: int) -> None:
@@ -31,6 +31,7 @@ class CacheSequence:
         self.request: RunningRequest | None = None
         self.tokens: Any = ()
         self.length = 0
+        self.namespace: str | None = None
         self.last_used = 0
 
     def common_prefix(self, prompt: Any, count: int | None = None) -> int:

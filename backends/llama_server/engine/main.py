@@ -53,6 +53,7 @@ def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
     params.n_ctx = options["total_context"]
     params.n_gpu_layers = options["n_gpu_layers"]
     params.cache_prompt = options["cache_prompt"]
+    params.cache_ram_mib = 0  # prompts outside their slots would be reused for any request
     params.flash_attn_type = xllamacpp.llama_flash_attn_type(SWITCH[options["flash_attn"]])
     params.enable_reasoning = SWITCH[options["reasoning"]]
     if options["threads"] is not None:

@@ -142,13 +142,19 @@ class StubLoop:
         if script.error is not None:
             frame.setdefault("errors", []).append((number, *script.error))
             return
-        self.queued.append(StubGeneration(number, script, len(words), self.count_cached(words)))
+        cached = self.count_cached(_shared_namespace(generation), words)
+        self.queued.append(StubGeneration(number, script, len(words), cached))
         self.fill_slots()
 
-    def count_cached(self, words: list[str]) -> int:
-        """Return how many words also begin an earlier prompt, and remember this prompt."""
+    def count_cached(self, namespace: str | None, words: list[str]) -> int:
+        """Return how many words also begin an earlier prompt of the namespace, and remember this prompt.
+
+        None is no namespace: nothing counts, and nothing is remembered.
+        """
+        if namespace is None:
+            return 0
         prefixes = []
-        prefix = 0
+        prefix = hash(namespace)
         for word in words:
             prefix = hash((prefix, word))
             prefixes.append(prefix)
@@ -226,6 +232,13 @@ class StubLoop:
         elif fault == "hang":
             while True:
                 signal.pause()
+
+
+def _shared_namespace(generation: dict[str, Any]) -> str | None:
+    """See `Generation.shared_namespace`."""
+    shares = generation.get("cache_mode", "prefix") == "prefix"
+    namespace: str | None = generation.get("cache_namespace") if shares else None
+    return namespace
 
 
 def words_of(message: dict[str, Any]) -> list[str]:

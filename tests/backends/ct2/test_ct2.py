@@ -183,6 +183,10 @@ class TestTranslator(LocalEngineContract):
     def long(self, **fields: object) -> Generation:
         return self.request("I see the garden. Where is the station?\n" * 1000, **fields)
 
+    def long_prompt(self, **fields: object) -> Generation:
+        text = "I see the garden. Where is the station?\n" * 250
+        return self.request(text, **{"max_tokens": 2, **fields})
+
     def too_long(self) -> Generation:
         return self.request("word " * 30_000)
 

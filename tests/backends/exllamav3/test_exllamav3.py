@@ -10,6 +10,7 @@ import shutil
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from config.load import load_settings
 from config.settings import ModelDefinition
 from streams.events import Usage
 from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool
-from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
+from tests.backends.conftest import DEMO_MODEL, NAMESPACE, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, called
 from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import TIME, GrammarModelContract
@@ -227,7 +228,7 @@ def vision_engine(
 
 def showing(*urls: str) -> Generation:
     message = Message("user", (TextPart("What is this?"), *map(ImagePart, urls)))
-    return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0))
+    return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0), cache_namespace=NAMESPACE)
 
 
 def test_the_tokens_of_an_image_depend_on_its_size(vision_engine: Launched) -> None:
@@ -247,6 +248,15 @@ def test_an_image_that_was_used_before_is_read_from_the_cache(vision_engine: Lau
     again = usage(vision_engine.answer(showing(first)))
     assert again.cached_tokens == again.input_tokens - 1 > before.cached_tokens
     assert usage(vision_engine.answer(showing(other))).cached_tokens < again.cached_tokens
+
+
+def test_an_image_that_another_tenant_has_sent_is_computed_again(vision_engine: Launched) -> None:
+    request = replace(showing(data_url(png(192, 64, noisy=True))), cache_namespace="1" * 32)
+    cached = [usage(vision_engine.answer(request)).cached_tokens for _ in range(2)]
+    other = usage(vision_engine.answer(replace(request, cache_namespace="2" * 32))).cached_tokens
+    alone = [usage(vision_engine.answer(replace(request, cache_mode="none"))).cached_tokens for _ in range(2)]
+    assert cached[1] > 0
+    assert [cached[0], other, *alone] == [0] * 4
 
 
 def test_a_vision_model_answers_text_without_images(vision_engine: Launched) -> None:

@@ -17,7 +17,7 @@ from config.load import load_settings
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool, text_content
-from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, Start, ask
+from tests.backends.conftest import DEMO_MODEL, NAMESPACE, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER
 from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract
@@ -66,7 +66,7 @@ def conversation(*turns: str, **options: object) -> Generation:
     """A conversation that begins with the user."""
     roles = ("user", "assistant")
     messages = tuple(Message(roles[i % 2], text_content(turn)) for i, turn in enumerate(turns))
-    return Generation("model", messages, Sampling(temperature=0.0, **options))
+    return Generation("model", messages, Sampling(temperature=0.0, **options), cache_namespace=NAMESPACE)
 
 
 def answer_at_once(launched: Launched, requests: list[Generation]) -> list[Answer]:

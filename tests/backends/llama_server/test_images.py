@@ -11,7 +11,7 @@ from backends.base import GenerationError
 from config.settings import ModelDefinition
 from streams.events import Usage
 from tasks.generation import Generation, ImagePart, Message, Sampling, TextPart
-from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
+from tests.backends.conftest import DEMO_MODEL, NAMESPACE, Launched, Launcher, Start, ask
 from tests.backends.llama_server import tiny_mmproj
 from tests.support.pictures import data_url, png
 
@@ -45,7 +45,7 @@ def engine(projector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def request_with(*urls: str, at: int = len("What is ")) -> Generation:
     message = Message("user", (TextPart(TEXT[:at]), *map(ImagePart, urls), TextPart(TEXT[at:])))
-    return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0))
+    return Generation("model", (message,), Sampling(max_tokens=4, temperature=0.0), cache_namespace=NAMESPACE)
 
 
 def usage(engine: Launched, generation: Generation) -> Usage:

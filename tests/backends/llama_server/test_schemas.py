@@ -18,7 +18,7 @@ CHEAP = {"pattern": r"^\d{4}-\d\d$", "minimum": -5, "maximum": 10**9, "maxLength
 def sent(schema: dict[str, Any]) -> Any:
     """The schema of a tool as the server gets it."""
     generation = ask("x", tools=(Tool("f", None, schema),), tool_choice="required")
-    return orjson.loads(_body(generation, "generic", True))["tools"][0]["function"]["parameters"]
+    return orjson.loads(_body(generation, "generic"))["tools"][0]["function"]["parameters"]
 
 
 def test_costly_keywords_are_left_out_when_a_schema_has_them() -> None:

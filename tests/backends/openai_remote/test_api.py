@@ -206,7 +206,8 @@ def test_stop_texts_are_rejected_for_the_responses_api(start: Start) -> None:
 
 def answer_to(start: Start, *script: dict[str, Any]) -> Any:
     with scripted_server(events(*script)) as server:
-        return start(remote_model(server.url, api="responses", retries=0)).answer(ask("Hi"))
+        model = remote_model(server.url, api="responses", cache_field="prompt_cache_key", retries=0)
+        return start(model).answer(ask("Hi"))
 
 
 def delta(kind: str, text: str, index: int = 0) -> dict[str, Any]:
@@ -316,6 +317,42 @@ def test_a_failed_response_has_one_of_stokers_error_codes(
 def test_reasoning_events_named_as_in_open_responses_are_read(start: Start) -> None:
     answer = answer_to(start, delta("reasoning", "thought"), *ANSWER)
     assert answer.deltas == [ReasoningDelta("thought"), TextDelta("a")]
+
+
+# ---- the prefix cache
+
+
+@pytest.mark.parametrize("api", ["chat_completions", "responses"])
+@pytest.mark.parametrize("field", ["cache_salt", "prompt_cache_key"])
+def test_the_cache_namespace_is_sent_in_the_configured_field(start: Start, api: str, field: str) -> None:
+    def sent(**fields: object) -> str:
+        return str(sent_body(start, ask("Hi", **fields), api=api, cache_field=field)[field])
+
+    assert sent(cache_namespace="a") == sent(cache_namespace="a") == "a"
+    assert len({sent(cache_mode="none"), sent(cache_mode="none"), sent(cache_namespace=None)}) == 3
+
+
+def test_another_stoker_gets_the_cache_namespace_as_its_tag(start: Start) -> None:
+    listed = status(200, {"data": [{"id": MODEL, "owned_by": "stoker"}]})
+    with scripted_server(chat("a"), chat("a"), list_models=listed) as server:
+        launched = start(remote_model(server.url))
+        launched.answer(ask("Hi", cache_namespace="a"))
+        launched.answer(ask("Hi", cache_namespace="a", cache_mode="none"))
+    tagged, alone = (post.headers for post in server.posts)
+    assert (tagged.get("x-cache-tag"), tagged.get("x-cache-mode")) == ("a", None)
+    assert (alone.get("x-cache-tag"), alone.get("x-cache-mode")) == (None, "none")
+
+
+@pytest.mark.parametrize(("field", "reported"), [("cache_salt", 4), (None, 0)])
+def test_cached_tokens_of_a_server_that_does_not_know_the_namespace_are_not_reported(
+    start: Start, field: str | None, reported: int
+) -> None:
+    """They would tell a tenant what others have sent."""
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 4}}
+    with scripted_server(chat("a", usage=usage)) as server:
+        finish = start(remote_model(server.url, cache_field=field)).answer(ask("Hi")).finish
+    assert finish is not None
+    assert finish.usage == Usage(9, 1, reported, 0)
 
 
 def test_a_request_without_allow_remote_is_not_sent(start: Start) -> None:

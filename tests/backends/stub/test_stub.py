@@ -18,7 +18,7 @@ from backends.stub.engine.script import DirectiveError, directives_of
 from config.settings import ModelDefinition
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation, ImagePart, Message, TextPart, text_content
-from tests.backends.conftest import Launched, Start, ask
+from tests.backends.conftest import NAMESPACE, Launched, Start, ask
 from tests.support.generations import run_generation
 from tests.support.process_groups import group_is_gone
 from workers.engine_process.errors import EngineLost
@@ -51,7 +51,11 @@ def test_a_model_sets_the_length_of_an_answer(start: Start) -> None:
 def test_the_common_prefix_with_an_earlier_prompt_counts_as_cached(engine: Launched) -> None:
     def cached(*texts: str) -> int:
         finish = engine.answer(
-            Generation("model", tuple(Message("user", text_content(text)) for text in texts))
+            Generation(
+                "model",
+                tuple(Message("user", text_content(text)) for text in texts),
+                cache_namespace=NAMESPACE,
+            )
         ).finish
         assert finish is not None
         return finish.usage.cached_tokens
@@ -88,7 +92,7 @@ def test_echo_json_shows_the_whole_request(engine: Launched) -> None:
 
 def test_an_image_reaches_the_engine_and_counts_as_a_word(engine: Launched) -> None:
     asked = Message("user", (ImagePart("data:a"), TextPart("/stub echo_json"), ImagePart("data:b")))
-    request = Generation("model", (asked,))
+    request = Generation("model", (asked,), cache_namespace=NAMESPACE)
     first, again = engine.answer(request), engine.answer(request)
     assert Generation.from_json(first.text) == request
     assert first.finish is not None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from backends.vllm.adapter import vllm_body
-from tasks.generation import Tool
+from tasks.generation import ImagePart, Message, TextPart, Tool
 from tests.backends.conftest import ask
 
 
@@ -14,6 +17,36 @@ def test_a_required_tool_call_must_match_its_schema() -> None:
     forced = vllm_body(ask("x", tools=(tool,), tool_choice="required"), "generic")
     assert forced["tools"][0]["function"]["strict"] is True
     assert "strict" not in vllm_body(ask("x", tools=(tool,)), "generic")["tools"][0]["function"]
+
+
+def picture(url: str, **fields: object) -> dict[str, Any]:
+    """The body of a request with one image."""
+    request = replace(
+        ask("", **fields), messages=(Message("user", (ImagePart(url), TextPart("What is it?"))),)
+    )
+    return vllm_body(request, "generic")
+
+
+def test_the_salt_is_the_namespace_or_one_that_no_other_request_has() -> None:
+    salts = [vllm_body(ask("x", cache_namespace=name), "generic")["cache_salt"] for name in ("a", "a", "b")]
+    assert salts == ["a", "a", "b"]
+    for alone in ({"cache_mode": "none"}, {"cache_namespace": None}):
+        found = {vllm_body(ask("x", **alone), "generic")["cache_salt"] for _ in range(3)}
+        assert len({*found, *salts}) == 5
+
+
+def test_an_image_has_one_name_in_a_namespace_and_another_in_all_others() -> None:
+    """vLLM caches images by name, for all requests."""
+
+    def name(url: str, **fields: object) -> str:
+        first, second = picture(url, **fields)["messages"][0]["content"]
+        assert "uuid" not in second
+        return str(first["uuid"])
+
+    a, b = {"cache_namespace": "a"}, {"cache_namespace": "b"}
+    assert name("data:x", **a) == name("data:x", **a)
+    assert len({name("data:x", **a), name("data:y", **a), name("data:x", **b)}) == 3
+    assert name("data:x", cache_mode="none") != name("data:x", cache_mode="none")
 
 
 @pytest.mark.parametrize(("seed", "sent"), [(-1, 2**63 - 1), (0, 0), (-2, -2), (2**32, 2**32)])

@@ -13,7 +13,7 @@ from backends.base import GenerationError
 from config.settings import ModelDefinition
 from streams.events import ToolCallDelta
 from tasks.generation import Generation, Message, Sampling, text_content
-from tests.backends.conftest import Launched, Start, ask
+from tests.backends.conftest import NAMESPACE, Launched, Start, ask
 from tests.backends.contract import WEATHER
 from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract
@@ -53,7 +53,9 @@ class VllmContract(GrammarModelContract, LocalEngineContract):
 
     def short(self, **overrides: object) -> Generation:
         messages = (*NORWAY, Message("user", text_content("Count to twenty.")))
-        return Generation("model", messages, Sampling(**{"temperature": 0.0, **overrides}))
+        fields = {"cache_namespace": NAMESPACE}
+        fields |= {name: overrides.pop(name) for name in list(overrides) if name.startswith("cache_")}
+        return Generation("model", messages, Sampling(**{"temperature": 0.0, **overrides}), **fields)
 
     def test_a_tool_is_called_only_when_there_is_a_reason(self, shared: Launched) -> None:
         answer = shared.answer(ask("What is the capital of Norway?", tools=(WEATHER,), temperature=0.0))

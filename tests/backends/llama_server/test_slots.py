@@ -1,0 +1,108 @@
+"""The choice of llama-server's slots: by namespace, then by prompt, then by age."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given, strategies
+
+from backends.llama_server.slots import COMPARED_BYTES, Slots, common_bytes
+
+
+async def ask(
+    slots: Slots, namespace: str | None, prompt: bytes = b"a prompt", *, answered: bool = True
+) -> tuple[int, bool]:
+    """Send one request; returns its slot, and whether it may reuse what is in it."""
+    async with slots.use(namespace, prompt) as use:
+        use.replaced = answered
+        return use.slot.id, use.reuse
+
+
+def run(*requests: tuple[str | None, bytes], count: int = 2) -> list[tuple[int, bool]]:
+    async def all_of_them() -> list[tuple[int, bool]]:
+        slots = Slots(count)
+        return [await ask(slots, *request) for request in requests]
+
+    return asyncio.run(all_of_them())
+
+
+def test_a_namespace_reuses_its_own_slot_only() -> None:
+    answers = run(("a", b"x"), ("b", b"x"), ("a", b"x"), ("b", b"x"))
+    assert answers == [(0, False), (1, False), (0, True), (1, True)]
+
+
+def test_a_slot_that_is_taken_over_is_not_reused() -> None:
+    answers = run(("a", b"x"), ("b", b"x"), ("a", b"x"), count=1)
+    assert answers == [(0, False), (0, False), (0, False)]
+
+
+def test_the_longest_unused_slot_is_taken_over() -> None:
+    answers = run(("a", b"x"), ("b", b"x"), ("a", b"x"), ("c", b"x"), ("a", b"x"))
+    assert answers[3:] == [(1, False), (0, True)]
+
+
+def test_the_slot_of_a_request_without_a_namespace_is_not_reused() -> None:
+    answers = run(("a", b"x"), (None, b"x"), (None, b"x"), ("b", b"x"), ("a", b"x"))
+    assert answers == [(0, False), (1, False), (1, False), (1, False), (0, True)]
+
+
+def test_the_slot_with_the_longest_common_prefix_is_chosen() -> None:
+    one, other = b"A" * 50, b"B" * 50
+    answers = run(("a", one), ("a", other), ("a", one + b"C"), ("a", other + b"C"), ("a", b"C"))
+    assert answers == [(0, False), (1, False), (0, True), (1, True), (0, True)]
+
+
+def test_the_tokens_of_another_namespace_are_not_reused_after_a_refused_request() -> None:
+    """The server has not replaced them."""
+
+    async def requests() -> list[tuple[int, bool]]:
+        slots = Slots(1)
+        await ask(slots, "a")
+        refused = await ask(slots, "b", answered=False)
+        return [refused, await ask(slots, "b"), await ask(slots, "b", answered=False), await ask(slots, "b")]
+
+    assert asyncio.run(requests()) == [(0, False), (0, False), (0, True), (0, True)]
+
+
+def test_requests_wait_for_a_slot_in_their_order_and_a_cancelled_one_takes_none() -> None:
+    async def requests() -> list[str]:
+        slots = Slots(1)
+        begun: list[str] = []
+        release = asyncio.Event()
+
+        async def hold(name: str) -> None:
+            async with slots.use(name, b""):
+                begun.append(name)
+                await release.wait()
+
+        tasks = [asyncio.create_task(hold(name)) for name in "abc"]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        release.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return begun
+
+    assert asyncio.run(requests()) == ["a", "c"]
+
+
+def test_a_long_prompt_is_compared_by_its_beginning() -> None:
+    long = b"x" * (2 * COMPARED_BYTES)
+    assert run(("a", long), ("b", b"y"), ("a", long + b"z"))[2] == (0, True)
+
+
+pieces = strategies.binary(max_size=20)
+
+
+@given(pieces, pieces, pieces)
+def test_the_common_prefix_is_the_longest_one(begin: bytes, one: bytes, other: bytes) -> None:
+    one, other = begin + one, begin + other
+    count = common_bytes(one, other)
+    assert one[:count] == other[:count]
+    assert count == min(len(one), len(other)) or one[count] != other[count]
+    assert count >= len(begin)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 1000])
+def test_equal_prompts_have_their_whole_length_in_common(size: int) -> None:
+    assert common_bytes(b"x" * size, b"x" * size) == size
