@@ -45,7 +45,7 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
         False  # a redirect to the path with single slashes would name the client's `Host`
     )
     request_hooks.install(app)
-    routes.register(Api(app))
+    routes.register(Api(app), with_metrics=settings.metrics.enabled)
     page = app.view_functions[DOCUMENTATION_PAGE]
     app.view_functions[DOCUMENTATION_PAGE] = with_policy(page)
     for endpoint in DOCUMENTATION_ENDPOINTS:

@@ -9,6 +9,7 @@ import orjson
 from flask import Response, request
 
 from api.errors import ApiError, body_of, headers_of, kind_of
+from api.metrics.refusals import count_refusal
 from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")
@@ -21,6 +22,7 @@ def json_response(body: object, status: int = 200, headers: Mapping[str, str] | 
 
 def error_response(error: StokerError) -> Response:
     """An error of the platform, with the status and headers of the error table."""
+    count_refusal(error)
     return json_response(body_of(error), kind_of(error.code).status, headers_of(error))
 
 

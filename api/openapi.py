@@ -20,6 +20,7 @@ from api.auth.access import Access, declare
 from api.blocking import declare_not_blocking
 from api.errors import CODES, ApiError, InvalidRequest, envelope
 from api.http_responses import error_response, json_response, unexpected_error_response
+from api.metrics.refusals import REFUSALS
 from api.request_body import read_body
 from api.schemas.errors import ErrorBody
 from api.schemas.strict_fields import EnumField, TaggedUnionField, UnionField
@@ -81,6 +82,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         headers = {"x-should-retry": "false"}
         if isinstance(error, MethodNotAllowed) and error.valid_methods:
             headers["Allow"] = ", ".join(error.valid_methods)
+        REFUSALS.add(code)
         return json_response(envelope(code, message), error.code, headers)
 
 
@@ -98,6 +100,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         invalid_body: type[ApiError] = InvalidRequest,
         errors: Sequence[str] = (),
         streams: bool = False,
+        text: str = "",
         blocking: bool = True,
         path: Mapping[str, str] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
@@ -107,8 +110,9 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
 
         `responses` maps a status to the schema of its body. With a `body` schema the view gets the validated
         body as its first argument; `invalid_body` is raised for one that does not fit. `errors` are codes of
-        the error table. `streams` adds an event stream as a second content type. The server calls a view with
-        `blocking=False` on its event loop: it must do no I/O and wait for nothing.
+        the error table. `streams` adds an event stream as a second content type, `text` a plain text that it
+        describes. The server calls a view with `blocking=False` on its event loop: it must do no I/O and
+        wait for nothing.
         """
 
         def decorate(view: ViewFunction) -> ViewFunction:
@@ -118,6 +122,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
                 "operationId": view.__name__,
                 "responses": {
                     **_success_responses(responses, streams, measured=streams),
+                    **_text_response(text),
                     **_error_responses(codes),
                 },
                 "parameters": [*query, *headers],
@@ -182,6 +187,13 @@ def _success_responses(
         content = {"text/event-stream": {"schema": {"description": "Server-sent events."}}}
         documented["200"] = {"description": "OK", "content": content}
     return documented
+
+
+def _text_response(about: str) -> dict[str, Any]:
+    if not about:
+        return {}
+    content = {"text/plain": {"schema": {"type": "string"}}}
+    return {"200": {"description": about, "content": content}}
 
 
 def _error_responses(codes: Sequence[str]) -> dict[str, Any]:

@@ -15,12 +15,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
+import redis
 from flask import current_app
 
 from api.auth.access_store import AccessStore
 from api.auth.authenticator import Authenticator
 from api.auth.registry import AccessRegistry
 from api.loop_thread import LoopThread
+from api.metrics.exposition import Exposition
+from api.metrics.process_report import ProcessReport
 from api.namespace_reader import NamespaceReader
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
@@ -32,6 +35,7 @@ from governance.audit import AuditLog
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
+from scheduler.counters import CounterStore
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
 from scheduler.redis_connections import command_client
@@ -50,14 +54,19 @@ MAX_LOG_READS = 4
 """The most logs that are read and rendered as a whole at a time; each takes some milliseconds of the loop."""
 
 
+def probe_client(settings: Settings) -> redis.Redis:
+    """A client for calls that must not wait long."""
+    client = command_client(settings)
+    timeouts = {"socket_timeout": PROBE_TIMEOUT_S, "socket_connect_timeout": PROBE_TIMEOUT_S}
+    client.connection_pool.connection_kwargs.update(timeouts)
+    return client
+
+
 class RedisProbe:
     """Checks whether Redis takes writes: with a full disk it still answers reads and pings."""
 
     def __init__(self, settings: Settings) -> None:
-        client = command_client(settings)
-        timeouts = {"socket_timeout": PROBE_TIMEOUT_S, "socket_connect_timeout": PROBE_TIMEOUT_S}
-        client.connection_pool.connection_kwargs.update(timeouts)
-        self._ledger = Ledger(client, settings)
+        self._ledger = Ledger(probe_client(settings), settings)
 
     def write(self) -> None:
         """Write. Raises `StorageUnavailable` or `StorageFull`."""
@@ -93,6 +102,8 @@ class AppServices:
     streams: OpenStreams
     model_feed: ModelFeed
     cache_namespaces: CacheNamespaces
+    exposition: Exposition
+    process_report: ProcessReport
     log_reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOG_READS))
     """Held while a whole log is read and rendered, so that other requests come in between."""
     shutdown: ShutdownFlag = field(default_factory=ShutdownFlag)
@@ -137,6 +148,8 @@ class AppServices:
             return
         for task in self._tasks:
             task.cancel()
+        if self.settings.metrics.enabled:
+            self.process_report.finish()
         self.model_feed.close()
         self.reaper.stop()
         asyncio.run_coroutine_threadsafe(self.connection.close(), self._loop)
@@ -165,6 +178,10 @@ def open_services(settings: Settings) -> AppServices:
     registry.on_change.append(lambda new: setattr(streams, "several_tenants", new.several_tenants))
     namespaces = CacheNamespaces(settings.redis.prefix)
     namespace_reader = NamespaceReader(namespaces, client, connection)
+    process_report = ProcessReport(
+        connection, CounterStore(probe_client(settings), settings), settings.redis.prefix, streams
+    )
+    reports = (process_report.run,) if settings.metrics.enabled else ()
     return AppServices(
         settings=settings,
         authenticator=Authenticator(settings, registry),
@@ -181,6 +198,8 @@ def open_services(settings: Settings) -> AppServices:
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fleet, changes)),
         cache_namespaces=namespaces,
+        exposition=Exposition(settings, registry),
+        process_report=process_report,
         preparations=(namespace_reader.read, registry.read_if_possible),
         background=(
             subscription.run,
@@ -188,6 +207,7 @@ def open_services(settings: Settings) -> AppServices:
             streams.run,
             namespace_reader.run,
             partial(registry.run, connection),
+            *reports,
         ),
     )
 

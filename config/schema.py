@@ -84,6 +84,14 @@ class ApiSchema(Section):
     )
 
 
+class MetricsSchema(Section):
+    """`metrics`."""
+
+    enabled = flag()
+    host = text()
+    port = integer(0, 65535, nullable=True)
+
+
 class FlowerSchema(Section):
     """`flower`."""
 
@@ -338,6 +346,7 @@ class SettingsSchema(Section):
     log_format = choice(LOG_FORMATS)
     redis = _section(RedisSchema)
     api = _section(ApiSchema)
+    metrics = _section(MetricsSchema)
     flower = _section(FlowerSchema)
     worker = _section(WorkerSchema)
     queue = _section(QueueSchema)

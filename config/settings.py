@@ -58,6 +58,15 @@ class ApiSettings:
 
 
 @dataclass(frozen=True)
+class MetricsSettings:
+    """`GET /metrics`: measurements for Prometheus."""
+
+    enabled: bool = True  # on the API's port, for keys with the scope metrics
+    host: str = "127.0.0.1"  # of the further port; anyone who reaches a loopback address needs no key
+    port: int | None = None  # serves /metrics on a further port
+
+
+@dataclass(frozen=True)
 class FlowerSettings:
     """The task monitor, which always asks for a password and is never published."""
 
@@ -196,6 +205,7 @@ class Settings:
     log_format: str = "text"  # or json: one object a line
     redis: RedisSettings = field(default_factory=RedisSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     flower: FlowerSettings = field(default_factory=FlowerSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)

@@ -22,6 +22,8 @@ NAMED_VARIABLES = {
     "QUEUE_TIMEOUT_MS": ("queue", "timeout_ms"),
     "ENABLE_MULTI_TENANT": ("tenancy", "enabled"),
     "DEFAULT_RATE_LIMIT": ("tenancy", "rate_limit"),
+    "ENABLE_METRICS": ("metrics", "enabled"),
+    "METRICS_PORT": ("metrics", "port"),
     "LOG_LEVEL": ("log_level",),
     "LOG_FORMAT": ("log_format",),
     "STOKER_LOG_LEVEL": ("log_level",),

@@ -96,6 +96,20 @@ KEYS = (
         FOREVER,
     ),
     RedisKey(
+        "api_process:<process>",
+        "hash",
+        "gauges (JSON) of an API process, and the number of the report that they came with",
+        "report_api_process",
+        "60 s from its last report",
+    ),
+    RedisKey(
+        "api_processes",
+        "zset",
+        "the API processes, by the time of their last reports",
+        "report_api_process",
+        "60 s from the last report of each",
+    ),
+    RedisKey(
         "idempotency:<tenant>:<key>",
         "hash",
         "id of the first response to this Idempotency-Key, and the hash of the request body",

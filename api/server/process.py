@@ -17,6 +17,7 @@ from api.server.application import Application
 from api.server.connections import Connections
 from api.server.http_protocol import HttpProtocol
 from api.server.limits import limits_of
+from api.server.metrics_port import MetricsPort
 from api.services import EXTENSION, AppServices
 from config.settings import Settings
 from telemetry.gc_tuning import tune_gc
@@ -33,15 +34,19 @@ Python is 5 ms, each time that the loop wakes up while a large body is parsed.""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-def run_process(settings: Settings, listener: socket.socket) -> None:
+def run_process(settings: Settings, metrics_listener: socket.socket | None, listener: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT, or until the process that forked this one is gone."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve_until_stopped(settings, listener))
+        runner.run(serve_until_stopped(settings, listener, metrics_listener=metrics_listener))
 
 
 async def serve_until_stopped(
-    settings: Settings, listener: socket.socket, stop: asyncio.Event | None = None
+    settings: Settings,
+    listener: socket.socket,
+    stop: asyncio.Event | None = None,
+    *,
+    metrics_listener: socket.socket | None = None,
 ) -> None:
     """Serve until one of the signals, or until `stop` is set; then end within `api.graceful_timeout_s`."""
     loop = asyncio.get_running_loop()
@@ -53,12 +58,17 @@ async def serve_until_stopped(
     access_log = AccessLog(as_json=settings.log_format == "json")
     tracing = open_tracing("stoker-api")
     connections = Connections(limits_of(settings.api), access_log, tracing)
+    services.process_report.connections = connections
     application = Application(flask, services, connections, loop)
     connections.start(loop)
     tune_gc()
     server = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener, backlog=BACKLOG)
+    metrics_port = MetricsPort(services, access_log, loop)
+    if metrics_listener is not None:
+        await metrics_port.start(metrics_listener)
     await stopping.wait()
     server.close()
+    metrics_port.stop()
     await connections.drain(settings.api.graceful_timeout_s)
     connections.stop()
     application.stop()

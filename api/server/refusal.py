@@ -9,6 +9,7 @@ from collections import Counter
 import orjson
 
 from api.errors import ApiError, body_of, headers_of, kind_of
+from api.metrics.refusals import count_refusal
 from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")
@@ -58,6 +59,7 @@ def busy(message: str) -> Refusal:
 
 def answer_of(error: StokerError) -> tuple[int, dict[str, str], bytes]:
     """The status, headers and body of an error, with an id of the request as the app's answers have it."""
+    count_refusal(error)
     id = f"req_{secrets.token_hex(16)}"
     headers = {
         "Content-Type": "application/json",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from dataclasses import replace
 from functools import partial
 
 from api.app import create_app
@@ -51,19 +52,31 @@ def serve(settings: Settings) -> None:
     listener = open_listener(settings.api)
     host, port = listener.getsockname()[:2]
     logger.info("listening on %s port %d, processes: %d", host, port, settings.api.processes)
-    serve_one = partial(run_process, settings)
+    metrics_listener = open_metrics_listener(settings)
+    serve_one = partial(run_process, settings, metrics_listener)
     Processes(settings.api.processes, listener, serve_one, settings.api.graceful_timeout_s).run()
 
 
-def open_listener(api: ApiSettings) -> socket.socket:
-    """The listening socket. Raises `ListenError`."""
+def open_metrics_listener(settings: Settings) -> socket.socket | None:
+    """The socket of the further port for /metrics, if there is one. Raises `ListenError`."""
+    metrics = settings.metrics
+    if not metrics.enabled or metrics.port is None:
+        return None
+    listener = open_listener(replace(settings.api, host=metrics.host, port=metrics.port), "metrics")
+    host, port = listener.getsockname()[:2]
+    logger.info("metrics on %s port %d", host, port)
+    return listener
+
+
+def open_listener(api: ApiSettings, section: str = "api") -> socket.socket:
+    """The listening socket of the settings' section. Raises `ListenError`."""
     try:
         host = api.host.strip("[]")
         wanted = socket.AF_INET6 if ":" in host else socket.AF_INET  # `localhost` is 127.0.0.1
         family, _, _, _, address = socket.getaddrinfo(host, api.port, wanted, socket.SOCK_STREAM)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
-        raise ListenError(f"api.host {api.host} is not an address: {error.strerror}") from None
+        raise ListenError(f"{section}.host {api.host} is not an address: {error.strerror}") from None
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # inherited by the connections
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import orjson
 
 from api.errors import body_of, headers_of, kind_of
+from api.metrics.refusals import count_refusal
 from api.server.client_connection import ClientConnection
 from scheduler.errors import StokerError
 
@@ -22,6 +23,7 @@ def send_error(
     connection: ClientConnection, error: StokerError, headers: Mapping[str, str] | None = None
 ) -> None:
     """Answer with an error of the platform, with the status and headers of the error table, and `headers`."""
+    count_refusal(error)
     send_json(
         connection, body_of(error), kind_of(error.code).status, {**headers_of(error), **(headers or {})}
     )

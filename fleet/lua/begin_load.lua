@@ -31,6 +31,7 @@ redis.call('HSET', model_key(model), 'wanted', ARGV[4], 'replicas', ARGV[4],
   'override', ARGV[6], 'variant', ARGV[8])
 redis.call('HDEL', model_key(model), 'last_error', 'code', 'lost')
 if ARGV[12] ~= '1' then forget_crashes(model) end
+if ARGV[12] == '1' and restart_us then add_to_counter('restarts ' .. model) end
 begin_operation(operation, 'load', model, 'pending', 'waiting for a worker', ARGV[4])
 set_model_state(model, 'loading')
 if ARGV[9] == '' then

@@ -5,6 +5,7 @@
 -- returns {ok} | {over} when fewer replicas are to be replaced | {gone, worker} | {short, worker}, see include/assign
 -- include: base
 -- include: assign
+-- include: counters
 local model, count = ARGV[2], (#ARGV - 4) / 2
 local state, lost, crashed, restart_us = read_fields(model_key(model), 'state', 'lost', 'crashed', 'restart_us')
 lost = tonumber(lost) or 0
@@ -18,5 +19,6 @@ local replaced = math.min(lost, count)
 redis.call('HINCRBY', model_key(model), 'lost', -replaced)
 if count - replaced == due and due > 0 then redis.call('HDEL', model_key(model), 'crashed', 'restart_us')
 elseif count > replaced then redis.call('HINCRBY', model_key(model), 'crashed', replaced - count) end
+if count > replaced then add_to_counter('restarts ' .. model, count - replaced) end
 assign_replicas(model, '', 5, ARGV[4], ARGV[3])
 return { 'ok' }

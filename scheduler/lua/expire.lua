@@ -20,6 +20,7 @@ if last_run and NOW >= last_run and NOW - last_run < tonumber(ARGV[4]) then retu
 -- include: model
 -- include: replica
 -- include: counters
+-- include: histograms
 -- include: ended
 
 -- If no process ran this script for so long, Redis was down (or all processes were), and no worker could
@@ -27,6 +28,7 @@ if last_run and NOW >= last_run and NOW - last_run < tonumber(ARGV[4]) then retu
 redis.call('SET', P .. 'expired_at', text(NOW))
 if last_run and NOW - last_run > tonumber(ARGV[2]) then
   redis.call('SET', P .. 'leases_extended_to', text(NOW + tonumber(ARGV[3])))
+  add_to_counter('lease_extensions')
   return { -1, 0 }
 end
 
@@ -45,18 +47,21 @@ local leases_count = NOW >= (tonumber(redis.call('GET', P .. 'leases_extended_to
 for _, worker in ipairs(leases_count and due('workers') or {}) do
   if jobs_left <= 0 then break end
   remove_worker(worker, 'worker ' .. worker .. ' sent no heartbeat and was removed')
+  add_to_counter('expired worker')
   jobs_left = jobs_left - 1
   ended = ended + 1
 end
 
 for _, model in ipairs(due('evicting')) do
   end_waiting_load(model, 'load_timeout', 'the model to unload first was not unloaded in time')
+  add_to_counter('expired load')
   ended = ended + 1
 end
 
 for _, id in ipairs(leases_count and due('leases') or {}) do
   count(requeue_or_fail(id, 'worker_lost', 'the worker that ran this request sent no heartbeat'))
   redis.call('ZREM', P .. 'leases', id)
+  add_to_counter('expired lease')
 end
 
 for _, id in ipairs(due('deadlines')) do
@@ -71,6 +76,7 @@ for _, id in ipairs(due('deadlines')) do
     if status == 'running' then redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id) end
     if cancel == '1' then count(finish(id, 'cancelled', { code = 'cancelled' }))
     else count(finish(id, 'failed', { code = code })) end
+    add_to_counter('expired deadline')
   end
 end
 

@@ -5,8 +5,12 @@
 -- ARGV    2 worker  3 incarnation  4 lease (us)
 -- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, ...}}
 -- include: base
+-- include: counters
 local worker, lease_end = ARGV[2], text(NOW + tonumber(ARGV[4]))
-if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return { 'fenced' } end
+if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then
+  add_to_counter('fenced heartbeat')
+  return { 'fenced' }
+end
 redis.call('ZADD', P .. 'workers', lease_end, worker)
 local running, cancelled, replicas, runs = {}, {}, {}, {}
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do

@@ -16,6 +16,7 @@
 --         {claim message, ...} of this worker's next jobs}
 -- include: keys
 -- include: log
+-- include: counters
 local END_FIELDS, SPACE = 12, 32
 local stopped, lost = {}, {}
 collect_copies()
@@ -71,6 +72,7 @@ local function append_section(at, check_job, on_appended)
       end
     end
     if reason then stopped[#stopped + 1] = id; stopped[#stopped + 1] = reason end
+    if reason == 'fenced' then add_to_counter('fenced step') end
     first = first + count
   end
   return first - 1

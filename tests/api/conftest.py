@@ -18,6 +18,8 @@ from api.app import create_app
 from api.auth.access_store import AccessStore
 from api.auth.authenticator import Authenticator
 from api.auth.registry import AccessRegistry
+from api.metrics.exposition import Exposition
+from api.metrics.process_report import ProcessReport
 from api.services import AppServices
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
@@ -26,6 +28,7 @@ from config.api_keys import digest_of
 from config.settings import ApiSettings, ModelDefinition, RedisSettings, Settings, Tenant
 from governance.audit import AuditLog
 from governance.cache_namespaces import CacheNamespaces
+from scheduler.counters import CounterStore
 from scheduler.redis_connections import command_client
 from tests.conftest import ValkeyServer
 from tests.support.api_fakes import (
@@ -87,6 +90,13 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fakes.fleet, fakes.changes)),  # type: ignore[arg-type]
         cache_namespaces=namespaces,
+        exposition=Exposition(settings, registry),
+        process_report=ProcessReport(
+            fakes.store,  # type: ignore[arg-type]
+            CounterStore(client, settings),
+            settings.redis.prefix,
+            streams,
+        ),
         preparations=(registry.read_if_possible,),
         background=(fakes.subscriber.run, streams.run),
     )

@@ -24,7 +24,11 @@ PACKAGES = (
 )
 """The top-level packages that are installed."""
 PAGES = tuple(
-    DOCS / name for name in ("api.md", "configuration.md", "operations.md", "runtimes.md", "several-hosts.md")
+    DOCS / name
+    for name in (
+        *("api.md", "configuration.md", "metrics.md", "operations.md", "runtimes.md"),
+        "several-hosts.md",
+    )
 )
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from api.errors import CODES
+from api.metrics.definitions import METRICS
 from backends.catalogue import BACKENDS
 from backends.declaration import Option
 from config.fields import Section, StrictField
@@ -30,6 +31,7 @@ def tables() -> dict[str, Table]:
         "tenant": _fields_table("field", TenantSchema(), _defaults(Tenant)),
         "model": _fields_table("field", ModelSchema(), _defaults(ModelDefinition) | COMPUTED_DEFAULTS),
         "variables": _variables(),
+        "metrics": _metrics(),
         **{f"options of {name}": _options(BACKENDS[name].options) for name in BACKENDS},
     }
 
@@ -72,6 +74,14 @@ def _variables() -> Table:
         for name, tenant in KEY_VARIABLES.items()
     ]
     return Table(("variable", "sets"), named + keys)
+
+
+def _metrics() -> Table:
+    rows = [
+        (f"`{one.name}`", one.type, ", ".join(f"`{label}`" for label in one.labels), one.about)
+        for one in METRICS
+    ]
+    return Table(("metric", "type", "labels", "meaning"), rows)
 
 
 def _row(name: str, field: object, default: object) -> Row:

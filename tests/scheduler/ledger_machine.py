@@ -313,4 +313,7 @@ class Named:
 
 
 def without_clock(snapshot: Snapshot) -> dict[str, Any]:
-    return {name: value for name, value in snapshot.values.items() if name not in CLOCKS}
+    values = {name: value for name, value in snapshot.values.items() if name not in CLOCKS}
+    counters = values.get("counters", {})  # a refused write counts again when it is repeated
+    values["counters"] = {name: count for name, count in counters.items() if not name.startswith("fenced ")}
+    return values

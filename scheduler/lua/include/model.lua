@@ -1,3 +1,4 @@
+-- include: counters
 -- The state of a model and of its operations. Every change of a model's state goes through
 -- `set_model_state`, which also appends it to the stream `changes`.
 --
@@ -59,10 +60,15 @@ local function end_operation(id, status, failure)
   local kind, model, finished_us, began_us = read_fields(key, 'kind', 'model', 'finished_us', 'began_us')
   if finished_us or not kind then return end
   redis.call('HSET', key, 'status', status, 'finished_us', text(NOW), 'stage', status)
+  add_to_counter('operations ' .. kind .. ' ' .. model .. ' ' .. status)
   if failure then redis.call('HSET', key, 'error', failure.message, 'code', failure.code)
   else
     redis.call('HSET', key, 'progress', '1')
-    if began_us then update_average_duration(model, kind, NOW - tonumber(began_us)) end
+    if began_us then
+      update_average_duration(model, kind, NOW - tonumber(began_us))
+      add_to_counter('operation_time ' .. kind .. ' ' .. model .. ' count')
+      add_to_counter('operation_time ' .. kind .. ' ' .. model .. ' sum', NOW - tonumber(began_us))
+    end
   end
   redis.call('EXPIRE', key, 86400)
 end

@@ -64,6 +64,7 @@ local function record_crash(model, replica)
   local key = P .. 'crashes:' .. model
   redis.call('ZREMRANGEBYSCORE', key, '-inf', text(NOW - restart_limits.window_us))
   redis.call('ZADD', key, text(NOW), replica)
+  add_to_counter('crashes ' .. model)
   local count = redis.call('ZCARD', key)
   if count > restart_limits.most then return nil, count end
   return NOW + math.min(restart_limits.delay_us * 2 ^ (count - 1), restart_limits.longest_us), count

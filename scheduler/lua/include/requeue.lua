@@ -1,3 +1,4 @@
+-- include: counters
 -- Jobs whose replica or worker is gone: a job with an empty log is queued again once, any other fails. So a
 -- client never receives the same text twice.
 local MAX_ATTEMPTS = 2
@@ -14,6 +15,7 @@ local function will_be_served(model)
 end
 
 local function requeue(id, job)
+  add_to_counter('retries ' .. job.model)
   free_slot(id, job)
   redis.call('ZREM', P .. 'leases', id)
   redis.call('HDEL', job_key(id), 'replica', 'slots', 'worker', 'fence', 'claimed_us', 'counted')

@@ -1,0 +1,1 @@
+"""GET /metrics: what an API process counts, and the measurements of the platform for Prometheus."""

@@ -1,0 +1,136 @@
+"""The metrics of the platform: name, type, labels and meaning. docs/metrics.md has the same table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Metric(NamedTuple):
+    """A metric's name (a counter's with `_total`), type, labels, and one sentence on it."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    about: str
+
+
+METRICS = (
+    Metric(
+        "stoker_up",
+        "gauge",
+        (),
+        "1 when Redis could be read, else 0: then all but the process's own is missing",
+    ),
+    # the names of the Model Runner API
+    Metric(
+        "vllm_requests_total",
+        "counter",
+        ("model", "tenant", "status"),
+        "Ended requests: success, error (failed) or cancelled",
+    ),
+    Metric(
+        "vllm_cache_hit_rate",
+        "gauge",
+        ("model",),
+        "Share of the prompt tokens that came from a prefix cache, over about the last 5 minutes of requests",
+    ),
+    Metric("vllm_queue_depth", "gauge", (), "Waiting requests of all models"),
+    Metric(
+        "vllm_gpu_memory_used", "gauge", ("gpu",), "Memory of a GPU in use by all its processes, in bytes"
+    ),
+    Metric("vllm_inference_duration_seconds", "histogram", ("model",), "Time that a request held its slot"),
+    # requests
+    Metric("stoker_queue_depth", "gauge", ("model",), "Waiting requests"),
+    Metric("stoker_running_requests", "gauge", ("model",), "Requests that run"),
+    Metric(
+        "stoker_queue_wait_seconds", "histogram", ("model", "priority"), "Time that an ended request waited"
+    ),
+    Metric(
+        "stoker_time_to_first_output_seconds",
+        "histogram",
+        ("model",),
+        "Time from the admission to the first output",
+    ),
+    Metric(
+        "stoker_time_per_output_token_seconds",
+        "histogram",
+        ("model",),
+        "Time per token after the first output, on average of a request",
+    ),
+    Metric(
+        "stoker_tokens_total",
+        "counter",
+        ("model", "tenant", "kind"),
+        "Tokens of ended requests: input, cached (a part of input) or output",
+    ),
+    Metric(
+        "stoker_request_failures_total",
+        "counter",
+        ("model", "code"),
+        "Requests that were admitted and failed or were cancelled, by error code",
+    ),
+    Metric(
+        "stoker_request_retries_total",
+        "counter",
+        ("model",),
+        "Requests that were queued again because their engine or worker was lost",
+    ),
+    Metric(
+        "stoker_refusals_total",
+        "counter",
+        ("code",),
+        "Requests that the API answered with an error of its own",
+    ),
+    Metric("stoker_uncounted_requests", "gauge", (), "Ended requests that wait to be counted"),
+    # models and memory
+    Metric("stoker_model_replicas", "gauge", ("model",), "Replicas that accept requests"),
+    Metric("stoker_model_failed", "gauge", ("model",), "1 when the model has failed, else 0"),
+    Metric(
+        "stoker_model_memory_bytes",
+        "gauge",
+        ("model", "part"),
+        "Memory of a model's engines that report their KV cache: kv_cache, or weights (and all else)",
+    ),
+    Metric(
+        "stoker_kv_cache_usage_ratio", "gauge", ("model",), "Share of the KV cache in use, where it is known"
+    ),
+    Metric("stoker_gpu_memory_bytes", "gauge", ("gpu",), "Memory of a GPU"),
+    Metric(
+        "stoker_operations_total", "counter", ("kind", "model", "status"), "Loads and unloads that have ended"
+    ),
+    Metric(
+        "stoker_operation_duration_seconds",
+        "summary",
+        ("kind", "model"),
+        "Duration of completed loads and unloads",
+    ),
+    Metric("stoker_engine_crashes_total", "counter", ("model",), "Engines that ended without being asked to"),
+    Metric(
+        "stoker_engine_restarts_total", "counter", ("model",), "Starts of crashed engines by the platform"
+    ),
+    # scheduler
+    Metric("stoker_workers", "gauge", (), "Registered workers"),
+    Metric(
+        "stoker_expired_total",
+        "counter",
+        ("what",),
+        "What the reaper ended: lease, deadline (of requests), worker or load",
+    ),
+    Metric(
+        "stoker_lease_extensions_total",
+        "counter",
+        (),
+        "How often all leases were extended after a pause of Redis",
+    ),
+    Metric(
+        "stoker_fenced_calls_total",
+        "counter",
+        ("call",),
+        "Calls of former workers that were refused: step (for each request) or heartbeat",
+    ),
+    # API processes
+    Metric("stoker_api_processes", "gauge", (), "API processes that reported within 5 seconds"),
+    Metric("stoker_api_connections", "gauge", (), "Open connections of all API processes"),
+    Metric("stoker_api_streams", "gauge", (), "Requests that wait in all API processes: streams and others"),
+    Metric("stoker_api_loop_lag_seconds", "gauge", (), "Longest delay of an API process's event loop"),
+)

@@ -1,0 +1,82 @@
+"""Reports the gauges and the counts of this API process to Redis, once a second.
+
+A report that was not answered is repeated with its number, so that it counts once. What was counted since is
+in the next one. A process that is killed loses the counts of its last second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Sized
+
+from api.metrics.refusals import REFUSALS
+from scheduler.async_connection import AsyncConnection
+from scheduler.counters import CounterStore, report_arguments
+from scheduler.errors import StokerError
+from scheduler.scripts import AsyncScripts
+
+logger = logging.getLogger("api")
+
+INTERVAL_S = 1.0
+
+
+class ProcessReport:
+    """The reports of one process; `streams` are its open streams."""
+
+    def __init__(self, connection: AsyncConnection, store: CounterStore, prefix: str, streams: Sized) -> None:
+        self._scripts = AsyncScripts(connection, prefix)
+        self._store = store
+        self._streams = streams
+        self._process = secrets.token_hex(8)
+        self._number = 1
+        self._counts: dict[str, int] = {}
+        self._loop_lag_s = 0.0
+        self.connections: Sized = ()
+        """The server's open connections; the server sets it."""
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + INTERVAL_S
+            await asyncio.sleep(INTERVAL_S)
+            self._loop_lag_s = max(0.0, loop.time() - due)
+            try:
+                await self._scripts.run("report_api_process", *self._arguments())
+            except StokerError as error:
+                logger.debug("%s", error.message)  # others warn of it; the report is repeated
+            else:
+                self._confirm()
+
+    def finish(self) -> None:
+        """Report for the last time, when the process ends; `run` was cancelled before."""
+        try:
+            # a report whose reply is on its way may have arrived: its repeat counts nothing
+            self._store.report(self._process, self._number, self.current(), self._counts)
+            self._confirm()
+            self._collect()
+            self._store.report(self._process, self._number, self.current(), self._counts)
+        except StokerError as error:
+            logger.warning("the last counts of this process are lost: %s", error.message)
+
+    def current(self) -> dict[str, float]:
+        """The gauges of this process."""
+        return {
+            "connections": len(self.connections),
+            "streams": len(self._streams),
+            "loop_lag_s": round(self._loop_lag_s, 6),
+        }
+
+    def _arguments(self) -> list[str | bytes | int]:
+        self._collect()
+        return list(report_arguments(self._process, self._number, self.current(), self._counts))
+
+    def _collect(self) -> None:
+        if not self._counts:
+            self._counts = {f"refusals {code}": count for code, count in REFUSALS.take().items()}
+
+    def _confirm(self) -> None:
+        self._number += 1
+        self._counts = {}

@@ -1,0 +1,75 @@
+"""The counters of the platform in Redis, and the reports of the API processes that add to them.
+
+The scripts count what happens to jobs, models and workers (`counters.lua` and `ended.lua` in `lua/include/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import redis
+
+from config.settings import Settings
+from scheduler.scripts import Scripts
+
+GAUGES_AGE_US = 5_000_000
+"""An API process whose last report is older has ended, or hangs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """All counters at one instant.
+
+    `values` are the fields of the hash `counters`; `bounds` the upper bounds of each histogram's buckets
+    (us). `processes` are the gauges of the API processes, `pending` the number of ended jobs that are not
+    counted yet.
+    """
+
+    values: Mapping[str, str]
+    bounds: Mapping[str, tuple[int, ...]]
+    processes: tuple[Mapping[str, Any], ...]
+    pending: int
+
+    def of_kind(self, kind: str) -> list[tuple[list[str], int]]:
+        """Return the labels and the number of each counter of this kind."""
+        return [
+            (labels, int(value))
+            for field, value in self.values.items()
+            for name, *labels in (field.split(" "),)
+            if name == kind
+        ]
+
+
+class CounterStore:
+    """Reads the counters, and adds what an API process has counted. Raises `StorageUnavailable`."""
+
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        self._scripts = Scripts(client, settings.redis.prefix)
+
+    def read(self) -> Counters:
+        """Read all counters."""
+        flat, bounds, processes, pending = self._scripts.run("read_counters", GAUGES_AGE_US)
+        words = [item.decode() for item in flat]
+        return Counters(
+            dict(zip(words[::2], words[1::2], strict=True)),
+            {kind.decode(): tuple(limits) for kind, limits in zip(bounds[::2], bounds[1::2], strict=True)},
+            tuple(orjson.loads(gauges) for gauges in processes),
+            pending,
+        )
+
+    def report(
+        self, process: str, number: int, gauges: Mapping[str, float], counts: Mapping[str, int]
+    ) -> None:
+        """Store the gauges of a process, and add its counts once: a repeat has the same `number`."""
+        self._scripts.run("report_api_process", *report_arguments(process, number, gauges, counts))
+
+
+def report_arguments(
+    process: str, number: int, gauges: Mapping[str, float], counts: Mapping[str, int]
+) -> Sequence[str | bytes | int]:
+    """Return the arguments of `report_api_process`."""
+    pairs = [item for pair in counts.items() for item in pair]
+    return [process, number, orjson.dumps(dict(gauges)), *pairs]

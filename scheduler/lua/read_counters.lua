@@ -1,0 +1,17 @@
+#!lua flags=no-writes,allow-oom
+-- Read all counters, the histograms' bounds, and the gauges of the API processes.
+-- KEYS[1] prefix
+-- ARGV    2 how old the report of an API process may be (us)
+-- returns {{field, number, ...}, {kind, {upper bound (us), ...}, ...}, {gauges of a process (JSON), ...},
+--         number of ended jobs that are not counted yet}
+-- include: base
+-- include: histograms
+local bounds, processes = {}, {}
+for kind, limits in pairs(BUCKETS_US) do
+  bounds[#bounds + 1] = kind
+  bounds[#bounds + 1] = limits
+end
+for _, process in ipairs(redis.call('ZRANGE', P .. 'api_processes', text(NOW - tonumber(ARGV[2])), '+inf', 'BYSCORE')) do
+  processes[#processes + 1] = redis.call('HGET', P .. 'api_process:' .. process, 'gauges') or nil
+end
+return { redis.call('HGETALL', P .. 'counters'), bounds, processes, redis.call('XLEN', P .. 'ended') }

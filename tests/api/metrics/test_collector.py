@@ -1,0 +1,250 @@
+"""The metrics that a scrape gets are those of the ledger and the fleet, on a real server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+import orjson
+import pytest
+import redis
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric as Family
+
+from api.metrics.collector import MAX_TENANTS, PlatformCollector, StateReader
+from api.metrics.definitions import METRICS
+from config.settings import RedisSettings, Settings
+from fleet.engine_report import EngineReport
+from fleet.load_request import LoadRequest
+from fleet.memory import DeviceMemory, Gpu
+from scheduler.counters import CounterStore
+from scheduler.errors import Fenced, StokerError
+from scheduler.job import Status
+from streams.events import Usage
+from tests.conftest import free_port
+from tests.support.simulated_platform import SimulatedPlatform
+
+
+@pytest.fixture
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load()
+    return platform
+
+
+def scrape(settings: Settings, tenants: Iterable[str] = ("acme",)) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(PlatformCollector(StateReader(settings), lambda: tenants))
+    return registry
+
+
+def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+    return registry.get_sample_value(name, labels)
+
+
+def serve(platform: SimulatedPlatform, tenant: str, usage: Usage, **release: object) -> None:
+    claim = platform.run(platform.admit(tenant))
+    platform.release(claim, usage=orjson.dumps(usage), tokens=usage.total_tokens, **release)  # type: ignore[arg-type]
+
+
+def test_ended_requests_are_the_sums_of_all_that_ended(platform: SimulatedPlatform) -> None:
+    serve(platform, "acme", Usage(100, 11, 60), first_ms=5)
+    serve(platform, "acme", Usage(100, 11, 40), status=Status.INCOMPLETE)
+    serve(platform, "acme", Usage(), status=Status.FAILED, code="engine_error")
+    serve(platform, "acme", Usage(), status=Status.FAILED, code="a_code_of_nobody")
+    before = scrape(platform.settings)
+    assert value(before, "stoker_uncounted_requests") == 4
+    platform.expire()
+    metrics = scrape(platform.settings)
+    labels = {"model": "alpha", "tenant": "acme"}
+    assert value(metrics, "vllm_requests_total", **labels, status="success") == 2
+    assert value(metrics, "vllm_requests_total", **labels, status="error") == 2
+    assert value(metrics, "stoker_tokens_total", **labels, kind="input") == 200
+    assert value(metrics, "stoker_tokens_total", **labels, kind="cached") == 100
+    assert value(metrics, "stoker_tokens_total", **labels, kind="output") == 22
+    assert value(metrics, "vllm_cache_hit_rate", model="alpha") == pytest.approx(0.5)
+    assert value(metrics, "stoker_request_failures_total", model="alpha", code="engine_error") == 1
+    assert value(metrics, "stoker_request_failures_total", model="alpha", code="other") == 1
+    assert value(metrics, "vllm_inference_duration_seconds_count", model="alpha") == 4
+    assert value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le="+Inf") == 4
+    assert value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le="0.5") == 4
+    assert value(metrics, "stoker_queue_wait_seconds_count", model="alpha", priority="normal") == 4
+    assert value(metrics, "stoker_time_to_first_output_seconds_count", model="alpha") == 1
+    assert value(metrics, "stoker_uncounted_requests") == 0
+
+
+def test_a_histogram_is_cumulative_and_its_sum_is_in_seconds(platform: SimulatedPlatform) -> None:
+    for run_s in (0.3, 3.0):
+        claim = platform.run(platform.admit())
+        platform.advance_time(run_s)
+        platform.release(claim)
+    platform.expire()
+    metrics = scrape(platform.settings)
+    buckets = {
+        bound: value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le=bound)
+        for bound in ("0.25", "0.5", "1", "2.5", "5", "600", "+Inf")
+    }
+    assert list(buckets.values()) == [0, 1, 1, 1, 2, 2, 2]
+    total = value(metrics, "vllm_inference_duration_seconds_sum", model="alpha")
+    assert total is not None
+    assert 3.3 <= total < 4.3
+
+
+def test_tenants_without_a_record_share_one_label(platform: SimulatedPlatform) -> None:
+    for tenant in ("acme", "gone", "forgotten"):
+        serve(platform, tenant, Usage(1, 1))
+    platform.expire()
+    metrics = scrape(platform.settings)
+    assert value(metrics, "vllm_requests_total", model="alpha", tenant="acme", status="success") == 1
+    assert value(metrics, "vllm_requests_total", model="alpha", tenant="other", status="success") == 2
+
+
+def test_labels_of_tenants_are_bounded(platform: SimulatedPlatform) -> None:
+    tenants = [f"t{number:04}" for number in range(2 * MAX_TENANTS)]
+    counters = {f"requests alpha {tenant} completed": 1 for tenant in tenants}
+    CounterStore(platform.client, platform.settings).report("p", 1, gauges(), counters)
+    (family,) = [one for one in scrape(platform.settings, tenants).collect() if one.name == "vllm_requests"]
+    assert len(family.samples) == MAX_TENANTS + 1
+    assert sum(sample.value for sample in family.samples) == 2 * MAX_TENANTS
+
+
+def gauges(connections: int = 1, lag: float = 0.0) -> dict[str, float]:
+    return {"connections": connections, "streams": 2, "loop_lag_s": lag}
+
+
+def test_queues_models_and_workers_are_those_of_the_moment(platform: SimulatedPlatform) -> None:
+    for _ in range(5):
+        platform.admit()
+    metrics = scrape(platform.settings)
+    assert value(metrics, "vllm_queue_depth") == 3
+    assert value(metrics, "stoker_queue_depth", model="alpha") == 3
+    assert value(metrics, "stoker_running_requests", model="alpha") == 2
+    assert value(metrics, "stoker_model_replicas", model="alpha") == 1
+    assert value(metrics, "stoker_model_replicas", model="beta") == 0
+    assert value(metrics, "stoker_workers") == 1
+
+
+def test_memory_of_gpus_and_engines_is_in_bytes(platform: SimulatedPlatform) -> None:
+    platform.register("w2")
+    for worker, uuid in (("w1", "GPU-a"), ("w2", "GPU-a")):
+        gpu = Gpu(0, uuid, "H200", used_mib=1000, total_mib=4000)
+        report = DeviceMemory(uuid, 4000, 3000, (gpu,))
+        platform.fleet.report_memory(worker, platform.incarnations[worker], report)
+    (replica,) = platform.client.smembers(f"{platform.prefix}replicas:alpha")
+    row = f"{platform.prefix}replica:{replica.decode()}"
+    engine = EngineReport(kv_cache_mib=300.0, kv_cache_use=0.25)
+    platform.client.hset(row, mapping={"memory_mib": "900", "engine": engine.to_json()})
+    metrics = scrape(platform.settings)
+    assert value(metrics, "vllm_gpu_memory_used", gpu="0") == 1000 * 2**20
+    assert value(metrics, "stoker_gpu_memory_bytes", gpu="0") == 4000 * 2**20
+    assert value(metrics, "stoker_model_memory_bytes", model="alpha", part="kv_cache") == 300 * 2**20
+    assert value(metrics, "stoker_model_memory_bytes", model="alpha", part="weights") == 600 * 2**20
+    assert value(metrics, "stoker_kv_cache_usage_ratio", model="alpha") == 0.25
+
+
+def test_two_gpus_with_one_index_have_their_uuids_as_labels(platform: SimulatedPlatform) -> None:
+    platform.register("w2")
+    for worker, uuid in (("w1", "GPU-a"), ("w2", "GPU-b")):
+        report = DeviceMemory(uuid, 4000, 3000, (Gpu(0, uuid, "H200", 1000, 4000),))
+        platform.fleet.report_memory(worker, platform.incarnations[worker], report)
+    metrics = scrape(platform.settings)
+    assert value(metrics, "vllm_gpu_memory_used", gpu="GPU-a") == 1000 * 2**20
+    assert value(metrics, "vllm_gpu_memory_used", gpu="0") is None
+
+
+def test_loads_crashes_restarts_retries_fences_and_the_reaper_are_counted(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.admit()
+    (replica,) = platform.client.smembers(f"{platform.prefix}replicas:alpha")
+    platform.crash(replica.decode())  # the job is queued again
+    platform.run_for(2, "w1")
+    outcome = platform.recovery.reload("alpha")
+    platform.finish_load(outcome)
+    former = platform.incarnations["w1"]
+    platform.register()
+    with pytest.raises(Fenced):
+        platform.ledger.heartbeat("w1", former)
+    platform.run_for(8)
+    metrics = scrape(platform.settings)
+    assert value(metrics, "stoker_operations_total", kind="load", model="alpha", status="completed") == 2
+    assert value(metrics, "stoker_operation_duration_seconds_count", kind="load", model="alpha") == 2
+    assert value(metrics, "stoker_engine_crashes_total", model="alpha") == 1
+    assert value(metrics, "stoker_engine_restarts_total", model="alpha") == 1
+    assert value(metrics, "stoker_request_retries_total", model="alpha") == 1
+    assert value(metrics, "stoker_fenced_calls_total", call="heartbeat") == 1
+    assert value(metrics, "stoker_expired_total", what="worker") == 1
+
+
+def test_gauges_of_api_processes_are_added_and_old_reports_are_ignored(platform: SimulatedPlatform) -> None:
+    store = CounterStore(platform.client, platform.settings)
+    store.report("one", 1, gauges(3, 0.25), {})
+    store.report("two", 1, gauges(4, 0.5), {})
+    store.report("hung", 1, gauges(9, 9.0), {})
+    platform.client.zadd(f"{platform.prefix}api_processes", {"hung": (time.time() - 6) * 1e6})
+    metrics = scrape(platform.settings)
+    assert value(metrics, "stoker_api_processes") == 2
+    assert value(metrics, "stoker_api_connections") == 7
+    assert value(metrics, "stoker_api_streams") == 4
+    assert value(metrics, "stoker_api_loop_lag_seconds") == 0.5
+
+
+def test_a_report_counts_once_when_it_is_repeated(platform: SimulatedPlatform) -> None:
+    store = CounterStore(platform.client, platform.settings)
+    for number in (1, 1, 2):
+        store.report("one", number, gauges(), {"refusals rate_limit_exceeded": 3, "refusals invented": 1})
+    metrics = scrape(platform.settings)
+    assert value(metrics, "stoker_refusals_total", code="rate_limit_exceeded") == 6
+    assert value(metrics, "stoker_refusals_total", code="other") == 2
+
+
+def test_only_stoker_up_is_there_while_redis_is_down(settings: Settings) -> None:
+    away = replace(settings, redis=RedisSettings(f"redis://127.0.0.1:{free_port()}/0"))
+    families = list(scrape(away).collect())
+    assert [family.name for family in families] == ["stoker_up"]
+    assert [sample.value for sample in families[0].samples] == [0]
+
+
+def test_scrapes_within_a_second_read_redis_once(platform: SimulatedPlatform) -> None:
+    now = [0.0]
+    reader = StateReader(platform.settings, clock=lambda: now[0])
+    platform.admit()
+    first = reader.read()
+    platform.admit()
+    now[0] = 0.9
+    assert reader.read() is first
+    now[0] = 1.0
+    assert reader.read().models[0].inflight == 2
+
+
+def test_a_failure_is_not_repeated_within_a_second(settings: Settings) -> None:
+    away = replace(settings, redis=RedisSettings(f"redis://127.0.0.1:{free_port()}/0"))
+    reader = StateReader(away, clock=lambda: 0.0)
+    errors = []
+    for _ in range(2):
+        with pytest.raises(StokerError) as caught:
+            reader.read()
+        errors.append(caught.value)
+    assert errors[0] is errors[1]
+
+
+def test_every_metric_is_defined_with_its_type_and_labels(platform: SimulatedPlatform) -> None:
+    serve(platform, "acme", Usage(10, 5, 5), first_ms=1)
+    platform.expire()
+    families: dict[str, Family] = {family.name: family for family in scrape(platform.settings).collect()}
+    assert set(families) == {metric.name.removesuffix("_total") for metric in METRICS}
+    for metric in METRICS:
+        family = families[metric.name.removesuffix("_total")]
+        assert family.type == metric.type
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == set(metric.labels), metric.name
+
+
+def test_a_load_that_fails_is_counted_and_the_model_is_failed(platform: SimulatedPlatform) -> None:
+    outcome = platform.fleet.load("beta", LoadRequest())
+    platform.crash(outcome.assignments[0].replica, code="load_failed")
+    metrics = scrape(platform.settings)
+    assert value(metrics, "stoker_operations_total", kind="load", model="beta", status="failed") == 1
+    assert value(metrics, "stoker_model_failed", model="beta") == 1
