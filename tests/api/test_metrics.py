@@ -73,7 +73,7 @@ def test_the_further_port_needs_no_key_on_a_loopback_address(services: AppServic
 
 
 def test_the_further_port_needs_a_key_on_another_address(services: AppServices) -> None:
-    services.settings = replace(services.settings, metrics=MetricsSettings(host="0.0.0.0", port=0))
+    services.settings = replace(services.settings, metrics=MetricsSettings(host="192.0.2.1", port=0))
     client = metrics_app(services).test_client()
     assert client.get("/metrics").status_code == 401
     assert client.get("/metrics", headers={"x-api-key": KEY}).status_code == 403
