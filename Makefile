@@ -15,7 +15,7 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test test-hostile test-gpu test-runtimes runtimes fuzz-schemas lint bench bench-engines bench-growth bench-peers bench-idle openapi demo-model lock clean
+.PHONY: help up test test-hostile test-gpu test-limits test-runtimes runtimes fuzz-schemas lint bench bench-engines bench-growth bench-peers bench-idle openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
@@ -29,6 +29,9 @@ test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some
 
 test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kill processes with many streams
 	@$(BIN)/python -m pytest -m hostile $(ARGS)
+
+test-limits: $(VENV)/dev.stamp ## send 100,000 requests of 16 processes against one rate limit and one queue
+	@STOKER_ADMISSIONS=100000 $(BIN)/python -m pytest tests/scheduler/test_many_processes.py $(ARGS)
 
 test-runtimes: $(VENV)/dev.stamp runtimes ## run the contract tests on each runtime that needs no GPU, and measure it
 	@$(BIN)/python -m pytest -m "(engines or contract) and not gpu" $(ARGS)

@@ -18,7 +18,8 @@ from api.services import AppServices
 from api.streaming.response_readers import ResponseReader
 from api.streaming.stored_response import decode_metadata, encode_metadata, follow_from_start
 from api.time_limit import time_limit_ms
-from scheduler.job import Job
+from config.limits import Limits
+from scheduler.job import Job, LimitState
 from tasks.generation import Generation, TraceContext
 from telemetry.request_ids import current_ids
 
@@ -29,15 +30,19 @@ BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 256
 """The estimated cost of an image. Engines resize images, so that the number of bytes is no measure."""
 
+_FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
+"""What the form of a request takes beside its prompt."""
+
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An admitted response. `replayed`: an earlier request created it."""
+    """An admitted response. `replayed`: an earlier request created it. `limits`: what its tenant has left."""
 
     metadata: ResponseMetadata
     replayed: bool = False
+    limits: tuple[LimitState, ...] = ()
 
 
 def make_job(  # noqa: PLR0913 - all that a request consists of
@@ -48,9 +53,11 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     *,
     created_at: int,
     subscriber: str | None,
+    limits: Limits | None = None,
 ) -> Job:
-    """The job of a request; its events go to `subscriber`, too. Raises `InvalidRequest` for a malformed
-    Idempotency-Key or X-Request-Timeout-Ms.
+    """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant.
+
+    Raises `InvalidRequest` for a malformed Idempotency-Key or X-Request-Timeout-Ms.
     """
     generation = _traced(parsed.generation).to_json()
     key = request.headers.get("Idempotency-Key")
@@ -75,6 +82,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         idempotency_key=key,
         body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
+        limits=limits,
     )
 
 
@@ -87,7 +95,8 @@ def _traced(generation: Generation) -> Generation:
 
 
 def _prompt_tokens(parsed: ParsedRequest, size: int) -> int:
-    """An estimate of the tokens of a prompt of `size` bytes."""
+    """An estimate of the tokens of the prompt of a request whose JSON form has `size` bytes."""
+    size = max(0, size - _FRAME_BYTES)
     if not parsed.image_params:
         return size // BYTES_PER_TOKEN
     image_bytes = sum(len(image.url) for message in parsed.generation.messages for image in message.images)
@@ -115,11 +124,13 @@ async def admit(
         reader.follow(services.subscriber, job.id)
     admission = await services.async_ledger.admit(job)
     if not admission.replayed:
-        return Admitted(ResponseMetadata(job.id, created_at, job.model, parsed.echo))
+        metadata = ResponseMetadata(job.id, created_at, job.model, parsed.echo)
+        return Admitted(metadata, limits=admission.limits)
     row = await services.async_ledger.lookup(admission.id, job.tenant)
     if row is None:
         raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
     if reader is not None:
         await follow_from_start(services, reader, row.id)
     # the ledger drops the echo of a response that is not stored; an equal body has an equal echo
-    return Admitted(replace(decode_metadata(row), echo=parsed.echo), replayed=True)
+    metadata = replace(decode_metadata(row), echo=parsed.echo)
+    return Admitted(metadata, replayed=True, limits=admission.limits)

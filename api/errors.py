@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from scheduler.errors import Failed, FailedInQueue, Rejected, StokerError
+from api.limit_headers import limit_headers
+from scheduler.errors import Failed, FailedInQueue, RateLimited, Rejected, StokerError
 from streams.events import End
 
 INVALID = "invalid_request_error"
@@ -73,6 +74,7 @@ CODES: Mapping[str, ErrorKind] = {
     "request_too_large": ErrorKind(413, INVALID),
     "unsupported_media_type": ErrorKind(415, INVALID),
     "server_busy": ErrorKind(503, SERVER, retry=True),
+    "too_many_streams": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "internal_error": ErrorKind(500, SERVER),
     # Rejected: not admitted to the queue
     "unknown_model": ErrorKind(404, INVALID),
@@ -180,6 +182,12 @@ class ServerBusy(ApiError):
     default_code = "server_busy"
 
 
+class TooManyStreams(ApiError):
+    """Raised when a tenant has as many clients that wait or stream as it may, or one response has."""
+
+    default_code = "too_many_streams"
+
+
 def body_of(error: StokerError) -> dict[str, Any]:
     """The error's body, with its details (`queueDepth`, `avgWaitMs` of queue_full) next to the four keys."""
     return envelope(error.code, error.message, error.param, error.details)
@@ -194,11 +202,11 @@ def envelope(
 
 
 def headers_of(error: StokerError) -> dict[str, str]:
-    """The headers for the client's retry: `Retry-After` (seconds) or `x-should-retry`."""
-    headers = {}
+    """The headers of limits, and those for a retry: `Retry-After` (seconds) or `x-should-retry`."""
+    headers = limit_headers(error.limits) if isinstance(error, Rejected) else {}
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(max(1, min(MAX_RETRY_AFTER_S, error.retry_after_s)))
-    elif not kind_of(error.code).retry:
+    elif isinstance(error, RateLimited) or not kind_of(error.code).retry:
         headers["x-should-retry"] = "false"
     return headers
 

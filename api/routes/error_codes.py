@@ -27,6 +27,7 @@ GENERATION = (
     "queue_full",
     "queue_timeout",
     "server_busy",
+    "too_many_streams",
     "worker_lost",
     "worker_shutdown",
     "unload_deadline",

@@ -30,6 +30,7 @@ from api.streaming.answers import send_json
 from api.streaming.respond import generate
 from api.streaming.response_readers import StreamingReader
 from api.streaming.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
+from config.limits import Limits, limits_of
 from scheduler.job import JobRow, Status
 from streams.events import End, Event
 
@@ -70,7 +71,7 @@ def create_response(body: dict[str, Any]) -> Response:
     blocking=False,
     path=_ID,
     query=(STREAM, STARTING_AFTER),
-    errors=("not_found", "server_busy", *STORAGE),
+    errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
 )
 def retrieve_response(id: str) -> Response:
     """Fetch a response
@@ -79,12 +80,13 @@ def retrieve_response(id: str) -> Response:
     then those to come. Works for as long as the response is stored, on any API process.
     """
     services, tenant = current_services(), current_caller().tenant.name
+    limits = current_limits()
     is_streamed, after = boolean_parameter("stream"), integer_parameter("starting_after")
 
     async def serve(connection: ClientConnection) -> None:
         row = _stored(id, await services.async_ledger.lookup(id, tenant))
         if is_streamed:
-            await _resume(services, row, -1 if after is None else after, connection)
+            await _resume(services, row, -1 if after is None else after, connection, limits)
         else:
             async with services.log_reads:
                 _send(connection, row, await read_events(services, id))
@@ -118,7 +120,7 @@ def delete_response(id: str) -> Response:
     responses={200: ResponseObject},
     blocking=False,
     path=_ID,
-    errors=("not_found", "server_busy", *STORAGE),
+    errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
 )
 def cancel_response(id: str) -> Response:
     """Cancel a response
@@ -127,6 +129,7 @@ def cancel_response(id: str) -> Response:
     once it has ended, or as it is after two seconds.
     """
     services, tenant = current_services(), current_caller().tenant.name
+    limits = current_limits()
 
     async def serve(connection: ClientConnection) -> None:
         row = _own(id, await services.async_ledger.lookup(id, tenant))
@@ -134,13 +137,18 @@ def cancel_response(id: str) -> Response:
         if status is None:
             raise _not_found(id)
         if not status.is_terminal:
-            await wait_for_end(services, connection, id, tenant)
+            await wait_for_end(services, connection, id, tenant, limits)
         async with services.log_reads:
             # the row from before: the ledger drops the echo of an ended response that is not stored
             row = replace(row, status=status)
             _send(connection, row, await read_events(services, id))
 
     return DetachedResponse(serve)
+
+
+def current_limits() -> Limits:
+    """The limits of the current request's tenant."""
+    return limits_of(current_caller().tenant, current_services().settings)
 
 
 def _own(id: str, row: JobRow | None) -> JobRow:
@@ -168,10 +176,12 @@ def _send(connection: ClientConnection, row: JobRow, events: list[Event]) -> Non
     send_json(connection, body, headers=measurement_headers(end) if isinstance(end, End) else None)
 
 
-async def _resume(services: AppServices, row: JobRow, after: int, connection: ClientConnection) -> None:
+async def _resume(
+    services: AppServices, row: JobRow, after: int, connection: ClientConnection, limits: Limits
+) -> None:
     """Stream the events of a response whose `sequence_number` is greater than `after`."""
     reader = StreamingReader(connection, services.settings, after)
-    with services.streams.hold(reader, row.tenant):
+    with services.streams.hold(reader, row.tenant, limits), services.streams.read(row.id, limits):
         try:
             await follow_from_start(services, reader, row.id)
             reader.begin(responses.stream_renderer(decode_metadata(row)))

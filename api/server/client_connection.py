@@ -16,10 +16,8 @@ class ClientConnection(Protocol):
     or fails: once the client is gone, they do nothing. `respond` after `begin` cuts the connection.
     """
 
-    @property
-    def headers(self) -> Headers:
-        """The headers that Flask's hooks set (the request's id); they are added to every answer."""
-        ...
+    headers: Headers
+    """Added to every answer: what Flask's hooks set (the request's id), and what is left of limits."""
 
     @property
     def writable(self) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from api.errors import ServerBusy
+from api.errors import ServerBusy, TooManyStreams
+from config.limits import Limits
 
 logger = logging.getLogger("api")
 
@@ -27,6 +28,8 @@ class OpenStream(Protocol):
 class OpenStreams:
     """At most `limit` streams; of one tenant at most half of them, if several tenants are configured.
 
+    A tenant's own limits bound its streams, and the readers of one of its responses, too.
+
     For the event loop's thread only.
     Streams have no timers of their own: one sweep calls them all.
     """
@@ -36,6 +39,7 @@ class OpenStreams:
         self.several_tenants = several_tenants
         """Tenants can be added while the process runs."""
         self._of_tenant: Counter[str] = Counter()
+        self._of_response: Counter[str] = Counter()
         self._interval_s = min(SWEEP_S, keep_alive_s)
         self._streams: set[OpenStream] = set()
 
@@ -44,8 +48,16 @@ class OpenStreams:
         return len(self._streams)
 
     @contextmanager
-    def hold(self, stream: OpenStream, tenant: str) -> Iterator[None]:
-        """Count and sweep the tenant's stream during the block. Raises `ServerBusy` at a limit."""
+    def hold(self, stream: OpenStream, tenant: str, limits: Limits | None = None) -> Iterator[None]:
+        """Count and sweep the tenant's stream during the block.
+
+        Raises `ServerBusy` at a limit of this process, `TooManyStreams` at the tenant's own.
+        """
+        most = limits.max_streams if limits is not None else None
+        if most is not None and self._of_tenant[tenant] >= most:
+            raise TooManyStreams(
+                f"Tenant {tenant} has {most} clients that wait or stream, as many as it may", retry_after_s=2
+            )
         if len(self._streams) >= self.limit:
             raise ServerBusy("this server follows as many responses as it may", retry_after_s=2)
         if self.several_tenants and self._of_tenant[tenant] >= max(1, self.limit // 2):
@@ -57,6 +69,23 @@ class OpenStreams:
         finally:
             self._streams.discard(stream)
             self._of_tenant[tenant] -= 1
+            if not self._of_tenant[tenant]:
+                del self._of_tenant[tenant]
+
+    @contextmanager
+    def read(self, response: str, limits: Limits | None) -> Iterator[None]:
+        """Count a client that reads a response during the block. Raises `TooManyStreams`."""
+        if limits is not None and self._of_response[response] >= limits.max_readers:
+            raise TooManyStreams(
+                f"response {response} has {limits.max_readers} readers, as many as it may", retry_after_s=2
+            )
+        self._of_response[response] += 1
+        try:
+            yield
+        finally:
+            self._of_response[response] -= 1
+            if not self._of_response[response]:
+                del self._of_response[response]
 
     async def run(self) -> None:
         """Sweep until cancelled."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -20,12 +21,14 @@ from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
 from api.errors import error_from_end
+from api.limit_headers import limit_headers
 from api.measurements import NOT_RUN, measurement_headers
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from api.streaming.answers import send_error, send_json
 from api.streaming.response_readers import ResponseReader, StreamingReader, WholeReader
 from api.streaming.stored_response import read_events
+from config.limits import Limits, limits_of
 from scheduler.errors import StokerError
 from scheduler.job import Job
 from streams.events import End, Event
@@ -43,7 +46,15 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     parsed = _with_cache_namespace(services, parsed)
     created_at = int(time.time())
     subscriber = services.subscriber.name if parsed.stays_connected else None
-    job = make_job(dialect, parsed, caller, request, created_at=created_at, subscriber=subscriber)
+    job = make_job(
+        dialect,
+        parsed,
+        caller,
+        request,
+        created_at=created_at,
+        subscriber=subscriber,
+        limits=limits_of(caller.tenant, services.settings),
+    )
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
     return DetachedResponse(GenerationExchange(services, dialect, parsed, job, created_at).serve)
@@ -105,7 +116,7 @@ class GenerationExchange:
                 self._answer_whole(whole, metadata)
 
     async def _answer_at_once(self, connection: ClientConnection) -> None:
-        admitted = await self._admit(None)
+        admitted = await self._admit(connection, None)
         if not admitted.replayed:
             self._send(connection, admitted.metadata, [])
             return
@@ -124,10 +135,13 @@ class GenerationExchange:
         it. A process that stops disconnects its clients, and they can fetch what is stored.
         """
         survives = self._is_background
-        with self._services.streams.hold(reader, self._tenant):
+        limits = self._limits()
+        with ExitStack() as stack:
+            stack.enter_context(self._services.streams.hold(reader, self._tenant, limits))
             try:
-                admitted = await self._admit(reader)
+                admitted = await self._admit(reader.connection, reader)
                 survives = survives or admitted.replayed
+                stack.enter_context(self._services.streams.read(admitted.metadata.id, limits))
                 if isinstance(reader, StreamingReader) and not reader.disconnected:
                     reader.begin(self._dialect.stream_renderer(admitted.metadata))
                 await reader.done
@@ -141,11 +155,17 @@ class GenerationExchange:
                     await self._cancel()
         return admitted.metadata
 
-    async def _admit(self, reader: ResponseReader | None) -> Admitted:
+    def _limits(self) -> Limits | None:
+        return self._request[1].limits if self._request is not None else None
+
+    async def _admit(self, connection: ClientConnection, reader: ResponseReader | None) -> Admitted:
         assert self._request is not None  # noqa: S101 - a request is admitted once
         parsed, job = self._request
         self._request = None
-        return await admit(self._services, parsed, job, self._created_at, reader)
+        admitted = await admit(self._services, parsed, job, self._created_at, reader)
+        if admitted.limits:
+            connection.headers = {**connection.headers, **limit_headers(admitted.limits)}
+        return admitted
 
     async def _cancel(self) -> None:
         try:

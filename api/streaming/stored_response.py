@@ -11,6 +11,7 @@ from api.dialects.base import ParsedRequest, ResponseMetadata
 from api.server.client_connection import ClientConnection
 from api.services import AppServices
 from api.streaming.response_readers import EndReader, ResponseReader
+from config.limits import Limits
 from scheduler.job import JobRow
 from scheduler.scripts import redis_errors_translated
 from streams.events import Event, decode_all
@@ -45,13 +46,15 @@ async def read_events(services: AppServices, id: str) -> list[Event]:
         return decode_all(await read_log(services.connection, services.settings.redis.prefix, id))
 
 
-async def wait_for_end(services: AppServices, connection: ClientConnection, id: str, tenant: str) -> None:
+async def wait_for_end(
+    services: AppServices, connection: ClientConnection, id: str, tenant: str, limits: Limits
+) -> None:
     """Wait until the response has ended, its log is lost, or CANCEL_TIMEOUT_S have passed.
 
-    Raises `ServerBusy` or `StorageUnavailable`.
+    Raises `ServerBusy`, `TooManyStreams` or `StorageUnavailable`.
     """
     reader = EndReader(connection, services.settings)
-    with services.streams.hold(reader, tenant):
+    with services.streams.hold(reader, tenant, limits), services.streams.read(id, limits):
         try:
             await follow_from_start(services, reader, id)
             await asyncio.wait([reader.done], timeout=CANCEL_TIMEOUT_S)

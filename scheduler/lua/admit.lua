@@ -108,7 +108,7 @@ if tokens then tokens.take() end
 
 local fields
 if replica then
-  charge(model, tenant, nil, tonumber(cost) / tonumber(weight), 0)
+  charge(model, tenant, nil, nil, tonumber(cost) / tonumber(weight), 0)
   fields = run_job(id, model, tenant, replica, share, '1', deadline, ARGV[10], generation)
 else
   depth = depth + 1

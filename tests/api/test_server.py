@@ -4,114 +4,25 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import secrets
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import openai
 import pytest
-import redis
 
-from config.load import load_settings
-from config.settings import ROOT
 from scheduler.job import Claim
-from tests.conftest import ValkeyServer, free_port
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.conftest import ValkeyServer
+from tests.support.served_api import Served, serving
 
 KEY = "sk-served"
 
 
-class Served:
-    """A running API and its one worker, which passes each claim to `handle`."""
-
-    def __init__(self, platform: SimulatedPlatform, port: int) -> None:
-        self.platform = platform
-        self.url = f"http://127.0.0.1:{port}"
-        self.handle: Callable[[Claim], None] = self.answer_hello
-        self.claims: list[Claim] = []
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._work)
-        self._thread.start()
-
-    def answer_hello(self, claim: Claim) -> None:
-        self.platform.append_text(claim, 1, "Hel", "lo.")
-        self.platform.release(claim, finish_reason="stop")
-
-    def _work(self) -> None:
-        heartbeat_at = 0.0
-        while not self._stopping.wait(0.002):
-            if time.monotonic() - heartbeat_at > 1:
-                self.platform.ledger.heartbeat("w1", self.platform.incarnations["w1"])
-                heartbeat_at = time.monotonic()
-            if claim := self.platform.next_claim():
-                self.claims.append(claim)
-                self.handle(claim)
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-
 @pytest.fixture(scope="module")
 def served(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("api")
-    port = free_port()
-    written = {
-        "redis": {"prefix": f"api{secrets.token_hex(4)}"},
-        "api": {"port": port, "threads": 32},
-        "models": {"alpha": {"backend": "stub"}},
-    }
-    (folder / "settings.json").write_text(json.dumps(written))
-    (folder / "local.json").write_text("{}")
-    environ = {
-        "STOKER_SETTINGS": str(folder / "settings.json"),
-        "STOKER_LOCAL": str(folder / "local.json"),
-        "STOKER_DATA_DIR": str(folder),
-        "STOKER_API_KEY": KEY,
-        "REDIS_URL": shared_server.url,
-    }
-    settings = load_settings(ROOT, environ)
-    client = redis.Redis.from_url(shared_server.url)
-    platform = SimulatedPlatform(client, settings)
-    platform.register()
-    platform.load()
-    process = start(environ, folder / "api.log")
-    served = Served(platform, port)
-    try:
-        wait_for(served.url, process, folder / "api.log")
+    with serving(shared_server, tmp_path_factory.mktemp("api"), {"STOKER_API_KEY": KEY}) as served:
         yield served
-    finally:
-        served.stop()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(15) == 0
-        client.close()
-
-
-def start(environ: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            [sys.executable, "-m", "api.server"], cwd=ROOT, env={**os.environ, **environ}, stderr=output
-        )
-
-
-def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=2):
-                return
-        except OSError:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
 
 
 @pytest.fixture

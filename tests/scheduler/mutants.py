@@ -33,6 +33,8 @@ SUITE = (
         "test_unfinished.py",
         "test_worker_loss.py",
     ),
+    "test_slots.py",
+    "test_rate_limits.py",
     *("test_engine_loss.py", "test_fairness.py", "test_replica_choice.py", "test_time_limits.py", "../fleet"),
     "test_ledger_state.py",
 )

@@ -26,7 +26,7 @@ from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
 from fleet.worker_row import WorkerRow
 from scheduler.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
-from scheduler.job import Admission, Job, JobRow, Status
+from scheduler.job import Admission, Job, JobRow, LimitState, Status
 from streams.events import End, Event, TextDelta, Usage, is_end
 from streams.log import Command
 from streams.subscriber import EventSubscriber
@@ -83,6 +83,7 @@ class FakeLedger:
         self.cancelled: list[str] = []
         self.script: list[Event] | None = HELLO
         self.rejection: Exception | None = None
+        self.limits: tuple[LimitState, ...] = ()
         self.on_cancel: Callable[[], None] = lambda: None
         self.admitted = threading.Event()
         self._lock = threading.RLock()
@@ -111,7 +112,7 @@ class FakeLedger:
         self.admitted.set()
         if self.script is not None:
             self.append(job.id, *self.script)
-        return Admission(job.id)
+        return Admission(job.id, limits=self.limits)
 
     def append(self, id: str, *events: Event) -> None:
         with self._lock:

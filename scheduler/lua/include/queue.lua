@@ -41,7 +41,7 @@ end
 local TENANTS_COMPARED = 50
 
 -- Return the first of these tenants that may take a slot and does not run more than its share: no other one of them
--- would, with one job more, still run at most as many for its weight.
+-- would, with one job more, still run at most as many for its weight. Returns the first that may take a slot, too.
 local function first_within_share(model, tenants)
   local candidates, least = {}, math.huge
   read_bounded_runs(model, tenants)
@@ -53,13 +53,13 @@ local function first_within_share(model, tenants)
     end
   end
   for _, candidate in ipairs(candidates) do
-    if candidate[2] < least then return candidate[1] end
+    if candidate[2] < least then return candidate[1], candidates[1][1] end
   end
   return nil
 end
 
--- Return the tenant of this priority that goes next, its score, and whether it is the only one that waits; nil when
--- none of them may take a slot.
+-- Return the tenant of this priority that goes next, its score, the lowest score of those that may take a slot, and
+-- whether it is the only one that waits; nil when none of them may take a slot.
 local function next_tenant(model, priority)
   local first = 0
   repeat
@@ -69,8 +69,8 @@ local function next_tenant(model, priority)
       tenants[#tenants + 1] = flat[at]
       scores[flat[at]] = tonumber(flat[at + 1])
     end
-    local tenant = first_within_share(model, tenants)
-    if tenant then return tenant, scores[tenant], first == 0 and #tenants == 1 end
+    local tenant, lowest = first_within_share(model, tenants)
+    if tenant then return tenant, scores[tenant], scores[lowest], first == 0 and #tenants == 1 end
     first = last + 1
   until #tenants < TENANTS_COMPARED
   return nil
@@ -84,21 +84,21 @@ local function next_in_queue(model)
     if skips then table.insert(order, skips >= MAX_SKIPS[priority] and 1 or #order + 1, priority) end
   end
   for _, priority in ipairs(order) do
-    local tenant, score, is_alone = next_tenant(model, priority)
-    if tenant then return priority, tenant, score, is_alone end
+    local tenant, score, lowest, is_alone = next_tenant(model, priority)
+    if tenant then return priority, tenant, score, lowest, is_alone end
   end
   return nil
 end
 
--- Remove the next job from the queue; returns its id, its tenant and the tenant's score; nil when no waiting job may
--- take a slot.
+-- Remove the next job from the queue; returns its id, its tenant, the tenant's score and the lowest score; nil when no
+-- waiting job may take a slot.
 local function next_job(model)
-  local priority, tenant, score, is_alone = next_in_queue(model)
+  local priority, tenant, score, lowest, is_alone = next_in_queue(model)
   if not priority then return nil end
   for other, skips in pairs(waiting_priorities(model)) do
     set_skips(model, other, other == priority and 0 or skips + 1)
   end
   local jobs = redis.call('ZRANGE', queue_key(model, priority, tenant), 0, 1)
   leave_queue(jobs[1], model, priority, tenant, #jobs == 1, is_alone)
-  return jobs[1], tenant, score
+  return jobs[1], tenant, score, lowest
 end

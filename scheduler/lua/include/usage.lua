@@ -84,14 +84,16 @@ local function count_slots(model, change)
 end
 
 -- Charge a dispatched job's estimated cost (divided by the weight) to its tenant, and count its run. score: the
--- tenant's score in the queue, nil when the job was not queued; the level of idle tenants rises to it. waited_ms: each
--- new job counts one fifth of the average, the `avgWaitMs` of 503 queue_full.
-local function charge(model, tenant, score, cost, waited_ms)
+-- tenant's score in the queue, nil when the job was not queued; lowest: the lowest score of those that were compared, to
+-- which the level of idle tenants rises. waited_ms: each new job counts one fifth of the average, the `avgWaitMs` of
+-- 503 queue_full.
+local function charge(model, tenant, score, lowest, cost, waited_ms)
   local usage = read_usage(model, tenant)
-  local before, average = served(model, tenant), usage.values['@wait_ms'] or waited_ms
-  score = score or before
-  if score > (usage.values['@floor'] or 0) then set_usage(usage, '@floor', score) end
-  local after = math.max(before, score) + cost
+  local average = usage.values['@wait_ms'] or waited_ms
+  local before = score and math.max(score, usage.values[tenant] or 0) or served(model, tenant)
+  lowest = lowest or before
+  if lowest > (usage.values['@floor'] or 0) then set_usage(usage, '@floor', lowest) end
+  local after = before + cost
   set_usage(usage, tenant, after)
   set_usage(usage, '@wait_ms', math.floor(average * 0.8 + waited_ms * 0.2))
   count_run(model, tenant, 1)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from api.errors import ServerBusy
+from api.errors import ServerBusy, TooManyStreams
 from api.services import open_services
 from api.streaming.open_streams import OpenStreams
+from config.limits import Limits, limits_of
 from config.settings import ApiSettings, Settings, Tenant
 
 
@@ -51,3 +52,31 @@ def test_the_tenants_that_every_platform_has_do_not_share_the_streams(
             stack.enter_context(streams.hold(Stream(), "default"))
         with pytest.raises(ServerBusy), streams.hold(Stream(), "default"):
             pass
+
+
+def limits(**own: int) -> Limits:
+    return limits_of(Tenant("one", **own), Settings())  # type: ignore[arg-type]
+
+
+def test_a_tenant_is_refused_at_its_own_limit_and_others_are_not() -> None:
+    streams = OpenStreams(100, 15.0, several_tenants=True)
+    with ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(streams.hold(Stream(), "one", limits(max_streams=3)))
+        with pytest.raises(TooManyStreams), streams.hold(Stream(), "one", limits(max_streams=3)):
+            pass
+        stack.enter_context(streams.hold(Stream(), "two", limits(max_streams=3)))
+        stack.enter_context(streams.hold(Stream(), "one", limits()))
+    with streams.hold(Stream(), "one", limits(max_streams=1)):
+        assert len(streams) == 1
+
+
+def test_one_response_has_no_more_readers_than_its_limit() -> None:
+    streams = OpenStreams(100, 15.0, several_tenants=True)
+    with streams.read("a", limits(max_readers=2)), streams.read("a", limits(max_readers=2)):
+        with pytest.raises(TooManyStreams), streams.read("a", limits(max_readers=2)):
+            pass
+        with streams.read("b", limits(max_readers=2)):
+            pass
+    with streams.read("a", limits(max_readers=1)):
+        pass
