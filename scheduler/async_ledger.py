@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from config.settings import Settings
-from scheduler import commands
+from scheduler import commands, queue_view
 from scheduler.async_connection import AsyncConnection
 from scheduler.job import Admission, AppendRequest, Claim, Job, JobRow, Release, Status, StepReply
+from scheduler.queue_view import QueueOrder
 from scheduler.scripts import AsyncScripts, redis_errors_translated
 
 
@@ -44,6 +45,20 @@ class AsyncLedger:
             if isinstance(values, Exception):
                 raise values
         return commands.parse_job(id, tenant, values)
+
+    async def queue_order(self, model: str) -> QueueOrder:
+        """See `Ledger.queue_order`."""
+        return queue_view.parse_order(await self.scripts.run("queue_order", model, queue_view.MOST_IN_ORDER))
+
+    async def queue_ranks(self, model: str, ids: Sequence[str]) -> list[int | None]:
+        """Return the places (from 0) of jobs among all that wait for a model, by age; None for others."""
+        key = f"{self.scripts.prefix}waiting:{model}"
+        with redis_errors_translated():
+            replies = await self.scripts.exchange([("ZRANK", key, id) for id in ids])
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply
+        return replies
 
     # ---- called by workers
 

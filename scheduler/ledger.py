@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import redis
 
 from config.settings import Settings
-from scheduler import commands
+from scheduler import commands, queue_view
 from scheduler.job import (
     Admission,
     AppendRequest,
@@ -24,6 +24,7 @@ from scheduler.job import (
     Status,
     StepReply,
 )
+from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
 from scheduler.scripts import Scripts, redis_errors_translated
 
 
@@ -72,6 +73,28 @@ class Ledger:
     def subscribe(self, id: str, subscriber: str) -> Status | None:
         """Publish later events of a job to `subscriber`, too; returns its status, None for an unknown job."""
         return commands.parse_status(self.scripts.run("subscribe", id, subscriber))
+
+    def queue_order(self, model: str) -> QueueOrder:
+        """Return the next jobs of a model's queue, and what they wait for."""
+        return queue_view.parse_order(self.scripts.run("queue_order", model, queue_view.MOST_IN_ORDER))
+
+    def queue_listing(self, model: str) -> ModelQueue:
+        """Return what waits and runs of a model, by tenant."""
+        reply = self.scripts.run("list_queue", model, queue_view.MOST_TENANTS, queue_view.MOST_RUNNING)
+        return queue_view.parse_listing(model, reply)
+
+    def owner(self, id: str) -> str | None:
+        """Return the tenant of a job, None for an unknown job."""
+        with redis_errors_translated():
+            tenant = self.scripts.client.hget(commands.job_key(self.scripts.prefix, id), "tenant")
+        return tenant.decode() if tenant else None
+
+    def cancel_tenant(self, tenant: str, model: str, *, running: bool = False) -> Cancelled:
+        """Cancel the jobs of a tenant that wait for a model, and with `running` those that run, too.
+
+        About 100 waiting jobs are cancelled at once; `expire` cancels those that are left.
+        """
+        return Cancelled(*map(int, self.scripts.run("cancel_tenant", tenant, model, int(running))))
 
     # ---- called by workers
 

@@ -209,7 +209,8 @@ KEYS = (
         "unfinished",
         "zset",
         "work that a call left for `expire`, by time, as JSON arrays: jobs of a replica that is gone, "
-        "waiting jobs of a model that will not be served, models with jobs to dispatch",
+        "waiting jobs of a model that will not be served, those of a tenant that an operator cancels, models "
+        "with jobs to dispatch",
         "expire include/dispatch",
         EMPTY,
     ),

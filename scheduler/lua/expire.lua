@@ -90,6 +90,7 @@ for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', 0, MAX_JOBS - 1)
     local model = end_jobs_of_replica(name, code, message)
     if model then changed[model] = true end
   elseif kind == 'dispatch' then changed[name] = true
+  elseif kind == 'cancel' then cancel_waiting_jobs(name, code, message)
   elseif not will_be_served(name) then fail_waiting_jobs(name, code, message) end
   ended = ended + before - jobs_left
   jobs_left = jobs_left - 1

@@ -14,6 +14,7 @@ local finish -- ends a job; `include/terminal.lua` defines it
 -- record:
 --   ["slots", replica, code, message]: the replica is gone: its jobs are requeued, or fail with this code
 --   ["waiting", model, code, message]: the model will not be served: its waiting jobs fail with this code
+--   ["cancel", model, tenant, time (us)]: the tenant's jobs that were admitted until then are cancelled
 --   ["dispatch", model]: jobs may wait for the model while it has free slots
 local function record_unfinished(...)
   redis.call('ZADD', P .. 'unfinished', 'NX', text(NOW), cjson.encode({ ... }))

@@ -29,3 +29,20 @@ local function fail_waiting_jobs(model, code, message)
     record_unfinished('waiting', model, code, message)
   end
 end
+
+-- Cancel the jobs of a tenant that wait for a model since a time (us, text) or longer. Returns how many are left.
+local function cancel_waiting_jobs(model, tenant, since_us)
+  local left = 0
+  for _, priority in ipairs(PRIORITIES) do
+    local queue = queue_key(model, priority, tenant)
+    if jobs_left > 0 then
+      for _, id in ipairs(redis.call('ZRANGE', queue, '-inf', since_us, 'BYSCORE', 'LIMIT', 0, jobs_left)) do
+        finish(id, 'cancelled', { code = 'cancelled' })
+        jobs_left = jobs_left - 1
+      end
+    end
+    left = left + redis.call('ZCOUNT', queue, '-inf', since_us)
+  end
+  if left > 0 then record_unfinished('cancel', model, tenant, since_us) end
+  return left
+end

@@ -1,0 +1,30 @@
+#!lua flags=no-writes,allow-oom
+-- Return what waits and runs of a model, by tenant. Changes nothing.
+-- KEYS[1] prefix
+-- ARGV    2 model  3 most tenants of each priority  4 most running jobs to look at
+-- returns {depth, admission of the oldest (us) or '', slots, running,
+--         {tenant, priority, depth, id and admission (us) of its oldest job, ...}, {tenant of a running job, ...}}
+-- include: base
+-- include: queue
+-- include: service_rate
+local model = ARGV[2]
+local waiting, tenants = {}, {}
+for _, priority in ipairs(PRIORITIES) do
+  for _, tenant in ipairs(redis.call('ZRANGE', fair_share_key(model, priority), 0, tonumber(ARGV[3]) - 1)) do
+    local queue = queue_key(model, priority, tenant)
+    local oldest = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
+    for _, item in ipairs({ tenant, priority, redis.call('ZCARD', queue), oldest[1], oldest[2] }) do
+      waiting[#waiting + 1] = item
+    end
+  end
+end
+local running, most = 0, tonumber(ARGV[4])
+for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
+  for _, id in ipairs(redis.call('HKEYS', slots_key(replica))) do
+    running = running + 1
+    if #tenants < most then tenants[#tenants + 1] = redis.call('HGET', job_key(id), 'tenant') or '' end
+  end
+end
+return { redis.call('ZCARD', P .. 'waiting:' .. model),
+  redis.call('ZRANGE', P .. 'waiting:' .. model, 0, 0, 'WITHSCORES')[2] or '', slots_of_model(model), running,
+  waiting, tenants }

@@ -1,0 +1,16 @@
+#!lua flags=no-writes,allow-oom
+-- Return the next jobs of a model's queue in their order, and what its waiting jobs wait for. Changes nothing.
+-- KEYS[1] prefix
+-- ARGV    2 model  3 most jobs to return
+-- returns {depth, slots, average run (ms) or '', state, code of its failure, 1 when a restart is due,
+--         progress of its operation (0 to 1) or '', {id, ...}}
+-- include: base
+-- include: queue
+-- include: service_rate
+-- include: fair_order
+local model = ARGV[2]
+local state, code, restart_us, operation = read_fields(model_key(model), 'state', 'code', 'restart_us', 'operation')
+local progress = operation and operation ~= '' and redis.call('HGET', P .. 'operation:' .. operation, 'progress')
+return { redis.call('ZCARD', P .. 'waiting:' .. model), slots_of_model(model),
+  redis.call('HGET', P .. 'served:' .. model, '@run_ms') or '', state or 'unloaded', code or '',
+  restart_us and 1 or 0, progress or '', fair_order(model, tonumber(ARGV[3])) }

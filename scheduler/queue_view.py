@@ -1,0 +1,155 @@
+"""What waits for a model: the next jobs in their order, the time that they wait, and what for.
+
+Reads only. A call costs at most some hundred commands, whatever the length of the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler.commands import RECOVERABLE_CODES
+
+MOST_IN_ORDER = 100
+"""So many of the next jobs are put in order; the place of those behind them is estimated."""
+
+MOST_TENANTS = 100
+"""So many tenants of each priority are listed."""
+
+MOST_RUNNING = 1000
+"""So many running jobs are counted by tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a waiting job stands: 1 is the next one. `wait_ms` is an estimate, None while none is known."""
+
+    position: int
+    is_estimate: bool
+    wait_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOrder:
+    """The next jobs of a model's queue, by fair share as it stands, and what they wait for.
+
+    `depth` counts all waiting jobs, `slots` those of the replicas that accept jobs. `run_ms` is how long jobs
+    hold their slots, on average; None while it is not known.
+    """
+
+    ids: tuple[str, ...]
+    depth: int
+    slots: int
+    run_ms: int | None
+    reason: str
+    positions: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Number the jobs from 1."""
+        object.__setattr__(self, "positions", {id: number for number, id in enumerate(self.ids, 1)})
+
+    def place(self, id: str, rank: int | None) -> Place:
+        """Where a job stands. `rank` is its place (from 0) by its age among all waiting jobs: for a job
+        behind those in order, an estimate.
+        """
+        position = self.positions.get(id)
+        if position is not None:
+            return Place(position, is_estimate=False, wait_ms=self._wait_ms(position))
+        estimate = max(len(self.ids) + 1, (rank or 0) + 1)
+        return Place(estimate, is_estimate=True, wait_ms=self._wait_ms(estimate))
+
+    def _wait_ms(self, position: int) -> int | None:
+        if self.run_ms is None or not self.slots:
+            return None
+        return -(-position * self.run_ms // self.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantQueue:
+    """What a tenant has waiting and running. `depths` is by priority; times are Unix seconds."""
+
+    tenant: str
+    depths: dict[str, int] = field(default_factory=dict)
+    running: int = 0
+    oldest_id: str | None = None
+    oldest_at: float | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many of its jobs wait."""
+        return sum(self.depths.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ModelQueue:
+    """What waits and runs of a model, by tenant. Times are Unix seconds."""
+
+    model: str
+    depth: int
+    oldest_at: float | None
+    slots: int
+    running: int
+    tenants: tuple[TenantQueue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What a cancel of a tenant's jobs did: `left` waiting jobs follow within seconds."""
+
+    waiting: int
+    left: int
+    running: int
+
+
+def parse_order(reply: Sequence[Any]) -> QueueOrder:
+    """Return the result of `queue_order`."""
+    depth, slots, run_ms, state, code, restarts, progress, ids = reply
+    return QueueOrder(
+        ids=tuple([id.decode() for id in ids]),
+        depth=int(depth),
+        slots=int(slots),
+        run_ms=int(float(run_ms)) if run_ms else None,
+        reason=wait_reason(
+            state.decode(), code.decode(), int(slots), progress=float(progress or 0), restarts=bool(restarts)
+        ),
+    )
+
+
+def wait_reason(state: str, code: str, slots: int, *, progress: float, restarts: bool) -> str:
+    """What the jobs of a model in that state wait for; `code` is that of its failure."""
+    if state == "loaded":
+        return "waiting for a slot" if slots else "waiting for a replica that accepts requests"
+    if state == "loading":
+        return f"model is loading {int(progress * 100)} %"
+    if state == "failed" and restarts:
+        return "the engine is restarting"
+    if state == "failed" and code in RECOVERABLE_CODES:
+        return "the model's worker was lost, another one is taking over"
+    return f"model is {state}"
+
+
+def parse_listing(model: str, reply: Sequence[Any]) -> ModelQueue:
+    """Return the result of `list_queue`. The tenant that waits longest comes first."""
+    depth, oldest_us, slots, running, waiting, runners = reply
+    tenants: dict[str, TenantQueue] = {}
+    for at in range(0, len(waiting), 5):
+        name, priority, count, id, admitted_us = waiting[at : at + 5]
+        tenant = tenants.get(name.decode(), TenantQueue(name.decode()))
+        at_s, oldest = _seconds(admitted_us), (tenant.oldest_id, tenant.oldest_at)
+        if oldest[1] is None or (at_s is not None and at_s < oldest[1]):
+            oldest = (id.decode(), at_s)
+        depths = {**tenant.depths, priority.decode(): int(count)}
+        tenants[tenant.tenant] = TenantQueue(tenant.tenant, depths, 0, *oldest)
+    for runner in runners:
+        tenant = tenants.get(runner.decode(), TenantQueue(runner.decode()))
+        tenants[tenant.tenant] = TenantQueue(
+            tenant.tenant, tenant.depths, tenant.running + 1, tenant.oldest_id, tenant.oldest_at
+        )
+    by_wait = sorted(tenants.values(), key=lambda one: (one.oldest_at or float("inf"), one.tenant))
+    return ModelQueue(model, int(depth), _seconds(oldest_us), int(slots), int(running), tuple(by_wait))
+
+
+def _seconds(microseconds: bytes | float) -> float | None:
+    """A time of Redis in Unix seconds; None for an empty text."""
+    return float(microseconds) / 1e6 if microseconds else None
