@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from api.auth.tenant_changes import no_such_tenant
 from api.errors import Conflict, Forbidden, NotFound, UnprocessableRequest
 from config.api_keys import INFERENCE, ApiKey, digest_of
 from config.settings import Settings
-from scheduler.errors import UnknownModel
+from scheduler.errors import StokerError, UnknownModel
 
 MAX_KEYS = 10_000
 MAX_KEYS_PER_TENANT = 1000
@@ -66,7 +67,8 @@ class KeyChanges:
             return Change("create_key", key.id, _shown(key), keys={key.digest: key}), None
 
         self._store.change(caller, decide)
-        self._store.forget_uses(other.id for other in (*self._registry.identities.api_keys(), key))
+        with suppress(StokerError):  # the key was created, and this answer is the only one that has it
+            self._store.forget_uses(other.id for other in (*self._registry.identities.api_keys(), key))
         return secret, key
 
     def set_fields(self, caller: Caller, id: str, fields: Mapping[str, Any]) -> None:

@@ -60,7 +60,7 @@ class AccessRegistry:
                 receive(self.identities)
 
     def read_if_possible(self) -> None:
-        """Read all again; without Redis, `run` does it later."""
+        """Read all again; while Redis is unreachable that is left to `run`."""
         try:
             self.read()
         except StokerError as error:

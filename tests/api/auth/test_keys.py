@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from api.auth import caller, key_changes
+from api.auth.identities import WITHOUT_KEY
 from config.api_keys import digest_of
 from config.settings import Settings
 from tests.api.auth.conftest import Process, audit_of, error_of, services_of
@@ -259,3 +260,40 @@ def test_a_wrong_field_is_422_with_its_path_and_creates_nothing(
 ) -> None:
     assert error_of(process.post(KEYS, json=body)) == (422, "unprocessable_request", param)
     assert services_of(process).access_store.read().keys == ()
+
+
+def test_a_key_counts_as_valid_until_it_is_revoked_or_loses_a_scope(process: Process) -> None:
+    """A stream of an administrator ends when its key is no longer valid."""
+    registry = services_of(process).registry
+    key, created = create(process, scopes=["admin", "metrics"])
+    identity = registry.identities.by_key(key)
+    assert identity is not None
+    assert registry.is_valid(identity.key)
+    process.patch(f"{KEYS}/{created['id']}", json={"label": "another"})
+    assert registry.is_valid(identity.key)
+    process.patch(f"{KEYS}/{created['id']}", json={"scopes": ["metrics"]})
+    assert not registry.is_valid(identity.key)
+    lesser = registry.identities.by_key(key)
+    assert lesser is not None
+    process.delete(f"{KEYS}/{created['id']}")
+    assert not registry.is_valid(lesser.key)
+    assert registry.is_valid(WITHOUT_KEY)
+
+
+def test_a_created_key_is_shown_although_redis_is_lost_after_it_was_stored(
+    start: Callable[..., Process], shared_settings: Settings, own_server: ValkeyServer
+) -> None:
+    process = start(replace(shared_settings, redis=replace(shared_settings.redis, url=own_server.url)))
+    scripts = services_of(process).access_store._scripts
+    run = scripts.run
+
+    def run_and_lose_redis(*arguments: Any) -> Any:
+        reply = run(*arguments)
+        own_server.kill()
+        return reply
+
+    scripts.run = run_and_lose_redis  # type: ignore[method-assign]
+    key, _ = create(process)
+    own_server.start()
+    services_of(process).registry.read()
+    assert ask(process, key).status_code == 200

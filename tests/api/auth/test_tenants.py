@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import redis
@@ -182,25 +183,55 @@ def test_only_administrators_change_tenants(process: Process) -> None:
         assert error_of(answer)[:2] == (403, "admin_required")
 
 
-def test_two_processes_that_add_tenants_at_once_lose_none(
-    start: Callable[..., Process], shared_settings: Settings
+@pytest.mark.parametrize("step", ["read", "next_record"])
+def test_a_change_that_another_process_makes_meanwhile_is_seen(
+    start: Callable[..., Process], shared_settings: Settings, step: str
 ) -> None:
-    """A change that another process makes between the read and the write of this one is seen."""
+    """Two processes add tenants: the second one does it all between two steps of the first one."""
     first, second = start(), start()
     store = services_of(first).access_store
-    read, is_first = store.read, [True]
+    owner: Any = store if step == "read" else store._audit
+    original, names = getattr(owner, step), ["same", "other"]
 
-    def read_and_be_overtaken() -> object:
-        stored = read()
-        if is_first.pop() if is_first else False:
-            assert second.post(TENANTS, json={"name": "fast"}).status_code == 201
-        return stored
+    def be_overtaken(*arguments: object) -> Any:
+        found = original(*arguments)
+        if names:
+            assert second.post(TENANTS, json={"name": names.pop()}).status_code == 201
+        return found
 
-    store.read = read_and_be_overtaken  # type: ignore[method-assign,assignment]
-    assert first.post(TENANTS, json={"name": "slow"}).status_code == 201
-    assert {"fast", "slow"} <= read().tenants.keys()
-    assert audit_of(shared_settings).broken_at() is None
-    assert len(list(audit_of(shared_settings).records())) == 2
+    setattr(owner, step, be_overtaken)
+    assert first.post(TENANTS, json={"name": "same"}).status_code == 409  # after it was added meanwhile
+    assert first.post(TENANTS, json={"name": "mine"}).status_code == 201
+    assert store.read().tenants.keys() == {"same", "other", "mine"}
+    audit = audit_of(shared_settings)
+    assert [entry.subject for entry in audit.records()] == ["other", "same", "mine"]
+    assert audit.broken_at() is None
+
+
+def test_the_audit_log_stays_one_chain_when_a_load_is_recorded_meanwhile(
+    process: Process, shared_settings: Settings
+) -> None:
+    store, audit = services_of(process).access_store, audit_of(shared_settings)
+    original, loads = store._audit.next_record, ["m2", "m1"]
+
+    def be_overtaken(*arguments: str) -> tuple[str, bytes]:
+        found = original(*arguments)
+        if loads:
+            audit.record("boss", "load", loads.pop())
+        return found
+
+    store._audit.next_record = be_overtaken  # type: ignore[method-assign]
+    assert process.post(TENANTS, json={"name": "acme"}).status_code == 201
+    assert [entry.subject for entry in audit.records()] == ["m1", "m2", "acme"]
+    assert audit.broken_at() is None
+
+
+def test_a_change_whose_reply_was_lost_counts_once(process: Process, shared_settings: Settings) -> None:
+    scripts = services_of(process).access_store._scripts
+    run = scripts.run
+    scripts.run = lambda *arguments: [run(*arguments), run(*arguments)][1]  # type: ignore[method-assign]
+    assert process.post(TENANTS, json={"name": "acme"}).status_code == 201
+    assert len(list(audit_of(shared_settings).records())) == 1
 
 
 def test_a_field_of_another_version_does_not_disable_its_tenant(

@@ -44,7 +44,8 @@ def detach(app: Flask) -> Detach:
     """The detached response to a request of the first tenant."""
 
     def detach(**fields: object) -> DetachedResponse:
-        with app.test_request_context(headers={"Idempotency-Key": "k"} if fields.pop("key", None) else {}):
+        headers = {"Idempotency-Key": "k"} if fields.pop("key", None) else {}
+        with app.test_request_context(headers=headers, content_type="application/json"):
             g.caller = Caller(Tenant("one"), "normal", ApiKey("key_1", "", "one", frozenset(["inference"])))
             response = generate(responses, {**ASK, **fields})
         assert isinstance(response, DetachedResponse)
