@@ -40,6 +40,7 @@ from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
 from scheduler.redis_connections import command_client
 from scheduler.subscription import Subscription
+from scheduler.usage import UsageStore
 from streams.subscriber import EventSubscriber
 
 logger = logging.getLogger("api")
@@ -103,6 +104,7 @@ class AppServices:
     model_feed: ModelFeed
     cache_namespaces: CacheNamespaces
     exposition: Exposition
+    usage: UsageStore
     process_report: ProcessReport
     log_reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOG_READS))
     """Held while a whole log is read and rendered, so that other requests come in between."""
@@ -199,6 +201,7 @@ def open_services(settings: Settings) -> AppServices:
         model_feed=ModelFeed(SnapshotReader(fleet, changes)),
         cache_namespaces=namespaces,
         exposition=Exposition(settings, registry),
+        usage=UsageStore(client, settings),
         process_report=process_report,
         preparations=(namespace_reader.read, registry.read_if_possible),
         background=(

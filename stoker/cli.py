@@ -23,6 +23,7 @@ from stoker.access_commands import key_commands, tenant_commands
 from stoker.api_options import admin_client, api_url, url_option
 from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.terminal import TerminalOutput
+from stoker.usage import usage_command
 from telemetry.logging import configure_logging
 
 WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # part of a queue's name
@@ -272,6 +273,7 @@ def _given_url() -> str:
 
 cli.add_command(tenant_commands)
 cli.add_command(key_commands)
+cli.add_command(usage_command)
 
 
 def main() -> None:

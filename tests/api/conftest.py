@@ -30,6 +30,7 @@ from governance.audit import AuditLog
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.counters import CounterStore
 from scheduler.redis_connections import command_client
+from scheduler.usage import UsageStore
 from tests.conftest import ValkeyServer
 from tests.support.api_fakes import (
     FakeAsyncLedger,
@@ -91,6 +92,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         model_feed=ModelFeed(SnapshotReader(fakes.fleet, fakes.changes)),  # type: ignore[arg-type]
         cache_namespaces=namespaces,
         exposition=Exposition(settings, registry),
+        usage=UsageStore(client, settings),
         process_report=ProcessReport(
             fakes.store,  # type: ignore[arg-type]
             CounterStore(client, settings),

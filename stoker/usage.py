@@ -1,0 +1,56 @@
+"""The command `stoker usage`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from stoker.api_options import admin_client, json_option, url_option
+from stoker.models import align
+
+COLUMNS = (
+    *("day", "tenant", "model", "requests", "succeeded", "input_tokens", "cached_tokens", "output_tokens"),
+    *("queue_ms", "gpu_ms"),
+)
+
+
+@click.command("usage")
+@click.option("--from", "first", metavar="DAY", help="The first day (default: 29 days before the last).")
+@click.option("--to", "last", metavar="DAY", help="The last day (default: today).")
+@click.option("--tenant", help="Only this tenant.")
+@click.option("--model", help="Only this model.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print it as CSV.")
+@json_option
+@url_option
+def usage_command(as_csv: bool, as_json: bool, url: str | None, **filters: str | None) -> None:
+    """Show the requests, tokens and GPU time of tenants and models, by day (UTC)."""
+    names = {"first": "from", "last": "to"}
+    query = urlencode({names.get(name, name): text for name, text in filters.items() if text is not None})
+    report = admin_client(url).get(f"/v1/admin/usage?{query}")
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+    elif as_csv:
+        click.echo(usage_csv(report), nl=False)
+    else:
+        click.echo("\n".join(usage_table(report)))
+
+
+def usage_csv(report: dict[str, Any]) -> str:
+    """The rows of a report as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(report["data"])
+    return text.getvalue()
+
+
+def usage_table(report: dict[str, Any]) -> list[str]:
+    """The rows of a report as lines of a table, and their sum."""
+    totals = {"day": "all", "tenant": "", "model": "", **report["totals"]}
+    rows = [tuple(str(row[name]) for name in COLUMNS) for row in (*report["data"], totals)]
+    return align([COLUMNS, *rows])
