@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 
 from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, OperationObject
 from api.schemas.models import Health, ModelList, ModelObject
+from api.services import AppServices
 from config.settings import ROOT
 from config.version import version
 from fleet.states import ModelState
@@ -51,10 +52,13 @@ def test_the_document_has_the_version_of_the_project(http: FlaskClient) -> None:
     assert http.get("/openapi.json").json["info"]["version"] == project["version"] == version()
 
 
-def test_health_reports_loaded_models_and_queue_depth(http: FlaskClient) -> None:
-    answer = http.get("/health")
-    assert Health().validate(answer.json) == {}
-    assert answer.json == {"status": "healthy", "uptime": 0, "modelsLoaded": 2, "queueDepth": 4}
+def test_health_reports_loaded_models_and_queue_depth(http: FlaskClient, services: AppServices) -> None:
+    health = http.get("/health").json
+    assert Health().validate(health) == {}
+    uptime = health.pop("uptime")
+    assert health == {"status": "healthy", "modelsLoaded": 2, "queueDepth": 4}
+    services.created_at -= 100  # as if the process had started 100 s before
+    assert http.get("/health").json["uptime"] - uptime >= 100
 
 
 def test_health_is_503_when_redis_is_unreachable(http: FlaskClient, fakes: Fakes) -> None:
