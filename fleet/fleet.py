@@ -275,14 +275,17 @@ class Fleet(WorkerReports):
             eviction = self.evict(evict)
         except StateConflict:
             return outcome
-        return outcome if outcome.assignments else replace(outcome, eviction=eviction)
+        if outcome.assignments and not eviction.begun:
+            return outcome
+        return replace(outcome, eviction=eviction)
 
     # ---- unloading
 
     def unload(self, name: str) -> LoadOutcome:
         """Begin to unload a model, or cancel its load. The caller notifies the workers named in the outcome.
 
-        If the model is unloaded or unloading, nothing happens. Raises `UnknownModel`.
+        If the model is unloading, or unloaded and not to be loaded again, nothing happens. Without replicas
+        (it has failed, or waits for a worker) the operation ends at once. Raises `UnknownModel`.
         """
         return self._unload(name, "any")
 
@@ -323,9 +326,11 @@ class Fleet(WorkerReports):
 
         The outcome has the kind `load` if the model is loading and nothing was done.
         """
-        self.definition(name)
+        enabled = int(self.definition(name).enabled)
         operation = new_operation_id("unload")
-        answer = [item.decode() for item in self.scripts.run("begin_unload", name, operation, cancels)]
+        answer = [
+            item.decode() for item in self.scripts.run("begin_unload", name, operation, cancels, enabled)
+        ]
         if answer[0] == "ok":
             return LoadOutcome("unload", self._begun(operation, name), _assignments(answer[1:]), begun=True)
         state, latest = answer[1], answer[2]

@@ -129,9 +129,9 @@ def unload_model(name: str) -> Response:
     """Unload a model, or cancel its load
 
     202 when an unload has begun: poll `operation`, follow `/v1/admin/events`, or send `Prefer: wait=N`. 200
-    when the model is unloaded or unloading already. Waiting requests end with `model_unloading`, running ones
-    may finish (for `limits.unload_timeout_s`), then the engines end and their memory is free. A load under
-    way is cancelled: its engines are killed, and its operation ends `cancelled`.
+    when the model is unloaded or unloading already, or has no engine to wait for. Waiting requests end with
+    `model_unloading`, running ones may finish (for `limits.unload_timeout_s`), then the engines end and their
+    memory is free. A load under way is cancelled: its engines are killed, and its operation ends `cancelled`.
     """
     return _operation_response(name, current_services().fleet.unload(name))
 

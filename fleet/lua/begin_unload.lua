@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- Begin to unload: loaded, loading, failed -> unloading. From now on no job is admitted or dispatched; waiting jobs
 -- fail, and running jobs may finish; the workers stop the engines when their slots are empty. A load under way is
--- cancelled: its operation ends, and the workers kill the engines that start.
+-- cancelled: its operation ends, and the workers kill the engines that start. Without replicas the operation ends at
+-- once; there is none when nobody would load the model again.
 -- KEYS[1] prefix
 -- ARGV    2 model  3 operation  4 which load under way may be cancelled: 'any', 'none', or the operation of the only
---         one; with an operation nothing but that load ends
+--         one; with an operation nothing but that load ends  5 '1' when the configuration loads the model
 -- returns {ok, replica, worker, ...} | {state, state, operation}
 -- include: base
 -- include: log
@@ -17,7 +18,7 @@
 -- include: model
 -- include: replica
 local model, operation, cancels = ARGV[2], ARGV[3], ARGV[4]
-local stored_state, latest_operation = read_fields(model_key(model), 'state', 'operation')
+local stored_state, latest_operation, wanted = read_fields(model_key(model), 'state', 'operation', 'wanted')
 local state = stored_state or 'unloaded'
 local loading = state == 'loading'
 local allowed = cancels == 'any' or cancels == (loading and latest_operation or 'none')
@@ -40,20 +41,21 @@ local count = (#answer - 1) / 2
 -- the load under way, also one that restores replicas of a loaded model
 local cancellation = { code = 'load_cancelled', message = 'the load was cancelled' }
 if latest_operation then end_operation(latest_operation, 'cancelled', cancellation) end
-if count == 0 and not loading then
-  if state ~= 'unloaded' then set_model_state(model, 'unloaded') end
+if state == 'unloaded' and (wanted or ARGV[5]) == '0' then
   fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
   return { 'state', 'unloaded', latest_operation or '' }
 end
 begin_operation(operation, 'unload', model, 'running', loading and 'cancelling the load' or 'draining', count)
-if loading then
+if loading or count == 0 then
   redis.call('HDEL', P .. 'operation:' .. operation, 'expected_ms') -- the durations of unloads say nothing about it
 else
   redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW))
 end
-set_model_state(model, count == 0 and 'unloaded' or 'unloading')
+if state ~= 'unloaded' then set_model_state(model, count == 0 and 'unloaded' or 'unloading') end
 redis.call('DEL', P .. 'ready:' .. model)
 fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
-if memory and not loading then redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory)) end
+if memory and not loading and count > 0 then
+  redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory))
+end
 if count == 0 then end_operation(operation, 'completed') end
 return answer

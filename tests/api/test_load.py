@@ -284,6 +284,30 @@ def test_a_cancelled_load_is_recorded_in_the_audit_chain(
     assert [action for _, action, _, _ in recorded] == ["load", "cancel"] + ["unload"] * (not restores)
 
 
+@pytest.mark.rule("unload/rules", "beyond/a-crashed-engine")
+def test_the_unload_of_a_failed_model_ends_its_restart_and_is_in_the_audit_chain(
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+) -> None:
+    http, platform = loadable
+    platform.load("m-stub")
+    platform.crash(next(iter(platform.client.smembers(f"{platform.prefix}worker_replicas:w1"))).decode())
+    assert platform.fleet.row("m-stub").restart_at is not None
+    rows = [http.post("/v1/admin/models/m-stub/unload") for _ in range(2)]  # the second changes nothing
+    assert [row.status_code for row in rows] == [200, 200]
+    operation = rows[0].json["operation"]
+    assert (operation["kind"], operation["status"], rows[0].json["runtime_state"]) == (
+        "unload",
+        "completed",
+        "unloaded",
+    )
+    assert rows[1].json["operation"]["id"] == operation["id"]
+    assert platform.fleet.row("m-stub").restart_at is None
+    records = list(AuditLog(platform.client, platform.settings.redis.prefix).records())
+    assert [(record.action, record.subject, record.detail) for record in records] == [
+        ("unload", "m-stub", operation["id"])
+    ]
+
+
 @pytest.mark.rule("beyond/a-load-is-cancelled", "models/loaded-replicas")
 def test_a_cancelled_load_has_no_loaded_replicas_while_its_engine_ends(
     loadable: tuple[FlaskClient, SimulatedPlatform],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -50,10 +51,10 @@ def crash_one(platform: SimulatedPlatform, code: str = "engine_crashed") -> None
     platform.crash(replica, worker.decode(), code)
 
 
-def delay(platform: SimulatedPlatform) -> float | None:
-    """Seconds until the restart, None when none is due."""
+def delay(platform: SimulatedPlatform) -> int | None:
+    """Seconds until the restart, rounded up over what the test itself took; None when none is due."""
     at = row(platform).restart_at
-    return None if at is None else round(at - platform.fleet.scripts.now(), 1)
+    return None if at is None else math.ceil(at - platform.fleet.scripts.now())
 
 
 def look(platform: SimulatedPlatform) -> int:
@@ -389,3 +390,37 @@ def test_a_failed_restore_leaves_the_restart_of_another_replica_due(pair: Simula
     assert delay(pair) == 2.0
     pair.crash(item.replica, item.worker, code="load_failed")
     assert (pair.model(), delay(pair)) == ("failed", 2.0)
+
+
+# ---- an unload of a model without replicas
+
+
+def test_an_unload_of_a_crashed_model_is_an_operation_that_ends_at_once(platform: SimulatedPlatform) -> None:
+    crash_one(platform)
+    outcome = platform.fleet.unload("alpha")
+    assert outcome.begun
+    assert outcome.operation is not None
+    assert (outcome.operation.status, outcome.operation.memory_mib) == ("completed", None)
+    assert outcome.assignments == ()
+    assert platform.client.hget(f"{platform.prefix}model:alpha", "unload_ms") is None, "it took no time"
+    again = platform.fleet.unload("alpha")
+    assert not again.begun
+    assert again.operation == outcome.operation
+
+
+def test_an_unload_of_a_model_that_waits_for_a_worker_is_an_operation(platform: SimulatedPlatform) -> None:
+    for name in ("w1", "w2"):
+        platform.ledger.deregister(name, platform.incarnations[name], "shut down")
+    assert (row(platform).state, row(platform).wanted) == ("unloaded", True)
+    assert [platform.fleet.unload("alpha").begun for _ in range(2)] == [True, False]
+    assert row(platform).wanted is False
+
+
+def test_the_unload_of_a_crashed_model_for_another_one_is_in_the_outcome(platform: SimulatedPlatform) -> None:
+    crash_one(platform)
+    outcome = platform.fleet.load("beta", LoadRequest(evict="alpha"))
+    assert outcome.begun
+    assert outcome.eviction is not None
+    assert (outcome.eviction.begun, outcome.eviction.assignments) == (True, ())
+    platform.finish_load(outcome)
+    assert platform.model("beta") == "loaded"
