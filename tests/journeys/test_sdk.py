@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import openai
 import pytest
@@ -117,6 +119,32 @@ def test_a_repeated_prompt_is_partly_cached(sdk: openai.OpenAI) -> None:
     assert response.usage.input_tokens_details.cached_tokens > 0
 
 
+@pytest.fixture
+def other_tenant(shared: Platform) -> Iterator[openai.OpenAI]:
+    with shared.sdk() as client:
+        yield client.with_options(api_key=shared.keys["admin_key"])
+
+
+@pytest.mark.parametrize("model", ["stub", DEMO])
+def test_a_prompt_is_cached_for_its_own_tenant_and_tag_only(
+    sdk: openai.OpenAI, other_tenant: openai.OpenAI, model: str
+) -> None:
+    question = f"Which words begin a prompt of {model}? " + "These and more of them. " * 50
+
+    def reused(client: openai.OpenAI, **headers: str) -> int:
+        named = {f"X-Cache-{name.capitalize()}": value for name, value in headers.items()}
+        answer = client.responses.with_raw_response.create(
+            model=model, input=question, max_output_tokens=1, extra_headers=named
+        )
+        tokens = int(answer.headers["x-cache-tokens-reused"])
+        assert answer.headers["x-cache-hit"] == ("true" if tokens else "false")
+        return tokens
+
+    assert [reused(sdk) > 100, reused(sdk) > 100] == [False, True]
+    assert [reused(other_tenant), reused(sdk, tag="a"), reused(sdk, mode="none")] == [0, 0, 0]
+    assert [reused(other_tenant) > 100, reused(sdk, tag="a") > 100] == [True, True]
+
+
 def test_an_answer_that_reaches_its_limit_is_incomplete(sdk: openai.OpenAI) -> None:
     response = sdk.responses.create(model=DEMO, input="Tell me a story.", max_output_tokens=5, temperature=0)
     assert response.status == "incomplete"
@@ -126,17 +154,14 @@ def test_an_answer_that_reaches_its_limit_is_incomplete(sdk: openai.OpenAI) -> N
 
 def test_chat_completions_give_the_same_answer_as_responses(sdk: openai.OpenAI) -> None:
     question = "What is the capital of Norway?"
-    messages = [{"role": "user", "content": question}]
-    whole = sdk.chat.completions.create(model=DEMO, messages=messages, temperature=0)  # type: ignore[arg-type]
-    chunks = list(
-        sdk.chat.completions.create(
-            model=DEMO,
-            messages=messages,  # type: ignore[arg-type]
-            temperature=0,
-            stream=True,
-            stream_options={"include_usage": True},
-        )
-    )
+    asked: dict[str, Any] = {
+        "model": DEMO,
+        "messages": [{"role": "user", "content": question}],
+        "temperature": 0,
+        "extra_headers": {"X-Cache-Mode": "none"},  # the usage counts cached tokens
+    }
+    whole = sdk.chat.completions.create(**asked)
+    chunks = list(sdk.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}))
     streamed = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
     assert chunks[-1].usage == whole.usage
     assert streamed == whole.choices[0].message.content
