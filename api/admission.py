@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from flask import Request
 
 from api.auth.caller import Caller
+from api.cache_control import cache_mode_of, cache_tag_of
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.errors import InvalidRequest, NotFound
 from api.request_body import read_bytes
@@ -19,6 +20,7 @@ from api.streaming.response_readers import ResponseReader
 from api.streaming.stored_response import decode_metadata, encode_metadata, follow_from_start
 from api.time_limit import time_limit_ms
 from config.limits import Limits
+from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job, LimitState
 from tasks.generation import Generation, TraceContext
 from telemetry.request_ids import current_ids
@@ -53,13 +55,22 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     *,
     created_at: int,
     subscriber: str | None,
+    namespaces: CacheNamespaces,
     limits: Limits | None = None,
 ) -> Job:
     """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant.
 
-    Raises `InvalidRequest` for a malformed Idempotency-Key or X-Request-Timeout-Ms.
+    Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
+    X-Cache-Tag.
     """
-    generation = _traced(parsed.generation).to_json()
+    generation = replace(  # once: it takes longer than all else here
+        parsed.generation,
+        trace=_trace(),
+        cache_namespace=namespaces.of(
+            caller.tenant.name, parsed.generation.model, cache_tag_of(request.headers)
+        ),
+        cache_mode=cache_mode_of(request.headers),
+    ).to_json()
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
         raise InvalidRequest(
@@ -86,12 +97,12 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     )
 
 
-def _traced(generation: Generation) -> Generation:
-    """The generation with the trace of the current request, if it has one."""
+def _trace() -> TraceContext | None:
+    """The trace of the current request, if it has one."""
     ids = current_ids.get()
     if ids is None or ids.traceparent is None:
-        return generation
-    return replace(generation, trace=TraceContext(ids.traceparent, time.time_ns()))
+        return None
+    return TraceContext(ids.traceparent, time.time_ns())
 
 
 def _prompt_tokens(parsed: ParsedRequest, size: int) -> int:

@@ -25,6 +25,9 @@ NAMESPACE_CHARS = 32
 VERSION = b"@version"
 """The field of the epochs that grows whenever one of them does."""
 
+MAX_KNOWN = 1024
+"""Of the namespaces, how many are remembered. A client may use any number of tags."""
+
 Command = tuple[str, ...]
 
 
@@ -36,6 +39,7 @@ class CacheNamespaces:
         self._secret_key, self._epochs_key = f"{{{prefix}}}:cache_secret", f"{{{prefix}}}:cache_epochs"
         self._secret: bytes | None = None
         self._epochs: Mapping[bytes, bytes] = {}
+        self._known: dict[tuple[str, str, str | None], str] = {}
 
     def of(self, tenant: str, model: str, tag: str | None) -> str | None:
         """The namespace of a request, in hex. None until the secret was read: such a request shares nothing.
@@ -44,13 +48,21 @@ class CacheNamespaces:
         """
         if self._secret is None:
             return None
-        epochs = [self._epochs.get(field, b"0").decode() for field in scopes(tenant, model, tag)]
-        digest = hmac.digest(self._secret, orjson.dumps([tenant, model, tag, *epochs]), "sha256")
-        return digest.hex()[:NAMESPACE_CHARS]
+        request = tenant, model, tag
+        namespace = self._known.get(request)
+        if namespace is None:
+            epochs = [self._epochs.get(field, b"0").decode() for field in scopes(*request)]
+            digest = hmac.digest(self._secret, orjson.dumps([*request, *epochs]), "sha256")
+            namespace = digest.hex()[:NAMESPACE_CHARS]
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[request] = namespace
+        return namespace
 
     def adopt(self, secret: bytes, epochs: Mapping[bytes, bytes]) -> None:
         """Use this secret and these epochs (by `scopes`) from now on."""
-        self._secret, self._epochs = secret, epochs
+        if (secret, epochs) != (self._secret, self._epochs):
+            self._secret, self._epochs, self._known = secret, epochs, {}
 
     def reading(self) -> Generator[Sequence[Command], list[Any], None]:
         """Read the secret and what changed of the epochs.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from flask import Response, request
@@ -16,7 +15,6 @@ from flask import Response, request
 from api import capabilities
 from api.admission import Admitted, admit, make_job
 from api.auth.caller import current_caller
-from api.cache_control import cache_mode_of, cache_tag_of
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
@@ -43,7 +41,6 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     parsed = dialect.parse(body)
     caller.check_model(parsed.generation.model)
     capabilities.check(services.fleet.definition(parsed.generation.model), parsed)
-    parsed = _with_cache_namespace(services, parsed)
     created_at = int(time.time())
     subscriber = services.subscriber.name if parsed.stays_connected else None
     job = make_job(
@@ -53,19 +50,12 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
         request,
         created_at=created_at,
         subscriber=subscriber,
+        namespaces=services.cache_namespaces,
         limits=limits_of(caller.tenant, services.settings),
     )
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
     return DetachedResponse(GenerationExchange(services, dialect, parsed, job, created_at).serve)
-
-
-def _with_cache_namespace(services: AppServices, parsed: ParsedRequest) -> ParsedRequest:
-    """The request with the cache namespace and mode of its headers. Raises `InvalidRequest`."""
-    mode, tag = cache_mode_of(request.headers), cache_tag_of(request.headers)
-    generation = parsed.generation
-    namespace = services.cache_namespaces.of(current_caller().tenant.name, generation.model, tag)
-    return replace(parsed, generation=replace(generation, cache_namespace=namespace, cache_mode=mode))
 
 
 class GenerationExchange:

@@ -11,7 +11,7 @@ import redis
 from hypothesis import given, strategies
 
 from config.settings import Settings
-from governance.cache_namespaces import VERSION, CacheNamespaces, scopes
+from governance.cache_namespaces import MAX_KNOWN, VERSION, CacheNamespaces, scopes
 
 REQUEST = ("acme", "demo", None)
 names = strategies.text(strategies.characters(codec="ascii", exclude_characters=" "), min_size=1, max_size=8)
@@ -52,6 +52,15 @@ def test_two_requests_share_a_namespace_only_if_tenant_model_and_tag_are_equal(o
     namespaces = CacheNamespaces("p")
     namespaces.adopt(b"a secret", {})
     assert (namespaces.of(*one) == namespaces.of(*other)) == (one == other)
+
+
+def test_a_client_with_many_tags_takes_a_bounded_amount_of_memory() -> None:
+    namespaces = CacheNamespaces("p")
+    namespaces.adopt(b"a secret", {})
+    found = [namespaces.of("acme", "demo", str(number)) for number in range(3 * MAX_KNOWN)]
+    assert len(set(found)) == len(found)
+    assert len(namespaces._known) <= MAX_KNOWN
+    assert namespaces.of("acme", "demo", "7") == found[7]
 
 
 def test_there_is_no_namespace_before_the_secret_was_read(settings: Settings) -> None:
