@@ -25,9 +25,11 @@ from api.loop_thread import LoopThread
 from api.metrics.exposition import Exposition
 from api.metrics.process_report import ProcessReport
 from api.namespace_reader import NamespaceReader
+from api.queue_orders import QueueOrders
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
+from api.streaming.queue_notes import QueueNotes
 from config.settings import Settings
 from fleet.fleet import Fleet
 from fleet.state_changes import StateChanges
@@ -114,9 +116,16 @@ class AppServices:
     """Functions that `start` calls once, in its thread, before the first request."""
     background: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
     """Coroutine functions that run on the event loop from `start` to `stop`."""
+    queue_orders: QueueOrders = field(init=False)
+    queue_notes: QueueNotes = field(init=False)
     _tasks: list[Future[None]] = field(default_factory=list)
     _loop: asyncio.AbstractEventLoop | None = None
     _loop_thread: LoopThread | None = None
+
+    def __post_init__(self) -> None:
+        """Make the services that follow from others."""
+        self.queue_orders = QueueOrders(self.async_ledger)
+        self.queue_notes = QueueNotes(self.queue_orders)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -138,7 +147,7 @@ class AppServices:
         self._loop = loop
         for prepare in self.preparations:
             prepare()
-        for run in self.background:
+        for run in (*self.background, self.queue_notes.run):
             task = asyncio.run_coroutine_threadsafe(run(), loop)
             task.add_done_callback(_report_failure)
             self._tasks.append(task)

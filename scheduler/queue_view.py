@@ -49,6 +49,11 @@ class QueueOrder:
         """Number the jobs from 1."""
         object.__setattr__(self, "positions", {id: number for number, id in enumerate(self.ids, 1)})
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all jobs that waited are in order."""
+        return len(self.ids) >= self.depth
+
     def place(self, id: str, rank: int | None) -> Place:
         """Where a job stands. `rank` is its place (from 0) by its age among all waiting jobs: for a job
         behind those in order, an estimate.

@@ -22,6 +22,7 @@ from config.version import version
 from stoker.access_commands import key_commands, tenant_commands
 from stoker.api_options import admin_client, api_url, url_option
 from stoker.client import ApiClient, ApiClientError, in_path
+from stoker.queue_commands import queue_commands
 from stoker.terminal import TerminalOutput
 from stoker.usage import usage_command
 from telemetry.logging import configure_logging
@@ -274,6 +275,7 @@ def _given_url() -> str:
 cli.add_command(tenant_commands)
 cli.add_command(key_commands)
 cli.add_command(usage_command)
+cli.add_command(queue_commands)
 
 
 def main() -> None:

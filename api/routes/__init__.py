@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from api.openapi import Api
-from api.routes import admin, chat, health, keys, metrics, model_events, models, responses, tenants, usage
+from api.routes import (
+    admin,
+    chat,
+    health,
+    keys,
+    metrics,
+    model_events,
+    models,
+    queues,
+    responses,
+    tenants,
+    usage,
+)
 
 
 def register(api: Api, *, with_metrics: bool = True) -> None:
     """Add all groups to the app and its OpenAPI document."""
     if with_metrics:
         api.register_blueprint(metrics.routes)
-    for group in (responses, chat, models, health, admin, model_events, tenants, keys, usage):
+    for group in (responses, chat, models, health, queues, admin, model_events, tenants, keys, usage):
         api.register_blueprint(group.routes)

@@ -107,6 +107,11 @@ def page_of(items: Sequence[Item], id_of: Callable[[Item], str]) -> tuple[list[I
     return page, keys
 
 
+def query_parameter(name: str, about: str, type: str = "string") -> dict[str, Any]:
+    """An optional query parameter, as OpenAPI describes it."""
+    return {"name": name, "in": "query", "description": about, "schema": {"type": type}}
+
+
 def boolean_parameter(name: str) -> bool:
     """A boolean query parameter; False unless given. Raises `InvalidRequest`."""
     value = request.args.get(name)

@@ -134,12 +134,15 @@ class GenerationExchange:
                 stack.enter_context(self._services.streams.read(admitted.metadata.id, limits))
                 if isinstance(reader, StreamingReader) and not reader.disconnected:
                     reader.begin(self._dialect.stream_renderer(admitted.metadata))
+                    self._services.queue_notes.watch(reader, admitted.metadata.id, admitted.metadata.model)
                 await reader.done
             except StokerError:
                 survives = True  # there is no response
                 raise
             finally:
                 reader.close()
+                if isinstance(reader, StreamingReader):
+                    self._services.queue_notes.forget(reader)
                 survives = survives or (self._is_stored and not self._services.shutdown.is_running())
                 if not (reader.has_ended or survives):
                     await self._cancel()

@@ -208,6 +208,16 @@ class StreamingReader(ResponseReader):
             self.connection.abort()
             self._finish()
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether the client waits for the first event."""
+        return not self.done.done() and self._cursor is not None and self._cursor.number == 0
+
+    def comment(self, text: str) -> None:
+        """Write a comment, which clients ignore, if nothing else has been written since the begin."""
+        if self.is_silent and self.connection.writable:
+            self._write(sse.comment(text))
+
     def sweep(self, now: float) -> None:
         """See `OpenStream.sweep`."""
         if self._written_at and now - self._written_at >= self._keep_alive_s and self.connection.writable:

@@ -21,6 +21,11 @@ KEEP_ALIVE = b": ka\n\n"
 DONE = b"data: [DONE]\n\n"
 
 
+def comment(text: str) -> bytes:
+    """A comment of one line. It has the form of a keep-alive, which all SDKs ignore."""
+    return b": %b\n\n" % text.encode()
+
+
 def encode(frames: Iterable[Frame]) -> bytes:
     """The frames' bytes. JSON holds no raw line break, so one `data:` line is enough."""
     return b"".join(_encode(name, data) for name, data in frames)
