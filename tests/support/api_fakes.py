@@ -27,6 +27,7 @@ from fleet.states import ModelState, OperationStatus
 from fleet.worker_row import WorkerRow
 from scheduler.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
 from scheduler.job import Admission, Job, JobRow, LimitState, Status
+from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
 from streams.events import End, Event, TextDelta, Usage, is_end
 from streams.log import Command
 from streams.subscriber import EventSubscriber
@@ -150,6 +151,18 @@ class FakeLedger:
         row = self.rows.get(id)
         return row.status if row else None
 
+    def queue_order(self, _model: str) -> QueueOrder:
+        return QueueOrder((), 0, 1, None, "waiting for a slot")
+
+    def queue_listing(self, model: str) -> ModelQueue:
+        return ModelQueue(model, 0, None, 1, 0, ())
+
+    def owner(self, id: str) -> str | None:
+        return self.rows[id].tenant if id in self.rows else None
+
+    def cancel_tenant(self, _tenant: str, _model: str, *, running: bool) -> Cancelled:  # noqa: ARG002
+        return Cancelled(0, 0, 0)
+
     def only(self) -> Job:
         (job,) = self.jobs.values()
         return job
@@ -172,6 +185,12 @@ class FakeAsyncLedger:
 
     async def subscribe(self, id: str, subscriber: str) -> Status | None:
         return self._ledger.subscribe(id, subscriber)
+
+    async def queue_order(self, model: str) -> QueueOrder:
+        return self._ledger.queue_order(model)
+
+    async def queue_ranks(self, _model: str, ids: Sequence[str]) -> list[int | None]:
+        return [None for _ in ids]
 
 
 def encode(event: Event) -> bytes:
