@@ -6,7 +6,6 @@
 --         {tenant, priority, depth, id and admission (us) of its oldest job, ...}, {tenant of a running job, ...}}
 -- include: base
 -- include: queue
--- include: service_rate
 local model = ARGV[2]
 local waiting, tenants = {}, {}
 for _, priority in ipairs(PRIORITIES) do
@@ -26,5 +25,5 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
   end
 end
 return { redis.call('ZCARD', P .. 'waiting:' .. model),
-  redis.call('ZRANGE', P .. 'waiting:' .. model, 0, 0, 'WITHSCORES')[2] or '', slots_of_model(model), running,
+  redis.call('ZRANGE', P .. 'waiting:' .. model, 0, 0, 'WITHSCORES')[2] or '', read_usage(model).values['@slots'] or 0, running,
   waiting, tenants }

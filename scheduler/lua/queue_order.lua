@@ -6,11 +6,11 @@
 --         progress of its operation (0 to 1) or '', {id, ...}}
 -- include: base
 -- include: queue
--- include: service_rate
 -- include: fair_order
 local model = ARGV[2]
 local state, code, restart_us, operation = read_fields(model_key(model), 'state', 'code', 'restart_us', 'operation')
 local progress = operation and operation ~= '' and redis.call('HGET', P .. 'operation:' .. operation, 'progress')
-return { redis.call('ZCARD', P .. 'waiting:' .. model), slots_of_model(model),
-  redis.call('HGET', P .. 'served:' .. model, '@run_ms') or '', state or 'unloaded', code or '',
-  restart_us and 1 or 0, progress or '', fair_order(model, tonumber(ARGV[3])) }
+local values = read_usage(model).values
+local slots, run_ms = values['@slots'] or 0, values['@run_ms']
+return { redis.call('ZCARD', P .. 'waiting:' .. model), slots, run_ms and text(run_ms) or '',
+  state or 'unloaded', code or '', restart_us and 1 or 0, progress or '', fair_order(model, tonumber(ARGV[3])) }
