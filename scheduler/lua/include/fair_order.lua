@@ -44,9 +44,10 @@ local function read_tenants(model, most)
     lists[priority] = list
   end
   read_bounded_runs(model, names)
+  local usage = read_usage(model)
   for name, tenant in pairs(tenants) do
     tenant.weight, tenant.bound = weight_and_bound(model, name)
-    tenant.running, tenant.served = runs_of(model, name), served(model, name)
+    tenant.running, tenant.served = runs_of(model, name), usage.values[name] or 0
     tenant.bounded = math.max(bounded_runs[name] or 0, tenant.running)
   end
   return lists, tenants
@@ -134,7 +135,7 @@ local function fair_order(model, most)
   local skips, lists, tenants = waiting_priorities(model), read_tenants(model, most + TENANTS_COMPARED)
   local running, ended = running_tenants(model, most), 0
   local slots, taken = values['@slots'] or 0, values['@running'] or 0
-  local reserve, floor = values['@reserve'] or 0, values['@floor'] or 0
+  local reserve = values['@reserve'] or 0
   while #order < most and next(skips) do
     local priority, place = nil, nil
     if taken < slots or #running == ended then
@@ -149,8 +150,8 @@ local function fair_order(model, most)
       order[#order + 1] = id
       for name, count in pairs(skips) do skips[name] = name == priority and 0 or count + 1 end
       local cost, weight = read_fields(job_key(id), 'cost', 'weight')
-      tenant.served = math.max(tenant.served, floor, entry.score) + (tonumber(cost) or 0) / (tonumber(weight) or 1)
-      floor, entry.score = math.max(floor, entry.score), tenant.served
+      tenant.served = math.max(tenant.served, entry.score) + (tonumber(cost) or 0) / (tonumber(weight) or 1)
+      entry.score = tenant.served
       if tenant.entries > 1 then move(lists, tenant, tenant.served, priority) end
       if not is_last then
         insert_sorted(list, entry)
