@@ -27,7 +27,7 @@ logger = logging.getLogger("api")
 POLL_S = 0.4
 """How often a process asks whether anything was changed: every change is known everywhere within a second."""
 
-USES_S = 5.0
+USES_S = 2.0
 """How often it writes which keys were used."""
 
 

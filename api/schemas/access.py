@@ -146,7 +146,7 @@ class KeyObject(marshmallow.Schema):
     expires_at = fields.Float(required=True, allow_none=True)
     has_expired = fields.Boolean(required=True)
     last_used_at = fields.Float(
-        required=True, allow_none=True, metadata=_described("To some seconds; null: never.")
+        required=True, allow_none=True, metadata=_described("To two seconds; null: never.")
     )
     is_configured = fields.Boolean(
         required=True, metadata=_described("Whether it is in the configuration; then no command changes it.")

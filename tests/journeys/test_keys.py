@@ -119,6 +119,31 @@ def test_a_revocation_leaves_a_running_stream_and_ends_one_of_an_administrator(
         connection.close()
 
 
+def test_the_limit_of_a_tenant_changes_in_another_process_without_a_restart(
+    shared: Platform, second: Callable[[], OpenConnection]
+) -> None:
+    status, _ = shared.admin("POST", "/v1/admin/tenants", {"name": "acme", "rate_limit": "2/hour"})
+    assert status == 201
+    key, _ = create(shared, tenant="acme")
+    connection = second()
+    seconds_until(lambda: connection.status(key) == 200)
+
+    def ask() -> int:
+        body = {"model": "stub", "input": "/stub tokens=1"}
+        with connection.send("POST", "/v1/responses", key, body) as answer:
+            answer.read()
+        return answer.status
+
+    assert [ask() for _ in range(3)] == [200, 200, 429]
+    status, _ = shared.admin("PATCH", "/v1/admin/tenants/acme", {"rate_limit": "1000/hour"})
+    assert status == 200
+    seconds_until(lambda: ask() == 200)
+    status, removed = shared.admin("DELETE", "/v1/admin/tenants/acme")
+    assert (status, removed["revoked_keys"]) == (200, 1)
+    seconds_until(lambda: ask() == 401)
+    connection.close()
+
+
 def test_the_last_use_of_a_key_is_written_by_the_process_that_saw_it(
     shared: Platform, second: Callable[[], OpenConnection]
 ) -> None:
