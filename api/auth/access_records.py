@@ -24,6 +24,8 @@ TENANT_FIELDS = tuple(
 )
 """The fields of a tenant that commands set."""
 
+SCHEMA = TenantSchema()
+
 
 @dataclass(frozen=True, slots=True)
 class TenantRecord:
@@ -63,13 +65,15 @@ def encode_tenant(record: TenantRecord) -> bytes:
 def decode_tenant(name: str, text: bytes) -> TenantRecord:
     """A tenant from its JSON text. A field that is not valid (of another version) is left out, and logged."""
     raw = orjson.loads(text)
-    fields: dict[str, Any] = {}
-    for field_name in TENANT_FIELDS:
-        if field_name in raw["fields"]:
-            try:
-                fields |= TenantSchema().load({field_name: raw["fields"][field_name]})
-            except ValidationError:
-                logger.warning("%s of the tenant %s in Redis is not valid, and ignored", field_name, name)
+    given = {
+        field_name: raw["fields"][field_name] for field_name in TENANT_FIELDS if field_name in raw["fields"]
+    }
+    try:
+        fields = SCHEMA.load(given)
+    except ValidationError as error:
+        for field_name in error.messages_dict:
+            logger.warning("%s of the tenant %s in Redis is not valid, and ignored", field_name, name)
+        fields = error.valid_data
     return TenantRecord(fields, raw["created_at"], raw["removed_at"])
 
 

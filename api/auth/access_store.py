@@ -29,6 +29,8 @@ MAX_TRIES = 100
 LUA = Path(__file__).parent.parent / "lua"
 
 Result = TypeVar("Result")
+Item = tuple[bytes, bytes]
+"""A field of a hash, and its value."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class AccessStore:
         self._tenants_key = f"{{{prefix}}}:tenants"
         self._keys_key = f"{{{prefix}}}:api_keys"
         self._used_key = f"{{{prefix}}}:keys_used"
+        self._decoded: tuple[dict[Item, TenantRecord], dict[Item, ApiKey]] = ({}, {})
         self.version_key = f"{{{prefix}}}:access_version"
 
     def read(self) -> StoredAccess:
@@ -64,10 +67,20 @@ class AccessStore:
             version, tenants, keys = (
                 pipeline.get(self.version_key).hgetall(self._tenants_key).hgetall(self._keys_key).execute()
             )
+        # what has not changed since the last read is not decoded again
+        known_tenants, known_keys = self._decoded
+        decoded_tenants = {
+            item: known_tenants.get(item) or decode_tenant(item[0].decode(), item[1])
+            for item in tenants.items()
+        }
+        decoded_keys = {
+            item: known_keys.get(item) or decode_key(item[0].decode(), item[1]) for item in keys.items()
+        }
+        self._decoded = decoded_tenants, decoded_keys  # at once: threads read at the same time
         return StoredAccess(
             (version or b"").decode(),
-            {name.decode(): decode_tenant(name.decode(), text) for name, text in tenants.items()},
-            tuple(decode_key(digest.decode(), text) for digest, text in keys.items()),
+            {name.decode(): record for (name, _), record in decoded_tenants.items()},
+            tuple(decoded_keys.values()),
         )
 
     def change(self, caller: Caller, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
