@@ -75,6 +75,8 @@ CODES: Mapping[str, ErrorKind] = {
     "unsupported_media_type": ErrorKind(415, INVALID),
     "server_busy": ErrorKind(503, SERVER, retry=True),
     "too_many_streams": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "starting": ErrorKind(503, SERVER, retry=True),
+    "draining": ErrorKind(503, SERVER, retry=True),
     "internal_error": ErrorKind(500, SERVER),
     # Rejected: not admitted to the queue
     "unknown_model": ErrorKind(404, INVALID),
@@ -115,6 +117,7 @@ CODES: Mapping[str, ErrorKind] = {
     "unload_deadline": ErrorKind(503, SERVER),
     "load_failed": ErrorKind(503, SERVER),
     "load_timeout": ErrorKind(503, SERVER),
+    "out_of_memory": ErrorKind(503, SERVER),
     "load_cancelled": ErrorKind(503, SERVER),
     "load_interrupted": ErrorKind(503, SERVER, retry=True),
 }

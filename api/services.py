@@ -18,14 +18,18 @@ from typing import Any, cast
 import redis
 from flask import current_app
 
+from api import health, runner
 from api.auth.access_store import AccessStore
 from api.auth.authenticator import Authenticator
 from api.auth.registry import AccessRegistry
+from api.health import Health, health_reader
 from api.loop_thread import LoopThread
 from api.metrics.exposition import Exposition
 from api.metrics.process_report import ProcessReport
 from api.namespace_reader import NamespaceReader
 from api.queue_orders import QueueOrders
+from api.runner import RunnerState, runner_reader
+from api.single_flight import SingleFlight
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
@@ -43,6 +47,7 @@ from scheduler.reaper import Reaper
 from scheduler.redis_connections import command_client
 from scheduler.subscription import Subscription
 from scheduler.usage import UsageStore
+from scheduler.waits import Waits
 from streams.subscriber import EventSubscriber
 
 logger = logging.getLogger("api")
@@ -101,9 +106,10 @@ class AppServices:
     subscriber: EventSubscriber
     reaper: Reaper
     audit: AuditLog
-    redis_probe: RedisProbe
     streams: OpenStreams
     model_feed: ModelFeed
+    health: SingleFlight[Health]
+    runner_state: SingleFlight[RunnerState]
     cache_namespaces: CacheNamespaces
     exposition: Exposition
     usage: UsageStore
@@ -162,6 +168,8 @@ class AppServices:
         if self.settings.metrics.enabled:
             self.process_report.finish()
         self.model_feed.close()
+        self.health.stop()
+        self.runner_state.stop()
         self.reaper.stop()
         asyncio.run_coroutine_threadsafe(self.connection.close(), self._loop)
         if self._loop_thread is not None:
@@ -205,9 +213,12 @@ def open_services(settings: Settings) -> AppServices:
         subscriber=subscriber,
         reaper=Reaper(ledger),
         audit=audit,
-        redis_probe=RedisProbe(settings),
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fleet, changes)),
+        health=SingleFlight(
+            health_reader(RedisProbe(settings), fleet.serving_state, settings.queue), health.MAX_AGE_S
+        ),
+        runner_state=SingleFlight(runner_reader(fleet, lambda: Waits(None, None)), runner.MAX_AGE_S),
         cache_namespaces=namespaces,
         exposition=Exposition(settings, registry),
         usage=UsageStore(client, settings),

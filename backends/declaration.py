@@ -152,7 +152,8 @@ class Backend:
     if one of the options in `single_turn_when` has the value given there. Requests may set `thinking` for
     models with one of the `thinking_formats` (prompt formats), provided that `thinking_option` is set (if
     there is one); they may only disable it if an option in `thinking_disabled_when` has the value given
-    there.
+    there. `caches_prefixes` says that its engines reuse the computed prefix of a prompt; they do not if the
+    `prefix_cache_option` is false.
 
     Two replicas on one machine cannot share an option in `one_replica_with` (a port).
 
@@ -177,6 +178,8 @@ class Backend:
     thinking_formats: tuple[str, ...] = ()
     thinking_option: str | None = None
     thinking_disabled_when: Mapping[str, str] = field(default_factory=dict)
+    caches_prefixes: bool = False
+    prefix_cache_option: str | None = None
     recommendations: Mapping[str, Any] = field(default_factory=dict)
     environment: Environment | None = None
 
@@ -225,6 +228,11 @@ class Backend:
     def has_thinking_disabled(self, options: Mapping[str, Any]) -> bool:
         """Whether these options turn thinking off for all requests."""
         return _any_matches(self.thinking_disabled_when, options)
+
+    def reuses_prefixes(self, options: Mapping[str, Any]) -> bool:
+        """Whether engines with these options reuse the computed prefix of a prompt."""
+        switch = None if self.prefix_cache_option is None else options.get(self.prefix_cache_option)
+        return self.caches_prefixes and switch is not False
 
     def problems(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield (option, problem) where a group is given in part, or together with another one."""

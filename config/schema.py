@@ -65,6 +65,7 @@ class ApiSchema(Section):
     threads = integer(4, 10_000)
     max_streams = integer(1, 1_000_000)
     keep_alive_s = number(0.1, 3600)
+    drain_delay_s = number(0, 3600)
     graceful_timeout_s = integer(0, 3600)
     head_timeout_s = number(0.1, 3600)
     body_timeout_s = number(0.1, 3600)
@@ -112,6 +113,7 @@ class QueueSchema(Section):
     max_depth = integer(0, 1_000_000)
     max_depth_per_tenant = integer(0, 1_000_000)
     timeout_ms = integer(1, MAX_INT)
+    saturated_at = number(0.01, 1)
     reserve_one_in = integer(2, 4096, nullable=True)
 
 
@@ -344,6 +346,7 @@ class SettingsSchema(Section):
     runtimes_dir = text()
     log_level = choice(LOG_LEVELS)
     log_format = choice(LOG_FORMATS)
+    runner_id = matching(r"[!-~]{1,128}", "1 to 128 visible characters", nullable=True)
     redis = _section(RedisSchema)
     api = _section(ApiSchema)
     metrics = _section(MetricsSchema)

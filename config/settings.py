@@ -44,6 +44,7 @@ class ApiSettings:
     threads: int = 32  # for short requests; those that wait or stream hold none
     max_streams: int = 10_000  # requests of one process that wait for a model; beyond it: 503 server_busy
     keep_alive_s: float = 15.0  # after this time without an event, a stream gets a `: ka` comment
+    drain_delay_s: float = 0.0  # after SIGTERM: requests are taken, and /ready answers 503
     graceful_timeout_s: int = 10
     head_timeout_s: float = 10.0  # time for a request's head to arrive
     body_timeout_s: float = 30.0  # time for its body
@@ -89,6 +90,7 @@ class QueueSettings:
     max_depth: int = 64  # waiting jobs per model; beyond it: 503 queue_full
     max_depth_per_tenant: int = 48  # of these, jobs of one tenant
     timeout_ms: int = 120_000  # longest time in the queue; after it: 503 queue_timeout
+    saturated_at: float = 1.0  # share of max_depth from which on a queue makes the platform unhealthy
     reserve_one_in: int | None = None  # one slot in N of a model is kept for tenants that run nothing there
 
 
@@ -203,6 +205,7 @@ class Settings:
     runtimes_dir: Path = ROOT / DATA_DIR / RUNTIMES_DIR
     log_level: str = "info"  # debug, info, warning or error
     log_format: str = "text"  # or json: one object a line
+    runner_id: str | None = None  # of the platform in GET /v1/capabilities; None: one is made once
     redis: RedisSettings = field(default_factory=RedisSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)

@@ -28,6 +28,7 @@ NAMED_VARIABLES = {
     "LOG_FORMAT": ("log_format",),
     "STOKER_LOG_LEVEL": ("log_level",),
     "STOKER_LOG_FORMAT": ("log_format",),
+    "STOKER_RUNNER_ID": ("runner_id",),
     "STOKER_DATA_DIR": ("data_dir",),
     "STOKER_RUNTIMES_DIR": ("runtimes_dir",),
 }

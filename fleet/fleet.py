@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from fleet.model_row import PARTS, ModelRow, fingerprint, parse_model_row
 from fleet.model_summary import FIELDS, ModelSummary, parse_model_summary
 from fleet.operation import Operation, begun_operation, new_operation_id, parse_operation
 from fleet.placement import freed_by_unload, place_replicas, reserved_mib
+from fleet.serving_state import ServingState, parse_serving_state
 from fleet.states import ModelState, OperationStatus
 from fleet.worker_reports import WorkerReports
 from fleet.worker_row import WorkerRow, parse_worker_rows
@@ -93,6 +95,20 @@ class Fleet(WorkerReports):
     def workers(self, for_model: str = "") -> list[WorkerRow]:
         """The registered workers by name; memory that is reserved for `for_model` itself counts as free."""
         return parse_worker_rows(self.scripts.run("read_workers", for_model))
+
+    def serving_state(self) -> ServingState:
+        """Whether the models are served; cheap with many replicas."""
+        answer = self.scripts.run("read_serving_state", *self.settings.models)
+        return parse_serving_state(list(self.settings.models.values()), answer)
+
+    def runner_id(self) -> str:
+        """The configured id of the platform, else one that is made once and stays in Redis."""
+        if self.settings.runner_id is not None:
+            return self.settings.runner_id
+        key = f"{self.scripts.prefix}runner_id"
+        with redis_errors_translated():
+            self.client.set(key, f"stoker-{secrets.token_hex(6)}", nx=True)
+            return str(self.client.get(key).decode())
 
     def engines(self) -> list[EngineRow]:
         """The engines of all replicas that are up, model by model in configuration order."""

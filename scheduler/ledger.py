@@ -26,6 +26,7 @@ from scheduler.job import (
 )
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
 from scheduler.scripts import Scripts, redis_errors_translated
+from scheduler.waits import MINUTES, Waits, parse_waits
 
 
 class Ledger:
@@ -146,6 +147,10 @@ class Ledger:
             return int(self.scripts.client.hlen(f"{self.scripts.prefix}slots:{replica}"))
 
     # ---- called by every process
+
+    def waits(self) -> Waits:
+        """How long the jobs waited that ended in the last minutes."""
+        return parse_waits(self.scripts.run("read_waits", MINUTES))
 
     def ping(self) -> None:
         """Check that Redis accepts writes. Raises `StorageUnavailable` or `StorageFull`."""

@@ -352,6 +352,13 @@ KEYS = (
         "recovery_due include/model",
         FOREVER,
     ),
+    RedisKey(
+        "runner_id",
+        "string",
+        "the id of the platform in its capabilities, unless it is configured",
+        "fleet/fleet.py",
+        FOREVER,
+    ),
     RedisKey("probe", "string", "written to check that Redis accepts writes", "scheduler/ledger.py", "60 s"),
     RedisKey(
         "cache_secret",

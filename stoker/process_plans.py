@@ -61,7 +61,7 @@ def api_plan(settings: Settings, environment: Mapping[str, str], logs: Path) -> 
         cwd=ROOT,
         log=logs / "api.log",
         logs_json=settings.log_format == "json",
-        stop_s=settings.api.graceful_timeout_s + STOP_MARGIN_S,
+        stop_s=settings.api.drain_delay_s + settings.api.graceful_timeout_s + STOP_MARGIN_S,
         rank=1,
     )
 

@@ -26,6 +26,8 @@ from scheduler.scripts import call_id
 from workers.engine_process.errors import EngineLost, Exit
 from workers.engine_reporter import report_of
 from workers.memory_reporter import MemoryMeasurement, MemoryReporter
+from workers.out_of_memory import CODE as OUT_OF_MEMORY
+from workers.out_of_memory import lacked_memory
 from workers.replica import Replica
 from workers.retry import Retry
 from workers.running_job import UNLOAD_DEADLINE
@@ -108,6 +110,7 @@ class ReplicaManager:
             logger.info("%s: %s", name, error)
         else:
             logger.warning("%s did not load: %s", name, error)
+        error = self._with_cause(name, error)
         replica = self.by_name.pop(name, None)
         if replica is not None and replica.engine is not None:
             replica.engine.stop(0.0)
@@ -115,6 +118,14 @@ class ReplicaManager:
             self._report_down(name, error.code, str(error))
         self.on_end()
         return Failed(str(error), code=error.code)
+
+    def _with_cause(self, name: str, error: LoadError) -> LoadError:
+        """The error, with a code of its own if the engine did not start for lack of memory."""
+        lacks = error.code == "load_failed" and lacked_memory(str(error), self._directory(name))
+        return LoadError(OUT_OF_MEMORY, str(error)) if lacks else error
+
+    def _directory(self, name: str) -> Path:
+        return self._settings.data_dir / "engines" / self.worker / _folder_name(name)
 
     def _start(self, name: str, start: ReplicaStart, cancellation: CancellationToken) -> str:
         model = self._settings.models.get(start.model)
@@ -150,11 +161,10 @@ class ReplicaManager:
         return f"{replica.slots} slots"
 
     def _launch(self, replica: Replica, measurement: MemoryMeasurement) -> Launch:
-        engines = self._settings.data_dir / "engines" / self.worker
-        directory = engines / _folder_name(replica.name)
+        directory = self._directory(replica.name)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._remove_old_logs(engines)
+            self._remove_old_logs(directory.parent)
         except OSError as error:
             raise LoadError("load_failed", f"cannot write to {directory}: {error.strerror}") from error
         return Launch(
@@ -286,10 +296,8 @@ class ReplicaManager:
     def _exited(self, replica: Replica, exit: Exit) -> None:
         """Called when an engine's process has ended. An expected end is reported by the caller of `stop`."""
         if not exit.expected:
-            ended = EngineLost(
-                "engine_crashed", f"the engine of {replica.model.name} ended by itself: {exit}"
-            )
-            self.report_lost(replica.name, ended)
+            message = f"the engine of {replica.model.name} ended by itself: {exit}"
+            self.report_lost(replica.name, EngineLost("engine_crashed", message))
 
     def report_lost(self, name: str, error: EngineLost) -> None:
         """Report that a replica's engine is lost, before its jobs are released, and stop the engine.
@@ -307,7 +315,8 @@ class ReplicaManager:
             return
         logger.error("%s is lost: %s", name, error)
         job = UNLOAD_DEADLINE if replica.overdue else (error.code, str(error))
-        self._report_end(replica, error.code, str(error), job)
+        lacks = error.code == "engine_crashed" and lacked_memory("", self._directory(name))
+        self._report_end(replica, OUT_OF_MEMORY if lacks else error.code, str(error), job)
         self.by_name.pop(name, None)
         if replica.engine is not None:
             with self.memory_reporter.measuring(remote=replica.remote):

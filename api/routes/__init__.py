@@ -13,6 +13,7 @@ from api.routes import (
     models,
     queues,
     responses,
+    runner,
     tenants,
     usage,
 )
@@ -22,5 +23,5 @@ def register(api: Api, *, with_metrics: bool = True) -> None:
     """Add all groups to the app and its OpenAPI document."""
     if with_metrics:
         api.register_blueprint(metrics.routes)
-    for group in (responses, chat, models, health, queues, admin, model_events, tenants, keys, usage):
+    for group in (responses, chat, models, runner, health, queues, admin, model_events, tenants, keys, usage):
         api.register_blueprint(group.routes)

@@ -93,8 +93,8 @@ class AdminModel(ModelResources):
         required=True,
         allow_none=True,
         metadata=_described(
-            "Why it failed: `load_failed`, `load_timeout`, `load_interrupted`, `insufficient_memory`,"
-            " `no_worker`, `engine_crashed`, `engine_stalled`, `worker_lost`."
+            "Why it failed: `load_failed`, `out_of_memory`, `load_timeout`, `load_interrupted`,"
+            " `insufficient_memory`, `no_worker`, `engine_crashed`, `engine_stalled`, `worker_lost`."
         ),
     )
     crashes = fields.Integer(

@@ -1,4 +1,4 @@
-"""The bodies of /v1/models and /health."""
+"""The bodies of /v1/models."""
 
 from __future__ import annotations
 
@@ -40,15 +40,3 @@ class ModelList(marshmallow.Schema):
     has_more = fields.Boolean(required=True)
     first_id = fields.String(required=True, allow_none=True)
     last_id = fields.String(required=True, allow_none=True)
-
-
-class Health(marshmallow.Schema):
-    """The state of the platform."""
-
-    status = fields.String(required=True, metadata={"enum": ["healthy", "unhealthy"]})
-    uptime = fields.Integer(required=True, metadata={"description": "Seconds since this process started."})
-    models_loaded = fields.Integer(required=True, data_key="modelsLoaded")
-    queue_depth = fields.Integer(
-        required=True, data_key="queueDepth", metadata={"description": "Waiting requests of all models."}
-    )
-    reason = fields.String(metadata={"description": "Why it is unhealthy."})

@@ -67,6 +67,7 @@ async def serve_until_stopped(
     if metrics_listener is not None:
         await metrics_port.start(metrics_listener)
     await stopping.wait()
+    await asyncio.sleep(settings.api.drain_delay_s)  # load balancers see /ready, and send nothing more
     server.close()
     metrics_port.stop()
     await connections.drain(settings.api.graceful_timeout_s)

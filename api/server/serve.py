@@ -54,7 +54,8 @@ def serve(settings: Settings) -> None:
     logger.info("listening on %s port %d, processes: %d", host, port, settings.api.processes)
     metrics_listener = open_metrics_listener(settings)
     serve_one = partial(run_process, settings, metrics_listener)
-    Processes(settings.api.processes, listener, serve_one, settings.api.graceful_timeout_s).run()
+    stop_timeout_s = settings.api.drain_delay_s + settings.api.graceful_timeout_s
+    Processes(settings.api.processes, listener, serve_one, stop_timeout_s).run()
 
 
 def open_metrics_listener(settings: Settings) -> socket.socket | None:

@@ -69,6 +69,8 @@ BACKEND = Backend(
     "gguf_",
     environment=ENVIRONMENT,
     thinking_formats=(GEMMA4,),
+    caches_prefixes=True,
+    prefix_cache_option="gguf_cache_prompt",
     options=(
         Option("gguf_n_gpu_layers", "integer", -1, "layers on the GPU; -1 is all", minimum=-1),
         Option(

@@ -32,6 +32,8 @@ BACKEND = Backend(
         "llama_server_spec_draft_p_min": "llama_server_spec_type",
         "llama_server_image_max_tokens": "llama_server_mmproj",
     },
+    caches_prefixes=True,
+    prefix_cache_option="llama_server_cache_prompt",
     options=(
         Option(
             "llama_server_binary",

@@ -11,6 +11,7 @@ BACKEND = Backend(
     needs_model_path=False,
     image_option="stub_image_input",
     thinking_formats=PROMPT_FORMATS,
+    caches_prefixes=True,
     options=(
         Option("stub_tokens", "integer", 16, "tokens of an answer", minimum=0, maximum=1_000_000),
         Option("stub_tokens_per_s", "float", 0.0, "speed of each generation; 0 is unlimited", minimum=0),

@@ -37,6 +37,7 @@ NO_PARSER = "none"
 
 UNCHANGED = (
     "max_model_len",
+    "enable_prefix_caching",
     "kv_cache_memory_bytes",
     "gpu_memory_utilization",
     "dtype",
@@ -116,7 +117,7 @@ class VllmOptions:
         }
         local = is_local(path) and (draft is None or is_local(draft.get("model", "/")))
         return cls(
-            engine={name: value for name, value in engine.items() if value not in (None, False)},
+            engine={name: value for name, value in engine.items() if _is_passed(name, value)},
             environment=_environment(engine, on_cpu=on_cpu, local=local),
             on_cpu=on_cpu,
             python=given.get("vllm_python"),
@@ -241,8 +242,15 @@ def _environment(engine: Mapping[str, Any], *, on_cpu: bool, local: bool) -> dic
     return {**DEFAULT_VARIABLES, **passed, **FORCED_VARIABLES}
 
 
+def _is_passed(name: str, value: Any) -> bool:
+    """Whether an argument is passed to vLLM; false is its default, except of the prefix cache."""
+    return value is not None and (value is not False or name == "enable_prefix_caching")
+
+
 def _flag(name: str, value: Any) -> list[str]:
     flag = "--" + name.replace("_", "-")
+    if value is False:
+        return ["--no-" + name.replace("_", "-")]
     if value is True:
         return [flag]
     return [flag, json.dumps(value) if isinstance(value, dict) else str(value)]

@@ -75,6 +75,13 @@ OPTIONS = (
         maximum=1.0,
     ),
     Option(
+        "vllm_enable_prefix_caching",
+        "boolean",
+        None,
+        "reuse the computed prefix of a prompt; null: where vLLM can do so with the model",
+        nullable=True,
+    ),
+    Option(
         "vllm_max_pixels",
         "integer",
         None,
@@ -224,5 +231,7 @@ BACKEND = Backend(
     needs=NEEDS,
     image_option="vllm_image_input",
     thinking_formats=THINKING_FORMATS,
+    caches_prefixes=True,
+    prefix_cache_option="vllm_enable_prefix_caching",
     options=OPTIONS,
 )

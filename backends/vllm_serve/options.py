@@ -14,6 +14,8 @@ BACKEND = Backend(
     needs=NEEDS,
     image_option="vllm_image_input",
     thinking_formats=THINKING_FORMATS,
+    caches_prefixes=True,
+    prefix_cache_option="vllm_enable_prefix_caching",
     options=(
         *OPTIONS,
         Option(

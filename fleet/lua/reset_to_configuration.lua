@@ -24,7 +24,7 @@ for at = 2, #ARGV do
     fail_model(model, 'load_interrupted', 'the platform was restarted')
   end
   forget_crashes(model)
-  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost')
+  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost', 'loaded_us')
   if redis.call('HGET', model_key(model), 'state') == 'failed' then set_model_state(model, 'unloaded') end
 end
 return 'ok'

@@ -18,9 +18,12 @@ from api.app import create_app
 from api.auth.access_store import AccessStore
 from api.auth.authenticator import Authenticator
 from api.auth.registry import AccessRegistry
+from api.health import health_reader
 from api.metrics.exposition import Exposition
 from api.metrics.process_report import ProcessReport
+from api.runner import runner_reader
 from api.services import AppServices
+from api.single_flight import SingleFlight
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
@@ -31,6 +34,7 @@ from governance.cache_namespaces import CacheNamespaces
 from scheduler.counters import CounterStore
 from scheduler.redis_connections import command_client
 from scheduler.usage import UsageStore
+from scheduler.waits import Waits
 from tests.conftest import ValkeyServer
 from tests.support.api_fakes import (
     FakeAsyncLedger,
@@ -87,7 +91,10 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         subscriber=fakes.subscriber,
         reaper=FakeReaper(),  # type: ignore[arg-type]
         audit=FakeAudit(),  # type: ignore[arg-type]
-        redis_probe=FakeRedisProbe(fakes.fleet),  # type: ignore[arg-type]
+        health=SingleFlight(
+            health_reader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, settings.queue), 0.0
+        ),
+        runner_state=SingleFlight(runner_reader(fakes.fleet, lambda: Waits(12, 40)), 0.0),  # type: ignore[arg-type]
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fakes.fleet, fakes.changes)),  # type: ignore[arg-type]
         cache_namespaces=namespaces,

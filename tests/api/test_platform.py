@@ -9,7 +9,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, OperationObject
-from api.schemas.models import Health, ModelList, ModelObject
+from api.schemas.health import HealthBody
+from api.schemas.models import ModelList, ModelObject
 from api.services import AppServices
 from config.settings import ROOT
 from config.version import version
@@ -54,7 +55,7 @@ def test_the_document_has_the_version_of_the_project(http: FlaskClient) -> None:
 
 def test_health_reports_loaded_models_and_queue_depth(http: FlaskClient, services: AppServices) -> None:
     health = http.get("/health").json
-    assert Health().validate(health) == {}
+    assert HealthBody().validate(health) == {}
     uptime = health.pop("uptime")
     assert health == {"status": "healthy", "modelsLoaded": 2, "queueDepth": 4}
     services.created_at -= 100  # as if the process had started 100 s before
@@ -73,7 +74,7 @@ def test_health_is_503_when_all_models_failed(http: FlaskClient, fakes: Fakes) -
     fakes.fleet.states["org/plain"] = ModelState.FAILED
     answer = http.get("/health")
     assert (answer.status_code, answer.json["reason"]) == (503, "all_models_failed")
-    assert Health().validate(answer.json) == {}
+    assert HealthBody().validate(answer.json) == {}
 
 
 @pytest.mark.rule("models/models")

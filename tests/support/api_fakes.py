@@ -16,12 +16,14 @@ from typing import Any
 import orjson
 
 from config.settings import ModelDefinition, Settings
+from fleet.engine_report import EngineReport, EngineRow
 from fleet.errors import StateConflict
 from fleet.load_request import Assignment, LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.model_row import ModelRow
 from fleet.model_summary import ModelSummary
 from fleet.operation import Operation
+from fleet.serving_state import ModelServing, ServingState
 from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
 from fleet.worker_row import WorkerRow
@@ -226,6 +228,36 @@ class FakeFleet:
             )
             for row in self.rows()
         ]
+
+    def serving_state(self) -> ServingState:
+        return ServingState(
+            1,
+            0,
+            tuple(
+                ModelServing(
+                    row.definition,
+                    row.state,
+                    row.code,
+                    row.wanted,
+                    was_loaded=True,
+                    queue_depth=row.queue_depth,
+                    ready=row.loaded_replicas,
+                    stalled=0,
+                )
+                for row in self.rows()
+            ),
+        )
+
+    def engines(self) -> list[EngineRow]:
+        report = EngineReport("1.2", "Q8_0", 4096, 12.5, 0.25)
+        return [
+            EngineRow(f"{row.name}#0", row.name, "cpu", 100, report, stalled=False)
+            for row in self.rows()
+            if row.loaded_replicas
+        ]
+
+    def runner_id(self) -> str:
+        return "stoker-fake"
 
     def definition(self, name: str) -> ModelDefinition:
         if name not in self.settings.models:

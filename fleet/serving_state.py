@@ -1,0 +1,114 @@
+"""Whether the platform is served, starts or ends: judged by what its workers and engines achieve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from config.settings import ModelDefinition
+from fleet.states import ModelState
+
+FIELDS = 7
+"""The values of each model in the answer of `read_serving_state.lua`."""
+
+WITHOUT_MEMORY = frozenset({"out_of_memory", "insufficient_memory"})
+"""Codes of models that failed because a device had too little memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServing:
+    """A configured model.
+
+    `wanted` is whether an operator loaded (True) or unloaded (False) it last, `was_loaded` whether it has
+    been loaded since the start of the platform. `ready` replicas accept jobs; `stalled` ones of them, or
+    their workers, make no progress at the moment.
+    """
+
+    definition: ModelDefinition
+    state: ModelState
+    code: str | None
+    wanted: bool | None
+    was_loaded: bool
+    queue_depth: int
+    ready: int
+    stalled: int
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is loaded."""
+        return self.state is ModelState.LOADED
+
+    @property
+    def is_served(self) -> bool:
+        """Whether an engine that makes progress serves it."""
+        return self.is_loaded and self.ready > self.stalled
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it is to be loaded at the start of the platform, and that has not ended."""
+        enabled = self.definition.enabled and self.wanted is not False
+        return enabled and self.state in (ModelState.UNLOADED, ModelState.LOADING)
+
+
+@dataclass(frozen=True, slots=True)
+class ServingState:
+    """All configured models, in configuration order; how many workers are registered, and how many drain."""
+
+    workers: int
+    draining: int
+    models: tuple[ModelServing, ...]
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether enabled models are still to be loaded, and no model has been since the platform's start."""
+        return any(model.is_awaited for model in self.models) and not any(
+            model.was_loaded for model in self.models
+        )
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether all workers drain."""
+        return 0 < self.workers == self.draining
+
+    def problem(self, most_waiting: float) -> str | None:
+        """Why the platform is unhealthy, None if it is healthy.
+
+        `no_progress`: the engines of all loaded models, or their workers, hang. `out_of_memory` and
+        `all_models_failed`: no model is served or loading, and at least one failed (for lack of memory).
+        `queue_saturated`: `most_waiting` jobs or more wait for each model that is served. A platform whose
+        models were unloaded is healthy.
+        """
+        served = [model for model in self.models if model.is_served]
+        if served:
+            full = all(model.queue_depth >= most_waiting for model in served)
+            return "queue_saturated" if full and most_waiting > 0 else None
+        if any(model.is_loaded and model.stalled for model in self.models):
+            return "no_progress"
+        if any(model.state is ModelState.LOADING for model in self.models):
+            return None
+        codes = [model.code for model in self.models if model.state is ModelState.FAILED]
+        if not codes:
+            return None
+        return "out_of_memory" if WITHOUT_MEMORY.intersection(codes) else "all_models_failed"
+
+
+def parse_serving_state(models: Sequence[ModelDefinition], answer: Sequence[Any]) -> ServingState:
+    """Parse the answer of `read_serving_state.lua` for these models."""
+    workers, draining, flat = answer
+    groups = [flat[at : at + FIELDS] for at in range(0, len(flat), FIELDS)]
+    return ServingState(workers, draining, tuple(_model(*pair) for pair in zip(models, groups, strict=True)))
+
+
+def _model(definition: ModelDefinition, values: Sequence[Any]) -> ModelServing:
+    state, code, wanted, loaded_us, waiting, ready, stalled = values
+    return ModelServing(
+        definition,
+        ModelState(state.decode()) if state else ModelState.UNLOADED,
+        code.decode() if code else None,
+        None if wanted is None else int(wanted) > 0,
+        loaded_us is not None,
+        waiting,
+        ready,
+        stalled,
+    )
