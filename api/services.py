@@ -47,7 +47,6 @@ from scheduler.reaper import Reaper
 from scheduler.redis_connections import command_client
 from scheduler.subscription import Subscription
 from scheduler.usage import UsageStore
-from scheduler.waits import Waits
 from streams.subscriber import EventSubscriber
 
 logger = logging.getLogger("api")
@@ -218,7 +217,7 @@ def open_services(settings: Settings) -> AppServices:
         health=SingleFlight(
             health_reader(RedisProbe(settings), fleet.serving_state, settings.queue), health.MAX_AGE_S
         ),
-        runner_state=SingleFlight(runner_reader(fleet, lambda: Waits(None, None)), runner.MAX_AGE_S),
+        runner_state=SingleFlight(runner_reader(fleet, ledger.waits), runner.MAX_AGE_S),
         cache_namespaces=namespaces,
         exposition=Exposition(settings, registry),
         usage=UsageStore(client, settings),

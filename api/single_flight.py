@@ -17,8 +17,11 @@ class SingleFlight(Generic[T]):
     A value is `max_age_s` old at most, from the begin of its read. For the event loop's thread only.
     """
 
-    def __init__(self, read: Callable[[], T], max_age_s: float) -> None:
+    def __init__(
+        self, read: Callable[[], T], max_age_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._read = read
+        self._clock = clock
         self._max_age_s = max_age_s
         self._thread: ThreadPoolExecutor | None = None
         self._result: asyncio.Future[T] | None = None
@@ -27,7 +30,7 @@ class SingleFlight(Generic[T]):
     async def get(self) -> T:
         """Return the value. Raises what the read raised, for as long as a value would be kept."""
         result = self._result
-        now = time.monotonic()
+        now = self._clock()
         if result is None or (result.done() and now - self._began_at >= self._max_age_s):
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, thread_name_prefix="api-state")

@@ -88,6 +88,14 @@ KEYS = (
         "400 days from the last change",
     ),
     RedisKey(
+        "waits:<minute>",
+        "hash",
+        "how long the jobs waited that were counted in a minute (since 1970-01-01): their sum (us), and "
+        "how many in each bucket (scheduler/waits.py)",
+        "include/ended",
+        "10 minutes from the last change",
+    ),
+    RedisKey(
         "counters",
         "hash",
         "the counters and histograms of /metrics: `<kind> <label> ...` and a number; cache_hits <model>: "

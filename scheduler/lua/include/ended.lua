@@ -4,11 +4,13 @@ local MAX_ENDED = 250
 local USAGE_S = 400 * 86400
 local DAY_MS = 86400000
 local CACHE_HALF_LIFE_US = 300 * 1000000
+local WAITS_S = 600
+local WAIT_GROWTH = 1.25 -- also in scheduler/waits.py
 local LINE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) (%-?%d+) (%-?%d+) (%S+) (%-?%d+) (.*)$'
 
 -- The sums of one call: {[field] = amount}, {[day] = {[field] = {amounts}}}, {[tenant] = bytes}, {[model] = {cached
--- tokens, input tokens}}.
-local sums, usage, bytes_by_tenant, cache = {}, {}, {}, {}
+-- tokens, input tokens}}, {[field of `waits:<minute>`] = amount}.
+local sums, usage, bytes_by_tenant, cache, waits = {}, {}, {}, {}, {}
 
 local function add(field, amount)
   if amount > 0 then sums[field] = (sums[field] or 0) + amount end
@@ -18,6 +20,13 @@ local function observe(kind, labels, value_us)
   local bucket, sum = histogram_fields(kind, labels, math.max(0, value_us))
   add(bucket, 1)
   add(sum, math.max(0, value_us))
+end
+
+-- Add a wait (us) to the recent ones: to their sum, and to bucket k of those of more than WAIT_GROWTH^(k-1) ms.
+local function add_wait(wait_us)
+  local bucket = wait_us <= 1000 and 0 or math.ceil(math.log(wait_us / 1000) / math.log(WAIT_GROWTH))
+  waits[text(bucket)] = (waits[text(bucket)] or 0) + 1
+  waits.sum = (waits.sum or 0) + wait_us
 end
 
 -- Return input, output and cached tokens of a usage as JSON text; zeros for ''.
@@ -48,6 +57,7 @@ local function add_ended(day, line)
   if code ~= '-' then add('failures ' .. model .. ' ' .. code, 1) end
   if reason ~= '-' then add('finishes ' .. model .. ' ' .. reason, 1) end
   observe('queue_wait', model .. ' ' .. priority, queue_us)
+  add_wait(queue_us)
   if tonumber(attempts) > 0 and run_us > 0 then observe('run_time', model, run_us) end
   if first_ms then
     observe('first_output', model, queue_us + first_ms * 1000)
@@ -88,6 +98,12 @@ local function write_cache_hits()
   end
 end
 
+local function write_waits()
+  local key = P .. 'waits:' .. text(math.floor(NOW / 60000000))
+  for field, amount in pairs(waits) do redis.call('HINCRBY', key, field, text(amount)) end
+  redis.call('EXPIRE', key, WAITS_S)
+end
+
 -- Count at most MAX_ENDED ended jobs; returns whether more are there.
 local function count_ended_jobs()
   local key = P .. 'ended'
@@ -104,5 +120,6 @@ local function count_ended_jobs()
   for tenant, bytes in pairs(bytes_by_tenant) do count_bytes(tenant, bytes) end
   for day, by_field in pairs(usage) do write_usage_of_day(day, by_field) end
   write_cache_hits()
+  write_waits()
   return left > 0
 end
