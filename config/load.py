@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -43,7 +43,10 @@ def load_settings(root: Path = ROOT, environ: Mapping[str, str] | None = None) -
     values, problems = validate(merged)
     if problems:
         raise ConfigError([_message(problem, layers) for problem in problems])
-    return _with_environment_keys(_settings(values, root), read_key_digests(environ))
+    settings = _settings(values, root)
+    if outside := list(_paths_outside(settings, root)):
+        raise ConfigError([_message(problem, layers) for problem in outside])
+    return _with_environment_keys(settings, read_key_digests(environ))
 
 
 def _read(root: Path, default: str, configured: str | None) -> SettingsLayer:
@@ -69,7 +72,8 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         if is_dataclass(hints[item.name])
         else values[item.name]
         for item in fields(Settings)
-        if item.name in values and item.name not in ("data_dir", "runtimes_dir", "tenants", "models")
+        if item.name in values
+        and item.name not in ("data_dir", "runtimes_dir", "model_base_path", "tenants", "models")
     }
     settings["data_dir"] = Path(_absolute(values.get("data_dir", DATA_DIR), root))
     runtimes_dir = values.get("runtimes_dir")
@@ -80,31 +84,69 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         name: Tenant(name, **tenant, configured=tuple(sorted(tenant)))
         for name, tenant in values.get("tenants", {}).items()
     }
-    settings["models"] = {name: _model(name, raw, root) for name, raw in values.get("models", {}).items()}
+    base = values.get("model_base_path")
+    settings["model_base_path"] = None if base is None else Path(_absolute(base, root))
+    places = [place for place in (settings["model_base_path"], root) if place is not None]
+    defaults = {f"vllm_{name}": value for name, value in values.get("vllm", {}).items()}
+    settings["models"] = {
+        name: _model(name, {**_known(raw, defaults), **raw}, places)
+        for name, raw in values.get("models", {}).items()
+    }
     return Settings(**settings)
 
 
-def _model(name: str, raw: Mapping[str, Any], root: Path) -> ModelDefinition:
-    backend = BACKENDS[raw["backend"]]
+def _known(raw: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the default options that the model's backend has."""
+    return {name: value for name, value in defaults.items() if BACKENDS[raw["backend"]].option(name)}
+
+
+def _model(name: str, raw: Mapping[str, Any], places: Sequence[Path]) -> ModelDefinition:
+    """The definition of a model. Relative paths of its files start at the first of `places` that has them."""
+    backend, root = BACKENDS[raw["backend"]], places[-1]
     options = backend.with_defaults(raw)
     for option in backend.options:
         value = options[option.name]
         if value is not None and option.format in ("path", "program"):
             found = shutil.which(value) if option.format == "program" and "/" not in value else None
-            options[option.name] = found or _absolute(value, root)
+            options[option.name] = found or (
+                _found(value, places) if option.artifact else _absolute(value, root)
+            )
     common = {key: value for key, value in raw.items() if key not in options}
     if common.get("model_path") is not None:
-        common["model_path"] = _model_path(common["model_path"], root, hub_ids=backend.takes_hub_ids)
+        common["model_path"] = _model_path(common["model_path"], places, hub_ids=backend.takes_hub_ids)
     # the configured number of replicas may always be loaded
     common.setdefault("replica_max", common.get("replicas", 1))
     return ModelDefinition(name, **common, options=options)
 
 
-def _model_path(value: str, root: Path, *, hub_ids: bool) -> str:
+def _model_path(value: str, places: Sequence[Path], *, hub_ids: bool) -> str:
     """The absolute path; with `hub_ids`, a value that is no existing file may be a hub id (`org/name`)."""
-    absolute = _absolute(value, root)
+    absolute = _found(value, places)
     written_as_path = value.startswith(("/", "~", "./", "../"))
     return value if hub_ids and not written_as_path and not os.path.exists(absolute) else absolute  # noqa: PTH110
+
+
+def _found(value: str, places: Sequence[Path]) -> str:
+    """The path in the first of the places that has it; in the first of all if none has."""
+    candidates = [_absolute(value, place) for place in places]
+    return next((one for one in candidates if os.path.exists(one)), candidates[0])  # noqa: PTH110
+
+
+def _paths_outside(settings: Settings, root: Path) -> Iterator[Problem]:
+    """Yield a problem for each file of a model that is neither in `model_base_path` nor in the project."""
+    if settings.model_base_path is None:
+        return
+    allowed = [os.path.realpath(place) for place in (settings.model_base_path, root)]
+    for model in settings.models.values():
+        artifacts = (option.name for option in BACKENDS[model.backend].options if option.artifact)
+        files = {"model_path": model.model_path, **{name: model.options[name] for name in artifacts}}
+        for name, value in files.items():
+            if value is None or not os.path.isabs(value):  # noqa: PTH117 - an id of a hub
+                continue
+            real = os.path.realpath(value)
+            if not any(os.path.commonpath((real, place)) == place for place in allowed):
+                message = f"leads to {real}, which is outside model_base_path ({settings.model_base_path})"
+                yield ("models", model.name, name), message
 
 
 def _absolute(value: str, root: Path) -> str:

@@ -117,6 +117,14 @@ class QueueSchema(Section):
     reserve_one_in = integer(2, 4096, nullable=True)
 
 
+class VllmSchema(Section):
+    """`vllm`: some options of the backend, with its bounds."""
+
+    enable_prefix_caching = flag(nullable=True)
+    max_model_len = integer(1, MAX_INT, nullable=True)
+    gpu_memory_utilization = number(0.01, 1, nullable=True)
+
+
 class LimitSchema(Section):
     """`limits`."""
 
@@ -346,6 +354,7 @@ class SettingsSchema(Section):
     runtimes_dir = text()
     log_level = choice(LOG_LEVELS)
     log_format = choice(LOG_FORMATS)
+    model_base_path = text(nullable=True)
     runner_id = matching(r"[!-~]{1,128}", "1 to 128 visible characters", nullable=True)
     redis = _section(RedisSchema)
     api = _section(ApiSchema)
@@ -353,6 +362,7 @@ class SettingsSchema(Section):
     flower = _section(FlowerSchema)
     worker = _section(WorkerSchema)
     queue = _section(QueueSchema)
+    vllm = _section(VllmSchema)
     limits = _section(LimitSchema)
     lease = _section(LeaseSchema)
     restart = _section(RestartSchema)

@@ -95,6 +95,15 @@ class QueueSettings:
 
 
 @dataclass(frozen=True)
+class VllmSettings:
+    """Options of the models of `vllm` and `vllm_serve` that do not set them. None: vLLM's own default."""
+
+    enable_prefix_caching: bool | None = None
+    max_model_len: int | None = None
+    gpu_memory_utilization: float | None = None
+
+
+@dataclass(frozen=True)
 class LimitSettings:
     """Limits of one request."""
 
@@ -205,6 +214,9 @@ class Settings:
     runtimes_dir: Path = ROOT / DATA_DIR / RUNTIMES_DIR
     log_level: str = "info"  # debug, info, warning or error
     log_format: str = "text"  # or json: one object a line
+    model_base_path: Path | None = (
+        None  # where relative paths of models start, and which no model's path leaves
+    )
     runner_id: str | None = None  # of the platform in GET /v1/capabilities; None: one is made once
     redis: RedisSettings = field(default_factory=RedisSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
@@ -212,6 +224,7 @@ class Settings:
     flower: FlowerSettings = field(default_factory=FlowerSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
+    vllm: VllmSettings = field(default_factory=VllmSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)

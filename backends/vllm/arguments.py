@@ -53,6 +53,9 @@ PASSED_PREFIXES = (
 )
 """Prefixes of the worker's variables that vLLM inherits, besides those that every engine inherits."""
 
+SETTINGS = ("VLLM_ENABLE_PREFIX_CACHING", "VLLM_MAX_MODEL_LEN", "VLLM_GPU_MEMORY_UTILIZATION")
+"""Variables that set Stoker's defaults for these options: vLLM does not know them."""
+
 HUB_VARIABLES = (
     *("HF_TOKEN", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
@@ -227,7 +230,8 @@ def _gpu_defaults() -> dict[str, Any]:
 
 def _environment(engine: Mapping[str, Any], *, on_cpu: bool, local: bool) -> dict[str, str]:
     passed = {name: value for name, value in os.environ.items() if name.startswith(PASSED_PREFIXES)}
-    passed.pop("HF_TOKEN", None)
+    for name in ("HF_TOKEN", *SETTINGS):
+        passed.pop(name, None)
     if local:
         passed |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     else:

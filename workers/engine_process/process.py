@@ -27,7 +27,10 @@ LOG_CHECK_MS = 30_000
 LOG_END_BYTES = 4096
 ERROR = re.compile(r"error|exception|failed|fatal|cannot|can't|unable|not found|denied", re.IGNORECASE)
 
-INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+INHERITED = (
+    *("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HF_HOME"),
+)
 INHERITED_PREFIXES = ("OMP_", "GGML_")
 DEFAULTS = {"OMP_WAIT_POLICY": "passive", "GGML_NO_BACKTRACE": "1"}  # no spinning threads, no debugger
 
