@@ -28,6 +28,7 @@ def generation(http: FlaskClient, fakes: Fakes, key: str = KEY, **headers: str) 
     return Generation.from_json(job.generation)
 
 
+@pytest.mark.rule("runner/cache-tag")
 def test_tenants_and_tags_have_namespaces_of_their_own(http: FlaskClient, fakes: Fakes) -> None:
     asked: list[dict[str, Any]] = [
         {"key": key, **tag} for key in (KEY, OTHER_KEY) for tag in ({}, {"tag": "a"})
@@ -39,6 +40,7 @@ def test_tenants_and_tags_have_namespaces_of_their_own(http: FlaskClient, fakes:
     assert None not in found
 
 
+@pytest.mark.rule("runner/cache-mode")
 @pytest.mark.parametrize(
     ("given", "mode"),
     [(None, "prefix"), ("prefix", "prefix"), ("auto", "prefix"), ("none", "none"), ("NONE", "none")],
@@ -49,6 +51,7 @@ def test_a_mode_is_passed_to_the_engine(
     assert generation(http, fakes, **({} if given is None else {"mode": given})).cache_mode == mode
 
 
+@pytest.mark.rule("runner/cache-mode", "runner/cache-tag")
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     "header",
@@ -71,10 +74,12 @@ def test_an_invalid_header_is_refused_by_its_name(
     assert not fakes.ledger.jobs
 
 
+@pytest.mark.rule("runner/cache-tag")
 def test_a_tag_of_64_visible_characters_is_accepted(http: FlaskClient, fakes: Fakes) -> None:
     assert generation(http, fakes, tag="!~" * 32).cache_namespace
 
 
+@pytest.mark.rule("runner/response-headers")
 @pytest.mark.parametrize(("path", "body"), ROUTES)
 @pytest.mark.parametrize("options", [{}, {"stream_options": {"include_usage": True}}])
 def test_the_last_event_of_a_stream_has_the_measurements(
@@ -99,6 +104,7 @@ def test_strict_clients_read_the_measurements_of_streams(sdk: openai.OpenAI) -> 
         assert stream.get_final_completion().choices[0].message.content == "Hello."
 
 
+@pytest.mark.rule("runner/response-headers-always")
 @pytest.mark.parametrize(("path", "body"), ROUTES)
 def test_a_failed_answer_has_what_was_measured(
     http: FlaskClient, fakes: Fakes, path: str, body: dict[str, Any]
@@ -116,6 +122,7 @@ def test_a_failed_answer_has_what_was_measured(
     assert last["measurements"] == {**MEASURED, "cache_tokens_reused": 2}
 
 
+@pytest.mark.rule("runner/response-headers-always")
 def test_a_refused_request_has_waited_and_run_for_no_time(http: FlaskClient, fakes: Fakes) -> None:
     fakes.ledger.rejection = StorageUnavailable("not now", retry_after_s=2)
     for stream in (False, True):

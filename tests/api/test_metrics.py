@@ -23,6 +23,7 @@ def _no_earlier_refusals() -> None:
     REFUSALS.take()
 
 
+@pytest.mark.rule("runner/metrics-access")
 def test_the_metrics_need_a_key_with_their_scope(app: Flask) -> None:
     client = app.test_client()
     answers = [client.get("/metrics", headers={"x-api-key": key} if key else {}) for key in ("", KEY)]
@@ -46,6 +47,7 @@ def test_a_scraper_that_accepts_openmetrics_gets_it(app: Flask) -> None:
     assert {family.name for family in parse_openmetrics(answer.text)} >= {"stoker_up"}
 
 
+@pytest.mark.rule("runner/env/ENABLE_METRICS")
 def test_there_is_no_such_route_when_metrics_are_disabled(settings: Settings, services: AppServices) -> None:
     app = create_app(replace(settings, metrics=MetricsSettings(enabled=False)), services)
     answer = app.test_client().get("/metrics", headers={"x-api-key": ADMIN_KEY})
@@ -65,6 +67,7 @@ def test_refused_requests_are_counted_by_code(http: FlaskClient, app: Flask) -> 
 # ---- the further port
 
 
+@pytest.mark.rule("runner/env/METRICS_PORT")
 def test_the_further_port_needs_no_key_on_a_loopback_address(services: AppServices) -> None:
     client = metrics_app(services).test_client()
     assert client.get("/metrics").status_code == 200

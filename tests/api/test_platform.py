@@ -53,6 +53,7 @@ def test_the_document_has_the_version_of_the_project(http: FlaskClient) -> None:
     assert http.get("/openapi.json").json["info"]["version"] == project["version"] == version()
 
 
+@pytest.mark.rule("runner/health")
 def test_health_reports_loaded_models_and_queue_depth(http: FlaskClient, services: AppServices) -> None:
     health = http.get("/health").json
     assert HealthBody().validate(health) == {}
@@ -68,6 +69,7 @@ def test_health_is_503_when_redis_is_unreachable(http: FlaskClient, fakes: Fakes
     assert (answer.status_code, answer.json["reason"]) == (503, "storage_unavailable")
 
 
+@pytest.mark.rule("runner/health-503-models-failed")
 def test_health_is_503_when_all_models_failed(http: FlaskClient, fakes: Fakes) -> None:
     fakes.fleet.states["demo"] = ModelState.FAILED
     assert http.get("/health").status_code == 200

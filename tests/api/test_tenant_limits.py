@@ -50,6 +50,7 @@ def ask(served: Served, tenant: str, path: str = "/v1/responses", **fields: Any)
     return connection.getresponse()
 
 
+@pytest.mark.rule("runner/rate-limit-exceeded")
 def test_a_tenant_over_its_rate_limit_gets_the_429_of_the_model_runner_api(served: Served) -> None:
     served.handle = served.answer_hello
     kinds: list[dict[str, Any]] = [{}, {"stream": True}, {"background": True, "store": True}]
@@ -79,6 +80,7 @@ def test_a_tenant_over_its_rate_limit_gets_the_429_of_the_model_runner_api(serve
     assert ask(served, "free").status == 200
 
 
+@pytest.mark.rule("runner/rate-limit-exceeded")
 def test_the_sdk_of_openai_sees_a_rate_limit_error(served: Served) -> None:
     served.handle = served.answer_hello
     with openai.OpenAI(api_key="sk-community-y", base_url=f"{served.url}/v1", max_retries=0) as client:
@@ -92,6 +94,7 @@ def test_the_sdk_of_openai_sees_a_rate_limit_error(served: Served) -> None:
     assert caught.value.response.headers["x-should-retry"] == "false"
 
 
+@pytest.mark.rule("runner/tenant-rate-limits")
 def test_a_variable_sets_the_limit_of_a_tenant(served: Served) -> None:
     served.handle = served.answer_hello
     assert ask(served, "free").headers["x-ratelimit-limit-requests"] == "9999"

@@ -143,6 +143,7 @@ def test_health_is_lost_when_no_engine_makes_progress(platform: SimulatedPlatfor
     assert problem(platform) is None
 
 
+@pytest.mark.rule("runner/runner-id")
 def test_the_id_of_the_platform_stays_the_same_in_all_processes(
     platform: SimulatedPlatform, client: redis.Redis
 ) -> None:

@@ -152,6 +152,7 @@ def test_an_answer_that_reaches_its_limit_is_incomplete(sdk: openai.OpenAI) -> N
     assert response.incomplete_details.reason == "max_output_tokens"
 
 
+@pytest.mark.rule("runner/chat-completions")
 def test_chat_completions_give_the_same_answer_as_responses(sdk: openai.OpenAI) -> None:
     question = "What is the capital of Norway?"
     asked: dict[str, Any] = {
@@ -221,6 +222,7 @@ def test_a_background_response_outlives_its_client(sdk: openai.OpenAI) -> None:
     assert response.output_text == "tok0 tok1 tok2 tok3 tok4"
 
 
+@pytest.mark.rule("runner/queue-full", "runner/env/MAX_QUEUE_DEPTH")
 def test_a_request_to_a_full_queue_is_refused_with_its_depth(shared: Platform) -> None:
     answers: list[tuple[int, dict[str, object]]] = []
     lock = threading.Lock()

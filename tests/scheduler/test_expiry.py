@@ -19,6 +19,7 @@ TOTAL = 600.0
 # ---- deadlines
 
 
+@pytest.mark.rule("runner/env/QUEUE_TIMEOUT_MS")
 def test_a_job_that_waits_too_long_fails_with_queue_timeout(platform: SimulatedPlatform) -> None:
     ids = [platform.admit() for _ in range(3)]
     platform.run(ids[0])

@@ -60,6 +60,7 @@ def test_high_goes_before_normal_and_normal_before_low(one_slot: SimulatedPlatfo
     assert served(one_slot, 4)[1:] == [high, normal, low]
 
 
+@pytest.mark.rule("runner/priority")
 def test_priority_goes_before_fair_share(one_slot: SimulatedPlatform) -> None:
     one_slot.admit("quiet")
     first = one_slot.admit("busy", "high", cost=10_000)
@@ -79,6 +80,7 @@ def test_a_priority_that_was_skipped_the_maximum_number_of_times_goes_next(
     assert priorities == (["high"] * max_skips + [priority]) * 3
 
 
+@pytest.mark.rule("runner/priority")
 def test_with_jobs_of_all_priorities_none_starves(one_slot: SimulatedPlatform) -> None:
     order = serve_from_full_queues(one_slot, {("a", "high"): 1, ("a", "normal"): 1, ("a", "low"): 1}, 172)
     priorities = [priority for _, priority in order]

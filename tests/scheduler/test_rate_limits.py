@@ -67,6 +67,7 @@ def test_a_limit_admits_its_number_of_requests_and_shows_what_remains(
     assert remaining(error.limits) == 0
 
 
+@pytest.mark.rule("runner/rate-limit-window")
 def test_the_next_request_is_admitted_when_the_oldest_has_left_the_window(
     platform: SimulatedPlatform,
 ) -> None:
@@ -81,6 +82,7 @@ def test_the_next_request_is_admitted_when_the_oldest_has_left_the_window(
     assert refusal(platform, limits).retry_after_s in (29, 30)
 
 
+@pytest.mark.rule("runner/rate-limit-window")
 @pytest.mark.parametrize("text", ["7/s", "20/min", "50/hour", "3/day", "2500/min", "9000/hour"])
 def test_no_window_has_one_request_too_many(platform: SimulatedPlatform, text: str) -> None:
     """Bursts and pauses of random length, around the edges of the window as well."""
@@ -141,6 +143,7 @@ def test_a_lower_limit_is_in_force_at_once(platform: SimulatedPlatform) -> None:
     assert remaining(admit(platform, bound(rate_limit=RateLimit("12/min"))).limits) == 1
 
 
+@pytest.mark.rule("runner/env/DEFAULT_RATE_LIMIT")
 def test_the_default_limit_is_in_force_for_a_tenant_without_its_own(
     client: redis.Redis, settings: Settings
 ) -> None:
@@ -167,6 +170,7 @@ def test_the_log_of_a_limit_has_only_the_window(platform: SimulatedPlatform) -> 
 # ---- what costs nothing
 
 
+@pytest.mark.rule("runner/rate-limit-refused-costs-nothing")
 def test_a_refused_request_costs_no_quota(client: redis.Redis, settings: Settings) -> None:
     platform = SimulatedPlatform(
         client,

@@ -35,6 +35,7 @@ def refusal_of(platform: SimulatedPlatform) -> QueueFull:
     return refusal.value
 
 
+@pytest.mark.rule("runner/queue-full-retry-after")
 @pytest.mark.parametrize(("slots", "replicas", "retry_after_s"), [(2, 1, 16), (8, 1, 4), (2, 2, 8)])
 def test_a_full_queue_asks_to_wait_until_its_jobs_have_slots(
     client: redis.Redis, settings: Settings, slots: int, replicas: int, retry_after_s: int

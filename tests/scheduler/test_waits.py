@@ -33,6 +33,7 @@ def serve(platform: SimulatedPlatform, wait_s: float) -> None:
     platform.expire()
 
 
+@pytest.mark.rule("runner/queue")
 def test_the_waits_of_ended_jobs_are_averaged(platform: SimulatedPlatform) -> None:
     assert platform.ledger.waits() == Waits(None, None)
     serve(platform, 2.0)

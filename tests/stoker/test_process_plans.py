@@ -20,6 +20,7 @@ def three_gpus(monkeypatch):
     monkeypatch.setattr(process_plans, "_uuids", lambda: UUIDS)
 
 
+@pytest.mark.rule("runner/env/CUDA_VISIBLE_DEVICES")
 @pytest.mark.parametrize(
     ("visible", "expected"),
     [

@@ -29,6 +29,7 @@ def test_a_text_line_has_time_level_package_and_message(stream):
     assert (level, package, message) == ("INFO", "scheduler", ["closed", "3"])
 
 
+@pytest.mark.rule("runner/env/LOG_FORMAT")
 def test_a_json_line_is_one_object_with_the_traceback(stream):
     configure_logging(Settings(log_format="json"), stream)
     try:
@@ -41,6 +42,7 @@ def test_a_json_line_is_one_object_with_the_traceback(stream):
     assert "KeyError" in line["trace"]
 
 
+@pytest.mark.rule("runner/env/LOG_LEVEL")
 def test_lines_below_the_level_are_not_written(stream):
     configure_logging(Settings(log_level="warning"), stream)
     logging.getLogger("api").info("hidden")

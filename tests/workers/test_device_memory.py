@@ -281,6 +281,7 @@ def test_a_gpu_is_read_through_its_driver(gpus: Run) -> None:
     assert memory == DeviceMemory(UUIDS[1], 1000, 900, (Gpu(1, UUIDS[1], "Simulated GPU 1", 100, 1000, 0.0),))
 
 
+@pytest.mark.rule("runner/env/CUDA_VISIBLE_DEVICES")
 @pytest.mark.parametrize("visible", [UUIDS[1], "GPU-a1", " 1 ,7"])
 def test_a_gpu_may_be_named_as_cuda_allows(gpus: Run, visible: str) -> None:
     assert read(gpus, visible) == read(gpus, "1")

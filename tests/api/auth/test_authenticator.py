@@ -68,6 +68,7 @@ def test_a_request_without_a_valid_key_is_401(app: Flask, headers: dict[str, str
     assert answer.json["error"]["type"] == "authentication_error"
 
 
+@pytest.mark.rule("runner/tenant-header")
 def test_claiming_to_be_another_tenant_is_refused(http: FlaskClient) -> None:
     answer = http.get("/v1/models", headers={"X-Tenant-ID": "two"})
     assert (answer.status_code, answer.json["error"]["code"]) == (403, "tenant_mismatch")
@@ -86,6 +87,7 @@ def test_health_and_docs_need_no_key(app: Flask) -> None:
         assert client.get(path).status_code == 200, path
 
 
+@pytest.mark.rule("runner/tenant-header")
 def test_an_open_platform_takes_the_named_tenant_or_default(open_app: Flask, fakes: Fakes) -> None:
     client = open_app.test_client()
     for claimed in ("two", "invented", None):
@@ -118,6 +120,7 @@ def test_loopback_is_known_by_its_address(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
 
 
+@pytest.mark.rule("runner/priority")
 def test_priority_is_normal_unless_asked_for_and_capped_by_the_tenant() -> None:
     free, bound = Tenant("a"), Tenant("b", max_priority="normal")
     assert [priority_of(requested, free) for requested in (None, "HIGH", "low")] == ["normal", "high", "low"]
@@ -131,6 +134,7 @@ def test_priority_is_normal_unless_asked_for_and_capped_by_the_tenant() -> None:
         priority_of("urgent", free)
 
 
+@pytest.mark.rule("runner/priority")
 def test_the_priority_reaches_the_job(app: Flask, fakes: Fakes) -> None:
     headers = {"x-api-key": OTHER_KEY, "X-Priority": "low"}
     assert app.test_client().post("/v1/responses", json=ASK, headers=headers).status_code == 200

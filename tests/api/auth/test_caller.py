@@ -123,6 +123,7 @@ def behind(settings: Settings) -> Authenticator:
     return Authenticator(settings, AccessRegistry(settings))
 
 
+@pytest.mark.rule("runner/tenant-header")
 def test_a_proxy_names_the_tenant_of_a_request_without_a_key(behind: Authenticator) -> None:
     named = {"one": "one", "invented": "default", None: "default"}
     for header, tenant in named.items():
@@ -194,6 +195,7 @@ def test_the_start_warns_when_anyone_may_name_a_tenant(settings: Settings) -> No
 # ---- one tenant
 
 
+@pytest.mark.rule("runner/env/ENABLE_MULTI_TENANT")
 def test_with_one_tenant_the_header_is_ignored(settings: Settings) -> None:
     settings = replace(settings, tenancy=TenancySettings(enabled=False, trusted_proxies=(PROXY,)))
     authenticator = Authenticator(settings, AccessRegistry(settings))

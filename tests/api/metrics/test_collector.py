@@ -49,6 +49,7 @@ def serve(platform: SimulatedPlatform, tenant: str, usage: Usage, **release: obj
     platform.release(claim, usage=orjson.dumps(usage), tokens=usage.total_tokens, **release)  # type: ignore[arg-type]
 
 
+@pytest.mark.rule("runner/metrics-requests", "runner/metrics-duration", "runner/metrics-waits")
 def test_ended_requests_are_the_sums_of_all_that_ended(platform: SimulatedPlatform) -> None:
     serve(platform, "acme", Usage(100, 11, 60), first_ms=5)
     serve(platform, "acme", Usage(100, 11, 40), status=Status.INCOMPLETE)
@@ -75,6 +76,7 @@ def test_ended_requests_are_the_sums_of_all_that_ended(platform: SimulatedPlatfo
     assert value(metrics, "stoker_uncounted_requests") == 0
 
 
+@pytest.mark.rule("runner/metrics-duration", "runner/metrics-waits")
 def test_a_histogram_is_cumulative_and_its_sum_is_in_seconds(platform: SimulatedPlatform) -> None:
     for run_s in (0.3, 3.0):
         claim = platform.run(platform.admit())
@@ -92,6 +94,7 @@ def test_a_histogram_is_cumulative_and_its_sum_is_in_seconds(platform: Simulated
     assert 3.3 <= total < 4.3
 
 
+@pytest.mark.rule("runner/metrics-requests")
 def test_tenants_without_a_record_share_one_label(platform: SimulatedPlatform) -> None:
     for tenant in ("acme", "gone", "forgotten"):
         serve(platform, tenant, Usage(1, 1))
@@ -114,6 +117,7 @@ def gauges(connections: int = 1, lag: float = 0.0) -> dict[str, float]:
     return {"connections": connections, "streams": 2, "loop_lag_s": lag}
 
 
+@pytest.mark.rule("runner/metrics-gauges")
 def test_queues_models_and_workers_are_those_of_the_moment(platform: SimulatedPlatform) -> None:
     for _ in range(5):
         platform.admit()
@@ -126,6 +130,7 @@ def test_queues_models_and_workers_are_those_of_the_moment(platform: SimulatedPl
     assert value(metrics, "stoker_workers") == 1
 
 
+@pytest.mark.rule("runner/metrics-gauges", "runner/metrics-memory")
 def test_memory_of_gpus_and_engines_is_in_bytes(platform: SimulatedPlatform) -> None:
     platform.register("w2")
     for worker, uuid in (("w1", "GPU-a"), ("w2", "GPU-a")):
