@@ -31,7 +31,10 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rule", help="run only the tests that hold this rule of docs/runtime-admin-api.md or docs/model-runner-api.md")
+    parser.addoption(
+        "--rule",
+        help="run only the tests that hold this rule of docs/runtime-admin-api.md or model-runner-api.md",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

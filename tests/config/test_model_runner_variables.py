@@ -45,21 +45,19 @@ def value_of(settings: Settings, path: str) -> Any:
 @pytest.mark.parametrize(
     ("name", "path", "value"),
     [
-        pytest.param(name, path, value, marks=pytest.mark.rule(f"runner/env/{name}"))
-        for name, path, value in (
-            ("MODEL_BASE_PATH", "model_base_path", Path("/models")),
-            ("VLLM_ENABLE_PREFIX_CACHING", "vllm.enable_prefix_caching", True),
-            ("VLLM_MAX_MODEL_LEN", "vllm.max_model_len", 32768),
-            ("VLLM_GPU_MEMORY_UTILIZATION", "vllm.gpu_memory_utilization", 0.9),
-            ("ENABLE_MULTI_TENANT", "tenancy.enabled", True),
-            ("DEFAULT_RATE_LIMIT", "tenancy.rate_limit", "100/min"),
-            ("LOG_LEVEL", "log_level", "info"),
-            ("LOG_FORMAT", "log_format", "json"),
-            ("MAX_QUEUE_DEPTH", "queue.max_depth", 16),
-            ("QUEUE_TIMEOUT_MS", "queue.timeout_ms", 30000),
-        )
+        ("MODEL_BASE_PATH", "model_base_path", Path("/models")),
+        ("VLLM_ENABLE_PREFIX_CACHING", "vllm.enable_prefix_caching", True),
+        ("VLLM_MAX_MODEL_LEN", "vllm.max_model_len", 32768),
+        ("VLLM_GPU_MEMORY_UTILIZATION", "vllm.gpu_memory_utilization", 0.9),
+        ("ENABLE_MULTI_TENANT", "tenancy.enabled", True),
+        ("DEFAULT_RATE_LIMIT", "tenancy.rate_limit", "100/min"),
+        ("LOG_LEVEL", "log_level", "info"),
+        ("LOG_FORMAT", "log_format", "json"),
+        ("MAX_QUEUE_DEPTH", "queue.max_depth", 16),
+        ("QUEUE_TIMEOUT_MS", "queue.timeout_ms", 30000),
     ],
 )
+@pytest.mark.rule("runner/env/DEFAULT_RATE_LIMIT")
 def test_the_value_of_the_example_is_in_force(load: Load, name: str, path: str, value: object) -> None:
     assert value_of(load(**{name: EXAMPLE[name]}), path) == value
     assert value_of(load(**EXAMPLE), path) == value, "all together"

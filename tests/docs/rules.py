@@ -1,4 +1,4 @@
-"""The pages that tie the rules of a specification to tests: rows with the key of a mark `rule`, and its tests."""
+"""The pages that tie the rules of a specification to tests: each row has the key of a mark `rule`."""
 
 from __future__ import annotations
 

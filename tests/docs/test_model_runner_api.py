@@ -1,4 +1,4 @@
-"""docs/model-runner-api.md: every line of the specification has a row, and every rule that is built has a test."""
+"""docs/model-runner-api.md: every line of the specification has a row, and what is built has tests."""
 
 from __future__ import annotations
 
