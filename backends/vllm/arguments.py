@@ -56,6 +56,12 @@ PASSED_PREFIXES = (
 SETTINGS = ("VLLM_ENABLE_PREFIX_CACHING", "VLLM_MAX_MODEL_LEN", "VLLM_GPU_MEMORY_UTILIZATION")
 """Variables that set Stoker's defaults for these options: vLLM does not know them."""
 
+TOKENIZER_FILES = (
+    *("tokenizer.*", "tokenization_*.py", "*.model", "*.tiktoken", "*.spm"),
+    *("vocab*", "*vocab.*", "merges.txt", "*.codes", "tekken*.json"),
+)
+"""The files of a model that contain its tokenizer. `tokenizer_config.json` only describes it."""
+
 HUB_VARIABLES = (
     *("HF_TOKEN", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
@@ -93,15 +99,20 @@ class VllmOptions:
     chat_template_kwargs: Mapping[str, Any]
 
     @classmethod
-    def of(cls, model: ModelDefinition, slots: int, *, single_process: bool = True) -> VllmOptions:
+    def of(
+        cls, model: ModelDefinition, slots: int, *, single_process: bool = True, own_tokenizer: bool = True
+    ) -> VllmOptions:
         """Parse a model's options and check that its files exist. Raises `LoadError` (load_failed).
 
         `single_process` allows the core to run the model itself on a CPU, if the options do not prevent it.
+        Without `own_tokenizer` the tokenizer is not in the model's folder.
         """
         values = BACKENDS[model.backend].with_defaults(model.options)
         given = {name: value for name, value in values.items() if value is not None}
         on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
         path, draft = _model(model.model_path), _speculative(given)
+        if own_tokenizer:
+            _check_tokenizer(Path(path))
         engine: dict[str, Any] = {
             "model": path,
             "served_model_name": model.name,
@@ -167,6 +178,19 @@ def _model(value: str | None) -> str:
     if path.is_dir() and not any((path / name).exists() for name in ("config.json", "params.json")):
         raise refused(f"{path} has no config.json: set model_path to a model's folder as Hugging Face has it")
     return value
+
+
+def _check_tokenizer(path: Path) -> None:
+    """Refuse a folder without a tokenizer: vLLM would load it, and answer with nonsense or fail later."""
+    if path.is_absolute() and path.is_dir() and not any(_matches(path, name) for name in TOKENIZER_FILES):
+        raise refused(
+            f"{path} has no tokenizer (tokenizer.json, tokenizer.model, vocab.json or the like): copy the"
+            " tokenizer's files of this model to it"
+        )
+
+
+def _matches(folder: Path, pattern: str) -> bool:
+    return next(folder.glob(pattern), None) is not None
 
 
 def _speculative(given: Mapping[str, Any]) -> dict[str, Any] | None:

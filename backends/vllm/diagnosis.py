@@ -115,6 +115,10 @@ DIAGNOSES: diagnosis.Diagnoses = (
         "the config.json of the model is not JSON: take another copy of the model",
     ),
     (
+        r"Couldn't instantiate the backend tokenizer",
+        "the model's tokenizer cannot be read: take another copy of the model, with tokenizer.json",
+    ),
+    (
         r"error: unrecognized arguments: (\S{1,100})",
         "this vLLM does not know the argument {0}: correct vllm_serve_extra_args, or take a newer one",
     ),

@@ -44,6 +44,9 @@ MULTI_PROCESS = (
 """Flags in `extra_args` that a core cannot follow when it runs the model itself: if it is the first of two
 processes, it waits for the second without limit."""
 
+TOKENIZER = "--tokenizer"
+"""The flag in `extra_args` that names a tokenizer outside of the model's folder."""
+
 MANAGED_VARIABLES = ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE")
 """Variables that `environment` may not contain: the key, and the one that enables endpoints without a key."""
 
@@ -74,7 +77,8 @@ class VllmServeOptions:
         single_process = BINDING not in variables and not any(
             _is_one_of(MULTI_PROCESS, argument) for argument in extra
         )
-        vllm = VllmOptions.of(model, slots, single_process=single_process)
+        own_tokenizer = not any(_is_one_of((TOKENIZER,), argument) for argument in extra)
+        vllm = VllmOptions.of(model, slots, single_process=single_process, own_tokenizer=own_tokenizer)
         environment = {**vllm.environment, **_libraries(given[PREFIX + "library_path"])}
         environment["PYTHONSAFEPATH"] = "1"  # never import from the working directory
         for name, value in variables.items():

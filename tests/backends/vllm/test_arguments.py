@@ -25,6 +25,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder that looks like a model."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
+    (tmp_path / "model" / "tokenizer.json").write_text("{}")
     return tmp_path / "model"
 
 
@@ -181,6 +182,23 @@ def test_a_missing_file_is_named_with_a_remedy(tmp_path: Path) -> None:
     assert "/none does not exist: put the model there, or correct model_path" in refusal("/none")
     assert "has no config.json" in refusal(tmp_path)
     assert engine("org/name")["model"] == "org/name"
+
+
+def test_a_folder_without_a_tokenizer_is_refused(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").write_text("{}")
+    expected = (
+        f"{folder} has no tokenizer (tokenizer.json, tokenizer.model, vocab.json or the like): copy the"
+        " tokenizer's files of this model to it"
+    )
+    assert refusal(folder) == expected
+    with pytest.raises(LoadError) as caught:
+        engine(folder)
+    assert str(caught.value) == expected
+    for name in ("tokenizer.model.v3", "vocab.txt", "tekken.json", "qwen.tiktoken", "tokenization_own.py"):
+        (folder / name).touch()
+        assert engine(folder)["model"] == str(folder)
+        (folder / name).unlink()
 
 
 # environment

@@ -84,6 +84,11 @@ def test_progress_increases_while_the_log_has_no_new_lines(tmp_path: Path) -> No
             "OSError: It looks like the config file at '/m/config.json' is not a valid JSON file.",
             "the config.json of the model is not JSON",
         ),
+        (
+            "Value error, Couldn't instantiate the backend tokenizer from one of: \n(1) a `tokenizers`"
+            " library serialization file, [type=value_error, input_value=ArgsKwargs((), {'m",
+            "the model's tokenizer cannot be read",
+        ),
         ("vllm: error: unrecognized arguments: --no-flag", "this vLLM does not know the argument --no-flag:"),
         (
             "vllm serve: error: argument --dtype: invalid choice: 'foo' (of 'auto')",

@@ -99,6 +99,14 @@ def test_a_server_whose_arguments_need_worker_processes_gets_them(
     assert is_alone(extra_args=["--seed", "7"], environment={"VLLM_LOGGING_LEVEL": "DEBUG"})
 
 
+def test_a_tokenizer_of_another_folder_may_be_given(folder: Path, program: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    for extra in (["--tokenizer", "/other"], ["--tokenizer=/other"]):
+        model = vllm(folder, serve_binary=str(program), serve_extra_args=extra)
+        assert VllmServeOptions.of(model, 1, Path("/none")).argv(8000)[2] == str(folder)
+    assert "has no tokenizer" in refusal(folder, serve_extra_args=["--tokenizer-mode", "slow"])
+
+
 @pytest.mark.rule("field/llama-server-2")
 def test_the_server_listens_on_the_configured_address(folder: Path, program: Path) -> None:
     own = {"serve_host": "10.0.0.7", "serve_port": 8100, "serve_api_key": "a-configured-key-0123456789"}
