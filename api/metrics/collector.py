@@ -187,11 +187,9 @@ def add_requests(families: Families, counters: Counters, tenant_label: Callable[
     families.add_histograms("stoker_queue_wait_seconds", "queue_wait", counters)
     families.add_histograms("stoker_time_to_first_output_seconds", "first_output", counters)
     families.add_histograms("stoker_time_per_output_token_seconds", "token_time", counters)
-    for field, value in counters.values.items():
-        kind, *labels = field.split(" ")
-        if kind == "cache_hits":
-            cached, everything, _ = map(float, value.split(" "))
-            families.add("vllm_cache_hit_rate", cached / everything if everything else 0.0, *labels)
+    for labels, sums in counters.by_kind.get("cache_hits", ()):
+        cached, everything, _ = map(float, sums.split(" "))
+        families.add("vllm_cache_hit_rate", cached / everything if everything else 0.0, *labels)
     families.add_sums(
         "stoker_request_failures_total",
         (((model, code_label(code)), count) for (model, code), count in counters.of_kind("failures")),

@@ -183,6 +183,45 @@ def test_loads_crashes_restarts_retries_fences_and_the_reaper_are_counted(
     assert value(metrics, "stoker_expired_total", what="worker") == 1
 
 
+def test_only_replicas_that_crashed_count_as_restarts(platform: SimulatedPlatform) -> None:
+    platform.register("w2")
+    platform.ledger.heartbeat("w2", platform.incarnations["w2"])
+    outcome = platform.fleet.unload("alpha")
+    platform.finish_unload(outcome)
+    first, _ = platform.load(replicas=2)
+    worker = platform.client.hget(f"{platform.prefix}replica:{first}", "worker").decode()
+    other = next(name for name in ("w1", "w2") if name != worker)
+    platform.crash(first, worker)
+    platform.run_for(2, "w1", "w2")
+    (replaced,) = platform.recovery.replace_lost()
+    platform.finish_load(replaced)
+    assert value(scrape(platform.settings), "stoker_engine_restarts_total", model="alpha") == 1
+    platform.register(other)  # its replica is lost, and is replaced without having crashed
+    for outcome in platform.recovery.replace_lost():
+        platform.finish_load(outcome)
+    assert value(scrape(platform.settings), "stoker_engine_restarts_total", model="alpha") == 1
+
+
+def test_only_refused_steps_of_former_claims_count_as_fenced(platform: SimulatedPlatform) -> None:
+    claim = platform.run(platform.admit())
+    other = platform.run(platform.admit())
+    platform.ledger.cancel(other.id, "acme")
+    platform.append_text(other, 1, "refused, since it is cancelled")
+    assert value(scrape(platform.settings), "stoker_fenced_calls_total", call="step") is None
+    platform.register()
+    platform.append_text(claim, 1, "too late")
+    assert value(scrape(platform.settings), "stoker_fenced_calls_total", call="step") == 1
+
+
+def test_a_value_at_the_bound_of_a_bucket_is_in_it(platform: SimulatedPlatform) -> None:
+    line = "acme alpha normal completed - stop 1 0 250000 - 1 {}"
+    platform.client.xadd(f"{platform.prefix}ended", {"e": line})
+    platform.expire()
+    metrics = scrape(platform.settings)
+    assert value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le="0.25") == 1
+    assert value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le="0.1") == 0
+
+
 def test_gauges_of_api_processes_are_added_and_old_reports_are_ignored(platform: SimulatedPlatform) -> None:
     store = CounterStore(platform.client, platform.settings)
     store.report("one", 1, gauges(3, 0.25), {})
