@@ -11,6 +11,7 @@ import pytest
 import redis
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.parser import text_string_to_metric_families as parse
 
 from api.metrics.collector import MAX_TENANTS, PlatformCollector, StateReader
 from api.metrics.definitions import METRICS
@@ -23,6 +24,7 @@ from scheduler.errors import Fenced, StokerError
 from scheduler.job import Status
 from streams.events import Usage
 from tests.conftest import free_port
+from tests.seeds import MODEL_RUNNER_API
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -86,7 +88,7 @@ def test_a_histogram_is_cumulative_and_its_sum_is_in_seconds(platform: Simulated
     metrics = scrape(platform.settings)
     buckets = {
         bound: value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le=bound)
-        for bound in ("0.25", "0.5", "1", "2.5", "5", "600", "+Inf")
+        for bound in ("0.25", "0.5", "1.0", "2.5", "5.0", "600.0", "+Inf")
     }
     assert list(buckets.values()) == [0, 1, 1, 1, 2, 2, 2]
     total = value(metrics, "vllm_inference_duration_seconds_sum", model="alpha")
@@ -284,6 +286,22 @@ def test_every_metric_is_defined_with_its_type_and_labels(platform: SimulatedPla
         assert family.type == metric.type
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(metric.labels), metric.name
+
+
+@pytest.mark.rule("runner/metrics-requests", "runner/metrics-gauges", "runner/metrics-duration")
+def test_the_samples_of_the_example_of_the_specification_are_there(platform: SimulatedPlatform) -> None:
+    serve(platform, "acme", Usage(10, 5, 5), first_ms=1)
+    platform.expire()
+    gpu = DeviceMemory("GPU-a", 4000, 3000, (Gpu(0, "GPU-a", "H200", 1000, 4000),))
+    platform.fleet.report_memory("w1", platform.incarnations["w1"], gpu)
+    names = {"llama-3.1-70b": "alpha", "community-x": "acme"}
+    metrics = scrape(platform.settings)
+    found = {family.name: family for family in metrics.collect()}
+    for example in parse(MODEL_RUNNER_API["metrics"]):
+        assert found[example.name].type == example.type
+        for sample in example.samples:
+            labels = {label: names.get(text, text) for label, text in sample.labels.items()}
+            assert value(metrics, sample.name, **labels) is not None, sample
 
 
 def test_a_load_that_fails_is_counted_and_the_model_is_failed(platform: SimulatedPlatform) -> None:
