@@ -5,7 +5,6 @@ The scripts count what happens to jobs, models and workers (`counters.lua` and `
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ import orjson
 import redis
 
 from config.settings import Settings
-from scheduler.scripts import Scripts, redis_errors_translated
+from scheduler.scripts import Scripts
 
 GAUGES_AGE_US = 5_000_000
 """An API process whose last report is older has ended, or hangs."""
@@ -24,19 +23,24 @@ GAUGES_AGE_US = 5_000_000
 class Counters:
     """All counters at one instant.
 
-    `by_kind` has the labels and the value of each counter of a kind; `bounds` the upper bounds of each
-    histogram's buckets (us). `processes` are the gauges of the API processes, `pending` the number of ended
-    jobs that are not counted yet.
+    `values` are the fields of the hash `counters`; `bounds` the upper bounds of each histogram's buckets
+    (us). `processes` are the gauges of the API processes, `pending` the number of ended jobs that are not
+    counted yet.
     """
 
-    by_kind: Mapping[str, Sequence[tuple[list[str], str]]]
+    values: Mapping[str, str]
     bounds: Mapping[str, tuple[int, ...]]
     processes: tuple[Mapping[str, Any], ...]
     pending: int
 
     def of_kind(self, kind: str) -> list[tuple[list[str], int]]:
         """Return the labels and the number of each counter of this kind."""
-        return [(labels, int(value)) for labels, value in self.by_kind.get(kind, ())]
+        return [
+            (labels, int(value))
+            for field, value in self.values.items()
+            for name, *labels in (field.split(" "),)
+            if name == kind
+        ]
 
 
 class CounterStore:
@@ -47,15 +51,10 @@ class CounterStore:
 
     def read(self) -> Counters:
         """Read all counters."""
-        bounds, processes, pending = self._scripts.run("read_counters", GAUGES_AGE_US)
-        with redis_errors_translated():
-            fields: dict[bytes, bytes] = self._scripts.client.hgetall(f"{self._scripts.prefix}counters")
-        by_kind: defaultdict[str, list[tuple[list[str], str]]] = defaultdict(list)
-        for field, value in fields.items():
-            kind, *labels = field.decode().split(" ")
-            by_kind[kind].append((labels, value.decode()))
+        flat, bounds, processes, pending = self._scripts.run("read_counters", GAUGES_AGE_US)
+        words = [item.decode() for item in flat]
         return Counters(
-            by_kind,
+            dict(zip(words[::2], words[1::2], strict=True)),
             {kind.decode(): tuple(limits) for kind, limits in zip(bounds[::2], bounds[1::2], strict=True)},
             tuple(orjson.loads(gauges) for gauges in processes),
             pending,

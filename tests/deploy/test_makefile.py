@@ -12,18 +12,7 @@ import pytest
 from config.settings import ROOT
 
 TARGETS = {
-    *(
-        "up",
-        "test",
-        "test-hostile",
-        "test-limits",
-        "test-runtimes",
-        "test-gpu",
-        "runtimes",
-        "lint",
-        "bench",
-        "fuzz-schemas",
-    ),
+    *("up", "test", "test-hostile", "test-runtimes", "test-gpu", "runtimes", "lint", "bench", "fuzz-schemas"),
     *("bench-engines", "bench-growth", "bench-idle", "bench-peers", "openapi", "demo-model", "lock", "clean"),
 }
 

@@ -90,6 +90,7 @@ end
 local function charge(model, tenant, score, lowest, cost, waited_ms)
   local usage = read_usage(model, tenant)
   local average = usage.values['@wait_ms'] or waited_ms
+  -- a tenant that waited keeps what was refunded to it, even if that is below the level of idle tenants
   local before = score and math.max(score, usage.values[tenant] or 0) or served(model, tenant)
   lowest = lowest or before
   if lowest > (usage.values['@floor'] or 0) then set_usage(usage, '@floor', lowest) end
