@@ -5,6 +5,7 @@ The scripts count what happens to jobs, models and workers (`counters.lua` and `
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ import orjson
 import redis
 
 from config.settings import Settings
-from scheduler.scripts import Scripts
+from scheduler.scripts import Scripts, redis_errors_translated
 
 GAUGES_AGE_US = 5_000_000
 """An API process whose last report is older has ended, or hangs."""
@@ -23,24 +24,19 @@ GAUGES_AGE_US = 5_000_000
 class Counters:
     """All counters at one instant.
 
-    `values` are the fields of the hash `counters`; `bounds` the upper bounds of each histogram's buckets
-    (us). `processes` are the gauges of the API processes, `pending` the number of ended jobs that are not
-    counted yet.
+    `by_kind` has the labels and the value of each counter of a kind; `bounds` the upper bounds of each
+    histogram's buckets (us). `processes` are the gauges of the API processes, `pending` the number of ended
+    jobs that are not counted yet.
     """
 
-    values: Mapping[str, str]
+    by_kind: Mapping[str, Sequence[tuple[list[str], str]]]
     bounds: Mapping[str, tuple[int, ...]]
     processes: tuple[Mapping[str, Any], ...]
     pending: int
 
     def of_kind(self, kind: str) -> list[tuple[list[str], int]]:
         """Return the labels and the number of each counter of this kind."""
-        return [
-            (labels, int(value))
-            for field, value in self.values.items()
-            for name, *labels in (field.split(" "),)
-            if name == kind
-        ]
+        return [(labels, int(value)) for labels, value in self.by_kind.get(kind, ())]
 
 
 class CounterStore:
@@ -51,10 +47,15 @@ class CounterStore:
 
     def read(self) -> Counters:
         """Read all counters."""
-        flat, bounds, processes, pending = self._scripts.run("read_counters", GAUGES_AGE_US)
-        words = [item.decode() for item in flat]
+        bounds, processes, pending = self._scripts.run("read_counters", GAUGES_AGE_US)
+        with redis_errors_translated():
+            fields: dict[bytes, bytes] = self._scripts.client.hgetall(f"{self._scripts.prefix}counters")
+        by_kind: defaultdict[str, list[tuple[list[str], str]]] = defaultdict(list)
+        for field, value in fields.items():
+            kind, *labels = field.decode().split(" ")
+            by_kind[kind].append((labels, value.decode()))
         return Counters(
-            dict(zip(words[::2], words[1::2], strict=True)),
+            by_kind,
             {kind.decode(): tuple(limits) for kind, limits in zip(bounds[::2], bounds[1::2], strict=True)},
             tuple(orjson.loads(gauges) for gauges in processes),
             pending,

@@ -20,6 +20,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
+from prometheus_client.utils import INF, floatToGoString
 
 from api.errors import CODES
 from api.metrics.definitions import METRICS
@@ -122,7 +123,7 @@ class Families:
             buckets, count = [], 0
             for place, bound in enumerate((*counters.bounds[kind], None), start=1):
                 count += parts.get(str(place), 0)
-                buckets.append(("+Inf" if bound is None else f"{bound / 1e6:.12g}", count))
+                buckets.append((floatToGoString(INF if bound is None else bound / 1e6), count))
             family = self._by_name[name]
             family.add_metric(labels, buckets=buckets, sum_value=parts.get("sum", 0) / 1e6)  # type: ignore[attr-defined]
 
@@ -187,11 +188,9 @@ def add_requests(families: Families, counters: Counters, tenant_label: Callable[
     families.add_histograms("stoker_queue_wait_seconds", "queue_wait", counters)
     families.add_histograms("stoker_time_to_first_output_seconds", "first_output", counters)
     families.add_histograms("stoker_time_per_output_token_seconds", "token_time", counters)
-    for field, value in counters.values.items():
-        kind, *labels = field.split(" ")
-        if kind == "cache_hits":
-            cached, everything, _ = map(float, value.split(" "))
-            families.add("vllm_cache_hit_rate", cached / everything if everything else 0.0, *labels)
+    for labels, sums in counters.by_kind.get("cache_hits", ()):
+        cached, everything, _ = map(float, sums.split(" "))
+        families.add("vllm_cache_hit_rate", cached / everything if everything else 0.0, *labels)
     families.add_sums(
         "stoker_request_failures_total",
         (((model, code_label(code)), count) for (model, code), count in counters.of_kind("failures")),

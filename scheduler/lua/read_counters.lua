@@ -1,8 +1,8 @@
 #!lua flags=no-writes,allow-oom
--- Read all counters, the histograms' bounds, and the gauges of the API processes.
+-- Read what /metrics needs beside the hash `counters`: the histograms' bounds, and the gauges of the API processes.
 -- KEYS[1] prefix
 -- ARGV    2 how old the report of an API process may be (us)
--- returns {{field, number, ...}, {kind, {upper bound (us), ...}, ...}, {gauges of a process (JSON), ...},
+-- returns {{kind, {upper bound (us), ...}, ...}, {gauges of a process (JSON), ...},
 --         number of ended jobs that are not counted yet}
 -- include: base
 -- include: histograms
@@ -14,4 +14,4 @@ end
 for _, process in ipairs(redis.call('ZRANGE', P .. 'api_processes', text(NOW - tonumber(ARGV[2])), '+inf', 'BYSCORE')) do
   processes[#processes + 1] = redis.call('HGET', P .. 'api_process:' .. process, 'gauges') or nil
 end
-return { redis.call('HGETALL', P .. 'counters'), bounds, processes, redis.call('XLEN', P .. 'ended') }
+return { bounds, processes, redis.call('XLEN', P .. 'ended') }

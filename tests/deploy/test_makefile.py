@@ -12,7 +12,18 @@ import pytest
 from config.settings import ROOT
 
 TARGETS = {
-    *("up", "test", "test-hostile", "test-runtimes", "test-gpu", "runtimes", "lint", "bench", "fuzz-schemas"),
+    *(
+        "up",
+        "test",
+        "test-hostile",
+        "test-limits",
+        "test-runtimes",
+        "test-gpu",
+        "runtimes",
+        "lint",
+        "bench",
+        "fuzz-schemas",
+    ),
     *("bench-engines", "bench-growth", "bench-idle", "bench-peers", "openapi", "demo-model", "lock", "clean"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -143,6 +144,29 @@ def test_a_prompt_is_cached_for_its_own_tenant_and_tag_only(
     assert [reused(sdk) > 100, reused(sdk) > 100] == [False, True]
     assert [reused(other_tenant), reused(sdk, tag="a"), reused(sdk, mode="none")] == [0, 0, 0]
     assert [reused(other_tenant) > 100, reused(sdk, tag="a") > 100] == [True, True]
+
+
+def test_a_prompt_cannot_be_recovered_from_the_cached_tokens_of_another_tenant(
+    sdk: openai.OpenAI, other_tenant: openai.OpenAI
+) -> None:
+    """Without namespaces ten guesses for each digit are enough."""
+
+    def cached(client: openai.OpenAI, digits: list[int]) -> int:
+        prompt = " ".join(["The", "code", "of", "the", "safe", "is", *map(str, digits)])
+        usage = client.responses.create(model="stub", input=prompt, max_output_tokens=1).usage
+        assert usage is not None
+        return usage.input_tokens_details.cached_tokens
+
+    def recovered(client: openai.OpenAI, count: int) -> list[int]:
+        found: list[int] = []
+        for _ in range(count):
+            found.append(max(range(10), key=lambda digit: cached(client, [*found, digit])))
+        return found
+
+    code = random.choices(range(10), k=6)
+    cached(sdk, code)
+    assert recovered(sdk, len(code)) == code  # the own prompt
+    assert recovered(other_tenant, len(code)) != code
 
 
 def test_an_answer_that_reaches_its_limit_is_incomplete(sdk: openai.OpenAI) -> None:

@@ -11,6 +11,7 @@ import pytest
 import redis
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.parser import text_string_to_metric_families as parse
 
 from api.metrics.collector import MAX_TENANTS, PlatformCollector, StateReader
 from api.metrics.definitions import METRICS
@@ -23,6 +24,7 @@ from scheduler.errors import Fenced, StokerError
 from scheduler.job import Status
 from streams.events import Usage
 from tests.conftest import free_port
+from tests.seeds import MODEL_RUNNER_API
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -86,7 +88,7 @@ def test_a_histogram_is_cumulative_and_its_sum_is_in_seconds(platform: Simulated
     metrics = scrape(platform.settings)
     buckets = {
         bound: value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le=bound)
-        for bound in ("0.25", "0.5", "1", "2.5", "5", "600", "+Inf")
+        for bound in ("0.25", "0.5", "1.0", "2.5", "5.0", "600.0", "+Inf")
     }
     assert list(buckets.values()) == [0, 1, 1, 1, 2, 2, 2]
     total = value(metrics, "vllm_inference_duration_seconds_sum", model="alpha")
@@ -183,6 +185,45 @@ def test_loads_crashes_restarts_retries_fences_and_the_reaper_are_counted(
     assert value(metrics, "stoker_expired_total", what="worker") == 1
 
 
+def test_only_replicas_that_crashed_count_as_restarts(platform: SimulatedPlatform) -> None:
+    platform.register("w2")
+    platform.ledger.heartbeat("w2", platform.incarnations["w2"])
+    outcome = platform.fleet.unload("alpha")
+    platform.finish_unload(outcome)
+    first, _ = platform.load(replicas=2)
+    worker = platform.client.hget(f"{platform.prefix}replica:{first}", "worker").decode()
+    other = next(name for name in ("w1", "w2") if name != worker)
+    platform.crash(first, worker)
+    platform.run_for(2, "w1", "w2")
+    (replaced,) = platform.recovery.replace_lost()
+    platform.finish_load(replaced)
+    assert value(scrape(platform.settings), "stoker_engine_restarts_total", model="alpha") == 1
+    platform.register(other)  # its replica is lost, and is replaced without having crashed
+    for outcome in platform.recovery.replace_lost():
+        platform.finish_load(outcome)
+    assert value(scrape(platform.settings), "stoker_engine_restarts_total", model="alpha") == 1
+
+
+def test_only_refused_steps_of_former_claims_count_as_fenced(platform: SimulatedPlatform) -> None:
+    claim = platform.run(platform.admit())
+    other = platform.run(platform.admit())
+    platform.ledger.cancel(other.id, "acme")
+    platform.append_text(other, 1, "refused, since it is cancelled")
+    assert value(scrape(platform.settings), "stoker_fenced_calls_total", call="step") is None
+    platform.register()
+    platform.append_text(claim, 1, "too late")
+    assert value(scrape(platform.settings), "stoker_fenced_calls_total", call="step") == 1
+
+
+def test_a_value_at_the_bound_of_a_bucket_is_in_it(platform: SimulatedPlatform) -> None:
+    line = "acme alpha normal completed - stop 1 0 250000 - 1 {}"
+    platform.client.xadd(f"{platform.prefix}ended", {"e": line})
+    platform.expire()
+    metrics = scrape(platform.settings)
+    assert value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le="0.25") == 1
+    assert value(metrics, "vllm_inference_duration_seconds_bucket", model="alpha", le="0.1") == 0
+
+
 def test_gauges_of_api_processes_are_added_and_old_reports_are_ignored(platform: SimulatedPlatform) -> None:
     store = CounterStore(platform.client, platform.settings)
     store.report("one", 1, gauges(3, 0.25), {})
@@ -245,6 +286,22 @@ def test_every_metric_is_defined_with_its_type_and_labels(platform: SimulatedPla
         assert family.type == metric.type
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(metric.labels), metric.name
+
+
+@pytest.mark.rule("runner/metrics-requests", "runner/metrics-gauges", "runner/metrics-duration")
+def test_the_samples_of_the_example_of_the_specification_are_there(platform: SimulatedPlatform) -> None:
+    serve(platform, "acme", Usage(10, 5, 5), first_ms=1)
+    platform.expire()
+    gpu = DeviceMemory("GPU-a", 4000, 3000, (Gpu(0, "GPU-a", "H200", 1000, 4000),))
+    platform.fleet.report_memory("w1", platform.incarnations["w1"], gpu)
+    names = {"llama-3.1-70b": "alpha", "community-x": "acme"}
+    metrics = scrape(platform.settings)
+    found = {family.name: family for family in metrics.collect()}
+    for example in parse(MODEL_RUNNER_API["metrics"]):
+        assert found[example.name].type == example.type
+        for sample in example.samples:
+            labels = {label: names.get(text, text) for label, text in sample.labels.items()}
+            assert value(metrics, sample.name, **labels) is not None, sample
 
 
 def test_a_load_that_fails_is_counted_and_the_model_is_failed(platform: SimulatedPlatform) -> None:

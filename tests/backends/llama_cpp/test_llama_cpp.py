@@ -180,6 +180,14 @@ def test_a_common_prefix_is_read_once(start: Start, tiny: Mapping[str, Path]) ->
     assert [answer.text for answer in answers] == [alone.answer(request).text for request in requests]
 
 
+def test_a_request_waits_for_the_same_prefix_in_its_own_namespace_only(tiny: Mapping[str, Path]) -> None:
+    """Otherwise the time of its answer would show that another tenant sends the same prompt."""
+    python = interpreter(load_settings().runtimes_dir, "llama_cpp")
+    command = [python, Path(__file__).with_name("claims_in_process.py"), tiny["qwen3"]]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == [True, True, True, False]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failed_step_changes_no_answer(tiny: Mapping[str, Path], kind: str) -> None:
     python = interpreter(load_settings().runtimes_dir, "llama_cpp")
