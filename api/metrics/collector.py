@@ -20,7 +20,6 @@ from prometheus_client.core import (
 )
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
-from prometheus_client.utils import INF, floatToGoString
 
 from api.errors import CODES
 from api.metrics.definitions import METRICS
@@ -123,7 +122,7 @@ class Families:
             buckets, count = [], 0
             for place, bound in enumerate((*counters.bounds[kind], None), start=1):
                 count += parts.get(str(place), 0)
-                buckets.append((floatToGoString(INF if bound is None else bound / 1e6), count))
+                buckets.append(("+Inf" if bound is None else str(bound / 1e6), count))
             family = self._by_name[name]
             family.add_metric(labels, buckets=buckets, sum_value=parts.get("sum", 0) / 1e6)  # type: ignore[attr-defined]
 
