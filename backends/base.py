@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,7 +118,8 @@ class Launch:
     or not; when `start` raises, the process has already ended and `on_exit` is not called. `on_process` is
     called with the pid of the engine process (the leader of a process group) as soon as it runs. Cancelling
     `cancellation` makes `start` end early. `loop` is the worker's event loop, which the engine's pipes and
-    connections belong to; it runs in another thread than `start`.
+    connections belong to; it runs in another thread than `start`. `same_port` are the other models that are
+    configured with the port of this one.
     """
 
     model: ModelDefinition
@@ -131,6 +132,7 @@ class Launch:
     loop: asyncio.AbstractEventLoop
     on_process: Callable[[int], None] = lambda _pid: None
     cancellation: CancellationToken = field(default_factory=CancellationToken)
+    same_port: Sequence[str] = ()
 
 
 class Engine(Protocol):

@@ -155,7 +155,8 @@ class Backend:
     there. `caches_prefixes` says that its engines reuse the computed prefix of a prompt; they do not if the
     `prefix_cache_option` is false.
 
-    Two replicas on one machine cannot share an option in `one_replica_with` (a port).
+    Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
+    name ends in `port`).
 
     The models of a `remote` backend run on another operator's machine: they take no local memory, and each
     request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
@@ -233,6 +234,15 @@ class Backend:
         """Whether engines with these options reuse the computed prefix of a prompt."""
         switch = None if self.prefix_cache_option is None else options.get(self.prefix_cache_option)
         return self.caches_prefixes and switch is not False
+
+    def fixed_address(self, options: Mapping[str, Any]) -> tuple[str, str, int] | None:
+        """The option with its engine's port, the host and that port; None when it gets any free one."""
+        for name in self.one_replica_with:
+            if (port := options.get(name)) is not None:
+                host = f"{name.removesuffix('port')}host"
+                default = next(option.default for option in self.options if option.name == host)
+                return name, options.get(host, default), port
+        return None
 
     def problems(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield (option, problem) where a group is given in part, or together with another one."""

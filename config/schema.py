@@ -35,6 +35,7 @@ from config.fields import (
     texts,
     texts_by_name,
 )
+from config.fixed_ports import shared_ports
 from config.settings import PRIORITIES, ModelDefinition, RestartSettings
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
@@ -380,6 +381,20 @@ class SettingsSchema(Section):
                 if first != name:
                     message = f"holds a key that the tenant {first} has already; a key has one tenant"
                     raise ValidationError({"tenants": {name: {"api_keys_sha256": [message]}}})
+
+    @validates_schema
+    def _a_port_has_one_enabled_model(self, data: dict[str, Any], **_: object) -> None:
+        problems = {
+            name: {
+                option: [
+                    f"is the port of models.{other}.{taken}, too, and both models are enabled: set another,"
+                    " or leave it out, and the engine gets a free one"
+                ]
+            }
+            for name, option, other, taken in shared_ports(data.get("models", {}))
+        }
+        if problems:
+            raise ValidationError({"models": problems})
 
 
 Problem = tuple[tuple[str, ...], str]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from backends.base import Adapter, CancellationToken, Launch, LoadError, Progress
 from backends.registry import adapter
+from config.fixed_ports import models_with_port_of
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import ReplicaStart
@@ -178,6 +179,7 @@ class ReplicaManager:
             on_process=measurement.set_group,
             cancellation=replica.cancellation,
             loop=self._loop,
+            same_port=models_with_port_of(replica.model, self._settings.models),
         )
 
     def _remove_old_logs(self, engines: Path) -> None:

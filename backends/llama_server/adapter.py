@@ -55,7 +55,9 @@ class LlamaServerAdapter:
         with starting(launch) as start:
             options = LlamaServerOptions.of(launch.model, launch.slots)
             address = server_address(
-                PREFIX, options.host, options.port, options.api_key, chooses_port=options.binary is None
+                *(PREFIX, options.host, options.port, options.api_key),
+                chooses_port=options.binary is None,
+                same_port=launch.same_port,
             )
             env = _environment(options, address.key)
             with diagnosing(launch.directory, DIAGNOSES):

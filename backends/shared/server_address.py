@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from backends.base import LoadError
@@ -34,15 +36,21 @@ class ServerAddress:
         return ANY_ADDRESS.get(self.host, self.host)
 
 
-def server_address(
-    prefix: str, host: str, port: int | None, key: str | None, *, chooses_port: bool = False
+def server_address(  # noqa: PLR0913 - all of them are configured separately
+    prefix: str,
+    host: str,
+    port: int | None,
+    key: str | None,
+    *,
+    chooses_port: bool = False,
+    same_port: Sequence[str] = (),
 ) -> ServerAddress:
     """Return the configured address and key, with a free port and a random key where none is configured.
 
-    `prefix` begins the names of the options, for messages. `chooses_port` is whether the server itself finds
-    a free port. An address that other machines can reach is logged as a warning. Raises `LoadError`
-    (load_failed) if the address is not one of this machine's or the port is taken, so that the key is not
-    sent to another program.
+    `prefix` begins the names of the options, for messages, and `same_port` are the other models with that
+    port. `chooses_port` is whether the server itself finds a free port. An address that other machines can
+    reach is logged as a warning. Raises `LoadError` (load_failed) if the address is not one of this machine's
+    or the port is taken, so that the key is not sent to another program.
     """
     if not is_loopback(host):
         log.warning(
@@ -51,12 +59,12 @@ def server_address(
             prefix,
             host,
         )
-    bound = _bound_port(prefix, host, port)
+    bound = _bound_port(prefix, host, port, same_port)
     listens_on = 0 if chooses_port and port is None else bound
     return ServerAddress(host, listens_on, key or secrets.token_urlsafe(32))
 
 
-def _bound_port(prefix: str, host: str, port: int | None) -> int:
+def _bound_port(prefix: str, host: str, port: int | None, same_port: Sequence[str]) -> int:
     """Bind the port, or any free one, for a moment. Returns it."""
     try:
         family, *_, address = socket.getaddrinfo(host, port or 0, type=socket.SOCK_STREAM)[0]
@@ -66,6 +74,9 @@ def _bound_port(prefix: str, host: str, port: int | None) -> int:
     except OSError as error:
         known = error.errno is not None and not isinstance(error, socket.gaierror)
         reason = os.strerror(error.errno or 0) if known else error.strerror
+        if error.errno == errno.EADDRINUSE and same_port:
+            models = "the model" if len(same_port) == 1 else "one of the models"
+            reason = f"{models} {', '.join(same_port)}, which has the same port, is probably loaded"
         sentence = f"no engine can listen on {host} ({reason}): correct {prefix}host"
         if port is not None:
             sentence = (

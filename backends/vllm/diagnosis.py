@@ -82,6 +82,10 @@ DIAGNOSES: diagnosis.Diagnoses = (
         "vLLM has no such type of cache: correct vllm_kv_cache_dtype",
     ),
     (
+        r"\[Errno 98\]|[Aa]ddress already in use",
+        "the port of the engine is taken by another process",
+    ),
+    (
         r"Cannot find any model weights with",
         "there are no weights in the model's folder",
     ),

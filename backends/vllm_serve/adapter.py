@@ -107,7 +107,8 @@ class VllmServeEngine(HttpEngine):
 
 def _start_server(start: EngineStart, options: VllmServeOptions) -> tuple[EngineProcess, ServerClient]:
     """Start a server and wait until it is healthy."""
-    address = server_address(PREFIX, options.host, options.port, options.api_key)
+    same_port = start.launch.same_port
+    address = server_address(PREFIX, options.host, options.port, options.api_key, same_port=same_port)
     client = ServerClient(address)
     process = start.run(options.argv(address.port), {**options.environment, "VLLM_API_KEY": client.key})
     while not _is_healthy(client):

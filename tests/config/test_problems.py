@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from config.fixed_ports import models_with_port_of
+
 STUB = {"backend": "stub"}
 REMOTE = {"backend": "openai_remote", "openai_remote_url": "http://far.example/v1"}
 VLLM = {"backend": "vllm", "model_path": "x"}
@@ -180,6 +182,39 @@ def test_the_error_of_an_invalid_setting_has_its_path(problems, settings, expect
 
     assert expected in line
     assert " and is missing" not in line
+
+
+ONE = LLAMA_SERVER | {"llama_server_port": 8100, "enabled": True}
+OTHER = VLLM | {"backend": "vllm_serve", "vllm_serve_port": 8100, "enabled": True}
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        ({}, {}),
+        ({"llama_server_host": "localhost"}, {"vllm_serve_host": "127.0.0.1"}),
+        ({"llama_server_host": "0.0.0.0"}, {"vllm_serve_host": "10.0.0.7"}),  # noqa: S104 - refused
+    ],
+)
+def test_two_enabled_models_have_no_port_in_common(problems, hosts):
+    (line,) = problems({"models": {"one": ONE | hosts[0], "other": OTHER | hosts[1]}})
+
+    assert (
+        "settings.json: models.other.vllm_serve_port is the port of models.one.llama_server_port, too" in line
+    )
+
+
+@pytest.mark.parametrize(
+    "other", [{"enabled": False}, {"vllm_serve_host": "127.0.0.2"}, {"vllm_serve_port": None}]
+)
+def test_models_that_are_not_both_enabled_on_one_address_may_have_the_same_port(load, other):
+    assert set(load({"models": {"one": ONE, "other": OTHER | other}}).models) == {"one", "other"}
+
+
+def test_the_other_models_with_a_port_are_known(load):
+    models = load({"models": {"one": ONE, "other": OTHER | {"enabled": False}, "third": LLAMA_SERVER}}).models
+
+    assert [models_with_port_of(model, models) for model in models.values()] == [("other",), ("one",), ()]
 
 
 def test_all_problems_are_listed_one_per_line(problems):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from backends.base import Engine, Launch
+from backends.catalogue import BACKENDS
 from config.settings import LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
 from streams.events import End, TextDelta
@@ -261,6 +264,26 @@ def test_an_unexpected_error_of_a_start_is_reported_as_a_failed_load(
     assert getattr(worker.fleet.operation(outcome.operation.id), "status", "") == "failed"
     assert worker.executor.replicas.by_name == {}
     worker.close()
+
+
+def test_a_load_whose_port_is_taken_names_the_model_that_is_configured_with_it(
+    settings: Settings, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        options = BACKENDS["llama_server"].with_defaults({"llama_server_port": port})
+        model = ModelDefinition("one", "llama_server", model_path=str(tmp_path / "x"), options=options)
+        (tmp_path / "x").touch()
+        worker = WorkerHarness(
+            replace(settings, models={"one": model, "other": replace(model, name="other")})
+        )
+        worker.fleet.load("one")
+        worker.until(lambda: worker.fleet.row("one").state == "failed")
+        error = worker.fleet.row("one").last_error or ""
+        worker.close()
+    assert (
+        f"on 127.0.0.1, port {port} (the model other, which has the same port, is probably loaded)" in error
+    )
 
 
 def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settings: Settings) -> None:

@@ -56,6 +56,23 @@ def test_a_port_that_is_taken_is_refused_with_its_options() -> None:
     assert got.value.code == "load_failed"
 
 
+@pytest.mark.parametrize(
+    ("models", "named"),
+    [
+        (("other",), "the model other, which has the same port, is probably loaded"),
+        (("a", "b"), "one of the models a, b, which"),
+    ],
+)
+def test_the_models_with_the_same_port_are_named_when_it_is_taken(
+    models: tuple[str, ...], named: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(LoadError) as caught:
+            server_address(PREFIX, "127.0.0.1", port, None, same_port=models)
+    assert f"no engine can listen on 127.0.0.1, port {port} ({named}" in str(caught.value)
+
+
 def test_a_host_of_another_machine_is_refused_with_its_option() -> None:
     with pytest.raises(LoadError, match=r"can listen on 192\.0\.2\.1 .*: correct llama_server_host"):
         server_address(PREFIX, "192.0.2.1", None, None)

@@ -89,6 +89,7 @@ def test_progress_increases_while_the_log_has_no_new_lines(tmp_path: Path) -> No
             " library serialization file, [type=value_error, input_value=ArgsKwargs((), {'m",
             "the model's tokenizer cannot be read",
         ),
+        ("OSError: [Errno 98] Address already in use", "the port of the engine is taken by another"),
         ("vllm: error: unrecognized arguments: --no-flag", "this vLLM does not know the argument --no-flag:"),
         (
             "vllm serve: error: argument --dtype: invalid choice: 'foo' (of 'auto')",
