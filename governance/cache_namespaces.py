@@ -5,8 +5,8 @@ the epochs of all four scopes (everything, the model, the tenant, the tag), of w
 caller can name or guess the namespace of another tenant, and raising an epoch makes every prefix of its scope
 unreachable.
 
-The secret and the epochs are in Redis, where all API processes of all hosts find the same ones. This module
-does no I/O: `reading` yields the commands to send and receives their replies.
+The secret and the epochs are in Redis, where all API processes of all hosts find the same ones. `reading`
+does no I/O: it yields the commands to send and receives their replies.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import orjson
+import redis
 
 SECRET_BYTES = 32
 NAMESPACE_CHARS = 32
@@ -80,9 +81,25 @@ class CacheNamespaces:
         self.adopt(secret, epochs)
 
 
+def tenant_scope(tenant: str) -> bytes:
+    """The field of a tenant's epoch."""
+    return f"tenant {tenant}".encode()
+
+
+def raise_epoch(client: redis.Redis, prefix: str, scope: bytes) -> None:
+    """Make every cached prefix of a scope unreachable, for requests that come when all processes know it.
+
+    `scope` is one of `scopes`. Raises redis-py's errors.
+    """
+    pipeline: Any = client.pipeline(transaction=True)
+    for field in (scope, VERSION):
+        pipeline.hincrby(f"{{{prefix}}}:cache_epochs", field, 1)
+    pipeline.execute()
+
+
 def scopes(tenant: str, model: str, tag: str | None) -> list[bytes]:
     """The fields of the epochs that a request depends on. Names of tenants and tags have no spaces."""
-    fields = ["all", f"model {model}", f"tenant {tenant}"]
+    fields = [b"all", f"model {model}".encode(), tenant_scope(tenant)]
     if tag is not None:
-        fields.append(f"tag {tenant} {tag}")
-    return [field.encode() for field in fields]
+        fields.append(f"tag {tenant} {tag}".encode())
+    return fields

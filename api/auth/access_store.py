@@ -21,6 +21,7 @@ from api.auth.access_records import (
 from api.auth.caller import Caller
 from config.api_keys import ApiKey
 from governance.audit import MAX_RECORDS, AuditLog
+from governance.cache_namespaces import raise_epoch, tenant_scope
 from scheduler.errors import StorageUnavailable
 from scheduler.scripts import Scripts, redis_errors_translated
 
@@ -58,6 +59,7 @@ class AccessStore:
         self._keys_key = f"{{{prefix}}}:api_keys"
         self._used_key = f"{{{prefix}}}:keys_used"
         self._decoded: tuple[dict[Item, TenantRecord], dict[Item, ApiKey]] = ({}, {})
+        self._prefix = prefix
         self.version_key = f"{{{prefix}}}:access_version"
 
     def read(self) -> StoredAccess:
@@ -113,6 +115,11 @@ class AccessStore:
         ]
         arguments = (version, secrets.token_hex(8), last, record, MAX_RECORDS, len(change.tenants))
         return bool(self._scripts.run("change_access", *arguments, *tenants, *keys))
+
+    def leave_cached_prefixes(self, tenant: str) -> None:
+        """Make the prefixes that engines have cached for a tenant unreachable."""
+        with redis_errors_translated():
+            raise_epoch(self._client, self._prefix, tenant_scope(tenant))
 
     def last_used(self, ids: Iterable[str]) -> dict[str, float]:
         """The Unix times (s) of the last uses of keys; without those that were not used."""

@@ -116,7 +116,9 @@ class TenantChanges:
             )
             return change, len(keys)
 
-        return self._store.change(caller, decide)
+        revoked = self._store.change(caller, decide)
+        self._store.leave_cached_prefixes(name)  # a later tenant of that name must not find them
+        return revoked
 
     def _gone(self, stored: StoredAccess) -> dict[str, TenantRecord | None]:
         """The removed tenants whose names are free again, as changes that forget them."""

@@ -13,7 +13,7 @@ import redis
 from api.namespace_reader import PERIOD_S
 from api.services import AppServices, open_services
 from config.settings import RedisSettings, Settings
-from governance.cache_namespaces import VERSION
+from governance.cache_namespaces import raise_epoch, tenant_scope
 from tests.conftest import ValkeyServer, free_port
 from tests.support.waiting import wait_until
 
@@ -49,8 +49,7 @@ def test_a_raised_epoch_reaches_all_processes(
     processes: list[AppServices], settings: Settings, client: redis.Redis
 ) -> None:
     before = processes[0].cache_namespaces.of(*REQUEST)
-    for field in ("tenant default", VERSION.decode()):
-        client.hincrby(f"{{{settings.redis.prefix}}}:cache_epochs", field, 1)
+    raise_epoch(client, settings.redis.prefix, tenant_scope("default"))
     namespaces = [services.cache_namespaces for services in processes]
     wait_until(lambda: all(one.of(*REQUEST) != before for one in namespaces), 10 * PERIOD_S)
     assert len({one.of(*REQUEST) for one in namespaces}) == 1

@@ -11,7 +11,7 @@ import redis
 from hypothesis import given, strategies
 
 from config.settings import Settings
-from governance.cache_namespaces import MAX_KNOWN, VERSION, CacheNamespaces, scopes
+from governance.cache_namespaces import MAX_KNOWN, CacheNamespaces, raise_epoch, scopes
 
 REQUEST = ("acme", "demo", None)
 names = strategies.text(strategies.characters(codec="ascii", exclude_characters=" "), min_size=1, max_size=8)
@@ -36,11 +36,6 @@ def namespaces(client: redis.Redis, settings: Settings) -> CacheNamespaces:
     made = CacheNamespaces(settings.redis.prefix)
     read(made, client)
     return made
-
-
-def raise_epoch(client: redis.Redis, settings: Settings, field: bytes) -> None:
-    for each in (field, VERSION):
-        client.hincrby(f"{{{settings.redis.prefix}}}:cache_epochs", each, 1)  # type: ignore[arg-type]
 
 
 def test_a_namespace_is_128_bits_in_hex(namespaces: CacheNamespaces) -> None:
@@ -93,7 +88,7 @@ def test_a_raised_epoch_replaces_the_namespaces_of_its_scope_alone(
 ) -> None:
     asked = [(t, m, g) for t in ("acme", "other") for m in ("demo", "plain") for g in (None, "a", "b")]
     before = {request: namespaces.of(*request) for request in asked}
-    raise_epoch(client, settings, field)
+    raise_epoch(client, settings.redis.prefix, field)
     read(namespaces, client)
     changed = {request for request in asked if namespaces.of(*request) != before[request]}
     assert changed == {request for request in asked if field in scopes(*request)}
@@ -104,5 +99,5 @@ def test_a_process_reads_two_values_unless_an_epoch_was_raised(
     namespaces: CacheNamespaces, client: redis.Redis, settings: Settings
 ) -> None:
     assert read(namespaces, client) == 2
-    raise_epoch(client, settings, b"all")
+    raise_epoch(client, settings.redis.prefix, b"all")
     assert [read(namespaces, client), read(namespaces, client)] == [3, 2]

@@ -13,10 +13,14 @@ from api.auth import tenant_changes
 from api.auth.caller import Caller
 from api.auth.identities import WITHOUT_KEY
 from api.auth.tenant_changes import TenantChanges, reserved_s
+from api.namespace_reader import NamespaceReader
 from api.services import open_services
 from config.api_keys import digest_of
 from config.rate_limit import RateLimit
 from config.settings import Settings, TenancySettings, Tenant
+from governance.cache_namespaces import CacheNamespaces
+from scheduler.async_connection import AsyncConnection
+from scheduler.redis_connections import command_client
 from tests.api.auth.conftest import Process, audit_of, error_of, services_of
 from tests.api.conftest import ADMIN_KEY, KEY
 
@@ -97,6 +101,22 @@ def test_a_tenant_is_added_once_and_one_that_is_missing_is_404(process: Process)
     assert error_of(process.post(TENANTS, json={"name": "acme"})) == (409, "tenant_exists", "name")
     assert error_of(process.patch(f"{TENANTS}/none", json={"weight": 2})) == (404, "not_found", "name")
     assert error_of(process.delete(f"{TENANTS}/none")) == (404, "not_found", "name")
+
+
+def test_a_later_tenant_of_the_same_name_has_another_cache_namespace(
+    process: Process, shared_settings: Settings
+) -> None:
+    def namespace() -> str | None:
+        namespaces = CacheNamespaces(shared_settings.redis.prefix)
+        NamespaceReader(namespaces, command_client(shared_settings), AsyncConnection(shared_settings)).read()
+        return namespaces.of("acme", "demo", None)
+
+    process.post(TENANTS, json={"name": "acme"})
+    before = namespace()
+    process.patch(f"{TENANTS}/acme", json={"weight": 2})
+    assert namespace() == before is not None
+    process.delete(f"{TENANTS}/acme")
+    assert namespace() != before
 
 
 def test_the_name_of_a_removed_tenant_is_taken_until_its_responses_are_gone(
