@@ -28,8 +28,9 @@ from tests.support.simulated_platform import SimulatedPlatform
 class Served:
     """A running API and its one worker, which passes each claim to `handle`."""
 
-    def __init__(self, platform: SimulatedPlatform, port: int) -> None:
+    def __init__(self, platform: SimulatedPlatform, port: int, process: subprocess.Popen[bytes]) -> None:
         self.platform = platform
+        self.process = process
         self.url = f"http://127.0.0.1:{port}"
         self.handle: Callable[[Claim], None] = self.answer_hello
         self.claims: list[Claim] = []
@@ -87,7 +88,7 @@ def serving(
     platform.register()
     platform.load(slots=slots)
     process = start(environ, folder / "api.log")
-    served = Served(platform, port)
+    served = Served(platform, port, process)
     try:
         wait_for(served.url, process, folder / "api.log")
         yield served

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import ModelDefinition, RestartSettings, Settings
+from config.settings import LeaseSettings, ModelDefinition, RestartSettings, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
+from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import WorkerAgent
 
@@ -44,6 +45,30 @@ def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another
     assert messages[0].startswith("big should be loaded and is not: no worker with a cuda device is running")
     agent.end()
     worker.close()
+
+
+# ---- progress
+
+
+@pytest.mark.rule("runner/health-progress")
+def test_a_hanging_event_loop_is_reported_within_the_lease(settings: Settings) -> None:
+    lease = LeaseSettings(lease_ms=2000, beat_ms=200)
+    worker = WorkerHarness(replace(settings, lease=lease))
+    worker.load()
+    agent = WorkerAgent(worker.executor, worker.ledger, worker.fleet, worker.io)
+    agent.start()
+    try:
+        assert worker.fleet.serving_state().problem(1000) is None
+        began = time.monotonic()
+        worker.io.loop.call_soon_threadsafe(time.sleep, 4)
+        while worker.fleet.serving_state().problem(1000) != "no_progress":
+            assert time.monotonic() - began < 3.5
+            time.sleep(0.02)
+        assert time.monotonic() - began > 1
+        wait_until(lambda: worker.fleet.serving_state().problem(1000) is None)
+    finally:
+        agent.end()
+        worker.close()
 
 
 # ---- the recovery loop

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from config.settings import ModelDefinition, Settings
+from fleet.load_request import LoadRequest
+from tests.support.worker_harness import WorkerHarness
 from workers.engine_process.process import LOG_NAME
 from workers.out_of_memory import lacked_memory
 
@@ -31,3 +35,24 @@ def test_a_lack_of_memory_is_recognized_in_the_words_of_each_runtime(message: st
 def test_an_old_message_in_a_long_log_is_not_the_cause(tmp_path: Path) -> None:
     (tmp_path / LOG_NAME).write_text(MESSAGES[0] + "\n" + "a later line\n" * 4000)
     assert not lacked_memory("", tmp_path)
+
+
+@pytest.mark.rule("runner/health-503-gpu-oom")
+@pytest.mark.parametrize(
+    ("message", "code", "problem"),
+    [(MESSAGES[0], "out_of_memory", "out_of_memory"), ("no weights", "load_failed", "all_models_failed")],
+)
+def test_a_load_that_failed_for_lack_of_memory_has_its_code(
+    settings: Settings, message: str, code: str, problem: str
+) -> None:
+    models = {"big": ModelDefinition("big", "stub", options={"stub_load_fail": message})}
+    worker = WorkerHarness(replace(settings, models=models))
+    worker.fleet.load("big", LoadRequest(1))
+    worker.until(lambda: worker.fleet.row("big").state == "failed")
+    row = worker.fleet.row("big")
+    operation = worker.fleet.operation(row.operation_id or "")
+    assert operation is not None
+    assert (row.code, operation.code) == (code, code)
+    assert worker.fleet.serving_state().problem(64) == problem
+    worker.until(lambda: worker.errors)  # the thread of the load raises after it has reported
+    worker.close()

@@ -1,0 +1,44 @@
+"""A process that shuts down takes requests for a while, and tells load balancers to send no more."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ValkeyServer
+from tests.support.served_api import serving
+
+NOT_READY = (503, {"status": "not_ready", "reason": "draining"})
+
+
+def answer_of(url: str) -> tuple[int, dict[str, Any]]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return response.status, json.loads(response.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+@pytest.mark.rule("runner/ready", "runner/unavailable-while-starting")
+def test_a_process_that_drains_says_so_and_still_takes_requests(
+    shared_server: ValkeyServer, tmp_path: Path
+) -> None:
+    with serving(shared_server, tmp_path, {"STOKER_API__DRAIN_DELAY_S": "1.5"}) as served:
+        url = served.url
+        assert answer_of(f"{url}/ready") == (200, {"status": "ready"})
+        assert answer_of(f"{url}/v1/capabilities")[0] == 200
+        served.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 1
+        while answer_of(f"{url}/ready") != NOT_READY:
+            assert time.monotonic() < deadline
+        status, body = answer_of(f"{url}/v1/capabilities")
+        assert (status, body["error"]["code"]) == (503, "draining")
+        assert answer_of(f"{url}/live")[0] == answer_of(f"{url}/v1/models")[0] == 200
+        assert served.process.wait(15) == 0
