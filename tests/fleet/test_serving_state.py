@@ -143,6 +143,17 @@ def test_health_is_lost_when_no_engine_makes_progress(platform: SimulatedPlatfor
     assert problem(platform) is None
 
 
+def test_a_stalled_engine_of_a_draining_worker_does_not_count(platform: SimulatedPlatform) -> None:
+    second = platform.register("w2")
+    replicas = platform.load("alpha", replicas=2)
+    (stalled,) = (
+        one for one in replicas if platform.client.sismember(f"{platform.prefix}worker_replicas:w2", one)
+    )
+    platform.fleet.report_engines("w2", second, {stalled: (EngineReport(), True)})
+    platform.ledger.drain("w2", second)
+    assert problem(platform) is None, "the replica of the first worker serves"
+
+
 @pytest.mark.rule("runner/runner-id")
 def test_the_id_of_the_platform_stays_the_same_in_all_processes(
     platform: SimulatedPlatform, client: redis.Redis
