@@ -27,7 +27,7 @@ def answer_of(url: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.rule("runner/ready", "runner/unavailable-while-starting")
-def test_a_process_that_drains_says_so_and_still_takes_requests(
+def test_a_process_that_drains_is_not_ready_and_still_takes_requests(
     shared_server: ValkeyServer, tmp_path: Path
 ) -> None:
     with serving(shared_server, tmp_path, {"STOKER_API__DRAIN_DELAY_S": "1.5"}) as served:
