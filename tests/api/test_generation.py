@@ -9,6 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from api import admission
 from api.services import AppServices
 from api.streaming import response_readers
 from api.streaming.response_readers import LOST
@@ -36,7 +37,7 @@ def test_a_request_becomes_a_job(http: FlaskClient, fakes: Fakes) -> None:
     assert Generation.from_json(job.generation).messages == (Message("user", text_content("Hi")),)
     assert (job.model, job.dialect, job.priority, job.store) == ("demo", "responses", "high", True)
     assert job.subscriber == fakes.subscriber.name
-    assert job.cost == len(job.generation) // 4 + 40
+    assert job.cost == (len(job.generation) - admission._FRAME_BYTES) // 4 + 40
     assert job.idempotency_key is None
 
 
