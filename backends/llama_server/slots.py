@@ -71,7 +71,8 @@ class Slots:
         if namespace is not None:
             own = [(common_bytes(slot.prompt, prompt), slot) for slot in free if slot.namespace == namespace]
             common, best = max(own, key=lambda one: one[0], default=(0, free[0]))
-            if common > MIN_SHARE * len(prompt):
+            keeps_most = 2 * common >= len(best.prompt)  # else another conversation is worth an empty slot
+            if common > MIN_SHARE * len(prompt) and (keeps_most or all(slot.namespace for slot in free)):
                 return best
         return min(free, key=lambda slot: (slot.namespace is not None, slot.used))
 

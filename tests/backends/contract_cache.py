@@ -9,6 +9,7 @@ from statistics import median
 
 import pytest
 
+from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 from tasks.generation import Generation
 from tests.backends.conftest import Launched, Start, ask
@@ -50,6 +51,12 @@ class CacheContract:
     def long_prompt(self, **overrides: object) -> Generation:
         """Return a request with a prompt of about two thousand tokens and a short answer."""
         return ask("word " * 2000, **{"temperature": 0.0, "max_tokens": 2, **overrides})
+
+    def test_the_declaration_says_whether_prefixes_are_reused(self) -> None:
+        backend = BACKENDS[self.model().backend]
+        if backend.remote:
+            pytest.skip("the server decides that")
+        assert backend.reuses_prefixes(self.model().options) == self.caches_prompts
 
     def test_a_repeated_prompt_counts_as_cached(self, shared: Launched) -> None:
         request = in_new_namespace(self.short())

@@ -103,6 +103,14 @@ def test_the_common_prefix_is_the_longest_one(begin: bytes, one: bytes, other: b
     assert count >= len(begin)
 
 
+def test_a_conversation_is_kept_while_there_is_an_empty_slot() -> None:
+    begin, long = b"the same system prompt; ", b"a long conversation" * 20
+    answers = run(
+        ("a", begin + long), ("a", begin + b"hello"), ("a", begin + long + b"more"), ("a", begin + b"hi")
+    )
+    assert answers == [(0, False), (1, False), (0, True), (1, True)]
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 1000])
 def test_equal_prompts_have_their_whole_length_in_common(size: int) -> None:
     assert common_bytes(b"x" * size, b"x" * size) == size
