@@ -34,6 +34,11 @@ def thinking_modes(model: ModelDefinition) -> tuple[str, ...]:
     return THINKING_MODES
 
 
+def accepts_prompts(model: ModelDefinition) -> bool:
+    """Whether the model continues a prompt that is no conversation."""
+    return not _is_translation_form(model) and BACKENDS[model.backend].accepts_prompts(model.options)
+
+
 def remote(model: ModelDefinition) -> bool:
     """Whether the model runs on another operator's server, so that each request has to allow it."""
     return BACKENDS[model.backend].remote
@@ -43,7 +48,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
     """Raise `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
 
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
-    invalid_request. Runs for every request, so the usual request passes after a few comparisons.
+    prompt_unsupported, invalid_request. Runs for every request, so the usual request passes after a few
+    comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
         raise ApiError(
@@ -70,7 +76,14 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
             code="image_unsupported",
             param=parsed.image_params[0],
         )
-    if not multi_turn(model):
+    if parsed.generation.prompt is not None:
+        if not accepts_prompts(model):
+            raise ApiError(
+                f"model {model.name} takes messages only: use /v1/chat/completions or /v1/responses",
+                code="prompt_unsupported",
+                param="model",
+            )
+    elif not multi_turn(model):
         _check_single_turn(model, parsed)
 
 

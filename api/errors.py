@@ -47,6 +47,7 @@ CODES: Mapping[str, ErrorKind] = {
     "thinking_unsupported": ErrorKind(400, INVALID),
     "image_unsupported": ErrorKind(400, INVALID),
     "multi_turn_unsupported": ErrorKind(400, INVALID),
+    "prompt_unsupported": ErrorKind(400, INVALID),
     "invalid_load_request": ErrorKind(400, INVALID),
     "unprocessable_request": ErrorKind(422, INVALID),
     "invalid_api_key": ErrorKind(401, AUTHENTICATION),

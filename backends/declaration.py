@@ -155,6 +155,9 @@ class Backend:
     there. `caches_prefixes` says that its engines reuse the computed prefix of a prompt; they do not if the
     `prefix_cache_option` is false.
 
+    With `takes_prompts` they continue a prompt without a chat template (POST /v1/completions), unless an
+    option in `takes_messages_only_when` has the value given there.
+
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
     name ends in `port`).
 
@@ -175,6 +178,8 @@ class Backend:
     needs: Mapping[str, str] = field(default_factory=dict)
     one_replica_with: tuple[str, ...] = ()
     image_option: str | None = None
+    takes_prompts: bool = False
+    takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
     single_turn_when: Mapping[str, str] = field(default_factory=dict)
     thinking_formats: tuple[str, ...] = ()
     thinking_option: str | None = None
@@ -216,6 +221,10 @@ class Backend:
     def accepts_images(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options accepts images."""
         return self.image_option is not None and bool(options.get(self.image_option))
+
+    def accepts_prompts(self, options: Mapping[str, Any]) -> bool:
+        """Whether a model with these options continues a prompt that is no conversation."""
+        return self.takes_prompts and not _any_matches(self.takes_messages_only_when, options)
 
     def is_single_turn(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options accepts only a single user message."""

@@ -138,7 +138,8 @@ class Generation:
 
     `thinking` is one of THINKING_MODES. `allow_remote` permits sending it to a server of another operator
     (models of backend openai_remote need it). `cache_namespace` is the cache namespace of its tenant and tag
-    in hex; None if the platform knew none.
+    in hex; None if the platform knew none. `prompt` is a text that the model continues as it is, without a
+    chat template; then there are no messages, tools nor `thinking`.
     """
 
     model: str
@@ -153,6 +154,7 @@ class Generation:
     trace: TraceContext | None = None
     cache_namespace: str | None = None
     cache_mode: CacheMode = "prefix"
+    prompt: str | None = None
 
     @property
     def shared_namespace(self) -> str | None:
@@ -185,6 +187,7 @@ class Generation:
                 trace=TraceContext(**trace) if (trace := raw.get("trace")) else None,
                 cache_namespace=raw.get("cache_namespace"),  # absent before there were namespaces
                 cache_mode=raw.get("cache_mode", "prefix"),
+                prompt=raw.get("prompt"),  # absent before there were completions
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

@@ -104,14 +104,14 @@ def response_object(
         message["reasoning_content"] = reasoning
     if calls:
         message["tool_calls"] = [_call(metadata, item) for item in calls]
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(output)}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(output)}
     return {
         "id": metadata.id,
         "object": "chat.completion",
         "created": metadata.created_at,
         "model": metadata.model,
         "choices": [choice],
-        "usage": _usage(output.usage),
+        "usage": usage_object(output.usage),
     }
 
 
@@ -124,14 +124,16 @@ def _call_id(metadata: ResponseMetadata, item: OutputItem) -> str:
     return item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{item.call_number:03x}"
 
 
-def _finish_reason(output: ResponseOutput) -> str:
+def finish_reason(output: ResponseOutput) -> str:
+    """The `finish_reason` of a choice whose output is complete."""
     if output.status == "incomplete":
         filtered = output.end is not None and output.end.finish_reason == "content_filter"
         return "content_filter" if filtered else "length"
     return "tool_calls" if output.calls() else "stop"
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def usage_object(usage: Usage) -> dict[str, Any]:
+    """The `usage` of a completion."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
@@ -198,9 +200,9 @@ class _ChunkRenderer:
         end = self._output.end
         if end is None or self._output.status in ("failed", "cancelled"):
             return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
-        frames = [self._chunk({}, _finish_reason(self._output))]
+        frames = [self._chunk({}, finish_reason(self._output))]
         if self._with_usage:
-            frames.append(self._frame(choices=[], usage=_usage(self._output.usage)))
+            frames.append(self._frame(choices=[], usage=usage_object(self._output.usage)))
         frames[-1][1].update(measurements(end))
         return frames
 

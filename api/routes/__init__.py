@@ -6,6 +6,7 @@ from api.openapi import Api
 from api.routes import (
     admin,
     chat,
+    completions,
     health,
     keys,
     metrics,
@@ -23,5 +24,18 @@ def register(api: Api, *, with_metrics: bool = True) -> None:
     """Add all groups to the app and its OpenAPI document."""
     if with_metrics:
         api.register_blueprint(metrics.routes)
-    for group in (responses, chat, models, runner, health, queues, admin, model_events, tenants, keys, usage):
+    for group in (
+        responses,
+        chat,
+        completions,
+        models,
+        runner,
+        health,
+        queues,
+        admin,
+        model_events,
+        tenants,
+        keys,
+        usage,
+    ):
         api.register_blueprint(group.routes)

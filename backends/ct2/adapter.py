@@ -10,7 +10,13 @@ import orjson
 from backends.base import GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.chat_request import chat_body
-from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
+from backends.shared.pipe_engine import (
+    EngineCommand,
+    PipeEngine,
+    chat_encoder,
+    messages_only,
+    start_pipe_engine,
+)
 from backends.shared.start import engine_python, library_path, starting
 from config.settings import ROOT, ModelDefinition
 from tasks.generation import UNKNOWN_SOURCES, Generation
@@ -33,7 +39,9 @@ class Ct2Adapter:
             otherwise = ", or set ct2_python to one that has it"
             python = engine_python(launch.environments, self.name, configured, otherwise=otherwise)
             translates = options["task"] == "translate"
-            encode = _text if translates else chat_encoder(chat_body, launch.model.prompt_format)
+            encode = (
+                _text if translates else chat_encoder(messages_only(chat_body), launch.model.prompt_format)
+            )
             return start_pipe_engine(
                 start, EngineCommand([str(python)], "ct2", options, _environment(python), encode)
             )

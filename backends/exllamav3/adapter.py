@@ -19,6 +19,7 @@ from backends.shared.pipe_engine import (
     EngineCommand,
     PipeEngine,
     chat_encoder,
+    messages_only,
     start_pipe_engine,
     with_namespace,
 )
@@ -46,7 +47,7 @@ class Exllamav3Adapter:
             options = engine_options(model, launch.slots)
             python = engine_python(launch.environments, self.name, BACKEND.values(model.options)["python"])
             options["compiled"] = _compiled(python)
-            encode = chat_encoder(with_namespace(chat_body), model.prompt_format)
+            encode = chat_encoder(with_namespace(messages_only(chat_body)), model.prompt_format)
             return start_pipe_engine(
                 start, EngineCommand([str(python)], self.name, options, _environment(python), encode)
             )

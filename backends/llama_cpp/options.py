@@ -68,6 +68,7 @@ BACKEND = Backend(
     "llama_cpp",
     "gguf_",
     environment=ENVIRONMENT,
+    takes_prompts=True,
     thinking_formats=(GEMMA4,),
     caches_prefixes=True,
     prefix_cache_option="gguf_cache_prompt",

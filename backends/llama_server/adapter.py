@@ -215,7 +215,7 @@ def _body(generation: Generation, prompt_format: str) -> bytes:
     body = llama_body(generation, prompt_format)
     if "seed" in body:
         body["seed"] %= SEEDS
-    for message in body["messages"]:
+    for message in body.get("messages", ()):
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
     for tool in body.get("tools", ()):

@@ -22,6 +22,7 @@ BACKEND = Backend(
     "llama_server",
     "llama_server_",
     environment=ENVIRONMENT,
+    takes_prompts=True,
     image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},

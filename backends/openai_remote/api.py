@@ -56,9 +56,10 @@ class RemoteApi:
     prompt_format: str
     stoker: bool = False
 
-    @property
-    def path(self) -> str:
-        """The path of requests, below the server's URL."""
+    def path(self, generation: Generation) -> str:
+        """The path of a request, below the server's URL."""
+        if generation.prompt is not None:
+            return "/completions"
         return "/responses" if self.options.api == "responses" else "/chat/completions"
 
     def parser(self, emit: Emit, stream_error: Callable[[Any], GenerationError]) -> ResponseParser:
@@ -68,8 +69,13 @@ class RemoteApi:
         return parser(emit, stream_error)
 
     def body(self, generation: Generation) -> bytes:
-        """Return a request's body. Raises `GenerationError` (invalid_prompt, unsupported_parameter)."""
+        """Return a request's body. Raises `GenerationError` (invalid_prompt, unsupported_parameter).
+
+        A generation with a prompt needs the API of chat completions; the platform checks that first.
+        """
         chat = self._chat_body(generation)
+        if generation.prompt is not None:
+            return orjson.dumps(chat | ({"allow_remote": True} if self.stoker else {}))
         body = responses_body(chat) if self.options.api == "responses" else self._rename_max_tokens(chat)
         if self.options.cache_field is not None:
             body[self.options.cache_field] = generation.shared_namespace or secrets.token_hex(16)

@@ -11,6 +11,8 @@ BACKEND = Backend(
     "openai_remote",
     "openai_remote_",
     needs_model_path=False,
+    takes_prompts=True,
+    takes_messages_only_when={"openai_remote_api": "responses"},
     required=("openai_remote_url",),
     remote=True,
     image_option="openai_remote_image_input",

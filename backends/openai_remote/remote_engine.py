@@ -129,7 +129,7 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
         silence_s = self._options.read_timeout_s
         async with self._client.request(
             "POST",
-            self._api.path,
+            self._api.path(running.generation),
             body,
             headers=self._api.headers(running.generation),
             read_timeout_s=silence_s,
@@ -177,4 +177,5 @@ def _estimated(usage: Usage, generation: Generation) -> Usage:
     if usage.input_tokens:
         return usage
     size = sum(len(message.text.encode()) for message in generation.messages)
+    size += len((generation.prompt or "").encode())
     return Usage(size // BYTES_PER_TOKEN + 1, usage.output_tokens, 0, usage.reasoning_tokens)

@@ -10,10 +10,18 @@ from tasks.generation import Generation, ImagePart, Message, NamedTool, Tool, To
 
 
 def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """Return a body for any OpenAI-compatible engine. Raises `GenerationError` (invalid_prompt)."""
+    """Return a body for any OpenAI-compatible engine. Raises `GenerationError` (invalid_prompt).
+
+    That of a generation with a prompt is a body of POST /v1/completions.
+    """
+    given: dict[str, Any] = (
+        {"messages": _messages(generation, prompt_format)}
+        if generation.prompt is None
+        else {"prompt": generation.prompt}
+    )
     body: dict[str, Any] = {
         "model": generation.model,
-        "messages": _messages(generation, prompt_format),
+        **given,
         "stream": True,
         "stream_options": {"include_usage": True},
     }

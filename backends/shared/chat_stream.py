@@ -164,7 +164,8 @@ class ChatParser:
             self._count(chunk)
         choices = chunk.get("choices") if usage else chunk["choices"]
         for choice in choices or ():
-            self._choice(choice.get("delta") or {}, deltas)
+            # a completion has its text in the choice itself
+            self._choice(choice.get("delta") or {"content": choice.get("text")}, deltas)
             if reason := choice.get("finish_reason"):
                 if reason in FAILURE_REASONS:
                     raise self._stream_error({"message": f"finish_reason is {reason}"})

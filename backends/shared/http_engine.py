@@ -26,6 +26,8 @@ from workers.engine_process.errors import EngineError, Exit
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 PATH = "/v1/chat/completions"
+COMPLETIONS_PATH = "/v1/completions"
+"""For generations with a prompt instead of messages."""
 TIMEOUT_S = 10.0  # to connect, and for requests that are answered at once
 LONGEST_BODY = 1 << 20  # bytes read of an answer that is no stream
 CACHE_USE_TIMEOUT_S = 1.0
@@ -141,7 +143,8 @@ class HttpEngine(TaskEngine[RunningRequest]):
     async def _post(self, body: bytes, generation: Generation, parser: ChatParser) -> None:
         """Send the body of a request and pass the answer to the parser."""
         events = EventStream()
-        async with self._client.request("POST", PATH, body) as response:
+        path = PATH if generation.prompt is None else COMPLETIONS_PATH
+        async with self._client.request("POST", path, body) as response:
             if response.status != 200:
                 answer = await response.read(LONGEST_BODY)
                 raise self._protocol.error(response.status, answer, generation)

@@ -41,6 +41,17 @@ def chat_encoder(form: BodyForm, prompt_format: str) -> RequestEncoder:
     return lambda generation: orjson.dumps(form(generation, prompt_format))
 
 
+def messages_only(form: BodyForm) -> BodyForm:
+    """Return `form` for an engine that takes no prompt. Raises `GenerationError` for one."""
+
+    def body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+        if generation.prompt is not None:  # the API refuses it, but may have another configuration
+            raise GenerationError("invalid_prompt", "the engine takes messages only")
+        return form(generation, prompt_format)
+
+    return body
+
+
 def with_namespace(form: BodyForm) -> BodyForm:
     """Return `form` for an engine that keeps cache namespaces apart: the body has `cache_namespace`.
 

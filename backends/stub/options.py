@@ -9,6 +9,7 @@ BACKEND = Backend(
     "stub",
     "stub_",
     needs_model_path=False,
+    takes_prompts=True,
     image_option="stub_image_input",
     thinking_formats=PROMPT_FORMATS,
     caches_prefixes=True,

@@ -56,7 +56,7 @@ def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     """
     body = chat_body(generation, prompt_format)
     body["cache_salt"] = generation.shared_namespace or secrets.token_hex(16)
-    for message in body["messages"]:
+    for message in body.get("messages", ()):
         _name_images(message["content"], body["cache_salt"])
     if body.get("seed") == NO_SEED:
         body["seed"] = SEED_FOR_NO_SEED

@@ -227,6 +227,7 @@ BACKEND = Backend(
     "vllm",
     "vllm_",
     environment=ENVIRONMENT,
+    takes_prompts=True,
     takes_hub_ids=True,
     needs=NEEDS,
     image_option="vllm_image_input",

@@ -95,7 +95,7 @@ class VllmServeEngine(HttpEngine):
         request = orjson.loads(body)
         request = {
             name: request[name]
-            for name in ("model", "messages", "tools", "chat_template_kwargs")
+            for name in ("model", "messages", "prompt", "tools", "chat_template_kwargs")
             if name in request
         }
         with suppress(HttpError, orjson.JSONDecodeError, LookupError, TypeError, ValueError):

@@ -9,6 +9,7 @@ BACKEND = Backend(
     "vllm_serve",
     "vllm_",
     environment=ENVIRONMENT,
+    takes_prompts=True,
     takes_hub_ids=True,
     one_replica_with=("vllm_serve_port",),
     needs=NEEDS,

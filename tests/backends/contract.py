@@ -11,6 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -102,6 +103,8 @@ class EngineContract(CacheContract):
     slots_to_fill = 2  # how many requests fill it; a server may have a fixed number
     seeded = True  # whether the seed of a request determines the answer
     thinks = True  # whether it separates reasoning from the answer
+    takes_prompts = True  # whether it continues a text without a chat template
+    rendered = ""  # the text that the template makes of the short request
     load_s = 20.0  # the longest duration of a load
     many = 200  # generations at once, most of which wait for a slot
 
@@ -185,6 +188,20 @@ class EngineContract(CacheContract):
         assert answer.finish is not None
         assert answer.finish.reason == "length"
         assert answer.finish.usage.output_tokens == 3
+
+    def test_a_prompt_is_continued_as_it_is(self, shared: Launched) -> None:
+        prompt = replace(self.short(), messages=(), prompt=self.rendered)
+        if not self.takes_prompts:
+            with pytest.raises(GenerationError):
+                shared.answer(prompt)
+            return
+        expected, answer = shared.answer(self.short()), shared.answer(prompt)
+        assert answer.text == expected.text
+        assert all(isinstance(delta, TextDelta) for delta in answer.deltas)
+        assert answer.finish is not None
+        assert expected.finish is not None
+        assert answer.finish.reason == "stop"
+        assert 0 < answer.finish.usage.input_tokens <= expected.finish.usage.input_tokens
 
     def test_a_seed_determines_the_answer(self, shared: Launched) -> None:
         if not self.seeded:

@@ -24,6 +24,8 @@ WEATHER_OF_LETTERS = Tool(
 class DemoModelContract(EngineContract):
     """The contract for the demo model."""
 
+    rendered = "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n"
+
     def short(self, **fields: object) -> Generation:
         return ask("What is the capital of Norway?", **{"temperature": 0.0, **fields})
 
@@ -84,6 +86,7 @@ class StubContract(EngineContract):
     """The contract for the stub, whose requests control its answers."""
 
     seeded = False  # the answer is the same each time
+    rendered = "a few words that are the same each time"
 
     @classmethod
     def version(cls) -> str:

@@ -14,6 +14,7 @@ from api.app import create_app
 from api.auth.access import Access, access_of
 from api.schemas.access import KeyBody, KeyFields, TenantBody, TenantFields
 from api.schemas.chat import ChatRequest
+from api.schemas.completions import CompletionRequest
 from api.schemas.load import LoadRequestBody
 from api.schemas.responses import STATUSES, ResponsesRequest
 from config.generated_keys import GeneratedKeys
@@ -23,6 +24,7 @@ from tests.docs.page import blocks, code, read, rows, section
 BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/chat/completions": ChatRequest,
+    "/v1/completions": CompletionRequest,
     "/v1/admin/tenants": TenantBody,
     "/v1/admin/tenants/acme": TenantFields,
     "/v1/admin/keys": KeyBody,

@@ -266,3 +266,14 @@ def test_a_request_to_a_full_queue_is_refused_with_its_depth(shared: Platform) -
     assert refused
     assert {error["code"] for error in refused} == {"queue_full"}  # type: ignore[index]
     assert "queueDepth" in refused[0]  # type: ignore[operator]
+
+
+def test_a_completion_continues_the_text_of_the_template(sdk: openai.OpenAI) -> None:
+    prompt = "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n"
+    whole = sdk.completions.create(model=DEMO, prompt=prompt, temperature=0, max_tokens=50)
+    assert whole.choices[0].text == "The capital of Norway is Oslo."
+    assert whole.choices[0].finish_reason == "stop"
+    # the SDK's types know no chunk without a finish reason, as OpenAI sends them
+    lenient = openai.OpenAI(api_key=sdk.api_key, base_url=sdk.base_url)
+    chunks = lenient.completions.create(model=DEMO, prompt=prompt, temperature=0, max_tokens=50, stream=True)
+    assert "".join(chunk.choices[0].text for chunk in chunks) == whole.choices[0].text

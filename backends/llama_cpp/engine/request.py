@@ -1,4 +1,4 @@
-"""Turns the body of a chat completion into a running request: prompt tokens, sampling and output parser."""
+"""Turns the body of a completion into a running request: prompt tokens, sampling and output parser."""
 
 from __future__ import annotations
 
@@ -66,10 +66,14 @@ class LlamaRequestBuilder:
             raise LlamaRequestError("engine_error", "the engine failed before it answered") from error
 
     def _build(self, number: int, body: Mapping[str, Any]) -> RunningRequest:
-        _check_images(body["messages"])
         tools = body.get("tools") or ()
-        template = self.tool_template if tools else self.template
-        prompt = template.render(self.vocabulary.literal_text.marked(body))
+        prompt = body.get("prompt")
+        # what continues a prompt is text alone: a marker of reasoning or of calls in it is text
+        syntax = self.syntax if prompt is None else Syntax()
+        if prompt is None:
+            _check_images(body["messages"])
+            template = self.tool_template if tools else self.template
+            prompt = template.render(self.vocabulary.literal_text.marked(body))
         minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
         if minimum >= self.context:  # tokenizing it would only take time
             raise self._too_long(f"at least {minimum}")
@@ -81,7 +85,7 @@ class LlamaRequestBuilder:
             raise LlamaRequestError("invalid_prompt", "the prompt is empty")
         buffer = self.numpy.empty(self.context, self.numpy.int32)
         buffer[:count] = tokens
-        thinking = _starts_in_reasoning(prompt, self.syntax)
+        thinking = _starts_in_reasoning(prompt, syntax)
         grammar = opening = None
         if tools and body.get("tool_choice") == "required":
             text = grammar_of_calls(tools, self.syntax)
@@ -96,9 +100,7 @@ class LlamaRequestBuilder:
         output = Output(
             self.vocabulary,
             Sampler(self.numpy, self._settings(body), body.get("seed")),
-            OutputParser(
-                number, self.syntax, body.get("stop") or (), tools=bool(tools), in_reasoning=thinking
-            ),
+            OutputParser(number, syntax, body.get("stop") or (), tools=bool(tools), in_reasoning=thinking),
             grammar,
             opening,
         )

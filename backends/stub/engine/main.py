@@ -132,6 +132,7 @@ class StubLoop:
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Plan a generation, and start it when a slot is free."""
         words = [word for message in generation["messages"] for word in words_of(message)]
+        words += (generation.get("prompt") or "").split()
         limit = self.options["stub_context"]
         try:
             script = plan(generation, self.options)

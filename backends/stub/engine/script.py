@@ -58,7 +58,7 @@ class DirectiveError(ValueError):
 
 def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan the answer to a request. Raises `DirectiveError`."""
-    prompt = next((text_of(m) for m in reversed(generation["messages"]) if m["role"] == "user"), "")
+    prompt = prompt_of(generation)
     directives, text = directives_of(prompt) if options["stub_directives"] else ({}, prompt)
     script = Script(
         tokens_per_s=directives.get("tokens_per_s", options["stub_tokens_per_s"]),
@@ -74,6 +74,13 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     _shorten(script, generation.get("sampling", {}))
     script.parts = [(kind, pieces) for kind, pieces in script.parts if pieces]
     return script
+
+
+def prompt_of(generation: Mapping[str, Any]) -> str:
+    """Return the text that a request asks about: its prompt, or its last user message."""
+    if (prompt := generation.get("prompt")) is not None:
+        return str(prompt)
+    return next((text_of(m) for m in reversed(generation["messages"]) if m["role"] == "user"), "")
 
 
 def text_of(message: Mapping[str, Any]) -> str:

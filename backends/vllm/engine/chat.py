@@ -80,6 +80,8 @@ class ChatPreparer:
         """Prepare a request. Raises `VllmRequestError`."""
         if "max_tokens" in body:
             body["max_tokens"] = min(body["max_tokens"], self.context)  # vLLM refuses more
+        if "prompt" in body:
+            return self._prepared_prompt(body)
         try:
             marked = self._literal_text.marked(body)
             request = self._request(**{**body, "messages": marked["messages"]})
@@ -93,24 +95,39 @@ class ChatPreparer:
             raise VllmRequestError("invalid_prompt", _refusal(error, body)) from error
         self._tokenize_literally(prompt)
         tokens: list[int] = prompt["prompt_token_ids"]
-        left = self.context - len(tokens)
-        if left < 1:
-            sentence = f"the prompt has {len(tokens)} tokens; {self.context - 1} fit"
-            raise VllmRequestError("context_length_exceeded", sentence)
-        max_tokens = body.get("max_tokens") or self._defaults.get("max_tokens") or left
-        try:
-            sampling = request.to_sampling_params(min(max_tokens, left), self._defaults)
-        except Exception as error:
-            print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
-            raise VllmRequestError(
-                "invalid_prompt", "the engine refuses these sampling parameters"
-            ) from error
+        sampling = self._sampling(request, body, len(tokens))
         reasoning = {"reasoning_ended": request.resolve_reasoning_ended(parser, tokens)}
         if parser is not None and parser.reasoning_parser is not None:
             reasoning["reasoning_parser_kwargs"] = {"chat_template_kwargs": arguments}
         # with stop strings, text arrives later than its tokens, and the parser of the output miscounts them
         counting_parser = self._parser(request)[0] if request.stop else parser
         return PreparedRequest(request, prompt, tokens, sampling, parser, counting_parser, reasoning)
+
+    def _prepared_prompt(self, body: dict[str, Any]) -> PreparedRequest:
+        """Prepare a request with a prompt, which is tokenized as it is; all output is text."""
+        text = body.pop("prompt")
+        tokens: list[int] = self._own_tokenizer.encode(text)
+        if not tokens:
+            raise VllmRequestError("invalid_prompt", "the prompt is empty")
+        request = self._request(**body, messages=[{"role": "user", "content": ""}])
+        prompt = {"prompt_token_ids": tokens, "prompt": text, "cache_salt": body.get("cache_salt")}
+        sampling = self._sampling(request, body, len(tokens))
+        return PreparedRequest(request, prompt, tokens, sampling, None, None, {})
+
+    def _sampling(self, request: Any, body: dict[str, Any], count: int) -> Any:
+        """The sampling parameters of a request whose prompt has `count` tokens. Raises `VllmRequestError`."""
+        left = self.context - count
+        if left < 1:
+            sentence = f"the prompt has {count} tokens; {self.context - 1} fit"
+            raise VllmRequestError("context_length_exceeded", sentence)
+        max_tokens = body.get("max_tokens") or self._defaults.get("max_tokens") or left
+        try:
+            return request.to_sampling_params(min(max_tokens, left), self._defaults)
+        except Exception as error:
+            print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
+            raise VllmRequestError(
+                "invalid_prompt", "the engine refuses these sampling parameters"
+            ) from error
 
     async def _render(self, request: Any) -> Any:
         """The prompt of a request, which gets what the parsers require."""

@@ -64,6 +64,7 @@ class TestCt2(DemoModelContract, LocalEngineContract):
     backend = "ct2"
     kind = "generator"
     seeded = False  # the library has one seed for all requests
+    takes_prompts = False
     caches_prompts = False
     folder: Path
 
@@ -162,6 +163,7 @@ class TestTranslator(LocalEngineContract):
     backend = "ct2"
     kind = "translator"
     seeded = False  # it takes the best translation, each time
+    takes_prompts = False
     thinks = False
     caches_prompts = False
     folder: Path

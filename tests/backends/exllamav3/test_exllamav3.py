@@ -76,6 +76,7 @@ class Exllamav3Contract(GrammarModelContract, LocalEngineContract):
     """The contract with the demo model; `options` select the Python and the device."""
 
     backend = "exllamav3"
+    takes_prompts = False
     options: ClassVar[dict[str, object]]
     checkpoint: Path
 

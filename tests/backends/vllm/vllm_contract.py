@@ -36,6 +36,11 @@ LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFF
 class VllmContract(GrammarModelContract, LocalEngineContract):
     checkpoint: Path
     load_s = 150.0
+    rendered = (
+        "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n"
+        "<|im_start|>assistant\nThe capital of Norway is Oslo.<|im_end|>\n"
+        "<|im_start|>user\nCount to twenty.<|im_end|>\n<|im_start|>assistant\n"
+    )
 
     @pytest.fixture(scope="class", autouse=True)
     @classmethod

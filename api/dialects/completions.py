@@ -1,0 +1,159 @@
+"""OpenAI's Completions (OpenAI API reference, "Completions"): a text that the model continues as it is.
+
+No chat template is applied, so a base model works, and a client may write the template's text itself. A
+failed stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
+from api.dialects.chat import finish_reason, usage_object
+from api.dialects.options import refuse
+from api.dialects.output import ItemKind, ResponseOutput
+from api.errors import InvalidRequest, body_of, error_from_end
+from api.measurements import measurements
+from api.streaming.frame_template import FrameTemplate
+from streams.events import Event
+from tasks.generation import Generation, Sampling
+
+NAME = "completions"
+ID_PREFIX = "cmpl-"
+HAS_CANCELLED_STATUS = False
+
+DEFAULT_MAX_TOKENS = 16
+"""As in OpenAI's API."""
+
+
+# ---- parse
+
+
+def parse(body: dict[str, Any]) -> ParsedRequest:
+    """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
+    for name, neutral in (("n", 1), ("best_of", 1), ("presence_penalty", 0), ("frequency_penalty", 0)):
+        refuse(body, name, unless=(neutral,))
+    refuse(body, "suffix", unless=("",))
+    refuse(body, "logprobs")
+    refuse(body, "logit_bias", unless=({},))
+    prompt = _prompt(body["prompt"])
+    stop, max_tokens = body.get("stop") or (), body.get("max_tokens")
+    generation = Generation(
+        model=body["model"],
+        messages=(),
+        sampling=Sampling(
+            max_tokens=DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
+            temperature=body.get("temperature"),
+            top_p=body.get("top_p"),
+            seed=body.get("seed"),
+            stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        ),
+        allow_remote=bool(body.get("allow_remote")),
+        prompt=prompt,
+    )
+    echo: dict[str, Any] = {"prompt": prompt} if body.get("echo") else {}
+    if (body.get("stream_options") or {}).get("include_usage"):
+        echo["include_usage"] = True
+    return ParsedRequest(generation, echo, bool(body.get("stream")), conversation_param="prompt")
+
+
+def _prompt(given: str | list[str]) -> str:
+    """The only prompt of a request. Raises `InvalidRequest`."""
+    prompts = [given] if isinstance(given, str) else given
+    if len(prompts) > 1:
+        message = "several prompts in one request are not supported: send a request for each"
+        raise InvalidRequest(message, code="unsupported_input", param="prompt[1]")
+    if not prompts[0]:
+        raise InvalidRequest("the prompt is empty", param="prompt")
+    return prompts[0]
+
+
+# ---- response object
+
+
+def response_object(
+    metadata: ResponseMetadata,
+    events: Iterable[Event],
+    pending: str = "",  # noqa: ARG001 - a text_completion has no status
+) -> dict[str, Any]:
+    """Return the text_completion object of a response that completed or ran out of tokens."""
+    output = ResponseOutput.of(events)
+    text = metadata.echo.get("prompt", "") + output.text(ItemKind.MESSAGE)
+    return {
+        **_identity(metadata),
+        "choices": [_choice(text, finish_reason(output))],
+        "usage": usage_object(output.usage),
+    }
+
+
+def _identity(metadata: ResponseMetadata) -> dict[str, Any]:
+    return {
+        "id": metadata.id,
+        "object": "text_completion",
+        "created": metadata.created_at,
+        "model": metadata.model,
+    }
+
+
+def _choice(text: str, reason: str | None) -> dict[str, Any]:
+    return {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
+
+
+# ---- stream
+
+
+class _CompletionRenderer:
+    """Renders a response as text_completion objects, each with a piece of the text."""
+
+    def __init__(self, metadata: ResponseMetadata) -> None:
+        self._metadata = metadata
+        self._output = ResponseOutput()
+        self._with_usage = bool(metadata.echo.get("include_usage"))
+        self._text_chunk: FrameTemplate | None = None
+
+    def begin(self) -> list[Frame]:
+        """Return the prompt, if the request asks for it."""
+        prompt = self._metadata.echo.get("prompt")
+        return [self._chunk(prompt)] if prompt else []
+
+    def render(self, event: Event) -> list[Frame]:
+        """Return the chunks of one event; a failed or cancelled end becomes an error frame."""
+        frames = [
+            self._chunk(piece)
+            for _, item, piece in self._output.apply(event)
+            if piece and item.kind is ItemKind.MESSAGE
+        ]
+        if self._output.end is not None:
+            frames += self._finish()
+        return frames
+
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded chunk of a text that continues the answer."""
+        if self._output.continue_message(text) is None:
+            return b""
+        if self._text_chunk is None:
+            self._text_chunk = FrameTemplate(self._chunk(FrameTemplate.TEXT))
+        return self._text_chunk.fill(text)
+
+    def _finish(self) -> list[Frame]:
+        end = self._output.end
+        if end is None or self._output.status in ("failed", "cancelled"):
+            return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
+        frames = [self._chunk("", finish_reason(self._output))]
+        if self._with_usage:
+            frames.append(self._frame(choices=[], usage=usage_object(self._output.usage)))
+        frames[-1][1].update(measurements(end))
+        return frames
+
+    def _chunk(self, text: str, reason: str | None = None) -> Frame:
+        choices = [_choice(text, reason)]
+        return self._frame(choices=choices, usage=None) if self._with_usage else self._frame(choices=choices)
+
+    def _frame(self, **rest: object) -> Frame:
+        return "", {**_identity(self._metadata), **rest}
+
+
+def stream_renderer(metadata: ResponseMetadata) -> _CompletionRenderer:
+    """Return a renderer for a stream of this response."""
+    return _CompletionRenderer(metadata)

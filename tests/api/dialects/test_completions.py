@@ -1,0 +1,121 @@
+"""The Completions dialect: what a request becomes, and what it answers; with OpenAI's SDK, too."""
+
+from __future__ import annotations
+
+import openai
+import pytest
+from flask.testing import FlaskClient
+
+from api.schemas.completions import TextCompletion
+from streams.events import End, TextDelta, Usage
+from tasks.generation import Generation
+from tests.support.api_fakes import Fakes
+
+ASK = {"model": "demo", "prompt": "Once upon"}
+TOLD = [TextDelta(" a"), TextDelta(" time"), End("completed", finish_reason="stop", usage=Usage(3, 2, 1))]
+CUT = [TextDelta(" a"), End("incomplete", finish_reason="length", usage=Usage(3, 1))]
+
+
+def generation_of(fakes: Fakes) -> Generation:
+    return Generation.from_json(fakes.ledger.only().generation)
+
+
+def test_a_prompt_is_continued_without_messages(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = [*TOLD]
+    body = {"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": ["\n", "."]}
+    answer = http.post("/v1/completions", json=ASK | body).get_json()
+    assert TextCompletion().validate(answer) == {}
+    assert answer["id"].startswith("cmpl-")
+    assert (answer["object"], answer["model"]) == ("text_completion", "demo")
+    assert answer["choices"] == [{"index": 0, "text": " a time", "logprobs": None, "finish_reason": "stop"}]
+    assert (answer["usage"]["prompt_tokens"], answer["usage"]["total_tokens"]) == (3, 5)
+    asked = generation_of(fakes)
+    assert (asked.prompt, asked.messages) == ("Once upon", ())
+    sampling = asked.sampling
+    assert (sampling.max_tokens, sampling.temperature, sampling.top_p) == (7, 0.5, 0.9)
+    assert (sampling.seed, sampling.stop) == (3, ("\n", "."))
+
+
+def test_sixteen_tokens_are_generated_without_max_tokens(http: FlaskClient, fakes: Fakes) -> None:
+    http.post("/v1/completions", json={"model": "demo", "prompt": ["Once upon"]})
+    assert generation_of(fakes).prompt == "Once upon"
+    assert generation_of(fakes).sampling.max_tokens == 16
+
+
+def test_the_prompt_begins_the_answer_if_the_request_asks_for_it(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = [*CUT]
+    choice = http.post("/v1/completions", json=ASK | {"echo": True}).get_json()["choices"][0]
+    assert (choice["text"], choice["finish_reason"]) == ("Once upon a", "length")
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "code"),
+    [
+        ({"prompt": ["a", "b"]}, "prompt[1]", "unsupported_input"),
+        ({"prompt": [1, 2]}, "prompt[0]", "invalid_request"),
+        ({"prompt": [[1, 2]]}, "prompt[0]", "invalid_request"),
+        ({"prompt": ""}, "prompt", "invalid_request"),
+        ({"prompt": [""]}, "prompt", "invalid_request"),
+        ({"prompt": None}, "prompt", "invalid_request"),
+        ({"n": 2}, "n", "unsupported_parameter"),
+        ({"best_of": 2}, "best_of", "unsupported_parameter"),
+        ({"suffix": "end"}, "suffix", "unsupported_parameter"),
+        ({"logprobs": 0}, "logprobs", "unsupported_parameter"),
+        ({"logit_bias": {"5": 1}}, "logit_bias", "unsupported_parameter"),
+        ({"presence_penalty": 1}, "presence_penalty", "unsupported_parameter"),
+        ({"max_tokens": 0}, "max_tokens", "invalid_request"),
+        ({"stream": "yes"}, "stream", "invalid_request"),
+    ],
+)
+def test_a_field_that_is_not_supported_is_refused(
+    http: FlaskClient, fakes: Fakes, fields: dict[str, object], param: str, code: str
+) -> None:
+    answer = http.post("/v1/completions", json=ASK | fields)
+    error = answer.get_json()["error"]
+    assert (answer.status_code, error["param"], error["code"]) == (400, param, code)
+    assert not fakes.ledger.jobs
+
+
+def test_a_model_that_takes_messages_only_refuses_a_prompt(http: FlaskClient, fakes: Fakes) -> None:
+    answer = http.post("/v1/completions", json={"model": "org/plain", "prompt": "Once upon"})
+    assert (answer.status_code, answer.get_json()["error"]["code"]) == (400, "prompt_unsupported")
+    assert not fakes.ledger.jobs
+
+
+def test_openais_sdk_gets_a_completion(sdk: openai.OpenAI, fakes: Fakes) -> None:
+    fakes.ledger.script = [*TOLD]
+    completion = sdk.completions.create(model="demo", prompt="Once upon", max_tokens=5)
+    assert completion.choices[0].text == " a time"
+    assert completion.choices[0].finish_reason == "stop"
+    assert completion.usage is not None
+    assert completion.usage.total_tokens == 5
+
+
+@pytest.fixture
+def lenient(sdk: openai.OpenAI) -> openai.OpenAI:
+    """A client as users have it: the SDK's types know no chunk without a finish reason, OpenAI sends them."""
+    return openai.OpenAI(api_key=sdk.api_key, base_url=sdk.base_url, max_retries=0)
+
+
+def test_openais_sdk_streams_a_completion(lenient: openai.OpenAI, fakes: Fakes) -> None:
+    fakes.ledger.script = [*TOLD]
+    chunks = [
+        *lenient.completions.create(
+            model="demo",
+            prompt="Once upon",
+            echo=True,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    ]
+    assert "".join(chunk.choices[0].text for chunk in chunks[:-1]) == "Once upon a time"
+    assert [chunk.choices[0].finish_reason for chunk in chunks[:-1]][-2:] == [None, "stop"]
+    assert chunks[-1].choices == []
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.completion_tokens == 2
+
+
+def test_a_failed_stream_raises_an_error_in_openais_sdk(lenient: openai.OpenAI, fakes: Fakes) -> None:
+    fakes.ledger.script = [TextDelta(" a"), End("failed", code="engine_crashed", message="it died", run_ms=5)]
+    with pytest.raises(openai.APIError, match="it died"):
+        list(lenient.completions.create(model="demo", prompt="Once upon", stream=True))
