@@ -149,6 +149,8 @@ def _verify(
 def _body(generation: Generation, prompt_format: str, served: str, context: int) -> bytes:
     body = vllm_body(generation, prompt_format)
     body["model"] = served
+    if "prompt" in body:
+        body.setdefault("max_tokens", context)  # the server's own default for completions is 16
     if "max_tokens" in body:
         body["max_tokens"] = min(body["max_tokens"], context)  # vLLM refuses larger values
     return orjson.dumps(body)
