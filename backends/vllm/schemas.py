@@ -1,12 +1,14 @@
 """Removes from the JSON Schemas of required tools what vLLM's grammar compiler, xgrammar, compiles slowly.
 
-It computes in advance which tokens fit at each character of a string with a pattern or a length. For a
-vocabulary of 100,000 tokens that takes 17 ms a character, so that twenty properties with lengths of 200 take
-a minute; few threads compile the grammars of all requests, and no deadline ends them.
+It computes in advance which tokens fit at each character of a string with a pattern or a length, and at each
+character of an object's names if the object may have further ones. For a vocabulary of 100,000 tokens that
+takes 17 ms a character, so that twenty properties with lengths of 200 take a minute; few threads compile the
+grammars of all requests, and no deadline ends them.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,16 +17,22 @@ from backends.shared.engine.recursion import DATA, MAPS
 from tasks.schema_pattern import positions_of
 
 MAX_CHARACTERS = 128
-"""Characters of all strings of a request that are counted; further patterns and lengths are left out."""
+"""Characters of all strings and names of a request that are counted; further patterns and lengths are left
+out, and further objects have only the names that are listed, as without `additionalProperties`."""
 
 MAX_COUNT = 1000
 """The largest number of items that a grammar counts."""
 
 LENGTHS = ("minLength", "maxLength")
+OTHERS = ("additionalProperties", "unevaluatedProperties")
+"""The keywords that allow an object further properties."""
 
 
 def bounded_schemas(functions: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """The parameters of all functions of a request, bounded. They allow every value that they allowed."""
+    """The parameters of all functions of a request, bounded.
+
+    They allow every value that they allowed, except further properties of an object with many names.
+    """
     bounds = _Bounds()
     return [bounds.schema(without_large_counts(function["parameters"], MAX_COUNT)) for function in functions]
 
@@ -45,6 +53,9 @@ class _Bounds:
         found = {key: self._converted(key, value) for key, value in schema.items() if key not in removed}
         if "patternProperties" in removed and "additionalProperties" in found:
             found["additionalProperties"] = True  # it excepts the properties with those names
+        others = [key for key in OTHERS if found.get(key, False) is not False]
+        if others and not self._takes(_characters(schema.get("properties"))):
+            found |= dict.fromkeys(others, False)
         return found
 
     def _removed(self, schema: Mapping[str, Any]) -> set[str]:
@@ -69,6 +80,17 @@ class _Bounds:
         if key in MAPS and isinstance(value, Mapping):
             return {name: self.schema(item) for name, item in value.items()}
         return self.schema(value)
+
+
+def _characters(names: Any) -> int:
+    """The characters of names, those of a common beginning once."""
+    if not isinstance(names, Mapping):
+        return 0
+    beginnings: set[str] = set()
+    for name in names:
+        text = json.dumps(name)[1:-1]
+        beginnings |= {text[:length] for length in range(1, len(text) + 1)}
+    return len(beginnings)
 
 
 def _count(value: Any) -> int:

@@ -54,6 +54,17 @@ def ends(engine: Launched, schema: Schema, at: int) -> bool:
 
 
 @pytest.mark.engines
+@pytest.mark.parametrize("backend", MODELS)
+def test_an_engine_answers_when_a_property_refers_to_its_object_by_all_of(start: Start, backend: str) -> None:
+    model = ModelDefinition("model", backend, model_path=str(DEMO_MODEL), options=MODELS[backend])
+    node = {"type": "object", "properties": {"parent": {"allOf": [{"$ref": "#/$defs/node"}]}}}
+    schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}}
+    tool = Tool("f", None, {**schema, "required": ["node"]})
+    answer = start(model, 1).answer(ask("Oslo", max_tokens=20, tools=(tool,), tool_choice="required"))
+    assert answer.error is None
+
+
+@pytest.mark.engines
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("backend", MODELS)
 def test_no_engine_is_lost_when_schemas_are_hostile(start: Start, backend: str) -> None:

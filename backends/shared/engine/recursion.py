@@ -1,5 +1,7 @@
 """Finds recursion in JSON Schemas that a grammar cannot follow, and replaces it by any value.
 
+llama.cpp copies the properties of what an `allOf` refers to, without an end if they hold the same `allOf`.
+
 llama.cpp follows all alternatives that the text so far allows. If two alternatives of a schema begin alike
 and both lead back to it, their number doubles at each level: `anyOf` of two arrays of itself has 2^n of them
 after n brackets. Alternatives are told apart by their types, and objects by a required first property.
@@ -53,7 +55,7 @@ class _Recursion:
 
     def removed(self) -> frozenset[int]:
         """The identities of the schemas whose reference closes an ambiguous recursion."""
-        removed: set[int] = set()
+        removed = {id(schema) for schema in self._schemas.values() if self._copies_itself(schema)}
         recursive = []
         for target in {id(target): target for target in self._targets.values()}.values():
             within = self._reachable(target)
@@ -64,6 +66,15 @@ class _Recursion:
             if len(recursive) > MAX_TARGETS or max(_WaysBack(self, target).count()) > 1:
                 removed |= closing
         return frozenset(removed)
+
+    def _copies_itself(self, schema: Schema) -> bool:
+        """Whether a part of the schema's `allOf` refers to what holds the schema."""
+        parts = [part for part in _listed(schema.get("allOf")) if isinstance(part, Mapping)]
+        parts += [
+            part for among in parts for part in _listed(among.get("anyOf")) if isinstance(part, Mapping)
+        ]
+        targets = {id(target): target for part in parts if (target := self.target(part)) is not None}
+        return any(id(schema) in self._reachable(target) for target in targets.values())
 
     def _reachable(self, start: Schema) -> set[int]:
         """The identities of all that a schema contains or refers to, itself included."""

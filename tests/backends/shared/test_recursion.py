@@ -86,6 +86,13 @@ def test_recursion_by_way_of_other_definitions_is_found() -> None:
     assert found["$defs"]["n"] == schema["$defs"]["n"]
 
 
+@pytest.mark.parametrize("copied", [N, {"anyOf": [TEXT, N]}])
+def test_an_all_of_that_copies_itself_allows_every_value(copied: Any) -> None:
+    node = an_object({"name": TEXT, "parent": {"allOf": [copied], "description": "the node above"}})
+    found = without_ambiguous_recursion(defined(node))
+    assert found["$defs"]["n"] == an_object({"name": TEXT, "parent": {}})
+
+
 def test_a_reference_to_a_part_of_the_recursion_is_found() -> None:
     part = {"$ref": "#/$defs/n/items"}
     schema = defined(array({"anyOf": [array(part), array(N)]}))

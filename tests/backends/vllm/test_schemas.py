@@ -57,6 +57,20 @@ def test_names_by_pattern_are_left_out_and_then_every_name_is_allowed() -> None:
     assert sent(schema) == [{"additionalProperties": True}]
 
 
+@pytest.mark.parametrize("keyword", ["additionalProperties", "unevaluatedProperties"])
+@pytest.mark.parametrize("others", [True, TEXT])
+def test_an_object_with_many_names_may_have_no_others(keyword: str, others: Any) -> None:
+    few = {"properties": dict.fromkeys(["name1", "name2"], TEXT), keyword: others}
+    many = {"properties": {f"{at:02}" * 10: TEXT for at in range(10)}, keyword: others}
+    closed = {**many, keyword: False}
+    assert sent(few, many, closed) == [few, closed, closed]
+
+
+def test_names_with_a_common_beginning_count_its_characters_once() -> None:
+    schema = {"properties": {"n" * 100 + str(at): TEXT for at in range(10)}, "additionalProperties": True}
+    assert sent(schema) == [schema]
+
+
 def test_a_schema_is_sent_as_it_is_when_no_call_is_required() -> None:
     schema = {"properties": {"a": {**TEXT, "maxLength": 5000}}}
     assert sent(schema, choice="auto") == [schema]
