@@ -180,12 +180,6 @@ class Forbidden(ApiError):
     default_code = "admin_required"
 
 
-class ServerBusy(ApiError):
-    """Raised when this process follows as many responses, or has as many requests, as it may."""
-
-    default_code = "server_busy"
-
-
 class TooManyStreams(ApiError):
     """Raised when a tenant has as many clients that wait or stream as it may, or one response has."""
 

@@ -100,6 +100,8 @@ class AppServices:
     access_store: AccessStore
     ledger: Ledger
     connection: AsyncConnection
+    large_connection: AsyncConnection
+    """For the admission of large requests: small ones need not wait behind them."""
     async_ledger: AsyncLedger
     fleet: Fleet
     subscriber: EventSubscriber
@@ -170,7 +172,8 @@ class AppServices:
         self.health.stop()
         self.runner_state.stop()
         self.reaper.stop()
-        asyncio.run_coroutine_threadsafe(self.connection.close(), self._loop)
+        for connection in (self.connection, self.large_connection):
+            asyncio.run_coroutine_threadsafe(connection.close(), self._loop)
         if self._loop_thread is not None:
             self._loop_thread.stop()
 
@@ -184,7 +187,7 @@ def open_services(settings: Settings) -> AppServices:
     """Make the services. Raises `ConfigError` when the platform would be open to the network."""
     client = command_client(settings)
     ledger = Ledger(client, settings)
-    connection = AsyncConnection(settings)
+    connection, large_connection = AsyncConnection(settings), AsyncConnection(settings)
     fleet, changes = Fleet(client, settings), StateChanges(client, settings.redis.prefix)
     subscriber = EventSubscriber(connection, settings.redis.prefix)
     subscription = Subscription(settings, subscriber.channel, subscriber.deliver, subscriber.catch_up_all)
@@ -207,7 +210,8 @@ def open_services(settings: Settings) -> AppServices:
         access_store=access_store,
         ledger=ledger,
         connection=connection,
-        async_ledger=AsyncLedger(connection, settings),
+        large_connection=large_connection,
+        async_ledger=AsyncLedger(connection, settings, large_connection),
         fleet=fleet,
         subscriber=subscriber,
         reaper=Reaper(ledger),

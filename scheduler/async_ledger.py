@@ -8,6 +8,7 @@ from config.settings import Settings
 from scheduler import commands, queue_view
 from scheduler.async_connection import AsyncConnection
 from scheduler.job import Admission, AppendRequest, Claim, Job, JobRow, Release, Status, StepReply
+from scheduler.large_admissions import LARGE_BYTES, LargeAdmissions, size_of
 from scheduler.queue_view import QueueOrder
 from scheduler.scripts import AsyncScripts, redis_errors_translated
 
@@ -15,18 +16,27 @@ from scheduler.scripts import AsyncScripts, redis_errors_translated
 class AsyncLedger:
     """Admits, looks up and cancels jobs for the API; takes claims and writes steps for a worker.
 
-    Raises what `Ledger` raises.
+    Raises what `Ledger` raises. Large requests are admitted over the connection `large`, if there is one.
     """
 
-    def __init__(self, connection: AsyncConnection, settings: Settings) -> None:
+    def __init__(
+        self, connection: AsyncConnection, settings: Settings, large: AsyncConnection | None = None
+    ) -> None:
         self.settings = settings
         self.scripts = AsyncScripts(connection, settings.redis.prefix)
+        self._large = None if large is None else AsyncScripts(large, settings.redis.prefix)
+        self._large_admissions = LargeAdmissions()
 
     # ---- called by the API
 
     async def admit(self, job: Job) -> Admission:
-        """See `Ledger.admit`."""
-        reply = await self.scripts.run("admit", *commands.admit_arguments(job, self.settings))
+        """See `Ledger.admit`. Raises `ServerBusy` when too many large requests wait to be admitted."""
+        arguments = commands.admit_arguments(job, self.settings)
+        if self._large is None or size_of(job) < LARGE_BYTES:
+            reply = await self.scripts.run("admit", *arguments)
+        else:
+            async with self._large_admissions.turn(job):
+                reply = await self._large.run("admit", *arguments)
         return commands.parse_admission(reply, job, self.settings)
 
     async def cancel(self, id: str, tenant: str) -> Status | None:

@@ -91,6 +91,12 @@ class IdempotencyConflict(Rejected):
     default_code = "idempotency_key_reused"
 
 
+class ServerBusy(Rejected):
+    """Raised when this process has as many requests, or follows as many responses, as it may."""
+
+    default_code = "server_busy"
+
+
 class StorageUnavailable(Rejected):
     """Raised when Redis cannot be reached, or has too few replicas to accept writes."""
 

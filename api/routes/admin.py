@@ -13,7 +13,7 @@ from flask import Response
 from api.auth.access import Access
 from api.auth.caller import current_caller
 from api.detached import DetachedResponse
-from api.errors import NotFound, ServerBusy, UnprocessableRequest
+from api.errors import NotFound, UnprocessableRequest
 from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.prefer import OperationWait, requested_wait_s
@@ -27,6 +27,7 @@ from api.services import AppServices, current_services
 from api.streaming.answers import send_json
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
+from scheduler.errors import ServerBusy
 
 logger = logging.getLogger("api")
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from api.errors import ServerBusy, TooManyStreams
+from api.errors import TooManyStreams
 from config.limits import Limits
+from scheduler.errors import ServerBusy
 
 logger = logging.getLogger("api")
 

@@ -86,6 +86,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         access_store=store,
         ledger=fakes.ledger,  # type: ignore[arg-type]
         connection=fakes.store,  # type: ignore[arg-type]
+        large_connection=fakes.store,  # type: ignore[arg-type]
         async_ledger=FakeAsyncLedger(fakes.ledger),  # type: ignore[arg-type]
         fleet=fakes.fleet,  # type: ignore[arg-type]
         subscriber=fakes.subscriber,

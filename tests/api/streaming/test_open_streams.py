@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from api.errors import ServerBusy, TooManyStreams
+from api.errors import TooManyStreams
 from api.services import open_services
 from api.streaming.open_streams import OpenStreams
 from config.limits import Limits, limits_of
 from config.settings import ApiSettings, Settings, Tenant
+from scheduler.errors import ServerBusy
 
 
 class Stream:
