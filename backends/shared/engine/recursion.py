@@ -47,6 +47,7 @@ class _Recursion:
         self._root = root
         self._order = order
         self._schemas = {id(schema): schema for schema in _all(root)}
+        self._held_by: dict[int, set[int]] = {}
         self._targets: dict[int, Schema] = {}
         for schema in self._schemas.values():
             found = _resolve(root, schema.get("$ref"))
@@ -55,7 +56,11 @@ class _Recursion:
 
     def removed(self) -> frozenset[int]:
         """The identities of the schemas whose reference closes an ambiguous recursion."""
-        removed = {id(schema) for schema in self._schemas.values() if self._copies_itself(schema)}
+        removed = {
+            id(schema)
+            for schema in self._schemas.values()
+            if schema is not self._root and self._copies_itself(schema)
+        }
         recursive = []
         for target in {id(target): target for target in self._targets.values()}.values():
             within = self._reachable(target)
@@ -69,12 +74,28 @@ class _Recursion:
 
     def _copies_itself(self, schema: Schema) -> bool:
         """Whether a part of the schema's `allOf` refers to what holds the schema."""
+        return any(id(schema) in self._held(target) for target in self._copied(schema))
+
+    def _held(self, target: Schema) -> set[int]:
+        """The identities of all that a copied schema contains, and of what is copied to there."""
+        known = self._held_by.get(id(target))
+        if known is None:
+            known = self._held_by[id(target)] = set()
+            waiting = [target]
+            while waiting:
+                schema = waiting.pop()
+                if id(schema) not in known:
+                    known.add(id(schema))
+                    waiting += [*_children(schema), *self._copied(schema)]
+        return known
+
+    def _copied(self, schema: Schema) -> list[Schema]:
+        """What the parts of the schema's `allOf` refer to."""
         parts = [part for part in _listed(schema.get("allOf")) if isinstance(part, Mapping)]
         parts += [
             part for among in parts for part in _listed(among.get("anyOf")) if isinstance(part, Mapping)
         ]
-        targets = {id(target): target for part in parts if (target := self.target(part)) is not None}
-        return any(id(schema) in self._reachable(target) for target in targets.values())
+        return [target for part in parts if (target := self.target(part)) is not None]
 
     def _reachable(self, start: Schema) -> set[int]:
         """The identities of all that a schema contains or refers to, itself included."""

@@ -93,6 +93,11 @@ def test_an_all_of_that_copies_itself_allows_every_value(copied: Any) -> None:
     assert found["$defs"]["n"] == an_object({"name": TEXT, "parent": {}})
 
 
+def test_an_all_of_is_kept_when_what_it_refers_to_refers_back() -> None:
+    schema = defined(an_object({"x": {"allOf": [{"$ref": "#/$defs/base"}]}}), base=an_object({"next": N}))
+    assert without_ambiguous_recursion(schema) is schema
+
+
 def test_a_reference_to_a_part_of_the_recursion_is_found() -> None:
     part = {"$ref": "#/$defs/n/items"}
     schema = defined(array({"anyOf": [array(part), array(N)]}))
