@@ -95,7 +95,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         method: str = "GET",
         *,
         access: Access,
-        responses: Mapping[int, type[marshmallow.Schema]],
+        responses: Mapping[int, type[marshmallow.Schema] | None],
         body: type[StrictSchema] | None = None,
         invalid_body: type[ApiError] = InvalidRequest,
         errors: Sequence[str] = (),
@@ -108,11 +108,11 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
     ) -> Callable[[ViewFunction], ViewFunction]:
         """Declare a route: its access level, request body and responses. The view's docstring documents it.
 
-        `responses` maps a status to the schema of its body. With a `body` schema the view gets the validated
-        body as its first argument; `invalid_body` is raised for one that does not fit. `errors` are codes of
-        the error table. `streams` adds an event stream as a second content type, `text` a plain text that it
-        describes. The server calls a view with `blocking=False` on its event loop: it must do no I/O and
-        wait for nothing.
+        `responses` maps a status to the schema of its body, None without a body. With a `body` schema the
+        view gets the validated body as its first argument; `invalid_body` is raised for one that does not
+        fit. `errors` are codes of the error table. `streams` adds an event stream as a second content type,
+        `text` a plain text that it describes. The server calls a view with `blocking=False` on its event
+        loop: it must do no I/O and wait for nothing.
         """
 
         def decorate(view: ViewFunction) -> ViewFunction:
@@ -172,10 +172,13 @@ def _implied_codes(
 
 
 def _success_responses(
-    responses: Mapping[int, type[marshmallow.Schema]], streams: bool, *, measured: bool
+    responses: Mapping[int, type[marshmallow.Schema] | None], streams: bool, *, measured: bool
 ) -> dict[str, Any]:
     documented: dict[str, Any] = {}
     for status, schema in responses.items():
+        if schema is None:
+            documented[str(status)] = {"description": http.HTTPStatus(status).phrase}
+            continue
         content: dict[str, Any] = {"application/json": {"schema": schema}}
         if streams and status == 200:
             about = "Server-sent events, the last one `data: [DONE]`."

@@ -33,7 +33,7 @@ CACHE_CONTROL = f"max-age={MAX_AGE_S:.0f}"
 @routes.endpoint(
     "/v1/capabilities",
     access=Access.INFERENCE,
-    responses={200: RunnerCapabilities},
+    responses={200: RunnerCapabilities, 304: None},
     errors=("starting", "draining", *STORAGE),
     headers=(
         {

@@ -50,6 +50,7 @@ def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     }
     local = {"models": models, "limits": {"unload_timeout_s": 1}}
     driver = nvml.environment(nvml.compiled(folder / "nvml"), gpus=2, total_mib=TOTAL_MIB, base_mib=BASE_MIB)
+    driver["FAKE_NVML_UTILIZATION"] = "50"
     with running_platform(folder / "up", local, "--port", "0", "--no-flower", environment=driver) as platform:
         platform.wait_for(lambda: all(mib is not None for mib in used_mib(platform, 2)), 20, "two GPUs")
         platform.wait_for(lambda: platform.model("giant")["vram_estimate_mib"], 20, "sizes of files")
@@ -202,3 +203,23 @@ def test_an_unload_ends_running_jobs_at_its_deadline(empty: Platform) -> None:
     assert response["status"] == "failed"
     assert "unload_deadline" in response["error"]["message"]
     assert empty.engine_pids("pair") == []
+
+
+@pytest.mark.rule("runner/resources", "runner/models-loaded")
+def test_the_capabilities_have_the_memory_of_all_gpus(empty: Platform) -> None:
+    empty.run_operation("load", "pair", replicas=2)
+    wait_until_used(empty, BASE_MIB + 200, BASE_MIB + 200)
+
+    def loaded() -> dict[str, Any] | None:
+        _, found = empty.call("GET", "/v1/capabilities")
+        used = found["resources"]["gpuMemoryUsedMB"]
+        return found if found["models"]["loaded"] and used > 2 * (BASE_MIB + 200) - NEAR_MIB else None
+
+    found = empty.wait_for(loaded, 15, "capabilities of the loaded model")
+    resources = found["resources"]
+    assert (resources["gpuIds"], resources["gpuMemoryTotalMB"]) == ([0, 1], 2 * TOTAL_MIB)
+    assert resources["gpuMemoryUsedMB"] + resources["gpuMemoryFreeMB"] == 2 * TOTAL_MIB
+    assert resources["gpuUtilization"] == 0.5
+    (model,) = found["models"]["loaded"]
+    assert model["id"] == "pair"
+    assert 400 <= model["gpuMemoryMB"] <= 400 + 2 * NEAR_MIB
