@@ -116,6 +116,20 @@ def test_a_call_counts_250_jobs_and_asks_for_more(platform: SimulatedPlatform) -
     assert not platform.client.exists(f"{platform.prefix}ended")
 
 
+def test_entries_of_ended_jobs_need_less_memory_than_the_jobs_when_no_reaper_runs(
+    platform: SimulatedPlatform,
+) -> None:
+    usage = Usage(1000, 211, 400)
+    for _ in range(100):
+        serve(platform, usage, 0.0, finish_reason="stop", first_ms=120, log_bytes=20)
+    keys = [key for word in ("job", "log") for key in platform.client.keys(f"{platform.prefix}{word}:*")]
+    of_jobs = sum(platform.client.memory_usage(key) or 0 for key in keys)
+    of_entries = platform.client.memory_usage(f"{platform.prefix}ended", samples=0) or 0
+    assert pending(platform) == 100
+    assert of_entries / 100 < 300, of_entries
+    assert of_entries < of_jobs / 3
+
+
 def test_an_entry_counts_once_when_the_reply_is_lost(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
