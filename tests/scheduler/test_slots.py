@@ -257,6 +257,20 @@ def test_the_places_of_a_tenant_at_its_bound_do_not_shut_others_out(
         platform.admit("bounded", limits=bound(1))
 
 
+def test_runs_and_slots_from_before_an_update_are_not_counted_below_zero(
+    eight_slots: SimulatedPlatform,
+) -> None:
+    ids, served = [eight_slots.admit("tenant") for _ in range(3)], f"{eight_slots.prefix}served:alpha"
+    eight_slots.client.delete(served)
+    for id in ids:
+        eight_slots.release(eight_slots.run(id))
+    eight_slots.ledger.deregister("w1", eight_slots.incarnations["w1"], "goodbye")
+    fields = {
+        name: eight_slots.client.hget(served, name) for name in ("@running", "tenant:running", "@slots")
+    }
+    assert set(fields.values()) == {b"0"}, fields
+
+
 # ---- the reserve
 
 

@@ -69,17 +69,19 @@ local function served(model, tenant)
   return math.max(values[tenant] or 0, values['@floor'] or 0)
 end
 
--- Count a run of a tenant that begins (1) or ends (-1).
+-- Count a run of a tenant that begins (1) or ends (-1). A run from before an update of the platform was not counted.
 local function count_run(model, tenant, change)
   local usage = read_usage(model, tenant)
   for _, field in ipairs({ tenant .. ':running', '@running' }) do
-    set_usage(usage, field, (usage.values[field] or 0) + change)
+    set_usage(usage, field, math.max(0, (usage.values[field] or 0) + change))
   end
 end
 
--- Count the slots of a replica that came up, or of one that is gone (negative).
+-- Count the slots of a replica that came up, or of one that is gone (negative); those from before an update were not
+-- counted.
 local function count_slots(model, change)
   local slots = redis.call('HINCRBY', P .. 'served:' .. model, '@slots', change)
+  if slots < 0 then slots = redis.call('HINCRBY', P .. 'served:' .. model, '@slots', -slots) end
   if usage_by_model[model] then usage_by_model[model].values['@slots'] = slots end
 end
 
