@@ -22,25 +22,26 @@
 -- include: queue
 -- include: dispatch
 -- include: bytes
--- include: limits
 -- include: service_rate
 local id, tenant, weight, model, priority, cost = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[13]
 local max_wait_us, max_run_us, generation = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[8]
 
 local requests, tokens = nil, nil
+local reply = function(...) return { ... } end
 local most_requests, most_tokens = tonumber(ARGV[26]), tonumber(ARGV[28])
-if most_requests > 0 then
-  local read = most_requests <= MOST_LOGGED and logged_requests or paced_requests
-  requests = read(tenant, most_requests, tonumber(ARGV[27]))
-end
-if most_tokens > 0 then tokens = counted_tokens(tenant, most_tokens, tonumber(ARGV[29]), tonumber(cost)) end
-local function reply(...)
-  local values = { ... }
-  if requests or tokens then
+if most_requests > 0 or most_tokens > 0 then -- most tenants do not need the functions that follow
+-- include: limits
+  if most_requests > 0 then
+    local read = most_requests <= MOST_LOGGED and logged_requests or paced_requests
+    requests = read(tenant, most_requests, tonumber(ARGV[27]))
+  end
+  if most_tokens > 0 then tokens = counted_tokens(tenant, most_tokens, tonumber(ARGV[29]), tonumber(cost)) end
+  reply = function(...)
+    local values = { ... }
     local most, remaining, reset_us = limit_state(requests)
     values[#values + 1] = { most, remaining, reset_us, limit_state(tokens) }
+    return values
   end
-  return values
 end
 
 -- the same Idempotency-Key as an earlier request?

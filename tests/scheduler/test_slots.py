@@ -295,12 +295,23 @@ def test_a_model_with_few_slots_has_no_reserve(client: redis.Redis, settings: Se
 
 
 def test_the_reserve_is_of_all_replicas_that_are_up(client: redis.Redis, settings: Settings) -> None:
-    platform = SimulatedPlatform(client, replace(settings, queue=replace(LONG_QUEUE, reserve_one_in=4)))
+    platform = SimulatedPlatform(client, replace(settings, queue=replace(LONG_QUEUE, reserve_one_in=3)))
     platform.register()
     replicas = platform.load(slots=1, replicas=4)
     ids = [platform.admit("flood") for _ in range(5)]
-    assert running(platform, *ids) == ids[:3]
+    assert running(platform, *ids) == ids[:3], "one of four slots is kept"
     idle = next(one for one in replicas if not platform.client.exists(f"{platform.prefix}slots:{one}"))
     platform.crash(idle)
     platform.release(platform.run(ids[0]))
-    assert len(running(platform, *ids)) == 3, "three slots have no reserve"
+    assert running(platform, *ids) == ids[1:3], "one of three slots is kept"
+
+
+def test_a_slot_of_the_reserve_goes_to_a_tenant_that_waits_and_runs_nothing(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = make(client, settings, 4, reserve_one_in=4)
+    flood = [platform.admit("flood", "high") for _ in range(5)]
+    first, second = platform.admit("first", "low"), platform.admit("second", "low")
+    assert running(platform, *flood, first, second) == [*flood[:3], first]
+    platform.release(platform.run(first))
+    assert running(platform, *flood, second) == [*flood[:3], second]

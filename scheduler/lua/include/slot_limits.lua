@@ -19,7 +19,7 @@ local function runs_of(model, tenant) return read_usage(model, tenant).values[te
 -- Read the counts of those of these tenants that have a bound, with one command, and the usage of all of them.
 local function read_bounded_runs(model, tenants)
   local missing = {}
-  read_usage(model, unpack(tenants))
+  read_usage_of(model, tenants)
   for _, tenant in ipairs(tenants) do
     local _, bound = weight_and_bound(model, tenant)
     if bound > 0 and not bounded_runs[tenant] then missing[#missing + 1] = tenant end

@@ -11,31 +11,38 @@
 --   <tenant>:running      how many of its jobs run
 --   <tenant>:limits       `<weight> <most running jobs>`, as of its latest request; 0: no bound
 
--- What this script has read and changed of `served:<model>`: {[model] = {values = {}, changed = {}}}.
+-- What this script has read and changed of `served:<model>`: {[model] = {values = {}, changed = {}, skips = {}}}.
 local usage_by_model = {}
 
--- Return the usage of a model with the fields of all and those of these tenants: a value is a number, a text, or
--- false when it is missing.
-local function read_usage(model, ...)
+-- Read the fields of all and those of some tenants, with one command. A value is a number, a text, or false when it is
+-- missing.
+local function read_usage_of(model, tenants)
   local usage, fields = usage_by_model[model], {}
   if not usage then
-    usage = { values = {}, changed = {} }
-    usage_by_model[model] = usage
     fields = { '@high', '@normal', '@low', '@floor', '@wait_ms', '@run_ms', '@slots', '@running', '@reserve' }
   end
-  for _, tenant in ipairs({ ... }) do
-    if usage.values[tenant] == nil then
-      fields[#fields + 1] = tenant
-      fields[#fields + 1] = tenant .. ':running'
-      fields[#fields + 1] = tenant .. ':limits'
+  for _, tenant in ipairs(tenants) do
+    if not usage or usage.values[tenant] == nil then
+      local count = #fields
+      fields[count + 1], fields[count + 2], fields[count + 3] = tenant, tenant .. ':running', tenant .. ':limits'
     end
   end
-  if #fields > 0 then
-    for at, value in ipairs({ read_fields(P .. 'served:' .. model, unpack(fields)) }) do
-      usage.values[fields[at]] = tonumber(value) or value
-    end
+  if #fields == 0 then return usage end
+  local read, values = redis.call('HMGET', P .. 'served:' .. model, unpack(fields)), usage and usage.values or {}
+  for at, field in ipairs(fields) do values[field] = tonumber(read[at]) or read[at] end
+  if not usage then
+    local skips = { high = tonumber(read[1]), normal = tonumber(read[2]), low = tonumber(read[3]) }
+    usage = { values = values, changed = {}, skips = skips }
+    usage_by_model[model] = usage
   end
   return usage
+end
+
+-- Return the usage of a model with the fields of all, and those of a tenant, if any.
+local function read_usage(model, tenant)
+  local usage = usage_by_model[model]
+  if usage and (not tenant or usage.values[tenant] ~= nil) then return usage end
+  return read_usage_of(model, { tenant })
 end
 
 local function set_usage(usage, field, value)
@@ -55,13 +62,13 @@ local function write_usage(model)
 end
 
 -- Return how often each priority with waiting jobs was skipped; an empty table when no job waits.
-local function waiting_priorities(model)
-  local values, skips = read_usage(model).values, {}
-  for _, priority in ipairs(PRIORITIES) do skips[priority] = tonumber(values['@' .. priority]) end
-  return skips
-end
+local function waiting_priorities(model) return read_usage(model).skips end
 
-local function set_skips(model, priority, skips) set_usage(read_usage(model), '@' .. priority, skips or '') end
+local function set_skips(model, priority, skips)
+  local usage = read_usage(model)
+  usage.skips[priority] = skips
+  set_usage(usage, '@' .. priority, skips or '')
+end
 
 -- Return the tokens that a tenant was served, divided by its weight; for an idle tenant at least the floor.
 local function served(model, tenant)
@@ -71,10 +78,9 @@ end
 
 -- Count a run of a tenant that begins (1) or ends (-1). A run from before an update of the platform was not counted.
 local function count_run(model, tenant, change)
-  local usage = read_usage(model, tenant)
-  for _, field in ipairs({ tenant .. ':running', '@running' }) do
-    set_usage(usage, field, math.max(0, (usage.values[field] or 0) + change))
-  end
+  local usage, own = read_usage(model, tenant), tenant .. ':running'
+  set_usage(usage, own, math.max(0, (usage.values[own] or 0) + change))
+  set_usage(usage, '@running', math.max(0, (usage.values['@running'] or 0) + change))
 end
 
 -- Count the slots of a replica that came up, or of one that is gone (negative); those from before an update were not
