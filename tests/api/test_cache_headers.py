@@ -13,6 +13,7 @@ from streams.events import End, TextDelta, Usage
 from tasks.generation import Generation
 from tests.api.conftest import KEY, OTHER_KEY
 from tests.api.test_generation import ASK, CHAT, frames
+from tests.seeds import MODEL_RUNNER_API
 from tests.support.api_fakes import Fakes
 
 ROUTES = [("/v1/responses", ASK), ("/v1/chat/completions", CHAT)]
@@ -143,3 +144,23 @@ def test_a_response_that_is_fetched_has_its_measurements_once_it_has_ended(
     )
     answer = http.get(f"/v1/responses/{id}")
     assert (answer.headers["X-Cache-Tokens-Reused"], answer.headers["X-Queue-Wait-Ms"]) == ("3", "4")
+
+
+@pytest.mark.rule("runner/headers-on-all-endpoints")
+@pytest.mark.parametrize(
+    ("path", "body"), [*ROUTES, ("/v1/completions", {"model": "demo", "prompt": "Once upon"})]
+)
+def test_the_headers_of_the_model_runner_api_count_on_every_endpoint(
+    http: FlaskClient, fakes: Fakes, path: str, body: dict[str, Any]
+) -> None:
+    asked = {**MODEL_RUNNER_API["request_headers"], "X-Tenant-ID": "one", "X-Priority": "low"}
+    answers = [http.post(path, json=body, headers=headers) for headers in ({}, asked)]
+    for answer in answers:
+        assert answer.status_code == 200
+        assert set(MODEL_RUNNER_API["response_headers"]) <= set(answer.headers.keys())
+    plain, tagged = fakes.ledger.jobs.values()
+    assert (plain.priority, tagged.priority) == ("normal", "low")
+    namespaces = [Generation.from_json(job.generation).cache_namespace for job in (plain, tagged)]
+    assert namespaces[0] != namespaces[1], "the tag counts"
+    other = http.post(path, json=body, headers={**asked, "X-Tenant-ID": "two"})
+    assert (other.status_code, other.json["error"]["code"]) == (403, "tenant_mismatch")
