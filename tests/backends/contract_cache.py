@@ -52,7 +52,7 @@ class CacheContract:
         """Return a request with a prompt of about two thousand tokens and a short answer."""
         return ask("word " * 2000, **{"temperature": 0.0, "max_tokens": 2, **overrides})
 
-    def test_the_declaration_says_whether_prefixes_are_reused(self) -> None:
+    def test_the_declaration_and_the_engine_agree_on_the_reuse_of_prefixes(self) -> None:
         backend = BACKENDS[self.model().backend]
         if backend.remote:
             pytest.skip("the server decides that")
