@@ -8,10 +8,15 @@ and B.2.2, RFC 9649 for WebP.)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from struct import error, unpack_from
 
 MAX_BLOCKS = 100_000
-"""The most blocks of a file that are read: one of 8 MiB with blocks of usual size has fewer."""
+"""The most blocks that are read of all files of a request: 8 MiB with blocks of usual size have fewer."""
+
+MAX_SCANS = 200
+"""The most scans of a JPEG, with those of its previews: a decoder goes over all pixels in each of them, and a
+scan takes 100 bytes. Encoders write up to 12."""
 
 _JPEG_SIZE = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers of the segments that hold a JPEG's size: all frames, without the tables numbered among them."""
@@ -29,17 +34,24 @@ Size = tuple[int, int]
 """Width and height in pixels."""
 
 
-def size_of(data: bytes) -> Size | None:
-    """The size of an image; None for an unknown format, a truncated header or contradictory ones."""
+def blocks_of_request() -> Iterator[int]:
+    """The blocks that may be read of the images of one request, for `size_of`."""
+    return iter(range(MAX_BLOCKS))
+
+
+def size_of(data: bytes, blocks: Iterator[int]) -> Size | None:
+    """The size of an image; None for an unknown format, a truncated header or contradictory ones, too many
+    scans, or no blocks left.
+    """
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR":
-            return _size_of_png(data)
+            return _size_of_png(data, blocks)
         if data.startswith((b"GIF87a", b"GIF89a")):
-            return _size_of_gif(data)
+            return _size_of_gif(data, blocks)
         if data.startswith(b"\xff\xd8\xff"):
             return _size_of_jpeg(data)
         if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-            return _size_of_webp(data)
+            return _size_of_webp(data, blocks)
     except error:  # the header is truncated
         pass
     return None
@@ -54,11 +66,11 @@ def _enclosing(first: Size, second: Size) -> Size:
     return max(first[0], second[0]), max(first[1], second[1])
 
 
-def _size_of_png(data: bytes) -> Size | None:
+def _size_of_png(data: bytes, blocks: Iterator[int]) -> Size | None:
     """The size in the only header; None when another one comes before the pixels."""
     size = _pair(">II", data, 16)
     at = 8 + 12 + unpack_from(">I", data, 8)[0]
-    for _ in range(MAX_BLOCKS):
+    for _ in blocks:
         length, kind = unpack_from(">I4s", data, at)
         if kind == b"IDAT":
             return size
@@ -68,12 +80,14 @@ def _size_of_png(data: bytes) -> Size | None:
     return None
 
 
-def _size_of_gif(data: bytes) -> Size | None:
+def _size_of_gif(data: bytes, blocks: Iterator[int]) -> Size | None:
     """The size of the screen, enlarged to hold all frames; None without a frame."""
     screen, flags = _pair("<HH", data, 6), data[10] if len(data) > 10 else 0
     at = 13 + _color_table(flags)
-    size, frames, left = screen, 0, MAX_BLOCKS
-    while left > 0 and at < len(data) and data[at] != _GIF_END:
+    size, frames = screen, 0
+    for _ in blocks:
+        if at >= len(data) or data[at] == _GIF_END:
+            return size if frames else None
         if data[at] == _GIF_FRAME:
             x, y, width, height, flags = unpack_from("<HHHHB", data, at + 1)
             size = _enclosing(size, (x + width, y + height))
@@ -83,12 +97,10 @@ def _size_of_gif(data: bytes) -> Size | None:
             at += 2
         else:  # decoders differ in what they skip
             return None
-        while left > 0 and at < len(data) and data[at]:
+        while at < len(data) and data[at] and next(blocks, None) is not None:
             at += 1 + data[at]
-            left -= 1
         at += 1
-        left -= 1
-    return size if frames and left > 0 else None
+    return None
 
 
 def _color_table(flags: int) -> int:
@@ -98,6 +110,8 @@ def _color_table(flags: int) -> int:
 
 def _size_of_jpeg(data: bytes) -> Size | None:
     """The size in the only frame header before the first scan; None after an unknown segment."""
+    if data.count(bytes((0xFF, _JPEG_SCAN))) > MAX_SCANS:
+        return None
     at, size = 2, None
     for _ in range(_MAX_SEGMENTS):
         fill, marker, length = unpack_from(">BBH", data, at)
@@ -114,19 +128,19 @@ def _size_of_jpeg(data: bytes) -> Size | None:
     return None
 
 
-def _size_of_webp(data: bytes) -> Size | None:
+def _size_of_webp(data: bytes, blocks: Iterator[int]) -> Size | None:
     """The size of the canvas, enlarged to hold the frames and images in it; None without an image."""
     size, images, at = (0, 0), 0, 12
-    for _ in range(MAX_BLOCKS):
+    for _ in blocks:
         if at + 8 > len(data):
-            break
+            return size if images else None
         kind, length = data[at : at + 4], unpack_from("<I", data, at + 4)[0]
         found = _size_in_webp(data, at, kind)
         if found is not None:
             size = _enclosing(size, found)
             images += 1
         at += 8 + length + length % 2
-    return size if images else None
+    return None
 
 
 def _size_in_webp(data: bytes, at: int, kind: bytes) -> Size | None:

@@ -11,7 +11,7 @@ import re
 from binascii import Error, a2b_base64
 from typing import Any
 
-from api.dialects.image_size import size_of
+from api.dialects.image_size import blocks_of_request, size_of
 from api.errors import InvalidRequest
 from tasks.generation import ImagePart
 
@@ -25,11 +25,12 @@ _PREFIX = re.compile(r"data:image/(?:png|jpe?g|webp|gif);base64,")
 class Images:
     """The images of one request, counted as they are read; `params` are their paths in the body."""
 
-    __slots__ = ("_pixels", "params")
+    __slots__ = ("_blocks", "_pixels", "params")
 
     def __init__(self) -> None:
         self.params: list[str] = []
         self._pixels = 0
+        self._blocks = blocks_of_request()
 
     def add(self, part: dict[str, Any], param: str) -> ImagePart:
         """Read an image part; `param` is its path (`input[0].content[1]`). Raises `InvalidRequest`."""
@@ -45,7 +46,7 @@ class Images:
         return ImagePart(url, detail)
 
     def _count(self, data: bytes, param: str, url_param: str) -> None:
-        size = size_of(data)
+        size = size_of(data, self._blocks)
         if size is None or 0 in size:
             raise InvalidRequest("the image is no PNG, JPEG, WebP or GIF file", param=url_param)
         self.params.append(param)

@@ -12,7 +12,8 @@ from flask.testing import FlaskClient
 
 from api.admission import IMAGE_TOKENS
 from api.dialects import chat, responses
-from api.dialects.image_size import size_of
+from api.dialects.image_size import MAX_SCANS, blocks_of_request
+from api.dialects.image_size import size_of as size_within
 from api.dialects.images import MAX_IMAGES
 from api.errors import InvalidRequest
 from api.schemas.chat import ChatRequest
@@ -48,6 +49,10 @@ def parse_chat(*messages: dict[str, Any]) -> Any:
     full = {"model": "seer", "messages": list(messages)}
     ChatRequest.check(full)
     return chat.parse(full)
+
+
+def size_of(data: bytes) -> tuple[int, int] | None:
+    return size_within(data, blocks_of_request())
 
 
 def gif(screen: tuple[int, int], *frames: tuple[int, int, int, int], comment: bytes = b"") -> bytes:
@@ -149,11 +154,30 @@ def test_the_size_of_a_webp_holds_the_images_when_they_are_larger_than_the_canva
         gif((5, 5), (0, 0, 5, 5))[:-1] + b"\0" + gif((1, 1), (0, 0, 9000, 9000))[19:],
         gif((5, 5), (0, 0, 5, 5))[:-1] + b"\x21\xfe" + b"\1x" * 100_000 + b"\0;",
         png(1, 1)[:33] + (b"\0\0\0\0tEXt" + bytes(4)) * 100_000 + png(1, 1)[33:],
+        b"\xff\xd8" + jpeg_frame(1, 1) + JPEG_SCAN * (MAX_SCANS + 1),
     ],
-    ids=["two PNG headers", "two frames", "late frame", "no frame", "junk", "many blocks", "many chunks"],
+    ids=[
+        "two PNG headers",
+        "two frames",
+        "late frame",
+        "no frame",
+        "junk",
+        "many blocks",
+        "many chunks",
+        "scans",
+    ],
 )
 def test_a_file_is_no_image_when_its_size_is_uncertain(data: bytes) -> None:
     assert size_of(data) is None
+
+
+def test_the_blocks_of_all_images_of_a_request_have_one_limit() -> None:
+    many = gif((5, 5), (0, 0, 5, 5))[:-1] + b"\x21\xfe" + b"\1x" * 60_000 + b"\0;"
+    image = {"type": "input_image", "image_url": data_url(many)}
+    assert parse(input=user(image)).image_params == ("input[0].content[0]",)
+    with pytest.raises(InvalidRequest) as error:
+        parse(input=user(image, image))
+    assert error.value.param == "input[0].content[1].image_url"
 
 
 @pytest.mark.parametrize(
