@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, TextIO
 
 import orjson
@@ -24,9 +25,10 @@ MAX_LINES = 200
 """Lines that are kept until the next `write`."""
 
 ANONYMOUS_LINES = 200
+TENANT_LINES = 1000
 WINDOW_S = 10.0
-"""In each window the first ANONYMOUS_LINES requests without a tenant have a line, the others are counted:
-clients without a key cannot fill the log."""
+"""In each window the first TENANT_LINES requests of each tenant and the first ANONYMOUS_LINES without one have
+a line, the others are counted: no client can rotate the operator's warnings away."""
 
 
 class AccessLog:
@@ -42,7 +44,7 @@ class AccessLog:
         self._stream = stream
         self._lines: list[str] = []
         self._window_end = 0.0
-        self._anonymous = 0  # requests without a tenant in the window
+        self._requests: Counter[str | None] = Counter()  # in the window, by tenant
 
     def add(self, request: HttpRequest, answer: HttpAnswer, address: str) -> None:
         """Add the line of an answer that has ended, or lost its client."""
@@ -51,10 +53,10 @@ class AccessLog:
         now = time.monotonic()
         if now >= self._window_end:
             self._begin_window(now)
-        if answer.ids.tenant is None:
-            self._anonymous += 1
-            if self._anonymous > ANONYMOUS_LINES:
-                return
+        tenant = answer.ids.tenant
+        self._requests[tenant] += 1
+        if self._requests[tenant] > _lines_of(tenant):
+            return
         path = shortened(request.path.decode("latin-1"), MAX_PATH_CHARS)
         line = {
             "method": request.method,
@@ -73,10 +75,12 @@ class AccessLog:
             self.write()
 
     def _begin_window(self, now: float) -> None:
-        if self._anonymous > ANONYMOUS_LINES:
-            dropped = self._anonymous - ANONYMOUS_LINES
-            logger.info("%d more requests without a tenant have no line", dropped)
-        self._window_end, self._anonymous = now + WINDOW_S, 0
+        for tenant, requests in self._requests.items():
+            if (dropped := requests - _lines_of(tenant)) > 0:
+                whose = "without a tenant" if tenant is None else f"of the tenant {tenant}"
+                logger.info("%d more requests %s have no line", dropped, whose)
+        self._requests.clear()
+        self._window_end = now + WINDOW_S
 
     def write(self) -> None:
         """Write the lines so far."""
@@ -91,6 +95,10 @@ class AccessLog:
         head = {"time": round(time.time(), 3), "level": "info", "room": "api", "logger": logger.name}
         message = f"{line['method']} {line['path']} {line['status']}"
         return f"{orjson.dumps(head | {'message': message} | line).decode()}\n"
+
+
+def _lines_of(tenant: str | None) -> int:
+    return ANONYMOUS_LINES if tenant is None else TENANT_LINES
 
 
 def _text_line(line: dict[str, object]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
 import pytest
 
+from api.server.access_log import AccessLog
+from api.server.http_answer import HttpAnswer
+from api.server.request import HttpRequest
 from tests.support.raw_http import request as http_request
 from tests.support.waiting import wait_until
 
@@ -64,6 +68,29 @@ def test_requests_without_a_tenant_cannot_fill_the_log(server, caplog, monkeypat
     server.get("/")
     wait_until(lambda: len(lines(server)) == 4)
     assert caplog.messages == ["2 more requests without a tenant have no line"]
+
+
+def test_a_tenant_cannot_fill_the_log_and_others_keep_their_lines(caplog, monkeypatch):
+    monkeypatch.setattr("api.server.access_log.TENANT_LINES", 3)
+    stream, request = io.StringIO(), HttpRequest()
+    log = AccessLog(as_json=True, stream=stream)
+
+    def answer(tenant: str, times: int = 1) -> None:
+        for _ in range(times):
+            ended = HttpAnswer(None, request)
+            ended.ids.tenant = tenant
+            log.add(request, ended, "127.0.0.1")
+        log.write()
+
+    answer("acme", 5)
+    answer("other", 3)
+    written = [json.loads(line)["tenant"] for line in stream.getvalue().splitlines()]
+    assert written == ["acme"] * 3 + ["other"] * 3
+
+    log._window_end = 0.0
+    answer("acme")
+    assert len(stream.getvalue().splitlines()) == 7
+    assert caplog.messages == ["2 more requests of the tenant acme have no line"]
 
 
 def test_no_line_is_made_below_the_level(server, caplog):
