@@ -27,7 +27,7 @@ MAX_LINES = 200
 ANONYMOUS_LINES = 200
 TENANT_LINES = 1000
 WINDOW_S = 10.0
-"""In each window the first TENANT_LINES requests of each tenant and the first ANONYMOUS_LINES without one have
+"""In each window the first TENANT_LINES requests of a tenant and the first ANONYMOUS_LINES without one have
 a line, the others are counted: no client can rotate the operator's warnings away."""
 
 
