@@ -53,8 +53,8 @@ logger = logging.getLogger("api")
 
 EXTENSION = "stoker"
 
-PROBE_TIMEOUT_S = 1.0
-"""The time-out of a health check's write, shorter than that of other commands."""
+PROBE_TIMEOUT_S = 2.0
+"""How long a health check waits for the reply to its write, and for the connect before it."""
 
 
 MAX_LOG_READS = 4

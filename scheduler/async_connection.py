@@ -11,6 +11,7 @@ than a script costs Redis, so replies are parsed by hiredis as they arrive.
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -23,7 +24,16 @@ from redis.exceptions import ConnectionError, InvalidResponse, TimeoutError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from config.settings import Settings
-from scheduler.redis_connections import COMMAND_TIMEOUT_S, CONNECT_TIMEOUT_S, Command, ConnectFailed
+from scheduler.redis_connections import (
+    CALL_TIMEOUT_S,
+    COMMAND_TIMEOUT_S,
+    CONNECT_TIMEOUT_S,
+    LEAST_REPLY_S,
+    Command,
+    ConnectFailed,
+)
+
+TOO_LONG = "the connection to Redis took too long"
 
 OnReply = Callable[[Any], None]
 """Receives each reply; the reply to a refused command is its `ResponseError`."""
@@ -80,10 +90,10 @@ async def open_connection(
     pool: Any = _pool(settings, protocol)
     connection = pool.make_connection()
     try:
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+        async with asyncio.timeout(COMMAND_TIMEOUT_S):
             await connection.connect()
     except (ConnectionError, TimeoutError, OSError) as error:
-        raise ConnectFailed(str(error) or "the connection to Redis took too long") from error
+        raise ConnectFailed(str(error) or TOO_LONG) from error
     # redis-py has no public way to use its connection without its reader
     transport: asyncio.Transport = connection._writer.transport
     transport.set_protocol(ReplyProtocol(connection, on_reply, on_lost))
@@ -112,8 +122,12 @@ class AsyncConnection:
         self._deferred: asyncio.TimerHandle | None = None
         """Set while replies are not read; it ends that."""
 
-    async def exchange(self, commands: Sequence[Command], *, defer_s: float = 0.0) -> list[Any]:
+    async def exchange(
+        self, commands: Sequence[Command], *, defer_s: float = 0.0, within_s: float | None = None
+    ) -> list[Any]:
         """Send all commands in one round trip and return their replies.
+
+        `within_s` limits the call with its connect; None stands for `CALL_TIMEOUT_S`.
 
         With `defer_s` the replies are read at the next call of this method or of `read_now`, or after that
         time (seconds): a caller that does nothing with them before it has more to send saves a wake-up of
@@ -128,10 +142,16 @@ class AsyncConnection:
         packed = b"".join([pack_command(tuple(command)) for command in commands])
         if self._transport is not None and self._transport.is_closing():
             self._end(ConnectionError("the connection to Redis was closed"))
-        if self._transport is None:
-            await self._connect()
         loop = asyncio.get_running_loop()
-        exchange = _Exchange(loop.create_future(), len(commands), loop.time())
+        if within_s is None:
+            within_s = max(CALL_TIMEOUT_S, self._timeout_s or 0.0)
+        deadline = loop.time() + within_s
+        if self._transport is None:
+            await self._connect(deadline)
+        sent_at = loop.time()
+        if self._timeout_s is not None:
+            sent_at = min(sent_at, max(deadline, sent_at + LEAST_REPLY_S) - self._timeout_s)
+        exchange = _Exchange(loop.create_future(), len(commands), sent_at)
         self._pending.append(exchange)
         assert self._transport is not None  # noqa: S101 - `_connect` has set it or raised
         if not self._unsent:
@@ -141,7 +161,7 @@ class AsyncConnection:
             self._defer_s = 0.0
         self._unsent.append(packed)
         if self._timer is None and self._timeout_s is not None:
-            self._timer = loop.call_later(self._timeout_s, self._check_time)
+            self._timer = loop.call_at(sent_at + self._timeout_s, self._check_time)
         return await exchange.replies
 
     def read_now(self) -> None:
@@ -157,12 +177,21 @@ class AsyncConnection:
         """Close the connection; calls that wait for replies raise `ConnectionError`."""
         self._end(ConnectionError("the connection to Redis was closed"))
 
-    async def _connect(self) -> None:
-        """Connect, once for all coroutines that find the connection lost: all of them get its error."""
+    async def _connect(self, deadline: float) -> None:
+        """Connect, once for all coroutines that find the connection lost: all of them get its error.
+
+        A call whose time is over leaves the attempt to the others and to the next one.
+        """
         while self._transport is None:
             if self._connecting is None:
                 self._connecting = asyncio.ensure_future(self._open())
-            await asyncio.shield(self._connecting)  # a cancelled call must not end the others' attempt
+            connecting = self._connecting
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await asyncio.shield(connecting)  # a cancelled call must not end the others' attempt
+            except builtins.TimeoutError as error:
+                connecting.add_done_callback(_retrieve)
+                raise ConnectFailed(TOO_LONG) from error
 
     async def _open(self) -> None:
         try:
@@ -234,12 +263,18 @@ def _ignore(_error: Exception) -> None:
     pass
 
 
+def _retrieve(attempt: asyncio.Task[None]) -> None:
+    """Take the error of an attempt that nobody waits for any more."""
+    if not attempt.cancelled():
+        attempt.exception()
+
+
 def _pool(settings: Settings, protocol: int) -> ConnectionPool:
     """redis-py's pool, which reads the address; it only makes connections here."""
     options: dict[str, Any] = {
         "decode_responses": False,
         "protocol": protocol,
-        "socket_timeout": CONNECT_TIMEOUT_S,  # of the commands with which it connects
+        "socket_timeout": COMMAND_TIMEOUT_S,  # of the commands with which it connects
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "retry": Retry(NoBackoff(), 0),
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),

@@ -7,6 +7,7 @@ is replaced at the next call, and the caller, which knows whether a repetition i
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -20,9 +21,17 @@ from redis.retry import Retry
 
 from config.settings import Settings
 
-# Together less than 3 s: a call whose connection is cut off waits for its reply, connects once, and fails.
-COMMAND_TIMEOUT_S = 2.0  # detects a half-open connection; no script takes as long
-CONNECT_TIMEOUT_S = 0.75
+CALL_TIMEOUT_S = 2.75
+"""How long a call may take, with its connect and its repetition: a client has its answer in 3 s.
+
+A Redis that stalls for a moment (a slow disk, a fork) then answers, and a call waits for it, whether or not
+its connection is open. Only the connect of the socket, which the system answers, has a shorter limit: without
+a network, calls fail soon.
+"""
+
+COMMAND_TIMEOUT_S = 2.0  # of a reply, also to the first commands: detects a half-open connection
+CONNECT_TIMEOUT_S = 0.75  # of the socket's connect, which the system answers
+LEAST_REPLY_S = 0.25  # of a reply, after a connect that took almost all of the call's time
 HEALTH_CHECK_S = 15  # a connection that was idle for longer is checked with a PING first
 SPARE_CONNECTIONS = 32  # beside those for each thread of the API: subscribers, reapers, a worker's threads
 
@@ -62,20 +71,23 @@ def command_client(settings: Settings) -> Redis:
 
 
 class _BoundedConnect:
-    """Mixed into a connection: the whole connect has its short time limit, TLS and the first commands too.
+    """Mixed into a connection: what remains of a call limits TLS and the first commands of a connect.
 
-    redis-py limits only the connect of the socket by it, and a server that is frozen accepts connections.
+    redis-py has a limit for the connect of the socket only, and a server that is frozen accepts connections.
     """
+
+    handshake_timeout_s = COMMAND_TIMEOUT_S
 
     def connect_check_health(self, *args: Any, **options: Any) -> None:
         """Connect. `socket_timeout` is the limit of each read and write."""
         connection: Any = self
-        connection.socket_timeout = CONNECT_TIMEOUT_S
+        of_commands = connection.socket_timeout
+        connection.socket_timeout = min(of_commands, self.handshake_timeout_s)
         try:
             super().connect_check_health(*args, **options)  # type: ignore[misc]
         finally:
-            connection.socket_timeout = COMMAND_TIMEOUT_S
-            connection.update_current_socket_timeout(COMMAND_TIMEOUT_S)
+            connection.socket_timeout = of_commands
+            connection.update_current_socket_timeout(of_commands)
 
 
 class RedisConnections:
@@ -91,18 +103,20 @@ class RedisConnections:
         self._pool: Any = client.connection_pool
         self._idle: deque[Any] = deque()
 
-    def exchange(self, commands: Sequence[Command]) -> list[Any]:
+    def exchange(self, commands: Sequence[Command], within_s: float | None = None) -> list[Any]:
         """Send all commands in one round trip and return their replies.
+
+        `within_s` limits the call with its connect; None stands for `CALL_TIMEOUT_S`.
 
         The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` (its
         subclass `ConnectFailed` when nothing was sent) or `TimeoutError`, and then closes all idle
         connections; they reconnect when they are used again.
         """
+        deadline = time.monotonic() + (CALL_TIMEOUT_S if within_s is None else within_s)
         connection = self._take()
         try:
-            _connect(connection)
-            connection.send_packed_command(connection.pack_commands(commands))
-            return [_read_reply(connection) for _ in commands]
+            _connect(connection, deadline - time.monotonic())
+            return _replies(connection, commands, max(deadline - time.monotonic(), LEAST_REPLY_S))
         except BaseException:
             # replies may still be on their way, and the other connections are likely to be broken as well
             connection.disconnect()
@@ -131,13 +145,30 @@ class RedisConnections:
             self._idle.append(connection)
 
 
-def _connect(connection: Any) -> None:
+def _connect(connection: Any, left_s: float) -> None:
     if connection.is_connected:
         return
+    if left_s <= 0:
+        raise ConnectFailed("no time is left to connect to Redis")
+    connection.handshake_timeout_s = left_s
     try:
         connection.connect()
     except (ConnectionError, TimeoutError) as error:
         raise ConnectFailed(str(error)) from error
+    finally:
+        connection.handshake_timeout_s = COMMAND_TIMEOUT_S
+
+
+def _replies(connection: Any, commands: Sequence[Command], left_s: float) -> list[Any]:
+    """Send the commands and read the replies, each in the connection's usual time, or in what is left."""
+    usual_s = connection.socket_timeout
+    if left_s < usual_s:
+        connection.update_current_socket_timeout(left_s)
+    connection.send_packed_command(connection.pack_commands(commands))
+    replies = [_read_reply(connection) for _ in commands]
+    if left_s < usual_s:
+        connection.update_current_socket_timeout(usual_s)
+    return replies
 
 
 def _read_reply(connection: Any) -> Any:

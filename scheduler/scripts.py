@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -28,7 +29,7 @@ from redis.exceptions import (
 
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StorageFull, StorageUnavailable
-from scheduler.redis_connections import ConnectFailed, connections_of
+from scheduler.redis_connections import CALL_TIMEOUT_S, ConnectFailed, connections_of
 
 LUA = Path(__file__).parent / "lua"
 INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
@@ -117,13 +118,14 @@ class Scripts(ScriptCommands):
 
     def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """Run commands in one round trip; the reply to a refused command is its exception."""
+        began = time.monotonic()
         try:
             return self._connections.exchange(commands)
         except ConnectFailed:
             raise
         except (ConnectionError, TimeoutError):
             # the connection broke while it was idle, or the reply was lost
-            return self._connections.exchange(commands)
+            return self._connections.exchange(commands, CALL_TIMEOUT_S - (time.monotonic() - began))
 
     def now(self) -> float:
         """Return the scripts' clock in Unix seconds. Raises `StorageUnavailable`."""
@@ -174,13 +176,15 @@ class AsyncScripts(ScriptCommands):
 
     async def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """See `Scripts.exchange`."""
+        began = time.monotonic()
         try:
             return await self._connection.exchange(commands)
         except ConnectFailed:
             raise
         except (ConnectionError, TimeoutError):
             # the connection broke while it was idle, or the reply was lost
-            return await self._connection.exchange(commands)
+            left_s = CALL_TIMEOUT_S - (time.monotonic() - began)
+            return await self._connection.exchange(commands, within_s=left_s)
 
 
 def call_id() -> str:

@@ -19,6 +19,7 @@ from scheduler.errors import StorageUnavailable
 from scheduler.redis_connections import ConnectFailed
 from scheduler.scripts import AsyncScripts
 from tests.support.closing_server import ClosingServer
+from tests.support.stalls import stalled
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])
@@ -177,16 +178,51 @@ def test_a_cancelled_call_does_not_end_the_attempt_to_connect_of_others(settings
     assert run(exchange()) == (True, [b"second"])
 
 
-def test_a_connect_fails_when_the_server_accepts_and_does_not_answer(run, monkeypatch):
-    monkeypatch.setattr("scheduler.async_connection.CONNECT_TIMEOUT_S", 0.05)
+@pytest.mark.parametrize("shortest", ["CALL_TIMEOUT_S", "COMMAND_TIMEOUT_S"])
+def test_a_connect_fails_when_the_server_accepts_and_does_not_answer(run, monkeypatch, shortest):
+    for limit in ("CALL_TIMEOUT_S", "COMMAND_TIMEOUT_S", "CONNECT_TIMEOUT_S"):
+        monkeypatch.setattr(f"scheduler.async_connection.{limit}", 0.05 if limit == shortest else 60.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts in its place
         address = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
 
         async def exchange():
-            await AsyncConnection(Settings(redis=RedisSettings(address))).exchange([("PING",)])
+            connection = AsyncConnection(Settings(redis=RedisSettings(address)), timeout_s=0.05)
+            await connection.exchange([("PING",)])
 
         with pytest.raises(ConnectFailed):
             run(exchange())
+
+
+def test_calls_wait_for_a_server_that_stalls(own_server, settings, run, monkeypatch):
+    monkeypatch.setattr("scheduler.async_connection.CONNECT_TIMEOUT_S", 0.1)
+
+    async def exchange():
+        connection = AsyncConnection(replace(settings, redis=RedisSettings(own_server.url)), timeout_s=0.3)
+        scripts = AsyncScripts(connection, "test")
+        replies = []
+        for stall_s in (0.2, 0.6):  # without a connection; with one, which is replaced
+            with stalled(own_server, stall_s):
+                replies += await asyncio.gather(*(scripts.exchange([("ECHO", n)]) for n in range(2)))
+        await connection.close()
+        return replies
+
+    assert run(exchange()) == [[b"0"], [b"1"]] * 2
+
+
+def test_a_call_whose_time_is_over_leaves_the_attempt_to_connect_to_others(own_server, settings, run):
+    async def exchange():
+        connection = AsyncConnection(replace(settings, redis=RedisSettings(own_server.url)))
+        with stalled(own_server, 0.4):
+            first = connection.exchange([("PING",)], within_s=0.05)
+            replies = await asyncio.gather(
+                first, connection.exchange([("ECHO", "second")]), return_exceptions=True
+            )
+        await connection.close()
+        return replies
+
+    error, reply = run(exchange())
+    assert isinstance(error, ConnectFailed)
+    assert reply == [b"second"]
 
 
 def test_the_password_of_the_address_is_used(own_server, settings, run):

@@ -219,8 +219,8 @@ class LosesOneReply:
         self._connections = connections
         self._has_lost = False
 
-    def exchange(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        replies: list[Any] = self._connections.exchange(commands)
+    def exchange(self, commands: Sequence[Sequence[Any]], within_s: float | None = None) -> list[Any]:
+        replies: list[Any] = self._connections.exchange(commands, within_s)
         if not self._has_lost:
             self._has_lost = True
             raise redis.ConnectionError("the reply was lost")

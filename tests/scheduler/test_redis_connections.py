@@ -15,12 +15,16 @@ from redis.exceptions import ConnectionError, ResponseError, TimeoutError
 from config.settings import ApiSettings, RedisSettings, Settings
 from scheduler.errors import StorageUnavailable
 from scheduler.redis_connections import (
+    CALL_TIMEOUT_S,
+    LEAST_REPLY_S,
     RedisConnections,
     command_client,
     connections_of,
 )
 from scheduler.scripts import Scripts
+from tests.conftest import ValkeyServer
 from tests.support.closing_server import ClosingServer
+from tests.support.stalls import stalled
 
 # ---- the clients; no server is needed
 
@@ -44,10 +48,11 @@ def test_each_kind_of_address_makes_its_connection(url, kind):
     assert connection.db == 2
 
 
-def test_a_command_and_a_connect_time_out_within_three_seconds_together():
+def test_a_call_times_out_within_three_seconds_with_its_connect():
     connection = made(command_client(Settings()))
 
     assert (connection.socket_timeout, connection.socket_connect_timeout) == (2, 0.75)
+    assert CALL_TIMEOUT_S + LEAST_REPLY_S <= 3
 
 
 def test_a_call_connects_once_when_no_connection_can_be_opened(closing_server: ClosingServer):
@@ -68,8 +73,12 @@ def frozen_server() -> Iterator[str]:
 
 @pytest.mark.parametrize("scheme", ["redis", "rediss"])
 def test_a_connect_is_given_up_within_its_time_when_the_server_is_frozen(frozen_server, scheme, monkeypatch):
-    monkeypatch.setattr("scheduler.redis_connections.CONNECT_TIMEOUT_S", 0.05)
-    monkeypatch.setattr("scheduler.redis_connections.COMMAND_TIMEOUT_S", 60.0)
+    for limit, seconds in (
+        ("CALL_TIMEOUT_S", 60.0),
+        ("COMMAND_TIMEOUT_S", 0.05),
+        ("CONNECT_TIMEOUT_S", 60.0),
+    ):
+        monkeypatch.setattr(f"scheduler.redis_connections.{limit}", seconds)
     client = command_client(Settings(redis=RedisSettings(f"{scheme}://:pw@{frozen_server}/0")))
     start = time.monotonic()
 
@@ -79,6 +88,36 @@ def test_a_connect_is_given_up_within_its_time_when_the_server_is_frozen(frozen_
         client.ping()
 
     assert time.monotonic() - start < 30
+
+
+def test_a_call_without_a_connection_waits_for_a_server_that_stalls(own_server: ValkeyServer, monkeypatch):
+    monkeypatch.setattr("scheduler.redis_connections.CONNECT_TIMEOUT_S", 0.1)
+    client = command_client(Settings(redis=RedisSettings(own_server.url)))
+    with stalled(own_server, 0.4):
+        assert connections_of(client).exchange([("PING",)]) == [b"PONG"]
+    with stalled(own_server, 0.4):
+        assert command_client(Settings(redis=RedisSettings(own_server.url))).ping()
+
+
+def test_a_call_is_repeated_in_the_time_that_is_left_when_the_server_stalls_for_longer(
+    own_server: ValkeyServer, monkeypatch
+):
+    monkeypatch.setattr("scheduler.redis_connections.COMMAND_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("scheduler.redis_connections.CONNECT_TIMEOUT_S", 0.1)
+    client = command_client(Settings(redis=RedisSettings(own_server.url)))
+    scripts = Scripts(client, "test")
+    assert scripts.exchange([("PING",)]) == [b"PONG"]
+    with stalled(own_server, 0.45):
+        assert scripts.exchange([("PING",)]) == [b"PONG"]
+
+
+def test_the_time_limit_of_a_client_stays_in_force_after_a_connect(settings: Settings):
+    client = command_client(settings)
+    client.connection_pool.connection_kwargs["socket_timeout"] = 0.2
+    assert client.ping()
+
+    with pytest.raises(TimeoutError):
+        client.blpop(["no such list"], timeout=1)
 
 
 def test_a_command_has_its_own_time_when_a_connection_is_open(settings: Settings, monkeypatch):

@@ -27,8 +27,8 @@ class LosesReplies:
         self._lose = False
         self.lost = 0
 
-    def exchange(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        replies = self._connections.exchange(commands)
+    def exchange(self, commands: Sequence[Sequence[Any]], within_s: float | None = None) -> list[Any]:
+        replies = self._connections.exchange(commands, within_s)
         self._lose = not self._lose
         if self._lose:
             self.lost += 1
