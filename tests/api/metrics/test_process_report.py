@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from api.errors import ServerBusy
 from api.metrics.process_report import ProcessReport
 from api.metrics.refusals import REFUSALS, count_refusal
 from config.settings import Settings
 from scheduler.async_connection import AsyncConnection
 from scheduler.counters import CounterStore
-from scheduler.errors import FailedInQueue, StorageUnavailable
+from scheduler.errors import FailedInQueue, ServerBusy, StorageUnavailable
 
 BUSY = ServerBusy("busy")
 
