@@ -143,6 +143,22 @@ def test_a_lower_limit_is_in_force_at_once(platform: SimulatedPlatform) -> None:
     assert remaining(admit(platform, bound(rate_limit=RateLimit("12/min"))).limits) == 1
 
 
+def test_a_limit_with_a_shorter_window_is_in_force_at_once(platform: SimulatedPlatform) -> None:
+    admit_all(platform, bound(rate_limit=RateLimit("3000/day")))
+    admitted = admit_all(platform, bound(rate_limit=RateLimit("3000/min")))
+    assert admitted[0].limits[0].remaining == 299
+
+
+@pytest.mark.parametrize("limit", ["10/min", "3000/min"])
+def test_a_limit_refuses_nothing_for_longer_than_its_window_when_the_clock_is_set_back(
+    platform: SimulatedPlatform, limit: str
+) -> None:
+    admit_all(platform, bound(rate_limit=RateLimit(limit)))
+    platform.advance_time(-3600)
+    state = admit(platform, bound(rate_limit=RateLimit(limit))).limits[0]
+    assert state.reset_s <= 120
+
+
 @pytest.mark.rule("runner/env/DEFAULT_RATE_LIMIT")
 def test_the_default_limit_is_in_force_for_a_tenant_without_its_own(
     client: redis.Redis, settings: Settings
@@ -301,6 +317,29 @@ def test_no_window_has_one_token_too_many(platform: SimulatedPlatform) -> None:
         inside = sum(cost for time, cost in admitted if at <= time < at + 60_000_000)
         assert inside <= 1000
     assert len(platform.client.hgetall(f"{platform.prefix}tokens:acme")) <= 62
+
+
+@pytest.mark.parametrize(("before", "after"), [("1000/min", "1000/hour"), ("1000/hour", "1000/min")])
+def test_tokens_of_a_limit_with_another_window_do_not_count(
+    platform: SimulatedPlatform, before: str, after: str
+) -> None:
+    earlier = admit(platform, bound(token_limit=RateLimit(before)), cost=900)
+    claim = platform.run(earlier.id)
+    for remaining in (990, 980):
+        state = admit(platform, bound(token_limit=RateLimit(after)), cost=10).limits[0]
+        assert state.remaining == remaining
+        assert state.reset_s < 2 * RateLimit(after).window_s
+    platform.release(claim, tokens=1)
+    assert tokens_left(platform, after) == 980
+
+
+def test_tokens_refuse_nothing_for_longer_than_the_window_when_the_clock_is_set_back(
+    platform: SimulatedPlatform,
+) -> None:
+    limits = bound(token_limit=RateLimit("1000/min"))
+    admit(platform, limits, cost=1000)
+    platform.advance_time(-3600)
+    assert admit(platform, limits, cost=400).limits[0].remaining == 600
 
 
 def test_a_request_for_more_than_the_limit_is_never_admitted(platform: SimulatedPlatform) -> None:

@@ -4,6 +4,8 @@
 -- A function reads a limit without a change, and returns a table: `most`; `remaining`; `reset_us`, the time (us) until
 -- all of it is free again; `retry_us`, the time at which a request is admitted, nil when one is admitted now, 0 when
 -- none ever is; and `take`, a function that counts a request.
+--
+-- The window of a limit may be changed, and the clock be set back: what is further ahead than a window does not count.
 
 -- include: token_parts
 
@@ -16,15 +18,16 @@ local function expire_after(key, window_us) redis.call('EXPIRE', key, math.ceil(
 -- `rate:<tenant>` has the admissions of the window by time (us): at no time more than `most` of them.
 local function logged_requests(tenant, most, window_us)
   local key, since = P .. 'rate:' .. tenant, '(' .. text(NOW - window_us)
-  local count = redis.call('ZCOUNT', key, since, '+inf')
+  local latest = text(NOW + window_us)
+  local count = redis.call('ZCOUNT', key, since, latest)
   local limit = { most = most, remaining = math.max(0, most - count), reset_us = 0 }
   if count >= most then
     -- one is admitted when fewer than `most` are left; there may be more than `most` after the limit was lowered
-    local last = redis.call('ZRANGE', key, since, '+inf', 'BYSCORE', 'LIMIT', count - most, 1, 'WITHSCORES')[2]
+    local last = redis.call('ZRANGE', key, since, latest, 'BYSCORE', 'LIMIT', count - most, 1, 'WITHSCORES')[2]
     limit.retry_us = tonumber(last) + window_us
   end
   if count > 0 then
-    limit.reset_us = tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]) + window_us - NOW
+    limit.reset_us = math.min(tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]) - NOW, window_us) + window_us
   end
   limit.take = function(id)
     redis.call('ZREMRANGEBYSCORE', key, '-inf', text(NOW - window_us))
@@ -41,6 +44,7 @@ local function paced_requests(tenant, most, window_us)
   local key, burst = P .. 'rate_tat:' .. tenant, math.floor(most / 10)
   local interval_us = math.ceil(window_us / (most - burst))
   local free_us = math.max(tonumber(redis.call('GET', key)) or 0, NOW)
+  if free_us > NOW + window_us then free_us = NOW end
   local limit = { most = most }
   local function update()
     limit.reset_us = free_us - NOW
@@ -64,7 +68,7 @@ local function counted_tokens(tenant, most, window_us, cost)
   local flat, parts, gone, used = redis.call('HGETALL', key), {}, {}, 0
   for at = 1, #flat, 2 do
     local part, tokens = tonumber(flat[at]), tonumber(flat[at + 1])
-    if left_at(part) <= NOW then gone[#gone + 1] = flat[at]
+    if left_at(part) <= NOW or part > part_at(NOW, window_us) + PARTS then gone[#gone + 1] = flat[at]
     else
       used = used + tokens
       parts[#parts + 1] = { part, tokens }
