@@ -185,6 +185,8 @@ async def _resume(
         try:
             await follow_from_start(services, reader, row.id)
             reader.begin(responses.stream_renderer(decode_metadata(row)))
+            services.queue_notes.watch(reader, row.id, row.model)
             await reader.done
         finally:
             reader.close()
+            services.queue_notes.forget(reader)

@@ -175,6 +175,20 @@ def test_a_waiting_stream_shows_the_place_until_it_runs(
     assert not any(line.startswith(": queue") for line in lines[begins:])
 
 
+def test_a_background_response_that_waits_shows_the_place_to_who_follows_it(
+    sdk: openai.OpenAI, http: FlaskClient, platform: SimulatedPlatform
+) -> None:
+    id = ask(http)
+    lines = []
+    with sdk.responses.with_streaming_response.retrieve(id, stream=True) as answer:
+        for line in answer.iter_lines():
+            lines.append(line)
+            if line.startswith(": queue"):
+                platform.ledger.cancel(id, "one")
+    assert ": queue position 1 of 1, waiting for a slot" in lines
+    assert "data: [DONE]" in lines
+
+
 def test_openais_sdk_ignores_the_comments(sdk: openai.OpenAI, platform: SimulatedPlatform) -> None:
     def serve() -> None:
         wait_until(platform.waiting)
