@@ -296,6 +296,17 @@ def test_an_end_after_the_window_refunds_nothing(platform: SimulatedPlatform) ->
     admit(platform, limits, cost=1000)
     platform.release(claim, tokens=1)
     assert tokens_left(platform) == 0
+    assert list(platform.client.hgetall(f"{platform.prefix}tokens:acme").values()) == [b"1000"]
+
+
+def test_a_refund_leaves_the_window_with_its_request(platform: SimulatedPlatform) -> None:
+    first = admit(platform, bound(token_limit=RateLimit("1000/min")), cost=900)
+    claim = platform.run(first.id)
+    platform.run_for(40, "w1")
+    platform.release(claim, tokens=100)
+    assert tokens_left(platform) == 900
+    platform.advance_time(22)
+    assert tokens_left(platform) == 1000
 
 
 def test_no_window_has_one_token_too_many(platform: SimulatedPlatform) -> None:
