@@ -101,6 +101,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         errors: Sequence[str] = (),
         streams: bool = False,
         text: str = "",
+        csv: bool = False,
         blocking: bool = True,
         path: Mapping[str, str] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
@@ -111,8 +112,8 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         `responses` maps a status to the schema of its body, None without a body. With a `body` schema the
         view gets the validated body as its first argument; `invalid_body` is raised for one that does not
         fit. `errors` are codes of the error table. `streams` adds an event stream as a second content type,
-        `text` a plain text that it describes. The server calls a view with `blocking=False` on its event
-        loop: it must do no I/O and wait for nothing.
+        `text` a plain text that it describes, `csv` the same rows as CSV. The server calls a view with
+        `blocking=False` on its event loop: it must do no I/O and wait for nothing.
         """
 
         def decorate(view: ViewFunction) -> ViewFunction:
@@ -127,6 +128,8 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
                 },
                 "parameters": [*query, *headers],
             }
+            if csv:
+                operation["responses"]["200"]["content"]["text/csv"] = {"schema": {"type": "string"}}
             if access is Access.PUBLIC:
                 operation["security"] = []
             if body is not None:

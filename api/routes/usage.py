@@ -53,7 +53,12 @@ QUERY = (
 
 
 @routes.endpoint(
-    "/v1/admin/usage", access=Access.ADMIN, responses={200: UsageReport}, query=QUERY, errors=STORAGE
+    "/v1/admin/usage",
+    access=Access.ADMIN,
+    responses={200: UsageReport},
+    csv=True,
+    query=QUERY,
+    errors=STORAGE,
 )
 def show_usage() -> Response:
     """Report what tenants used
