@@ -35,7 +35,14 @@ SUITE = (
     ),
     "test_slots.py",
     "test_rate_limits.py",
-    *("test_engine_loss.py", "test_fairness.py", "test_replica_choice.py", "test_time_limits.py", "../fleet"),
+    *(
+        "test_engine_loss.py",
+        "test_fairness.py",
+        "test_replica_choice.py",
+        "test_time_limits.py",
+        "test_queue_view.py",
+        "../fleet",
+    ),
     "test_ledger_state.py",
 )
 LIMIT_S = 300
