@@ -100,6 +100,20 @@ def test_a_slot_goes_to_a_high_request_although_another_tenant_fills_slots_and_q
     )
 
 
+def test_the_level_of_idle_tenants_is_that_of_the_least_served(
+    client: redis.Redis, settings: Settings
+) -> None:
+    """A tenant that was served more goes first since it runs nothing; no tenant starts at its level."""
+    platform = make(client, settings, 2)
+    before, _ = platform.admit("before", cost=1), platform.admit("flood", cost=100)
+    served = f"{platform.prefix}served:alpha"
+    platform.client.hset(served, "greedy", 10**6)
+    waiting = [platform.admit(tenant, cost=100) for tenant in ("flood", "greedy")]
+    platform.release(platform.run(before))
+    assert running(platform, *waiting) == waiting[1:]
+    assert float(platform.client.hget(served, "@floor") or 0) < 1000  # type: ignore[arg-type]
+
+
 def simulate(
     platform: SimulatedPlatform, weights: dict[str, float], jobs: int, lengths: dict[str, float] | None = None
 ) -> Counter[str]:
@@ -218,6 +232,26 @@ def test_a_bound_holds_for_all_models_together(eight_slots: SimulatedPlatform) -
     eight_slots.release(eight_slots.run(there[0]))
     assert running(eight_slots, *there) == there[1:]
     assert not eight_slots.client.exists(f"{eight_slots.prefix}held:bounded")
+
+
+def test_a_job_that_came_to_its_bound_while_it_waited_runs_later(eight_slots: SimulatedPlatform) -> None:
+    """It waits for a slot at first, and for the end of a job of its tenant when the slot is free."""
+    eight_slots.load("beta", slots=1)
+    other = eight_slots.admit("other", model="beta")
+    waits = eight_slots.admit("bounded", limits=bound(1), model="beta")
+    here = eight_slots.admit("bounded", limits=bound(1))
+    eight_slots.release(eight_slots.run(other))
+    assert running(eight_slots, waits, here) == [here]
+    eight_slots.release(eight_slots.run(here))
+    assert running(eight_slots, waits)
+
+
+def test_a_job_that_is_admitted_at_its_bound_runs_later(eight_slots: SimulatedPlatform) -> None:
+    eight_slots.load("beta", slots=1)
+    here, there = (eight_slots.admit("bounded", limits=bound(1), model=model) for model in ("alpha", "beta"))
+    assert running(eight_slots, here, there) == [here]
+    eight_slots.release(eight_slots.run(here))
+    assert running(eight_slots, there)
 
 
 def test_a_bounded_job_that_is_queued_again_counts_once(eight_slots: SimulatedPlatform) -> None:
