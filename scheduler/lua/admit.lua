@@ -81,6 +81,11 @@ end
 if not replica then
   if somebody_waits then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
   local function refused_by_queue(reason, count)
+    -- the tenant's bound was raised: its own jobs, which fill the queue, may take slots now
+    if may_run and has_free_slot() and usage.changed[tenant .. ':limits'] then
+      write_usage(model)
+      record_unfinished('dispatch', model)
+    end
     local time_ms = time_to_serve(usage.values['@run_ms'], usage.values['@slots'] or 0, count)
     return refused(reason, count, text(usage.values['@wait_ms'] or 0), time_ms and text(time_ms) or '')
   end

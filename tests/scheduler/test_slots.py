@@ -280,6 +280,17 @@ def test_a_bound_that_is_raised_lets_waiting_jobs_run(eight_slots: SimulatedPlat
     assert running(eight_slots, *ids, late) == [*ids, late]
 
 
+def test_a_bound_that_is_raised_lets_waiting_jobs_run_although_they_fill_the_queue(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = make(client, settings, 8, max_depth=3)
+    ids = [platform.admit("tenant", limits=bound(1)) for _ in range(4)]
+    with pytest.raises(QueueFull):
+        platform.admit("tenant", limits=bound())
+    platform.expire()
+    assert running(platform, *ids) == ids
+
+
 def test_the_places_of_a_tenant_at_its_bound_do_not_shut_others_out(
     client: redis.Redis, settings: Settings
 ) -> None:
