@@ -70,7 +70,7 @@ class KeyFields(StrictSchema):
     unknown_field = "is not a field of a key that can be set"
 
     scopes = ListField(
-        "What it is for; `inference` unless set. At most the scopes of the key that makes it.",
+        "What it is for; `inference` unless set. `governance` only by a key that has it.",
         EnumField("A scope.", SCOPES),
         min_items=1,
         max_items=len(SCOPES),
