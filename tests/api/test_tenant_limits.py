@@ -127,17 +127,17 @@ def test_one_tenant_cannot_take_all_streams(served: Served) -> None:
 
 
 def test_a_request_over_the_bound_on_running_ones_waits(served: Served) -> None:
-    held: list[Claim] = []
-    served.handle = held.append
+    claims: dict[str, Claim] = {}  # also of requests whose clients have left in another test
+    served.handle = lambda claim: claims.update({claim.id: claim})
     first = ask(served, "bounded", background=True, store=True)
     second = ask(served, "bounded", background=True, store=True)
     ids = [json.loads(answer.read())["id"] for answer in (first, second)]
-    deadline = time.monotonic() + 5
-    while not held and time.monotonic() < deadline:
+    deadline = time.monotonic() + 10
+    while ids[0] not in claims and time.monotonic() < deadline:
         time.sleep(0.01)
     assert [served.platform.status(id) for id in ids] == ["running", "queued"]
     served.handle = served.answer_hello
-    served.answer_hello(held[0])
+    served.answer_hello(claims[ids[0]])
     while served.platform.status(ids[1]) != "completed" and time.monotonic() < deadline:
         time.sleep(0.01)
     assert [served.platform.status(id) for id in ids] == ["completed", "completed"]
