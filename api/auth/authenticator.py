@@ -48,11 +48,14 @@ class Authenticator:
         self.open = not registry.configured.any_keys and not self._proxies
         self.open_mode = OpenMode(settings.api.allowed_hosts) if self.open else None
         """The check of every request, public routes included; None with keys."""
-        if self.open and not is_loopback(settings.api.host):
-            raise ConfigError(
-                f"api.host is {settings.api.host} but no tenant has an API key: set one,"
-                " or listen on 127.0.0.1"
-            )
+        listeners = {"api.host": settings.api.host}
+        if settings.metrics.enabled and settings.metrics.port is not None:
+            listeners["metrics.host"] = settings.metrics.host
+        for name, host in listeners.items():
+            if self.open and not is_loopback(host):
+                raise ConfigError(
+                    f"{name} is {host} but no tenant has an API key: set one, or listen on 127.0.0.1"
+                )
 
     def warnings(self) -> list[str]:
         """What an operator should know of who may call, each in one sentence."""

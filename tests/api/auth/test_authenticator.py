@@ -14,7 +14,7 @@ from api.auth.caller import priority_of
 from api.errors import InvalidRequest
 from config.errors import ConfigError
 from config.loopback import is_loopback
-from config.settings import ApiSettings, Settings, Tenant
+from config.settings import ApiSettings, MetricsSettings, Settings, Tenant
 from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY
 from tests.support.api_fakes import Fakes
 
@@ -103,6 +103,14 @@ def test_an_open_platform_does_not_listen_to_the_network(settings: Settings) -> 
     with pytest.raises(ConfigError, match=r"api\.host is 0\.0\.0\.0"):
         create_app(public)
     create_app(replace(public, tenants=settings.tenants))
+
+
+def test_an_open_platform_does_not_show_its_metrics_to_the_network(settings: Settings) -> None:
+    public = replace(settings, tenants={}, metrics=MetricsSettings(host=EVERYWHERE, port=0))
+    with pytest.raises(ConfigError, match=r"metrics\.host is 0\.0\.0\.0"):
+        create_app(public)
+    create_app(replace(public, tenants=settings.tenants))
+    create_app(replace(public, metrics=MetricsSettings(host=EVERYWHERE)))
 
 
 @pytest.mark.parametrize(
