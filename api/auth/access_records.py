@@ -31,12 +31,18 @@ SCHEMA = TenantSchema()
 class TenantRecord:
     """A tenant that a command made or changed. `removed_at`: when it was removed; its name is still taken.
 
-    `fields` are those of `TENANT_FIELDS` that commands set. Times are Unix times in seconds.
+    `fields` are those of `TENANT_FIELDS` that commands set. `created_at` is 0 if no command made the tenant: it
+    is one of the configuration, and ends with it. Times are Unix times in seconds.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     created_at: float = 0.0
     removed_at: float | None = None
+
+    @property
+    def makes_tenant(self) -> bool:
+        """Whether the tenant exists although the configuration does not name it."""
+        return self.created_at > 0 and self.removed_at is None
 
     def over(self, tenant: Tenant) -> Tenant:
         """The tenant with these fields; those that the configuration names win."""

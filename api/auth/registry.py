@@ -115,7 +115,7 @@ class AccessRegistry:
         """All tenants by name; what the configuration names wins over a record."""
         tenants = {tenant.name: tenant for tenant in self.configured.all()}
         for name, record in records.items():
-            if record.removed_at is None or name in tenants:
+            if record.makes_tenant or name in tenants:
                 tenants[name] = record.over(tenants.get(name, Tenant(name)))
         return tenants
 

@@ -52,9 +52,9 @@ class TenantChanges:
                 raise Conflict(
                     f"the configuration has a tenant {name} already", code="tenant_exists", param="name"
                 )
-            if earlier is not None and name not in gone:
-                if earlier.removed_at is None:
-                    raise Conflict(f"there is a tenant {name} already", code="tenant_exists", param="name")
+            if earlier is not None and earlier.makes_tenant:
+                raise Conflict(f"there is a tenant {name} already", code="tenant_exists", param="name")
+            if earlier is not None and earlier.removed_at is not None and name not in gone:
                 free_s = earlier.removed_at + reserved_s(self._settings) - time.time()
                 raise Conflict(
                     f"a tenant {name} was removed, and its responses may still be stored: the name is free"
@@ -77,7 +77,7 @@ class TenantChanges:
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
             configured, record = self._configured.by_name(name), stored.tenants.get(name)
-            if configured is None and (record is None or record.removed_at is not None):
+            if configured is None and (record is None or not record.makes_tenant):
                 raise no_such_tenant(name)
             for field in fields:
                 if configured is not None and field in configured.configured:
@@ -87,7 +87,7 @@ class TenantChanges:
                         param=field,
                     )
             if record is None or record.removed_at is not None:
-                record = TenantRecord(created_at=time.time())
+                record = TenantRecord()
             merged = {**record.fields, **fields}
             record = replace(
                 record, fields={field: value for field, value in merged.items() if value is not None}
@@ -106,7 +106,7 @@ class TenantChanges:
                 )
                 raise Conflict(f"the tenant {name} {reason}", code="set_by_configuration", param="name")
             record = stored.tenants.get(name)
-            if record is None or record.removed_at is not None:
+            if record is None or not record.makes_tenant:
                 raise no_such_tenant(name)
             keys = {key.digest: None for key in stored.keys if key.tenant == name}
             removed = replace(record, fields={}, removed_at=time.time())

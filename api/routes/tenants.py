@@ -161,6 +161,6 @@ def _rows(services: AppServices) -> dict[str, dict[str, Any]]:
             "is_configured": configured.by_name(name) is not None,
             "configured": [field for field in TENANT_FIELDS if field in tenant.configured],
             "ignored": sorted(set(record.fields if record else ()) & set(tenant.configured)),
-            "created_at": record.created_at if record and record.removed_at is None else None,
+            "created_at": record.created_at if record and record.makes_tenant else None,
         }
     return rows
