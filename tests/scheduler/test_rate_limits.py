@@ -257,6 +257,15 @@ def test_a_request_reserves_its_estimate_and_is_refunded_the_rest_at_its_end(
     assert tokens_left(platform) == 0
 
 
+def test_a_refund_leaves_nothing_when_the_estimate_is_gone(platform: SimulatedPlatform) -> None:
+    first = admit(platform, bound(token_limit=RateLimit("1000/min")), cost=600)
+    claim, key = platform.run(first.id), f"{platform.prefix}tokens:acme"
+    platform.client.delete(key)
+    platform.release(claim, tokens=150)
+    assert not platform.client.exists(key)
+    assert tokens_left(platform) == 1000
+
+
 def test_a_request_that_used_more_than_its_estimate_counts_for_it(platform: SimulatedPlatform) -> None:
     first = admit(platform, bound(token_limit=RateLimit("1000/min")), cost=100)
     platform.release(platform.run(first.id), tokens=400)

@@ -10,5 +10,7 @@ local function correct_tokens(job, tokens)
   local admitted_us, window_us = tonumber(job.admitted_us), tonumber(job.token_window_us)
   local change = (tokens or job.cost) - job.cost
   if change == 0 or NOW - admitted_us >= window_us then return end
-  redis.call('HINCRBY', tokens_key(job.tenant), text(part_at(admitted_us, window_us)), text(change))
+  local key, part = tokens_key(job.tenant), text(part_at(admitted_us, window_us))
+  -- negative: the estimate is gone, since the window was changed to a shorter one, or Redis lost it
+  if redis.call('HINCRBY', key, part, text(change)) < 0 then redis.call('HDEL', key, part) end
 end
