@@ -31,8 +31,8 @@ SCHEMA = TenantSchema()
 class TenantRecord:
     """A tenant that a command made or changed. `removed_at`: when it was removed; its name is still taken.
 
-    `fields` are those of `TENANT_FIELDS` that commands set. `created_at` is 0 if no command made the tenant: it
-    is one of the configuration, and ends with it. Times are Unix times in seconds.
+    `fields` are those of `TENANT_FIELDS` that commands set. `created_at` is 0 if no command made the
+    tenant: it is one of the configuration, and ends with it. Times are Unix times in seconds.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
