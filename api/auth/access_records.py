@@ -91,9 +91,15 @@ def encode_key(key: ApiKey) -> bytes:
     return orjson.dumps(values)
 
 
-def decode_key(digest: str, text: bytes) -> ApiKey:
-    """A key from its digest and its JSON text."""
+def decode_key(digest: str, text: bytes) -> ApiKey | None:
+    """A key from its digest and its JSON text.
+
+    None, and logged, for a record of another version: a bound that is not understood must not be ignored.
+    """
     raw = orjson.loads(text)
-    raw["scopes"] = frozenset(raw["scopes"])
-    raw["models"] = None if raw["models"] is None else frozenset(raw["models"])
-    return ApiKey(digest=digest, **raw)
+    try:
+        models = None if raw["models"] is None else frozenset(raw["models"])
+        return ApiKey(**raw | {"digest": digest, "scopes": frozenset(raw["scopes"]), "models": models})
+    except (KeyError, TypeError):
+        logger.warning("the key %s in Redis is of another version, and refused", raw.get("id"))
+        return None

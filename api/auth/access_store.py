@@ -58,7 +58,7 @@ class AccessStore:
         self._tenants_key = f"{{{prefix}}}:tenants"
         self._keys_key = f"{{{prefix}}}:api_keys"
         self._used_key = f"{{{prefix}}}:keys_used"
-        self._decoded: tuple[dict[Item, TenantRecord], dict[Item, ApiKey]] = ({}, {})
+        self._decoded: tuple[dict[Item, TenantRecord], dict[Item, ApiKey | None]] = ({}, {})
         self._prefix = prefix
         self.version_key = f"{{{prefix}}}:access_version"
 
@@ -82,7 +82,7 @@ class AccessStore:
         return StoredAccess(
             (version or b"").decode(),
             {name.decode(): record for (name, _), record in decoded_tenants.items()},
-            tuple(decoded_keys.values()),
+            tuple(key for key in decoded_keys.values() if key is not None),
         )
 
     def change(self, caller: Caller, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:

@@ -297,3 +297,19 @@ def test_a_created_key_is_shown_although_redis_is_lost_after_it_was_stored(
     own_server.start()
     services_of(process).registry.read()
     assert ask(process, key).status_code == 200
+
+
+def test_a_key_of_another_version_is_refused_and_disables_nothing(
+    process: Process, shared_settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    key, created = create(process)
+    client = redis.Redis.from_url(shared_settings.redis.url)
+    name = f"{{{shared_settings.redis.prefix}}}:api_keys"
+    text = client.hget(name, digest_of(key))
+    assert isinstance(text, bytes)
+    client.hset(name, digest_of(key), text.replace(b'"models":null', b'"models":null,"from":["10.0.0.1"]'))
+    client.close()
+    other, _ = create(process)
+    assert ask(process, other).status_code == 200
+    assert error_of(ask(process, key)) == (401, "invalid_api_key", None)
+    assert f"the key {created['id']} in Redis is of another version" in caplog.text
