@@ -68,6 +68,7 @@ class TenantChanges:
             # of a tenant of that name that was in the configuration: its keys must not come back
             keys = {key.digest: None for key in stored.keys if key.tenant == name}
             tenants = {**gone, name: record}
+            self._store.leave_cached_prefixes(name)  # those of that tenant
             return Change("add_tenant", name, _shown(fields), tenants=tenants, keys=keys), None
 
         self._store.change(caller, decide)

@@ -103,20 +103,25 @@ def test_a_tenant_is_added_once_and_one_that_is_missing_is_404(process: Process)
     assert error_of(process.delete(f"{TENANTS}/none")) == (404, "not_found", "name")
 
 
+def namespace_of_acme(settings: Settings) -> str | None:
+    """The cache namespace of a new request of the tenant acme."""
+    namespaces = CacheNamespaces(settings.redis.prefix)
+    NamespaceReader(namespaces, command_client(settings), AsyncConnection(settings)).read()
+    return namespaces.of("acme", "demo", None)
+
+
 def test_a_later_tenant_of_the_same_name_has_another_cache_namespace(
     process: Process, shared_settings: Settings
 ) -> None:
-    def namespace() -> str | None:
-        namespaces = CacheNamespaces(shared_settings.redis.prefix)
-        NamespaceReader(namespaces, command_client(shared_settings), AsyncConnection(shared_settings)).read()
-        return namespaces.of("acme", "demo", None)
-
+    earlier = namespace_of_acme(shared_settings)  # of a tenant that was in the configuration
     process.post(TENANTS, json={"name": "acme"})
-    before = namespace()
+    before = namespace_of_acme(shared_settings)
+    assert before not in (earlier, None)
     process.patch(f"{TENANTS}/acme", json={"weight": 2})
-    assert namespace() == before is not None
+    process.post(TENANTS, json={"name": "acme"})  # it is there already
+    assert namespace_of_acme(shared_settings) == before
     process.delete(f"{TENANTS}/acme")
-    assert namespace() != before
+    assert namespace_of_acme(shared_settings) != before
 
 
 def test_the_name_of_a_removed_tenant_is_taken_until_its_responses_are_gone(
