@@ -257,8 +257,8 @@ KEYS = (
         "again), restart_us (time of the restart that is due), "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
         "observed_variant, loaded_us, changed_us",
-        "report_artifacts begin_load begin_unload report_load_error replace_lost restore_replicas replica_up "
-        "reset_to_configuration include/dispatch include/model include/replica",
+        "report_artifacts begin_load begin_unload cancel_restore report_load_error replace_lost "
+        "restore_replicas replica_up reset_to_configuration include/dispatch include/model include/replica",
         FOREVER,
     ),
     RedisKey(

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Cancel a load that restores replicas of a loaded model. The model stays loaded; the workers kill the engines that
--- start, which are no replicas of it any more.
+-- start, which are no replicas of it any more. If the others were lost meanwhile, the model fails, as it does when its
+-- last replica is lost.
 -- KEYS[1] prefix
 -- ARGV    2 model  3 operation
 -- returns {ok, replica, worker, ...} | {over} when the load has ended, or restores nothing
@@ -28,4 +29,12 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
   end
 end
 end_operation(operation, 'cancelled', { code = 'load_cancelled', message = 'the load was cancelled' })
+if redis.call('EXISTS', P .. 'replicas:' .. model) == 0 then
+  local code, message, restart_us = read_fields(model_key(model), 'code', 'last_error', 'restart_us')
+  fail_model(model, code or 'load_cancelled', message or 'the load was cancelled')
+  if restart_us then redis.call('HSET', model_key(model), 'restart_us', restart_us) end
+  if not will_be_served(model) then
+    fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited')
+  end
+end
 return answer

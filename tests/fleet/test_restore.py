@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
+import pytest
+import redis
+
+from config.settings import RestartSettings, Settings
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, StateConflict
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
@@ -189,12 +193,38 @@ def test_a_restore_is_cancelled_and_the_model_stays_loaded(pair: SimulatedPlatfo
     assert pair.fleet.load("alpha").begun, "it can be restored again"
 
 
+@pytest.mark.parametrize("restarts", [True, False])
+def test_a_model_fails_when_the_restore_of_its_last_replica_is_cancelled(
+    client: redis.Redis, settings: Settings, restarts: bool
+) -> None:
+    limits = RestartSettings(max_restarts=3 if restarts else 0)
+    platform = SimulatedPlatform(client, replace(settings, restart=limits))
+    platform.register("w2")
+    platform.load(slots=1, replicas=2)
+    first, last = replicas_of(platform)
+    platform.crash(first, worker_of(platform, first))
+    outcome = platform.fleet.load("alpha")
+    platform.crash(last, worker_of(platform, last))
+    waiting = platform.admit()
+    assert platform.model() == "loaded"
+    platform.fleet.cancel_load(operation_of(platform, outcome))
+
+    row = platform.fleet.row("alpha")
+    assert (row.state, row.code, len(row.workers)) == ("failed", "engine_crashed", 0)
+    assert (row.restart_at is not None) == restarts
+    assert platform.status(waiting) == ("queued" if restarts else "failed")
+    assert operation_of(platform, outcome).status is OperationStatus.CANCELLED
+
+
+def worker_of(platform: SimulatedPlatform, replica: str) -> str:
+    worker: bytes = platform.client.hget(f"{platform.prefix}replica:{replica}", "worker")  # type: ignore[assignment]
+    return worker.decode()
+
+
 def test_a_cancelled_restore_leaves_the_replicas_that_are_up(platform: SimulatedPlatform) -> None:
     platform.load(replicas=3)
     for replica in replicas_of(platform)[1:]:
-        platform.crash(
-            replica, platform.client.hget(f"{platform.prefix}replica:{replica}", "worker").decode()
-        )
+        platform.crash(replica, worker_of(platform, replica))
     outcome = platform.fleet.load("alpha")
     up, late = outcome.assignments
     platform.starting(up.replica, up.worker)
