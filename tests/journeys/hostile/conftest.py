@@ -98,7 +98,12 @@ class Target:
 @pytest.fixture(scope="session")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     folder = tmp_path_factory.mktemp("hostile")
-    local = {"models": MODELS, "api": API, "queue": {"max_depth": 400, "max_depth_per_tenant": 400}}
+    local = {
+        "models": MODELS,
+        "api": API,
+        "queue": {"max_depth": 400, "max_depth_per_tenant": 400},
+        "tenancy": {"max_readers": 1000},  # the clients attack the server, not the limit of their tenant
+    }
     with running_platform(folder / "up", local, "--port", "0", "--no-flower") as platform:
         for name in ("narrow", "quick", "wide"):
             platform.wait_state(name, "loaded", 60)
