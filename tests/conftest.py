@@ -7,6 +7,8 @@ import os
 import secrets
 import socket
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -109,12 +111,16 @@ def start_server(directory: Path) -> ValkeyServer:
 
 
 @pytest.fixture(autouse=True)
-def _the_level_of_the_root_logger_is_restored() -> Iterator[None]:
-    """A worker of Celery and `configure_logging` change it, and later tests would miss their warnings."""
+def _logging_is_restored() -> Iterator[None]:
+    """A worker of Celery and `configure_logging` change it: later tests would miss their warnings, and pytest
+    the exceptions of their threads.
+    """
     root = logging.getLogger()
-    before = root.level
+    before, hooks = root.level, (sys.excepthook, threading.excepthook)
     yield
     root.setLevel(before)
+    sys.excepthook, threading.excepthook = hooks
+    logging.captureWarnings(False)
 
 
 @pytest.fixture(scope="session")

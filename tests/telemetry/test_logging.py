@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 
@@ -10,14 +9,6 @@ import pytest
 
 from config.settings import Settings
 from telemetry.logging import configure_logging
-
-
-@pytest.fixture
-def stream():
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    yield io.StringIO()
-    root.handlers[:], root.level = before
 
 
 def test_a_text_line_has_time_level_package_and_message(stream):

@@ -31,14 +31,6 @@ class Log:
         return self.stream.getvalue().splitlines()
 
 
-@pytest.fixture
-def stream():
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    yield io.StringIO()
-    root.handlers[:], root.level = before
-
-
 def test_repeated_warnings_are_counted_and_not_written() -> None:
     log = Log()
     for number in range(1300):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import threading
@@ -13,15 +12,6 @@ import pytest
 from config.settings import Settings
 from telemetry.logging import configure_logging
 from telemetry.request_ids import RequestIds, current_ids
-
-
-@pytest.fixture
-def stream():
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    yield io.StringIO()
-    root.handlers[:], root.level = before
-    logging.captureWarnings(False)
 
 
 @pytest.fixture
@@ -70,18 +60,14 @@ def test_a_warning_of_python_is_one_line(stream):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_exception_that_ends_a_thread_is_one_line(stream):
-    before = threading.excepthook
     configure_logging(Settings(log_format="json"), stream)
 
     def fail() -> None:
         raise RuntimeError("lost")
 
-    try:
-        thread = threading.Thread(target=fail, name="reader")
-        thread.start()
-        thread.join()
-    finally:
-        threading.excepthook = before
+    thread = threading.Thread(target=fail, name="reader")
+    thread.start()
+    thread.join()
 
     line = json.loads(stream.getvalue())
     assert line["message"] == "the thread reader has ended"
