@@ -17,9 +17,8 @@ from typing import Any
 from ...shared.engine.chat_template import load_template
 from ...shared.engine.syntax import syntax_of
 from .images import ImageEmbeddings
-from .namespaces import job_class, keeps_namespaces_apart
+from .namespaces import PAGE, job_class, keeps_namespaces_apart
 
-PAGE = 256  # tokens of a page, the unit in which the cache is reserved
 CHUNK = 2048  # tokens of a prompt that are processed in one pass
 MAX_RESERVED_TOKENS = 2048
 IMPORTED, LOADED = 0.1, 0.9  # the progress after the import and after the weights

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+PAGE = 256  # tokens of a page, the unit in which the cache is reserved
 HASHED_TOKENS = 600  # more than two pages
 METHODS = ("prepare_for_queue", "hash_completed_page", "prefill", "deallocate_pages")
 
@@ -119,11 +120,18 @@ def job_class() -> Any:
 
 
 def keeps_namespaces_apart(job_class: Any, generator: Any) -> bool:
-    """Whether the hashes of a prompt's pages depend on the namespace, and on nothing else but its tokens."""
+    """Whether the hashes of a prompt's pages depend on the namespace, and on nothing else but its tokens.
+
+    In a cache of one page no prompt has a page with a hash.
+    """
     torch: Any = import_module("torch")
+    pages_of_cache = int(generator.pagetable.max_pages)
+    tokens = min(HASHED_TOKENS, pages_of_cache * PAGE - 2)  # and the answer
+    if pages_of_cache == 1:
+        return True
 
     def hashes(namespace: str | None) -> list[bytes]:
-        job = job_class(input_ids=torch.zeros((1, HASHED_TOKENS), dtype=torch.long), max_new_tokens=1)
+        job = job_class(input_ids=torch.zeros((1, tokens), dtype=torch.long), max_new_tokens=1)
         job.join(namespace)
         job.prepare_for_queue(generator, 0)
         return list(job.sequences[0].page_hashes)

@@ -277,8 +277,9 @@ def test_an_image_that_cannot_be_used_fails_alone(vision_engine: Launched, url: 
 # loads
 
 
-def test_a_model_is_warmed_up_before_it_is_ready(start: Start, exl: Make) -> None:
-    launched = start(exl(cache_size=256, warm_up=True))
+@pytest.mark.parametrize("cache_size", [256, 512])
+def test_a_model_is_warmed_up_before_it_is_ready(start: Start, exl: Make, cache_size: int) -> None:
+    launched = start(exl(cache_size=cache_size, warm_up=True))
     stages = [stage for _, stage in launched.progress]
     assert stages.index("loading weights") < stages.index("warming up") < stages.index("ready")
     assert launched.answer(ask(CAPITAL, temperature=0.0)).text == "The capital of Norway is Oslo."
