@@ -11,7 +11,8 @@ from typing import Any
 
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Pipe, Step
-from .model import PAGE, ExllamaModel
+from .model import ExllamaModel
+from .namespaces import PAGE
 from .request import ExllamaRequest, ExllamaRequestBuilder, ExllamaRequestError
 
 REASONS = {"max_new_tokens": "length"}
