@@ -18,7 +18,7 @@ logger = logging.getLogger("api")
 
 INTERVAL_S = 3.0
 MOST_PER_READ = 500
-"""So many streams of a model are told their place at a time."""
+"""So many streams of a model get a comment with their place at a time."""
 
 
 class QueueNotes:
@@ -44,7 +44,9 @@ class QueueNotes:
             try:
                 await self.write()
             except StokerError:
-                logger.info("the queues cannot be read; waiting clients are told later", exc_info=True)
+                logger.info(
+                    "the queues cannot be read; waiting clients get their comments later", exc_info=True
+                )
             except Exception:
                 logger.exception("the places of waiting streams cannot be written")
 
@@ -64,7 +66,7 @@ class QueueNotes:
 
 
 def sentence(order: QueueOrder, place: Place) -> str:
-    """What a waiting client is told: `queue position 3 of 16, estimated wait 4 s, waiting for a slot`."""
+    """The comment for a waiting client: `queue position 3 of 16, estimated wait 4 s, waiting for a slot`."""
     about = "about " if place.is_estimate else ""
     wait = "" if place.wait_ms is None else f", estimated wait {-(-place.wait_ms // 1000)} s"
     return (

@@ -94,7 +94,7 @@ class RemoteApi:
 
     @property
     def separates_caches(self) -> bool:
-        """Whether the server was told which requests may share a cached prefix.
+        """Whether requests to the server name a group that may share a cached prefix.
 
         If not, its count of cached tokens would tell a tenant what others have sent.
         """

@@ -150,10 +150,10 @@ def test_a_waiting_stream_shows_the_place_until_it_runs(
     sdk: openai.OpenAI, platform: SimulatedPlatform
 ) -> None:
     lines: list[str] = []
-    told = threading.Event()
+    commented = threading.Event()
 
     def free_the_slot() -> None:
-        told.wait(10)
+        commented.wait(10)
         platform.serve_next()
         claim = platform.next_claim()
         assert claim
@@ -166,7 +166,7 @@ def test_a_waiting_stream_shows_the_place_until_it_runs(
         for line in answer.iter_lines():
             lines.append(line)
             if line.startswith(": queue"):
-                told.set()
+                commented.set()
     worker.join()
     comments = [line for line in lines if line.startswith(": queue")]
     assert set(comments) == {": queue position 1 of 1, waiting for a slot"}

@@ -4,7 +4,7 @@ llama.cpp copies the properties of what an `allOf` refers to, without an end if 
 
 llama.cpp follows all alternatives that the text so far allows. If two alternatives of a schema begin alike
 and both lead back to it, their number doubles at each level: `anyOf` of two arrays of itself has 2^n of them
-after n brackets. Alternatives are told apart by their types, and objects by a required first property.
+after n brackets. Alternatives are distinguished by their types, and objects by a required first property.
 """
 
 from __future__ import annotations
