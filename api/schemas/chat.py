@@ -48,23 +48,9 @@ class TextFormat(StrictSchema):
     type = EnumField("Only `text`.", ("text",), required=True)
 
 
-class ChatRequest(StrictSchema):
-    """A generation request. Fields that are not listed are accepted and ignored."""
+class SamplingFields(StrictSchema):
+    """The fields of a request for sampling, and those of OpenAI's with one supported value."""
 
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
-    messages = ListField(
-        "The conversation so far.",
-        NestedField("A message.", ChatMessage),
-        required=True,
-        min_items=1,
-        max_items=10_000,
-    )
-    stream = BooleanField("Stream the response as server-sent events.")
-    stream_options = NestedField("Options of the stream.", StreamOptions)
-    max_completion_tokens = IntegerField(
-        "Maximum number of tokens to generate.", minimum=1, maximum=MAX_TOKENS
-    )
-    max_tokens = IntegerField("The older name of `max_completion_tokens`.", minimum=1, maximum=MAX_TOKENS)
     temperature = NumberField(
         "Sampling temperature; 0 always takes the likeliest token.", minimum=0, maximum=2
     )
@@ -85,6 +71,28 @@ class ChatRequest(StrictSchema):
             "Up to four.", StringField("A text.", required=True, min_length=1, max_length=256), max_items=4
         ),
     )
+    n = IntegerField("Number of answers; only 1 is supported.", minimum=1, only=1)
+    presence_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2, only=0)
+    frequency_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2, only=0)
+
+
+class ChatRequest(SamplingFields):
+    """A generation request. Fields that are not listed are accepted and ignored."""
+
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    messages = ListField(
+        "The conversation so far.",
+        NestedField("A message.", ChatMessage),
+        required=True,
+        min_items=1,
+        max_items=10_000,
+    )
+    stream = BooleanField("Stream the response as server-sent events.")
+    stream_options = NestedField("Options of the stream.", StreamOptions)
+    max_completion_tokens = IntegerField(
+        "Maximum number of tokens to generate.", minimum=1, maximum=MAX_TOKENS
+    )
+    max_tokens = IntegerField("The older name of `max_completion_tokens`.", minimum=1, maximum=MAX_TOKENS)
     tools = ToolsField(
         "Functions the model may call.",
         TaggedUnionField("A tool.", {"function": ChatTool}, code="unsupported_tool"),
@@ -95,9 +103,6 @@ class ChatRequest(StrictSchema):
         EnumField("The mode.", TOOL_CHOICES),
         TaggedUnionField("The function to call.", {"function": ChatToolChoice}, code="unsupported_parameter"),
     )
-    n = IntegerField("Number of answers; only 1 is supported.", minimum=1, only=1)
-    presence_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2, only=0)
-    frequency_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2, only=0)
     response_format = TaggedUnionField(
         "The format of the answer.", {"text": TextFormat}, code="unsupported_parameter"
     )
