@@ -15,7 +15,7 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test test-hostile test-gpu test-limits test-runtimes runtimes fuzz-schemas lint bench bench-engines bench-growth bench-peers bench-idle openapi demo-model lock clean
+.PHONY: help up test test-hostile test-gpu test-limits test-runtimes runtimes fuzz-schemas fuzz-optoken lint bench bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
@@ -23,15 +23,16 @@ help: ## show this
 up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a demo model
 	@$(BIN)/python -m stoker up $(ARGS)
 
-# all tests run in two processes, since many wait for programs that they start; ARGS runs some, in one process
+# all tests run in three processes, since many wait for programs that they start; ARGS runs some, in one process
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
-	@$(BIN)/python -m pytest $(or $(ARGS),-n 2 --dist loadfile)
+	@$(BIN)/python -m pytest $(or $(ARGS),-n 3 --dist loadfile --no-loadscope-reorder)
 
 test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kill processes with many streams
 	@$(BIN)/python -m pytest -m hostile $(ARGS)
 
-test-limits: $(VENV)/dev.stamp ## send 100,000 requests of 16 processes against one rate limit and one queue
+test-limits: $(VENV)/dev.stamp ## many processes against one limit and one queue (100,000 requests), and with one opToken (1,000 rounds)
 	@STOKER_ADMISSIONS=100000 $(BIN)/python -m pytest tests/scheduler/test_many_processes.py $(ARGS)
+	@STOKER_ROUNDS=1000 $(BIN)/python -m pytest tests/api/lifecycle/test_many_processes.py $(ARGS)
 
 test-runtimes: $(VENV)/dev.stamp runtimes ## run the contract tests on each runtime that needs no GPU, and measure it
 	@$(BIN)/python -m pytest -m "(engines or contract) and not gpu" $(ARGS)
@@ -41,6 +42,9 @@ test-gpu: $(VENV)/dev.stamp ## run the tests that need an NVIDIA GPU (docs/gpu.m
 
 fuzz-schemas: $(VENV)/dev.stamp ## send 10,000 hostile tool schemas to each engine on the CPU that has grammars
 	@STOKER_FUZZED_SCHEMAS=10000 $(BIN)/python -m pytest -m engines tests/backends/test_hostile_schemas.py $(ARGS)
+
+fuzz-optoken: $(VENV)/dev.stamp ## fuzz the verifier of opTokens against a second one (SECONDS=600)
+	@$(BIN)/python -m tests.governance.op_tokens.fuzz $(or $(SECONDS),600)
 
 runtimes: $(VENV)/up.stamp ## install the runtimes that need no GPU (stoker runtimes list shows all)
 	@$(BIN)/python -m stoker runtimes install $(CPU_RUNTIMES)
@@ -65,6 +69,19 @@ bench-idle: $(VENV)/dev.stamp ## measure what 10,000 idle streams cost one API p
 
 bench-growth: $(VENV)/dev.stamp ## measure whether a request costs more on a larger platform
 	@$(BIN)/python -m benchmarks.growth $(ARGS)
+
+ui: $(VENV)/up.stamp ## build the pages of the UI into api/static/ui (needs Node 20)
+	@PYTHON=$(BIN)/python ui/scripts/build.sh
+
+ui-check: $(VENV)/dev.stamp ## check the sources of the UI, and that a fresh build equals api/static/ui
+	@PYTHON=$(BIN)/python ui/scripts/check.sh
+
+test-ui: $(VENV)/dev.stamp ## test the UI of a running platform in Chromium (apt-get install chromium; needs Node 20)
+	@test -e ui/node_modules/axe-core || (. ui/scripts/node.sh && cd ui && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+	@$(BIN)/python -m pytest -m browser tests/ui/browser $(ARGS)
+
+ui-shots: $(VENV)/dev.stamp ## write pictures of every page of the UI to .cache/ui-shots (FOLDER=...; apt-get install chromium)
+	@$(BIN)/python -m tests.ui.shots $(or $(FOLDER),.cache/ui-shots)
 
 openapi: $(VENV)/up.stamp ## write the OpenAPI document to docs/openapi.json
 	@$(BIN)/python -m stoker openapi > docs/openapi.json

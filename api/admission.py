@@ -22,7 +22,7 @@ from api.time_limit import time_limit_ms
 from config.limits import Limits
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job, LimitState
-from tasks.generation import Generation, TraceContext
+from tasks.generation import CacheOwner, Generation, TraceContext
 from telemetry.request_ids import current_ids
 
 DEFAULT_OUTPUT_TOKENS = 256
@@ -63,12 +63,12 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
     X-Cache-Tag.
     """
+    owner = CacheOwner(caller.tenant.name, cache_tag_of(request.headers), caller.unknown_name)
     generation = replace(  # once: it takes longer than all else here
         parsed.generation,
         trace=_trace(),
-        cache_namespace=namespaces.of(
-            caller.tenant.name, parsed.generation.model, cache_tag_of(request.headers)
-        ),
+        cache_namespace=namespaces.of(owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name),
+        cache_owner=owner,
         cache_mode=cache_mode_of(request.headers),
     ).to_json()
     key = request.headers.get("Idempotency-Key")
@@ -94,6 +94,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
         limits=limits,
+        receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
     )
 
 

@@ -10,7 +10,8 @@ from api import request_hooks, routes
 from api.auth.access import Access, declare
 from api.documentation import with_policy
 from api.openapi import DESCRIPTION, Api
-from api.routes.parameters import ModelNameConverter
+from api.routes import ui
+from api.routes.parameters import ModelNameConverter, TaskIdConverter
 from api.services import EXTENSION, AppServices, open_services
 from config.settings import Settings
 from config.version import version
@@ -26,7 +27,8 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
     Nothing connects before `AppServices.start`. Raises `ConfigError` when the API would be open to the
     network.
     """
-    app = Flask("api", static_folder="static")
+    # not the whole folder `static`: the pages of the UI are served with their policy only
+    app = Flask("api", static_folder="static/swagger-ui", static_url_path="/static/swagger-ui")
     app.config.from_mapping(
         MAX_CONTENT_LENGTH=settings.api.max_body_bytes,
         API_TITLE="Stoker",
@@ -41,11 +43,14 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
     app.extensions[EXTENSION] = services or open_services(settings)
     app.url_map.converters["model"] = ModelNameConverter
+    app.url_map.converters["task"] = TaskIdConverter
     app.url_map.merge_slashes = (
         False  # a redirect to the path with single slashes would name the client's `Host`
     )
     request_hooks.install(app)
     routes.register(Api(app), with_metrics=settings.metrics.enabled)
+    if settings.ui.enabled:
+        ui.register(app)
     page = app.view_functions[DOCUMENTATION_PAGE]
     app.view_functions[DOCUMENTATION_PAGE] = with_policy(page)
     for endpoint in DOCUMENTATION_ENDPOINTS:

@@ -6,11 +6,13 @@ import logging
 from collections.abc import Mapping
 
 import orjson
-from flask import Response, request
+from flask import Response, g, request
 
-from api.errors import ApiError, body_of, headers_of, kind_of
+from api.error_bodies import error_body
+from api.errors import ApiError, headers_of, kind_of
 from api.metrics.refusals import count_refusal
 from scheduler.errors import StokerError
+from telemetry.text import without_keys
 
 logger = logging.getLogger("api")
 
@@ -23,12 +25,14 @@ def json_response(body: object, status: int = 200, headers: Mapping[str, str] | 
 def error_response(error: StokerError) -> Response:
     """An error of the platform, with the status and headers of the error table."""
     count_refusal(error)
-    return json_response(body_of(error), kind_of(error.code).status, headers_of(error))
+    ids = g.get("request_ids")  # those of a plain WSGI server
+    body = error_body(error, request.path, ids and ids.request_id)
+    return json_response(body, kind_of(error.code).status, headers_of(error))
 
 
 def unexpected_error_response(error: Exception) -> Response:
     """An `internal_error` for an unexpected exception; only the log has the details."""
-    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    logger.error("%s %s failed", request.method, without_keys(request.path), exc_info=error)
     return error_response(
         ApiError("an error inside the platform; its log has the details", code="internal_error")
     )

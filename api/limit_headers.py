@@ -1,19 +1,35 @@
-"""What a tenant has left of its limits, as the headers of OpenAI's API (its guide "Rate limits")."""
+"""What a tenant has left of its limits, as headers of OpenAI's API or Anthropic's."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from scheduler.job import LimitState
 
 
 def limit_headers(limits: Iterable[LimitState]) -> dict[str, str]:
-    """`x-ratelimit-limit-`, `-remaining-` and `-reset-` of requests and tokens; none without a limit."""
+    """`x-ratelimit-limit-`, `-remaining-` and `-reset-` of requests and tokens; none without a limit.
+
+    As in OpenAI's guide "Rate limits".
+    """
     headers = {}
     for limit in limits:
         headers[f"x-ratelimit-limit-{limit.kind}"] = str(limit.most)
         headers[f"x-ratelimit-remaining-{limit.kind}"] = str(limit.remaining)
         headers[f"x-ratelimit-reset-{limit.kind}"] = duration_text(limit.reset_s)
+    return headers
+
+
+def anthropic_limit_headers(limits: Iterable[LimitState]) -> dict[str, str]:
+    """The same as Anthropic's API writes it (its reference, "Rate limits"); resets are times (RFC 3339)."""
+    headers = {}
+    for limit in limits:
+        reset = datetime.fromtimestamp(time.time() + limit.reset_s, UTC).isoformat(timespec="seconds")
+        headers[f"anthropic-ratelimit-{limit.kind}-limit"] = str(limit.most)
+        headers[f"anthropic-ratelimit-{limit.kind}-remaining"] = str(limit.remaining)
+        headers[f"anthropic-ratelimit-{limit.kind}-reset"] = reset.replace("+00:00", "Z")
     return headers
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import http
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,16 +19,22 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.auth.access import Access, declare
 from api.blocking import declare_not_blocking
-from api.errors import CODES, ApiError, InvalidRequest, envelope
-from api.http_responses import error_response, json_response, unexpected_error_response
+from api.error_bodies import http_error_body
+from api.errors import CODES, ApiError, InvalidRequest
+from api.http_responses import json_response, unexpected_error_response
 from api.metrics.refusals import REFUSALS
+from api.refused_attempts import refuse
 from api.request_body import read_body
 from api.schemas.errors import ErrorBody
+from api.schemas.load_constraints import ConstraintField
 from api.schemas.strict_fields import EnumField, TaggedUnionField, UnionField
 from api.schemas.strict_schema import StrictSchema
 from scheduler.errors import StokerError
 
 ViewFunction = Callable[..., Response]
+
+ResponseSchema = type[marshmallow.Schema] | tuple[type[marshmallow.Schema], ...] | None
+"""The schema of an answer's body, or those of which it has one; None without a body."""
 
 _HTTP_CODES = {
     404: "not_found",
@@ -54,12 +61,18 @@ connection alive.
 
 
 class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no types
-    """The OpenAPI document and the error handlers."""
+    """The OpenAPI document and the error handlers.
+
+    The routes are described when the document is read for the first time: that takes longer than all else in
+    the start of an app, and most processes never do it.
+    """
 
     DEFAULT_ERROR_RESPONSE_NAME = None
     ERROR_SCHEMA = ErrorBody
 
     def __init__(self, app: Flask) -> None:
+        self._descriptions: list[Callable[[], None]] = []
+        self._describing = threading.Lock()
         super().__init__(app)
         converter = self.ma_plugin.converter
         converter.add_attribute_function(_document_field)
@@ -70,8 +83,18 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
             "description": "An API key; `x-api-key` is accepted too.",
         }
         self.spec.components.security_scheme("key", bearer)
-        app.register_error_handler(StokerError, error_response)
+        app.register_error_handler(StokerError, refuse)
         app.register_error_handler(Exception, unexpected_error_response)
+
+    def describe_later(self, description: Callable[[], None]) -> None:
+        """Call this before the document is read."""
+        self._descriptions.append(description)
+
+    def _openapi_json(self) -> Any:
+        with self._describing:
+            while self._descriptions:
+                self._descriptions.pop(0)()
+        return super()._openapi_json()
 
     def handle_http_exception(self, error: HTTPException) -> Any:
         """Return an error of Flask or werkzeug in the API's envelope, without their text."""
@@ -83,11 +106,16 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         if isinstance(error, MethodNotAllowed) and error.valid_methods:
             headers["Allow"] = ", ".join(error.valid_methods)
         REFUSALS.add(code)
-        return json_response(envelope(code, message), error.code, headers)
+        body = http_error_body(error.code, code, message, request.path)
+        return json_response(body, error.code, headers)
 
 
 class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest has no types
     """The endpoints of one file in `routes/`."""
+
+    def register_views_in_doc(self, api: Api, *arguments: Any, **options: Any) -> None:
+        """Describe the endpoints when the document is read."""
+        api.describe_later(functools.partial(super().register_views_in_doc, api, *arguments, **options))
 
     def endpoint(  # noqa: PLR0913 - the whole route in one declaration
         self,
@@ -95,13 +123,16 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         method: str = "GET",
         *,
         access: Access,
-        responses: Mapping[int, type[marshmallow.Schema] | None],
+        responses: Mapping[int, ResponseSchema],
         body: type[StrictSchema] | None = None,
         invalid_body: type[ApiError] = InvalidRequest,
+        reads_body: bool = False,
         errors: Sequence[str] = (),
+        error_body: type[marshmallow.Schema] = ErrorBody,
         streams: bool = False,
+        events: ResponseSchema = None,
         text: str = "",
-        csv: bool = False,
+        rows: str = "",
         blocking: bool = True,
         path: Mapping[str, str] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
@@ -109,27 +140,29 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
     ) -> Callable[[ViewFunction], ViewFunction]:
         """Declare a route: its access level, request body and responses. The view's docstring documents it.
 
-        `responses` maps a status to the schema of its body, None without a body. With a `body` schema the
-        view gets the validated body as its first argument; `invalid_body` is raised for one that does not
-        fit. `errors` are codes of the error table. `streams` adds an event stream as a second content type,
-        `text` a plain text that it describes, `csv` the same rows as CSV. The server calls a view with
+        `responses` maps a status to the schema of its body, several if it has one of them, None without a
+        body. With a `body` schema the view gets the validated body as its first argument; `invalid_body` is
+        raised for one that does not fit; with `reads_body` the view reads it itself. `errors` are codes of
+        the error table, `error_body` the form of their bodies. `streams` adds an event stream as a second
+        content type, `events` are the schemas of its events, `text` a plain text that it describes, `rows`
+        the content type of the same rows as text (CSV, NDJSON). The server calls a view with
         `blocking=False` on its event loop: it must do no I/O and wait for nothing.
         """
 
         def decorate(view: ViewFunction) -> ViewFunction:
-            handler = view if body is None else _with_body(view, body, invalid_body)
+            handler = view if body is None or reads_body else _with_body(view, body, invalid_body)
             codes = [*errors, *_implied_codes(access, body, invalid_body)]
             operation: dict[str, Any] = {
                 "operationId": view.__name__,
                 "responses": {
-                    **_success_responses(responses, streams, measured=streams),
+                    **_success_responses(responses, streams, events, measured=streams),
                     **_text_response(text),
-                    **_error_responses(codes),
+                    **_error_responses(codes, error_body),
                 },
                 "parameters": [*query, *headers],
             }
-            if csv:
-                operation["responses"]["200"]["content"]["text/csv"] = {"schema": {"type": "string"}}
+            if rows:
+                operation["responses"]["200"]["content"][rows] = {"schema": {"type": "string"}}
             if access is Access.PUBLIC:
                 operation["security"] = []
             if body is not None:
@@ -168,21 +201,22 @@ def _implied_codes(
     """The error codes that follow from the access level and the body."""
     codes = ["internal_error"]
     if access is not Access.PUBLIC:
-        codes += ["invalid_request", "invalid_api_key", "tenant_mismatch", f"{access.value}_required"]
+        codes += ["invalid_request", "invalid_api_key", "tenant_mismatch", f"{access.scope}_required"]
     if body is not None:
         codes += ["invalid_json", "request_too_large", "unsupported_media_type", invalid_body.default_code]
     return codes
 
 
 def _success_responses(
-    responses: Mapping[int, type[marshmallow.Schema] | None], streams: bool, *, measured: bool
+    responses: Mapping[int, ResponseSchema], streams: bool, events: ResponseSchema, *, measured: bool
 ) -> dict[str, Any]:
     documented: dict[str, Any] = {}
     for status, schema in responses.items():
         if schema is None:
             documented[str(status)] = {"description": http.HTTPStatus(status).phrase}
             continue
-        content: dict[str, Any] = {"application/json": {"schema": schema}}
+        one = {"anyOf": list(schema)} if isinstance(schema, tuple) else schema
+        content: dict[str, Any] = {"application/json": {"schema": one}}
         if streams and status == 200:
             about = "Server-sent events, the last one `data: [DONE]`."
             content["text/event-stream"] = {"schema": {"description": about}}
@@ -190,7 +224,8 @@ def _success_responses(
         if measured:
             documented[str(status)]["headers"] = MEASUREMENTS
     if streams and not responses:
-        content = {"text/event-stream": {"schema": {"description": "Server-sent events."}}}
+        data: dict[str, Any] = {"anyOf": list(events)} if isinstance(events, tuple) else {}
+        content = {"text/event-stream": {"schema": {"description": "Server-sent events.", **data}}}
         documented["200"] = {"description": "OK", "content": content}
     return documented
 
@@ -202,7 +237,7 @@ def _text_response(about: str) -> dict[str, Any]:
     return {"200": {"description": about, "content": content}}
 
 
-def _error_responses(codes: Sequence[str]) -> dict[str, Any]:
+def _error_responses(codes: Sequence[str], body: type[marshmallow.Schema]) -> dict[str, Any]:
     """The error responses by status; those of one status share an entry that names all their codes."""
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys(codes):
@@ -210,7 +245,7 @@ def _error_responses(codes: Sequence[str]) -> dict[str, Any]:
     return {
         str(status): {
             "description": f"{http.HTTPStatus(status).phrase}: {', '.join(f'`{code}`' for code in named)}.",
-            "content": {"application/json": {"schema": ErrorBody}},
+            "content": {"application/json": {"schema": body}},
             **({"headers": _RETRY_AFTER} if any(CODES[code].retry for code in named) else {}),
         }
         for status, named in sorted(by_status.items())
@@ -251,6 +286,8 @@ def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: o
     """The JSON Schema of the strict fields that apispec does not know."""
     if isinstance(field, EnumField):
         return {"enum": [*field.values, *([None] if field.allow_none else [])]}
+    if isinstance(field, ConstraintField):
+        return {"anyOf": [converter.resolve_nested_schema(schema) for schema in field.schemas]}
     if isinstance(field, UnionField):
         options = [converter.field2property(option) for option in field.options]
     elif isinstance(field, TaggedUnionField):

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
-from flask import request
+from flask import Response, request
 
+from api.detached import DetachedResponse
+from api.http_responses import json_response
 from api.server.client_connection import ClientConnection
 from api.services import AppServices
+from api.streaming.answers import send_json
 from fleet.operation import Operation
+from scheduler.errors import ServerBusy
+
+Answer = tuple[dict[str, Any], int, dict[str, str]]
+"""Body, status and headers."""
 
 MAX_WAIT_S = 600
 _WAIT = re.compile(r"""(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)""", re.IGNORECASE)
@@ -25,6 +34,29 @@ def requested_wait_s() -> int:
     """
     found = _WAIT.search(",".join(request.headers.getlist("Prefer")))
     return min(int(found[1]), MAX_WAIT_S) if found else 0
+
+
+def answer_at_end(
+    services: AppServices, operation: Operation, tenant: str, render: Callable[[Operation], Answer]
+) -> Response:
+    """What `render` makes of the operation: as it is now, or at its end if the client prefers to wait."""
+    wait_s = requested_wait_s()
+    if not wait_s:
+        return json_response(*render(operation))
+    if operation.status.is_terminal:
+        body, status, headers = render(operation)
+        return json_response(body, status, {**headers, "Preference-Applied": f"wait={wait_s}"})
+
+    async def serve(connection: ClientConnection) -> None:
+        waited, wait = operation, OperationWait(connection)
+        applied = {}
+        with suppress(ServerBusy), services.streams.hold(wait, tenant):
+            waited = await wait.end_of(services, operation, wait_s)
+            applied = {"Preference-Applied": f"wait={wait_s}"}
+        body, status, headers = await asyncio.to_thread(render, waited)
+        send_json(connection, body, status, headers | applied)
+
+    return DetachedResponse(serve)
 
 
 class OperationWait:

@@ -5,9 +5,29 @@ from __future__ import annotations
 from flask import Flask, Response, current_app, g, request
 
 from api.auth.access import Access, access_of
-from api.errors import Forbidden
+from api.auth.authenticator import Authenticator
+from api.auth.caller import Caller
+from api.auth.session_request import check_own_page, keeps_session_alive, session_token
+from api.errors import Forbidden, InvalidApiKey
+from api.measurements import NOT_RUN
 from api.services import current_services
 from telemetry.request_ids import RequestIds, current_ids
+
+OF_GENERATIONS = frozenset(
+    (
+        "responses.create_response",
+        "chat.create_chat_completion",
+        "completions.create_completion",
+        "anthropic.create_message",
+    )
+)
+"""The endpoints whose answers have what was measured, errors included."""
+
+OF_FILES = frozenset(("static", "ui"))
+"""The endpoints whose answers are files of the project, the same for everyone."""
+
+OF_RESPONSES = ("responses", "queues", "jobs")
+"""The groups of routes in which `id` is that of a response."""
 
 
 def install(app: Flask) -> None:
@@ -30,10 +50,23 @@ def authorize_request() -> None:
     if access is None:
         raise Forbidden("this route is closed")  # its view declares no access
     if access is not Access.PUBLIC:
-        g.caller = authenticator.identify(request.headers, access, request.remote_addr)
+        g.caller = _identify(authenticator, access)
         ids.tenant = g.caller.tenant.name
-        if request.blueprint == "responses" and request.view_args:
-            ids.response_id = request.view_args["id"]
+        if request.blueprint in OF_RESPONSES and request.view_args and "id" in request.view_args:
+            ids.ask_for_response(request.view_args["id"])
+
+
+def _identify(authenticator: Authenticator, access: Access) -> Caller:
+    token = None if authenticator.open else session_token(request)
+    if token is None:
+        return authenticator.identify(request.headers, access, request.remote_addr)
+    check_own_page(request)
+    g.session, used = current_services().sessions.use(token, renews=keeps_session_alive(request))
+    try:
+        return authenticator.identify_session(used.key, request.headers, access, as_admin=used.as_admin)
+    except InvalidApiKey:  # revoked, or past its end
+        current_services().sessions.end(token)
+        raise
 
 
 def request_ids() -> RequestIds:
@@ -48,12 +81,16 @@ def request_ids() -> RequestIds:
 def add_headers(response: Response) -> Response:
     """Add the request's id, and that no cache stores the answer and no browser guesses its type.
 
-    OpenAI's SDKs read `x-request-id`, Anthropic's `request-id`. The files of the documentation are no secret:
-    they keep Flask's `Cache-Control`.
+    An invalid request for a generation has neither waited nor run: its answer says that, too.
+
+    OpenAI's SDKs read `x-request-id`, Anthropic's `request-id`. The files of the documentation and of the UI
+    are no secret: they keep the `Cache-Control` that they have.
     """
     headers = response.headers
     headers["x-request-id"] = headers["request-id"] = request_ids().request_id
     headers["X-Content-Type-Options"] = "nosniff"
-    if request.endpoint != "static":
+    if response.status_code >= 400 and request.endpoint in OF_GENERATIONS:
+        headers.extend(NOT_RUN)
+    if request.endpoint not in OF_FILES or "Cache-Control" not in headers:
         headers["Cache-Control"] = "no-store"
     return response

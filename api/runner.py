@@ -97,14 +97,19 @@ def _models(rows: Sequence[ModelRow], state: RunnerState) -> Json:
 def _loaded(row: ModelRow, engines: Sequence[EngineRow]) -> Json:
     own = [engine for engine in engines if engine.model == row.name]
     contexts = [engine.report.context for engine in own if engine.report.context is not None]
-    memory = [engine.memory_mib for engine in own if engine.device == "cuda"]
     return {
         "id": row.name,
         "quantization": next((one.report.quantization for one in own if one.report.quantization), None),
         "contextLength": min(contexts, default=None),
         "loadedAt": int(row.loaded_at or 0),
-        "gpuMemoryMB": None if None in memory else sum(mib for mib in memory if mib is not None),
+        "gpuMemoryMB": gpu_memory_mib(engines, row.name),
     }
+
+
+def gpu_memory_mib(engines: Sequence[EngineRow], model: str) -> int | None:
+    """What the engines of a model took on GPUs; None if one of them could not be measured."""
+    memory = [engine.memory_mib for engine in engines if engine.model == model and engine.device == "cuda"]
+    return None if None in memory else sum(mib for mib in memory if mib is not None)
 
 
 def _loading(row: ModelRow, loads: dict[str, Operation]) -> Json:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from api.capabilities import modalities, multi_turn, thinking_modes
+from api.schemas.admin import MOST_TASK_IDS
 from backends.catalogue import BACKENDS, redacted_options
 from config.commands import as_it_works_here
 from fleet.memory import Gpu, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
-from fleet.state_changes import StateChange
+from fleet.state_changes import ProposalChange, StateChange
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 
 Json = dict[str, Any]
+
+MOST_REPLICAS = 256
+"""Replicas in a model's `replica_list`."""
 
 COMMON_FIELDS = (
     "model_path",
@@ -39,6 +44,8 @@ def serialize_model(row: ModelRow) -> Json:
         **_identity(row),
         "resolved_backend": model.backend,
         "configured_enabled": model.enabled,
+        "dynamic": model.origin is not None,
+        "origin": None if model.origin is None else dict(model.origin),
         "replicas": row.replicas,
         "replica_max": model.replica_max,
         "loaded_replicas": row.loaded_replicas,
@@ -54,9 +61,11 @@ def serialize_model(row: ModelRow) -> Json:
         **_capacity(row),
         "load_constraints": backend.load_constraints,
         "load_field_descriptions": backend.load_field_descriptions,
+        "nullable_load_fields": backend.nullable_load_fields,
         "load_recommendations": backend.recommendations,
         "load_override": dict(row.active_override),
         "last_load_override": dict(row.override),
+        "last_load": None if row.last_load is None else asdict(row.last_load),
         "capabilities": {
             "modalities": list(modalities(model)),
             "multi_turn": multi_turn(model),
@@ -64,6 +73,24 @@ def serialize_model(row: ModelRow) -> Json:
         },
         "definition": _definition(row),
     }
+
+
+def serialize_replicas(row: ModelRow, workers: Sequence[WorkerRow]) -> list[Json]:
+    """The `replica_list` of a model."""
+    gpus = {worker.name: worker.memory.gpus for worker in workers if worker.memory}
+    listed = sorted(row.hosted, key=lambda replica: (replica.worker, replica.name))[:MOST_REPLICAS]
+    return [
+        {
+            "name": replica.name,
+            "worker": replica.worker,
+            "state": replica.state,
+            "accepts_requests": replica.is_ready,
+            "slots": replica.slots,
+            "running_requests": replica.slots_taken,
+            "gpus": [{"index": gpu.index, "name": gpu.name} for gpu in gpus.get(replica.worker, ())],
+        }
+        for replica in listed
+    ]
 
 
 def _identity(row: ModelRow) -> Json:
@@ -95,7 +122,8 @@ def serialize_operation(operation: Operation) -> Json:
         "id": operation.id,
         "object": "operation",
         "kind": operation.kind,
-        "model": operation.model,
+        "model": operation.model or None,
+        "scope": None if operation.scope is None else asdict(operation.scope),
         "status": str(operation.status),
         "stage": operation.stage,
         "progress": operation.progress,
@@ -105,9 +133,21 @@ def serialize_operation(operation: Operation) -> Json:
         "error_code": operation.code,
         "evicts": operation.evicts,
         "load_override": None if operation.override is None else dict(operation.override),
+        "replicas": operation.replicas,
+        "restores": operation.restores,
+        "task_ids": operation.task_ids(MOST_TASK_IDS),
+        "requested_by": _requester(operation),
+        "duration_s": None if operation.duration_s is None else round(operation.duration_s, 3),
         "created_at": operation.created_at,
         "finished_at": operation.finished_at,
     }
+
+
+def _requester(operation: Operation) -> Json | None:
+    if operation.authority is None:
+        return None
+    fields: Json = {"signers": [], "proposal": None} | dict(operation.authority)
+    return {name: fields[name] for name in ("actor", "authority", "signers", "proposal")}
 
 
 def _result(operation: Operation) -> Json | None:
@@ -117,7 +157,26 @@ def _result(operation: Operation) -> Json | None:
         "replicas": operation.replicas,
         "memory_mib": operation.memory_mib,
         "context_tokens": operation.context_tokens,
+        "entries_removed": operation.entries,
+        "reason": operation.reason,
         "duration_ms": round(operation.duration_s * 1000),
+    }
+
+
+def serialize_proposal_change(change: ProposalChange) -> Json:
+    """A change of a proposal: its creation, a signature, or its status."""
+    return {
+        "type": "proposal",
+        "id": change.id,
+        "proposal_id": change.proposal,
+        "operation": change.kind,
+        "from": change.was,
+        "to": change.status,
+        "at": change.at,
+        "signatures": change.signatures,
+        "threshold": change.threshold,
+        "operation_id": change.operation,
+        "message": change.message,
     }
 
 

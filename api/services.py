@@ -19,31 +19,46 @@ import redis
 from flask import current_app
 
 from api import health, runner
+from api.audit_sync import AuditSync
 from api.auth.access_store import AccessStore
 from api.auth.authenticator import Authenticator
 from api.auth.registry import AccessRegistry
+from api.auth.session_store import SessionStore
+from api.auth.session_watch import SessionWatch
+from api.catalogue_follower import CatalogueFollower
 from api.health import Health, health_reader
+from api.lifecycle.attempts import AttemptLimit
 from api.loop_thread import LoopThread
+from api.metrics.collector import StateReader
 from api.metrics.exposition import Exposition
 from api.metrics.process_report import ProcessReport
-from api.namespace_reader import NamespaceReader
+from api.metrics.recent import RecentMetrics
+from api.namespace_reader import WAKE, NamespaceReader
 from api.queue_orders import QueueOrders
+from api.recent_results import RecentResults
 from api.runner import RunnerState, runner_reader
 from api.single_flight import SingleFlight
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
 from api.streaming.queue_notes import QueueNotes
+from config.errors import ConfigError
 from config.settings import Settings
 from fleet.fleet import Fleet
-from fleet.state_changes import StateChanges
-from governance.audit import AuditLog
+from governance.audit import AUDIT_FOLDER, AuditLog
 from governance.cache_namespaces import CacheNamespaces
+from governance.op_tokens.key_files import SharedKeyFiles
+from governance.op_tokens.private_files import KeyFileError
+from governance.platform_key import PlatformKey
+from governance.proposals.store import ProposalStore
+from governance.receipts import Receipts
 from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
 from scheduler.counters import CounterStore
 from scheduler.ledger import Ledger
+from scheduler.limit_use import LimitUseReader
 from scheduler.reaper import Reaper
+from scheduler.recent_refusals import RecentRefusalsReader
 from scheduler.redis_connections import command_client
 from scheduler.subscription import Subscription
 from scheduler.usage import UsageStore
@@ -59,6 +74,13 @@ PROBE_TIMEOUT_S = 2.0
 
 MAX_LOG_READS = 4
 """The most logs that are read and rendered as a whole at a time; each takes some milliseconds of the loop."""
+
+
+HUB_MAX_AGE_S = 60.0
+"""How old what a hub says of a model may be where a proposal is compared with now."""
+
+MAX_COMPARED_LOADS = 100
+"""The most proposals of which that is kept."""
 
 
 def probe_client(settings: Settings) -> redis.Redis:
@@ -98,15 +120,23 @@ class AppServices:
     authenticator: Authenticator
     registry: AccessRegistry
     access_store: AccessStore
+    sessions: SessionStore
+    session_watch: SessionWatch
     ledger: Ledger
     connection: AsyncConnection
     large_connection: AsyncConnection
     """For the admission of large requests: small ones need not wait behind them."""
     async_ledger: AsyncLedger
     fleet: Fleet
+    catalogue_follower: CatalogueFollower
     subscriber: EventSubscriber
     reaper: Reaper
     audit: AuditLog
+    op_token_keys: SharedKeyFiles
+    attempts: AttemptLimit
+    proposals: ProposalStore
+    platform_key: PlatformKey
+    receipts: Receipts
     streams: OpenStreams
     model_feed: ModelFeed
     health: SingleFlight[Health]
@@ -114,15 +144,24 @@ class AppServices:
     cache_namespaces: CacheNamespaces
     exposition: Exposition
     usage: UsageStore
+    limit_use: LimitUseReader
+    recent_refusals: RecentRefusalsReader
     process_report: ProcessReport
+    recent_metrics: RecentMetrics
     log_reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOG_READS))
     """Held while a whole log is read and rendered, so that other requests come in between."""
+    compared_loads: RecentResults[Any] = field(
+        default_factory=lambda: RecentResults(HUB_MAX_AGE_S, MAX_COMPARED_LOADS)
+    )
+    """What `api.proposals.comparison` has found on hubs, by the id of the proposal."""
     shutdown: ShutdownFlag = field(default_factory=ShutdownFlag)
     created_at: float = field(default_factory=time.monotonic)
     preparations: tuple[Callable[[], None], ...] = ()
     """Functions that `start` calls once, in its thread, before the first request."""
     background: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
     """Coroutine functions that run on the event loop from `start` to `stop`."""
+    endings: tuple[Callable[[], None], ...] = ()
+    """Functions that `stop` calls once, in its thread, after the background's end."""
     queue_orders: QueueOrders = field(init=False)
     queue_notes: QueueNotes = field(init=False)
     _tasks: list[Future[None]] = field(default_factory=list)
@@ -166,8 +205,8 @@ class AppServices:
             return
         for task in self._tasks:
             task.cancel()
-        if self.settings.metrics.enabled:
-            self.process_report.finish()
+        for end in self.endings:
+            end()
         self.model_feed.close()
         self.health.stop()
         self.runner_state.stop()
@@ -184,58 +223,115 @@ def _report_failure(task: Future[None]) -> None:
 
 
 def open_services(settings: Settings) -> AppServices:
-    """Make the services. Raises `ConfigError` when the platform would be open to the network."""
+    """Make the services.
+
+    Raises `ConfigError` when the platform would be open to the network, and for keys of opTokens that cannot
+    be used.
+    """
     client = command_client(settings)
     ledger = Ledger(client, settings)
     connection, large_connection = AsyncConnection(settings), AsyncConnection(settings)
-    fleet, changes = Fleet(client, settings), StateChanges(client, settings.redis.prefix)
+    fleet = Fleet(client, settings)
+    catalogue_follower = CatalogueFollower(fleet.catalogue, connection)
     subscriber = EventSubscriber(connection, settings.redis.prefix)
-    subscription = Subscription(settings, subscriber.channel, subscriber.deliver, subscriber.catch_up_all)
-    audit = AuditLog(client, settings.redis.prefix)
+    audit = AuditLog(client, settings.redis.prefix, settings.data_dir / AUDIT_FOLDER)
     access_store = AccessStore(client, settings.redis.prefix, audit)
     registry = AccessRegistry(settings, access_store)
+    session_watch = SessionWatch(connection, settings.redis.prefix)
     several = registry.identities.several_tenants
     streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=several)
     registry.on_change.append(lambda new: setattr(streams, "several_tenants", new.several_tenants))
-    namespaces = CacheNamespaces(settings.redis.prefix)
-    namespace_reader = NamespaceReader(namespaces, client, connection)
+    namespaces = CacheNamespaces()
+    namespace_reader = NamespaceReader(
+        namespaces, probe_client(settings), connection, settings.redis.prefix, process=subscriber.name
+    )
+
+    def on_message(message: bytes) -> None:
+        if message == WAKE:
+            namespace_reader.wake()
+        else:
+            subscriber.deliver(message)
+
+    subscription = Subscription(settings, subscriber.channel, on_message, subscriber.catch_up_all)
     process_report = ProcessReport(
         connection, CounterStore(probe_client(settings), settings), settings.redis.prefix, streams
     )
-    reports = (process_report.run,) if settings.metrics.enabled else ()
-    return AppServices(
+    recent_metrics = RecentMetrics(probe_client(settings), settings)
+    services = AppServices(
         settings=settings,
         authenticator=Authenticator(settings, registry),
         registry=registry,
         access_store=access_store,
+        sessions=SessionStore(client, settings.redis.prefix),
+        session_watch=session_watch,
         ledger=ledger,
         connection=connection,
         large_connection=large_connection,
         async_ledger=AsyncLedger(connection, settings, large_connection),
         fleet=fleet,
+        catalogue_follower=catalogue_follower,
         subscriber=subscriber,
         reaper=Reaper(ledger),
         audit=audit,
+        op_token_keys=_op_token_keys(settings),
+        attempts=AttemptLimit(client, settings),
+        proposals=open_proposals(client, settings),
+        platform_key=PlatformKey(settings.data_dir),
+        receipts=Receipts(client, settings.redis.prefix),
         streams=streams,
-        model_feed=ModelFeed(SnapshotReader(fleet, changes)),
+        model_feed=ModelFeed(SnapshotReader(fleet, fleet.state_changes)),
         health=SingleFlight(
             health_reader(RedisProbe(settings), fleet.serving_state, settings.queue), health.MAX_AGE_S
         ),
         runner_state=SingleFlight(runner_reader(fleet, ledger.waits), runner.MAX_AGE_S),
         cache_namespaces=namespaces,
-        exposition=Exposition(settings, registry),
+        exposition=Exposition(settings),
         usage=UsageStore(client, settings),
+        limit_use=LimitUseReader(client, settings),
+        recent_refusals=RecentRefusalsReader(client, settings),
         process_report=process_report,
-        preparations=(namespace_reader.read, registry.read_if_possible),
+        recent_metrics=recent_metrics,
+        preparations=(
+            namespace_reader.read,
+            registry.read_if_possible,
+            catalogue_follower.read_if_possible,
+        ),
         background=(
             subscription.run,
             subscriber.run,
             streams.run,
             namespace_reader.run,
+            session_watch.run,
+            catalogue_follower.run,
             partial(registry.run, connection),
-            *reports,
+            AuditSync(audit, connection).run,
+            partial(recent_metrics.run, StateReader(settings).read),
+            process_report.run,
         ),
+        endings=(process_report.finish, namespace_reader.finish),
     )
+    services.background += (partial(_start_proposals, services),)
+    return services
+
+
+def open_proposals(client: redis.Redis, settings: Settings) -> ProposalStore:
+    """The proposals, with the times of the configuration."""
+    governance = settings.governance
+    times = {"ttl_s": governance.proposal_ttl_s, "history_s": governance.history_s}
+    return ProposalStore(client, settings.redis.prefix, **times)
+
+
+async def _start_proposals(services: AppServices) -> None:
+    from api.proposals import starter  # noqa: PLC0415 - it imports this module
+
+    await starter.run(services)
+
+
+def _op_token_keys(settings: Settings) -> SharedKeyFiles:
+    try:
+        return SharedKeyFiles(settings.governance.op_token_key_path)
+    except KeyFileError as error:
+        raise ConfigError(f"governance.op_token_key_path: {error}") from None
 
 
 def current_services() -> AppServices:

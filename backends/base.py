@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from config.settings import ModelDefinition
+from fleet.flush import FlushCount
 from streams.events import Delta, Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineError, Exit
@@ -163,6 +164,15 @@ class Engine(Protocol):
         """Make a generation end, so that its slot is free within a second; called on the worker's event loop.
 
         Unknown ids are ignored.
+        """
+        ...
+
+    async def flush(self, kept: Collection[str]) -> FlushCount:
+        """Drop all cached prefixes except those of the cache namespaces `kept`; called on the event loop.
+
+        A running generation of another namespace keeps its own sequence, which is dropped at its end. So is
+        that of one that was submitted before and waits. Returns what was counted, and why anything was not.
+        Raises `EngineLost`. It may be cancelled; then the engine drops them all the same.
         """
         ...
 

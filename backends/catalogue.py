@@ -54,6 +54,35 @@ def redacted_options(model: ModelDefinition) -> dict[str, Any]:
     }
 
 
+def secret_values(model: ModelDefinition) -> list[str]:
+    """Return the texts in the options of a model that `redacted_options` hides."""
+    found: list[str] = []
+    for option in BACKENDS[model.backend].options:
+        value = model.options.get(option.name)
+        found += _texts(value) if option.secret else _secret_arguments(value)
+    return [text for text in found if text]
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for item in value.values() for text in _texts(item)]
+    return [text for item in value for text in _texts(item)] if isinstance(value, (list, tuple)) else []
+
+
+def _secret_arguments(value: Any) -> list[str]:
+    """The values of arguments that are named like secrets, and the names and passwords of addresses."""
+    if isinstance(value, str):
+        return [found[0].strip("/@") for found in URL_CREDENTIALS.finditer(value)]
+    if not isinstance(value, (list, tuple)):
+        return []
+    pairs = zip(("", *value), map(str, value), strict=False)
+    return [
+        item.partition("=")[2] or item for before, item in pairs if _redacted_argument(before, item) != item
+    ]
+
+
 def _redacted(value: Any, *, secret: bool) -> Any:
     if secret and value:
         return REDACTED

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backends.environment import Environment
+from backends.load_parameters import LoadParameters
 
 KINDS = ("integer", "float", "enum", "string", "boolean", "list", "object")
 LOAD_FIELD_KINDS = ("integer", "integer_or_null", "float", "enum", "string_or_null")
@@ -161,19 +162,25 @@ class Backend:
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
     name ends in `port`).
 
+    With `takes_hub_ids` a `model_path` may be a hub's id (`org/name`). `weight_files` are names of weights
+    beside `*.safetensors` that a download fetches.
+
     The models of a `remote` backend run on another operator's machine: they take no local memory, and each
     request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
 
     `environment` declares the libraries of its engines; None when these need the standard library only.
+    `parameters` are the rules for the parameters of a load in the Model Runner API.
     """
 
     name: str
     prefix: str
+    parameters: LoadParameters
     options: tuple[Option, ...] = ()
     needs_model_path: bool = True
     required: tuple[str, ...] = ()
     remote: bool = False
     takes_hub_ids: bool = False
+    weight_files: tuple[str, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
     one_replica_with: tuple[str, ...] = ()
@@ -212,6 +219,11 @@ class Backend:
     def load_constraints(self) -> dict[str, dict[str, Any]]:
         """The Runtime Admin API's `load_constraints`, by option name."""
         return {option.name: option.load_constraint() for option in self.options if option.load_field}
+
+    @property
+    def nullable_load_fields(self) -> list[str]:
+        """The fields in `load_constraints` that a load may set to null; the kind does not always say it."""
+        return [name for name, field in self.load_fields.items() if field.nullable]
 
     @property
     def load_field_descriptions(self) -> dict[str, str]:

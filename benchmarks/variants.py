@@ -14,9 +14,9 @@ from redis import Redis
 from benchmarks.cpu_time import CpuMeter, tree
 from benchmarks.load_messages import ONE, PACE, TOKENS, Workload
 from benchmarks.processes import HOST, fetch, is_listening, pid, running, start, start_platform, wait
+from config.ports import free_port
 from config.settings import ROOT
 from stoker.managed_process import ManagedProcess, ProcessPlan
-from stoker.ports import free_port
 
 UPSTREAM, PROXY, STOKER, FLOWER = "upstream", "proxy", "stoker", "stoker + Flower"
 SLOTS = 64

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from dataclasses import dataclass
 
 SCOPES = ("inference", "admin", "metrics", "governance")
 """What a key may be for; each route of the API needs one of them, or none."""
+
+PREFIX = "sk-stoker-"
+"""Begins a key that a command makes."""
+
+HINT_CHARACTERS = 4
 
 INFERENCE = frozenset({"inference"})
 ALL_SCOPES = frozenset(SCOPES)
@@ -31,6 +37,16 @@ class ApiKey:
     label: str = ""
     hint: str = ""
     configured: bool = False
+
+
+def new_secret() -> str:
+    """A new key in clear text."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def hint_of(secret: str) -> str:
+    """The last characters of a key, by which people recognise it."""
+    return secret[-HINT_CHARACTERS:]
 
 
 def digest_of(key: str) -> str:

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validates_schema
@@ -208,6 +209,27 @@ def networks() -> StrictField:
         lambda value: isinstance(value, list) and all(map(_is_network, value)),
         convert=tuple,
     )
+
+
+def moment(*, nullable: bool = False) -> StrictField:
+    """A date or a time (ISO 8601), in UTC unless it names another zone; converted to Unix seconds."""
+    return StrictField(
+        'a date such as "2027-01-31" or a time such as "2027-01-31T12:00:00Z"',
+        lambda value: unix_seconds(value) is not None,
+        nullable=nullable,
+        convert=unix_seconds,
+    )
+
+
+def unix_seconds(value: object) -> float | None:
+    """The Unix time in seconds of an ISO date or time, which is in UTC without a zone; None for any other."""
+    try:
+        when = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    if when is None:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
 def as_json(value: object) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from config.rate_limit import RateLimit
-from config.settings import Settings, Tenant
+from config.settings import QueueSettings, Settings, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +22,27 @@ class Limits:
     max_bytes: int
 
 
-def limits_of(tenant: Tenant, settings: Settings) -> Limits:
-    """The limits in force for a tenant."""
+def limits_of(tenant: Tenant, settings: Settings, *, several_tenants: bool = True) -> Limits:
+    """The limits in force for a tenant. `several_tenants`: there are others than `default` and `admin`."""
     common = settings.tenancy
+    several_tenants = several_tenants and common.enabled
     return Limits(
         rate_limit=tenant.rate_limit or common.rate_limit,
         token_limit=tenant.token_limit or common.token_limit,
         max_running=tenant.max_running or common.max_running,
         max_waiting=(
-            settings.queue.max_depth_per_tenant if tenant.max_waiting is None else tenant.max_waiting
+            _depth_per_tenant(settings.queue, several_tenants)
+            if tenant.max_waiting is None
+            else tenant.max_waiting
         ),
         max_streams=tenant.max_streams or common.max_streams,
         max_readers=tenant.max_readers or common.max_readers,
         max_bytes=tenant.max_bytes or settings.responses.max_bytes_per_tenant,
     )
+
+
+def _depth_per_tenant(queue: QueueSettings, several_tenants: bool) -> int:
+    """How much of a queue one tenant may fill: three quarters unless set, and all of it if it is alone."""
+    if queue.max_depth_per_tenant is not None:
+        return queue.max_depth_per_tenant
+    return math.ceil(queue.max_depth * 3 / 4) if several_tenants else queue.max_depth

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from backends.catalogue import BACKENDS
 from config.errors import ConfigError
-from config.schema import Problem, validate
+from config.governance_schema import governance_settings
+from config.hub_artifact import SCHEME as HUB_SCHEME
+from config.schema import Problem, validate, validate_model
 from config.settings import (
     ADMIN_TENANT,
     DATA_DIR,
@@ -23,6 +25,9 @@ from config.settings import (
     Tenant,
 )
 from config.sources import SettingsLayer, deep_merge, read_environment, read_file, read_key_digests
+
+BUILT_BELOW = ("data_dir", "runtimes_dir", "model_base_path", "governance", "tenants", "models")
+"""The settings that are not built from their values alone."""
 
 
 def load_settings(root: Path = ROOT, environ: Mapping[str, str] | None = None) -> Settings:
@@ -72,14 +77,14 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         if is_dataclass(hints[item.name])
         else values[item.name]
         for item in fields(Settings)
-        if item.name in values
-        and item.name not in ("data_dir", "runtimes_dir", "model_base_path", "tenants", "models")
+        if item.name in values and item.name not in BUILT_BELOW
     }
     settings["data_dir"] = Path(_absolute(values.get("data_dir", DATA_DIR), root))
     runtimes_dir = values.get("runtimes_dir")
     settings["runtimes_dir"] = (
         Path(_absolute(runtimes_dir, root)) if runtimes_dir else settings["data_dir"] / RUNTIMES_DIR
     )
+    settings["governance"] = governance_settings(values.get("governance", {}), root)
     settings["tenants"] = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT)} | {
         name: Tenant(name, **tenant, configured=tuple(sorted(tenant)))
         for name, tenant in values.get("tenants", {}).items()
@@ -93,6 +98,19 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         for name, raw in values.get("models", {}).items()
     }
     return Settings(**settings)
+
+
+def read_definition(name: str, raw: Mapping[str, Any], settings: Settings) -> ModelDefinition:
+    """The definition of a model that no file configures, from the same fields as in a file.
+
+    Relative paths of its files start at `model_base_path`. Raises `ConfigError` with one line per problem.
+    """
+    values, problems = validate_model(name, raw)
+    if problems:
+        raise ConfigError([f"{'.'.join(path)} {message}" for path, message in problems])
+    defaults = {f"vllm_{key}": value for key, value in asdict(settings.vllm).items() if value is not None}
+    places = [settings.model_base_path or ROOT]
+    return _model(name, {**_known(raw, defaults), **values}, places)
 
 
 def _known(raw: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,7 +138,12 @@ def _model(name: str, raw: Mapping[str, Any], places: Sequence[Path]) -> ModelDe
 
 
 def _model_path(value: str, places: Sequence[Path], *, hub_ids: bool) -> str:
-    """The absolute path; with `hub_ids`, a value that is no existing file may be a hub id (`org/name`)."""
+    """The absolute path. A path on a hub stays as it is.
+
+    With `hub_ids`, a value that is no existing file may be a hub's id (`org/name`).
+    """
+    if value.startswith(HUB_SCHEME):
+        return value
     absolute = _found(value, places)
     written_as_path = value.startswith(("/", "~", "./", "../"))
     return value if hub_ids and not written_as_path and not os.path.exists(absolute) else absolute  # noqa: PTH110

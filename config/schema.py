@@ -36,10 +36,12 @@ from config.fields import (
     texts_by_name,
 )
 from config.fixed_ports import shared_ports
+from config.governance_schema import GovernanceSchema
+from config.hub_artifact import parse as parse_hub_path
 from config.settings import PRIORITIES, ModelDefinition, RestartSettings
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
-MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/(?!(un)?load$)[\w.-]+)?"  # `x/load` is the path of an action on `x`
+MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/(?!((un)?load|log)$)[\w.-]+)?"  # `x/load` is the path of an action on `x`
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 MAX_INT = 2**31 - 1
@@ -94,11 +96,22 @@ class MetricsSchema(Section):
     port = integer(0, 65535, nullable=True)
 
 
+class UiSchema(Section):
+    """`ui`."""
+
+    enabled = flag()
+
+
 class FlowerSchema(Section):
     """`flower`."""
 
     host = text()
     port = integer(0, 65535)
+    url = matching(
+        r"https?://[^\s/?#@]+(/[^\s?#]*)?",
+        "an address http://... or https://..., without user, query and fragment",
+        nullable=True,
+    )
 
 
 class WorkerSchema(Section):
@@ -112,7 +125,7 @@ class QueueSchema(Section):
     """`queue`."""
 
     max_depth = integer(0, 1_000_000)
-    max_depth_per_tenant = integer(0, 1_000_000)
+    max_depth_per_tenant = integer(0, 1_000_000, nullable=True)
     timeout_ms = integer(1, MAX_INT)
     saturated_at = number(0.01, 1)
     reserve_one_in = integer(2, 4096, nullable=True)
@@ -124,6 +137,13 @@ class VllmSchema(Section):
     enable_prefix_caching = flag(nullable=True)
     max_model_len = integer(1, MAX_INT, nullable=True)
     gpu_memory_utilization = number(0.01, 1, nullable=True)
+
+
+class HubSchema(Section):
+    """`hub`."""
+
+    offline = flag()
+    keep_free_mib = integer(0, MAX_INT)
 
 
 class LimitSchema(Section):
@@ -214,6 +234,7 @@ class TenantSchema(Section):
     max_streams = integer(1, MAX_INT, nullable=True)
     max_readers = integer(1, MAX_INT, nullable=True)
     max_bytes = integer(1, 2**53, nullable=True)
+    receipts = flag()
 
 
 class ModelSchema(Section):
@@ -228,6 +249,10 @@ class ModelSchema(Section):
     replica_max = integer(1, 64)
     target_inflight = integer(1, 4096)
     load_timeout_s = number(0.1, 86_400)
+    model_sha256 = StrictField(
+        "an object with SHA-256 digests (64 lower-case hex digits) by file name",
+        lambda value: isinstance(value, Mapping) and all(map(_is_digest, value.values())),
+    )
 
     declaration: ClassVar[Backend]
 
@@ -238,6 +263,13 @@ class ModelSchema(Section):
             own = self.declaration.name
             return f"belongs to the backend {' or '.join(others)}; this model's backend is {own}"
         return super().unknown_key(key)
+
+    @validates_schema
+    def _the_hub_path_is_well_formed(self, data: dict[str, Any], **_: object) -> None:
+        try:
+            parse_hub_path(data.get("model_path"))
+        except ValueError as error:
+            raise ValidationError({"model_path": [str(error)]}) from None
 
     @validates_schema(skip_on_field_errors=False)
     def _replicas_fit(self, data: dict[str, Any], **_: object) -> None:
@@ -360,15 +392,18 @@ class SettingsSchema(Section):
     redis = _section(RedisSchema)
     api = _section(ApiSchema)
     metrics = _section(MetricsSchema)
+    ui = _section(UiSchema)
     flower = _section(FlowerSchema)
     worker = _section(WorkerSchema)
     queue = _section(QueueSchema)
     vllm = _section(VllmSchema)
+    hub = _section(HubSchema)
     limits = _section(LimitSchema)
     lease = _section(LeaseSchema)
     restart = _section(RestartSchema)
     responses = _section(ResponseSchema)
     tenancy = _section(TenancySchema)
+    governance = _section(GovernanceSchema)
     tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)
     models = NamedEntries("model", MODEL_NAME, _read_model)
 
@@ -410,6 +445,15 @@ def validate(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
         return SettingsSchema().load(raw), []
     except ValidationError as error:
         return {}, _flat(error.messages, ())
+
+
+def validate_model(name: str, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Validate the fields of one model, whose name is checked by the caller; see `validate`."""
+    try:
+        values: Any = _read_model(name, raw)
+    except ValidationError as error:
+        return {}, _flat(error.messages, ("models", name))
+    return values, []
 
 
 def _flat(messages: Any, path: tuple[str, ...]) -> list[Problem]:

@@ -22,6 +22,9 @@ PRIORITIES = ("high", "normal", "low")
 DEFAULT_TENANT = "default"
 ADMIN_TENANT = "admin"
 
+GOVERNED_OPERATIONS = ("model-load", "model-unload", "cache-flush", "access-change")
+"""The operations that need an approval, each with a rule. The last one changes tenants and keys."""
+
 DATA_DIR = ".stoker"
 RUNTIMES_DIR = "runtimes"  # in the data folder
 
@@ -68,11 +71,19 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True)
+class UiSettings:
+    """The web pages for operators, on the API's port."""
+
+    enabled: bool = True  # at /ui/; off: these paths do not exist
+
+
+@dataclass(frozen=True)
 class FlowerSettings:
     """The task monitor, which always asks for a password and is never published."""
 
     host: str = "127.0.0.1"
     port: int = 5555
+    url: str | None = None  # its address in a browser, for links in the UI; `stoker up` sets it
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ class QueueSettings:
     """Limits of the queues."""
 
     max_depth: int = 64  # waiting jobs per model; beyond it: 503 queue_full
-    max_depth_per_tenant: int = 48  # of these, jobs of one tenant
+    max_depth_per_tenant: int | None = None  # of these, of one tenant; None: see `config.limits`
     timeout_ms: int = 120_000  # longest time in the queue; after it: 503 queue_timeout
     saturated_at: float = 1.0  # share of max_depth from which on a queue makes the platform unhealthy
     reserve_one_in: int | None = None  # one slot in N of a model is kept for tenants that run nothing there
@@ -101,6 +112,14 @@ class VllmSettings:
     enable_prefix_caching: bool | None = None
     max_model_len: int | None = None
     gpu_memory_utilization: float | None = None
+
+
+@dataclass(frozen=True)
+class HubSettings:
+    """Downloads of models that `model_path` names on a Hugging Face hub (`hf://org/name`)."""
+
+    offline: bool = False  # nothing is downloaded: what is not on the worker's host fails to load
+    keep_free_mib: int = 1024  # of the disk that a download writes to
 
 
 @dataclass(frozen=True)
@@ -182,15 +201,17 @@ class Tenant:
     max_streams: int | None = None
     max_readers: int | None = None
     max_bytes: int | None = None
+    receipts: bool = False  # of its requests, for GET /v1/governance/receipts
     configured: tuple[str, ...] = ()  # the fields that the configuration names: no command changes them
 
 
 @dataclass(frozen=True)
 class ModelDefinition:
-    """One configured model: the common fields of the Runtime Admin API plus those of its backend.
+    """One model: the common fields of the Runtime Admin API plus those of its backend.
 
     `options` are the backend's own fields (`llama_server_n_ctx`, `stub_tokens`, ...), validated against the
-    declarations in `backends.catalogue`, with defaults.
+    declarations in `backends.catalogue`, with defaults. `origin` says where the files of a model come from
+    that a load defined; None of a configured one.
     """
 
     name: str
@@ -202,8 +223,75 @@ class ModelDefinition:
     replicas: int = 1
     replica_max: int = 1
     target_inflight: int = 1  # slots of a replica: requests that it processes at once
-    load_timeout_s: float = 600.0
+    load_timeout_s: float = 600.0  # without the time of a download
+    model_sha256: Mapping[str, str] = field(default_factory=dict)  # of downloaded files, by name
     options: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class SignerKey:
+    """A public key of a signer: `key` is the base64 of its 32 bytes (Ed25519).
+
+    `not_before` (inclusive) and `not_after` (exclusive) are Unix times in seconds; None: no bound.
+    """
+
+    id: str
+    key: str
+    not_before: float | None = None
+    not_after: float | None = None
+
+
+@dataclass(frozen=True)
+class Signer:
+    """A person or program that approves operations with its own Ed25519 keys."""
+
+    name: str
+    public_keys: tuple[SignerKey, ...] = ()
+    revoked: bool = False  # a signature of a revoked signer refuses the operation
+
+
+@dataclass(frozen=True)
+class GovernanceRule:
+    """How many signers have to approve an operation, and in which way.
+
+    `attested`: the holder of the shared key states the signers' names. `signed`: each signer signs with a key
+    of its own. `signers` are those that may approve; without any: every name in the mode `attested`, every
+    known signer in the mode `signed`.
+    """
+
+    mode: str = "attested"
+    threshold: int = 1
+    signers: tuple[str, ...] = ()
+
+
+def default_rules() -> dict[str, GovernanceRule]:
+    """The rules of the operations that the configuration does not name."""
+    # only a proposal changes tenants and keys, and proposals are signed
+    return {
+        operation: GovernanceRule("signed" if operation == "access-change" else "attested")
+        for operation in GOVERNED_OPERATIONS
+    }
+
+
+@dataclass(frozen=True)
+class GovernanceSettings:
+    """The governed lifecycle: whose approval loads, unloads, flushes and changes of access need.
+
+    In the configuration each rule stands under the name of its operation, beside the other settings.
+    """
+
+    op_token_key_path: Path | None = None  # the shared key of opTokens: a file, or a folder of them
+    admin: str = "open"  # or governed: /v1/admin changes nothing without a proposal
+    models: str = "catalog_only"  # or allow: also models that match a pattern of `allow`
+    allow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # patterns by backend
+    rules: Mapping[str, GovernanceRule] = field(default_factory=default_rules)  # by operation
+    signers: Mapping[str, Signer] = field(default_factory=dict)
+    proposal_ttl_s: int = 86_400
+    history_s: int = 2_592_000  # how long an ended proposal is kept
+    max_attempts_per_minute: int = 60  # lifecycle requests of a tenant, over all API processes
+    cooldown_s: float = 0.0  # after a load or unload of a model, before a caller may load it again
+    max_cooldown_s: float = 3_600.0  # a load within twice the pause doubles it, up to this
 
 
 @dataclass(frozen=True)
@@ -221,14 +309,17 @@ class Settings:
     redis: RedisSettings = field(default_factory=RedisSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    ui: UiSettings = field(default_factory=UiSettings)
     flower: FlowerSettings = field(default_factory=FlowerSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     vllm: VllmSettings = field(default_factory=VllmSettings)
+    hub: HubSettings = field(default_factory=HubSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
     tenancy: TenancySettings = field(default_factory=TenancySettings)
+    governance: GovernanceSettings = field(default_factory=GovernanceSettings)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
     models: Mapping[str, ModelDefinition] = field(default_factory=dict)

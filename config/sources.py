@@ -28,6 +28,7 @@ NAMED_VARIABLES = {
     "VLLM_ENABLE_PREFIX_CACHING": ("vllm", "enable_prefix_caching"),
     "VLLM_MAX_MODEL_LEN": ("vllm", "max_model_len"),
     "VLLM_GPU_MEMORY_UTILIZATION": ("vllm", "gpu_memory_utilization"),
+    "VERIFIED_OP_TOKEN_KEY_PATH": ("governance", "op_token_key_path"),
     "LOG_LEVEL": ("log_level",),
     "LOG_FORMAT": ("log_format",),
     "STOKER_LOG_LEVEL": ("log_level",),
@@ -41,7 +42,7 @@ NAMED_VARIABLES = {
 KEY_VARIABLES = {"STOKER_API_KEY": DEFAULT_TENANT, "STOKER_ADMIN_KEY": ADMIN_TENANT}
 """Environment variables that hold a key in clear text, with the tenant of each."""
 
-TENANT_VARIABLE = re.compile(r"TENANT_RATE_LIMIT_(.+)")
+TENANT_VARIABLE = re.compile(r"TENANT_RATE_LIMIT_(.*)")
 """Sets a tenant's rate limit. Shells export no name with a hyphen: in the tenant's name `__` is one."""
 
 SECTION_VARIABLE = re.compile(r"STOKER_([A-Z]+)__([A-Z][A-Z_]*)")
@@ -110,7 +111,11 @@ def read_file(path: Path, name: str, *, required: bool) -> SettingsLayer:
 
 
 def read_environment(environ: Mapping[str, str]) -> SettingsLayer:
-    """Read the variables of settings. Raises `ConfigError` for a `STOKER_A__B` without a setting a.b."""
+    """Read the variables of settings.
+
+    Raises `ConfigError` for a `STOKER_A__B` without a setting a.b, for a rate limit of no tenant, and for two
+    of one tenant.
+    """
     data: dict[str, Any] = {}
     names: dict[tuple[str, ...], str] = {}
     problems: list[str] = []
@@ -119,7 +124,13 @@ def read_environment(environ: Mapping[str, str]) -> SettingsLayer:
     }
     for name in sorted(environ):
         if (tenant := TENANT_VARIABLE.fullmatch(name)) is not None:
-            found[name] = ("tenants", tenant[1].replace("__", "-").lower(), "rate_limit")
+            limit = ("tenants", tenant[1].replace("__", "-").lower(), "rate_limit")
+            other = next((one for one, path in found.items() if path == limit), None)
+            if not tenant[1]:
+                problems.append(f"environment variable {name}: name a tenant, as in {name}acme")
+            elif other is not None:
+                problems.append(f"environment variables {other} and {name}: both set {'.'.join(limit)}")
+            found[name] = limit
         match = SECTION_VARIABLE.fullmatch(name)
         if match is None:
             continue

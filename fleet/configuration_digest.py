@@ -33,7 +33,7 @@ def configuration_digests(settings: Settings) -> dict[str, str]:
     for name in SECTIONS:
         digests[name] = digest(asdict(getattr(settings, name)))
     for name, model in settings.models.items():
-        digests[f"models.{name}"] = digest(asdict(_without_folders(model)))
+        digests[f"models.{name}"] = digest(asdict(without_folders(model)))
     return digests
 
 
@@ -82,7 +82,17 @@ def warnings(own: Digests, others: Mapping[str, tuple[str, Digests]]) -> list[st
     ]
 
 
-def _without_folders(model: ModelDefinition) -> ModelDefinition:
+def definition_digest(model: ModelDefinition, override: Mapping[str, Any]) -> str:
+    """SHA-256 of a model's definition with this override, in hex.
+
+    Folders and secrets are left out, as they differ between the hosts, and as a digest must not help to guess
+    a secret; the files' digests are compared by themselves.
+    """
+    merged = asdict(without_folders(model)) | {"override": dict(override)}
+    return hashlib.sha256(orjson.dumps(merged, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()
+
+
+def without_folders(model: ModelDefinition) -> ModelDefinition:
     """The model without its secrets; the same files may lie in another folder on another host."""
     declared = BACKENDS[model.backend].options
     files = {option.name for option in declared if option.format in ("path", "program")}

@@ -17,6 +17,30 @@ class InvalidLoadRequest(Rejected):
     default_code = "invalid_load_request"
 
 
+class TooManyModels(Rejected):
+    """Raised when as many dynamic models are loaded as there may be."""
+
+    default_code = "too_many_models"
+
+
+class HubRefused(Rejected):
+    """Raised when a hub does not say what a model is; the code is that of `fleet.hub_listing.HubFailed`."""
+
+    default_code = "hub_unreachable"
+
+
+class HubBusy(HubRefused):
+    """Raised when as many models on the hub are being looked at as may be."""
+
+    default_code = "hub_busy"
+
+
+class CoolingDown(Rejected):
+    """Raised when a model was loaded or unloaded too short a time ago to be loaded again."""
+
+    default_code = "cooling_down"
+
+
 class InsufficientMemory(Rejected):
     """Raised when no device has enough free memory for a load; the message has the numbers."""
 
@@ -27,3 +51,34 @@ class NoWorker(Rejected):
     """Raised when no registered worker can host the model."""
 
     default_code = "no_worker"
+
+
+class UnknownWorker(Rejected):
+    """Raised when no worker of that name is registered."""
+
+    default_code = "not_found"
+
+
+class TooManyDrains(Rejected):
+    """Raised when as many workers are drained as may be."""
+
+    default_code = "too_many_drains"
+
+
+class NotAuthorized(Rejected):
+    """Raised when the caller's authorization does not allow the change, or was used up.
+
+    The message is the same for all reasons. `reason` and `detail` are for the audit.
+    """
+
+    default_code = "operation_not_authorized"
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__("the operation is not authorized")
+        self.reason, self.detail = reason, detail
+
+
+class InvalidFlush(Rejected):
+    """Raised when the scope of a flush is not one."""
+
+    default_code = "invalid_flush"

@@ -1,4 +1,4 @@
-"""The fleet: reads the state of models, workers and operations, and begins loads and unloads."""
+"""The fleet: reads the state of models, workers and operations, and begins loads, unloads and flushes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
+import redis
 
 from backends.catalogue import BACKENDS
-from config.settings import ModelDefinition
+from config.settings import ModelDefinition, Settings
+from fleet.catalogue import POLL_S
+from fleet.configuration_digest import definition_digest
+from fleet.cooldown import Cooldown
+from fleet.drain import Drains
+from fleet.dynamic_model import MAX_DYNAMIC_MODELS
 from fleet.engine_report import EngineRow, parse_engine_rows
-from fleet.errors import InvalidLoadRequest, NoWorker, StateConflict
+from fleet.errors import InvalidLoadRequest, NotAuthorized, NoWorker, StateConflict, TooManyModels
+from fleet.flush import MAX_EPOCHS, MAX_OPEN, FlushScope
 from fleet.load_request import (
     AS_CONFIGURED,
     Assignment,
@@ -29,13 +36,17 @@ from fleet.memory import required_mib
 from fleet.model_row import PARTS, ModelRow, fingerprint, parse_model_row
 from fleet.model_summary import FIELDS, ModelSummary, parse_model_summary
 from fleet.operation import Operation, begun_operation, new_operation_id, parse_operation
+from fleet.operation_index import OperationIndex
 from fleet.placement import freed_by_unload, place_replicas, reserved_mib
 from fleet.serving_state import ServingState, parse_serving_state
+from fleet.state_changes import StateChanges
 from fleet.states import ModelState, OperationStatus
+from fleet.worker_detail import MAX_REPLICAS, WorkerDetail, parse_worker_page
 from fleet.worker_reports import WorkerReports
 from fleet.worker_row import WorkerRow, parse_worker_rows
-from scheduler.errors import StorageUnavailable, UnknownModel
-from scheduler.scripts import redis_errors_translated
+from governance.authorization import PLATFORM, Authorization
+from scheduler.errors import StorageUnavailable
+from scheduler.scripts import call_id, redis_errors_translated
 
 LOADABLE = (ModelState.UNLOADED, ModelState.FAILED)
 LOAD_ATTEMPTS = 3
@@ -62,32 +73,46 @@ class _CurrentLoad:
 
 
 class Fleet(WorkerReports):
-    """All configured models, their workers and operations. Methods raise `StorageUnavailable`.
+    """All models of the catalogue, their workers and operations. Methods raise `StorageUnavailable`.
 
     The API calls `load` and `unload`, Redis decides in one script each, and the workers do the work and
     report (`WorkerReports`).
     """
 
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        super().__init__(client, settings)
+        self.cooldown = Cooldown(self.scripts, settings.governance)
+        self.operation_index = OperationIndex(self.scripts)
+        self.drains = Drains(self.scripts)
+        self.state_changes = StateChanges(client, settings.redis.prefix)
+
     # ---- reading
 
     def definition(self, name: str, param: str = "model") -> ModelDefinition:
-        """The configuration of a model. Raises `UnknownModel`, which names the request's field `param`."""
-        try:
-            return self.settings.models[name]
-        except KeyError:
-            raise UnknownModel(f"model {name!r} is not configured", param=param) from None
+        """The definition of a model. Raises `UnknownModel`, which names the request's field `param`."""
+        return self.catalogue.current(name, param)
 
     def row(self, name: str) -> ModelRow:
         """One model. Raises `UnknownModel`."""
-        return self._read([self.definition(name)])[0]
+        return self.row_of(self.definition(name))
+
+    def file_digests(self, name: str) -> dict[str, str]:
+        """The digests of a model's files by host, as the workers reported them within the last seconds."""
+        with redis_errors_translated():
+            found = self.client.hgetall(f"{self.scripts.prefix}model_files:{name}")
+        return {host.decode(): it.decode() for host, it in found.items()}
 
     def rows(self) -> list[ModelRow]:
-        """All models at one instant, in configuration order."""
-        return self._read(list(self.settings.models.values()))
+        """All models at one instant, in the catalogue's order."""
+        return self._read(self._all(after_s=0.0))
+
+    def row_of(self, model: ModelDefinition) -> ModelRow:
+        """One model of which the caller has the definition: it may have left the catalogue meanwhile."""
+        return self._read([model])[0]
 
     def summaries(self) -> list[ModelSummary]:
-        """The main fields of all models at one instant, in configuration order; cheap with many replicas."""
-        models = list(self.settings.models.values())
+        """The main fields of all models, as `rows` would have them; cheap with many replicas."""
+        models = self._all(after_s=0.0)
         answer = self.scripts.run("read_summaries", *(model.name for model in models))
         groups = [answer[at : at + FIELDS] for at in range(0, len(answer), FIELDS)]
         return [parse_model_summary(model, group) for model, group in zip(models, groups, strict=True)]
@@ -96,10 +121,25 @@ class Fleet(WorkerReports):
         """The registered workers by name; memory that is reserved for `for_model` itself counts as free."""
         return parse_worker_rows(self.scripts.run("read_workers", for_model))
 
+    def worker_page(self, after: str = "", limit: int = 100) -> tuple[list[WorkerDetail], bool]:
+        """A page of the workers by name, with their replicas, and whether more follow.
+
+        They are those that are registered, those that were lost within the last day, and those that an
+        operator drains.
+        """
+        answer = self.scripts.run("list_workers", after, limit, MAX_REPLICAS, "")
+        return parse_worker_page(answer, self.lease_us)
+
+    def worker(self, name: str) -> WorkerDetail | None:
+        """The worker of this name, None if `worker_page` would not have it."""
+        answer = self.scripts.run("list_workers", "", 1, MAX_REPLICAS, name)
+        return next(iter(parse_worker_page(answer, self.lease_us)[0]), None)
+
     def serving_state(self) -> ServingState:
         """Whether the models are served; cheap with many replicas."""
-        answer = self.scripts.run("read_serving_state", *self.settings.models)
-        return parse_serving_state(list(self.settings.models.values()), answer)
+        models = self._all()
+        answer = self.scripts.run("read_serving_state", *(model.name for model in models))
+        return parse_serving_state(models, answer)
 
     def runner_id(self) -> str:
         """The configured id of the platform, else one that is made once and stays in Redis."""
@@ -111,11 +151,11 @@ class Fleet(WorkerReports):
             return str(self.client.get(key).decode())
 
     def engines(self) -> list[EngineRow]:
-        """The engines of all replicas that are up, model by model in configuration order."""
-        return parse_engine_rows(self.scripts.run("read_engines", *self.settings.models))
+        """The engines of all replicas that are up, model by model in the catalogue's order."""
+        return parse_engine_rows(self.scripts.run("read_engines", *(model.name for model in self._all())))
 
     def operation(self, id: str) -> Operation | None:
-        """A load or unload by its id. Redis holds it for a day after its end."""
+        """A load, unload or flush by its id. Redis holds it for a day after its end."""
         with redis_errors_translated():
             row = self.client.hgetall(f"{self.scripts.prefix}operation:{id}")
         under_way = b"finished_us" not in row
@@ -126,6 +166,11 @@ class Fleet(WorkerReports):
         """How long a replica stays assigned to a worker without a heartbeat, in microseconds."""
         return self.settings.lease.lease_ms * 1000
 
+    def _all(self, after_s: float = POLL_S) -> list[ModelDefinition]:
+        """The models of the catalogue, which is at most `after_s` old."""
+        self.catalogue.refresh(after_s=after_s)
+        return list(self.catalogue.models.values())
+
     def _read(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
         names = [model.name for model in definitions]
         answer = self.scripts.run("read_models", int(self.settings.restart.window_s * 1e6), *names)
@@ -134,52 +179,107 @@ class Fleet(WorkerReports):
 
     # ---- loading
 
-    def load(self, name: str, request: LoadRequest = AS_CONFIGURED) -> LoadOutcome:
+    def load(
+        self, name: str, request: LoadRequest = AS_CONFIGURED, authorization: Authorization = PLATFORM
+    ) -> LoadOutcome:
         """Begin to load a model. The caller notifies the workers that the outcome names.
 
         If the model is loaded and replicas are missing, the load restores them while the others serve. If it
-        is complete, or loading, nothing happens and the outcome has the latest operation. Raises
-        `UnknownModel`, `InvalidLoadRequest` (also if the request differs from the current load), `NoWorker`,
-        `InsufficientMemory`, `StateConflict` (the model is being unloaded, or the model to evict is being
-        loaded).
+        is complete, or loading, nothing happens, the outcome has the latest operation, and the authorization
+        is used up all the same. A refused load uses nothing up. Raises `UnknownModel`, `InvalidLoadRequest`
+        (also if the request differs from the current load), `NoWorker`, `InsufficientMemory`,
+        `StateConflict` (the model is being unloaded, or the model to evict is being loaded),
+        `CoolingDown`, `NotAuthorized`.
         """
-        model = self.definition(name)
+        model = request.dynamic.definition if request.dynamic else self.definition(name)
+        outcome = self.begin(name, self.checked(model, request), authorization)
+        return outcome if outcome.begun else self._use(authorization, outcome, name)
+
+    def checked(self, model: ModelDefinition, request: LoadRequest) -> LoadRequest:
+        """The request as `begin` takes it. Raises `InvalidLoadRequest`, `UnknownModel` (to be evicted)."""
         check_override(model, request.override)
         if request.replicas is not None:
             check_replicas(model, request.replicas)
         if request.evict is not None:
-            self._check_eviction(name, request.evict)
+            self._check_eviction(model.name, request.evict)
         override = BACKENDS[model.backend].expanded(model.options, request.override)
-        return self.begin(name, replace(request, override=override))
+        asked = {**request.override, **request.mapped}
+        return replace(request, override={**override, **request.mapped}, mapped={}, asked=asked)
 
-    def begin(self, name: str, request: LoadRequest, *, takeover: bool = False) -> LoadOutcome:
+    def check_state(self, row: ModelRow, request: LoadRequest) -> None:
+        """Raise what `begin` would raise because of the states of the models in `row` and at this moment."""
+        if row.state is ModelState.LOADED and _restores(row, request):
+            return
+        if row.state not in LOADABLE or row.workers:
+            state = ModelState.UNLOADING if row.state in LOADABLE else row.state
+            self._existing_load(
+                row.name,
+                request,
+                _CurrentLoad(state, row.operation_id or "", row.replicas, row.override),
+            )
+        else:
+            self.cooldown.check(row.name)
+            self._model_to_evict(request)
+
+    def begin(
+        self,
+        name: str,
+        request: LoadRequest,
+        authorization: Authorization = PLATFORM,
+        *,
+        takeover: bool = False,
+    ) -> LoadOutcome:
         """Begin to load with a request that was checked before.
 
         With `takeover`, nothing happens if an operator has unloaded the model since, or before its restart is
         due.
         """
         for _ in range(LOAD_ATTEMPTS):
-            row = self.row(name)
+            row = self.row_to_load(name, request)
             if takeover and row.state is ModelState.LOADED:
                 return LoadOutcome("load", None)  # another process was faster
             if row.state is ModelState.LOADED and _restores(row, request):
-                if (restored := self._restore(row)) is not None:
+                if (restored := self._restore(row, authorization)) is not None:
                     return restored
                 continue
             if row.state not in LOADABLE:
                 current = _CurrentLoad(row.state, row.operation_id or "", row.replicas, row.override)
                 return self._existing_load(name, request, current)
-            answer, outcome = self._attempt(row, request, self._model_to_evict(request), takeover)
+            if not takeover:
+                self.cooldown.check(name)
+            answer, outcome = self._attempt(
+                row, request, self._model_to_evict(request), authorization, takeover
+            )
             if outcome is not None:
-                return outcome if request.evict is None else self._with_eviction(outcome, request.evict)
+                if not takeover:
+                    self.cooldown.record(name, "load")
+                return outcome
             if answer[0] == b"over":
                 return LoadOutcome("load", None)
+            if answer[0] == b"full":
+                raise TooManyModels(
+                    f"there are {MAX_DYNAMIC_MODELS} models that the configuration does not name: unload one",
+                    param="modelId",
+                )
             if answer[0] == b"state":
                 return self._existing_load(name, request, _CurrentLoad.parse(*answer[1:]))
         raise NoWorker("the workers that were chosen are going or got other work; retry", retry_after_s=5)
 
+    def row_to_load(self, name: str, request: LoadRequest) -> ModelRow:
+        """The row of a model as this request loads it; it need not be in the catalogue yet."""
+        if request.dynamic is None:
+            row = self.row(name)
+        else:
+            row = replace(self.row_of(request.dynamic.definition), artifact_mib=request.dynamic.size_mib)
+        return row if request.need_mib is None else replace(row, artifact_mib=request.need_mib)
+
     def _attempt(
-        self, row: ModelRow, request: LoadRequest, evicted: ModelRow | None, takeover: bool
+        self,
+        row: ModelRow,
+        request: LoadRequest,
+        evicted: ModelRow | None,
+        authorization: Authorization,
+        takeover: bool,
     ) -> tuple[Any, LoadOutcome | None]:
         """Choose workers and run `begin_load`. Returns its answer, and the outcome if the load has begun."""
         count = row.definition.replicas if request.replicas is None else request.replicas
@@ -203,15 +303,24 @@ class Fleet(WorkerReports):
             int((self.settings.limits.unload_timeout_s + MEMORY_RELEASE_S) * 2e6),
             _reservation(places, workers, required) if evicted else "",
             int(takeover),
+            authorization.argument(definition_digest(row.definition, request.override)),
+            "" if request.dynamic is None else request.dynamic.to_json(),
+            MAX_DYNAMIC_MODELS,
+            0 if request.dynamic is None else request.dynamic.size_mib,
+            "" if takeover else request.last_load(),
             *assignment_arguments(assignments),
         )
+        _check_authorized(answer)
         # the script runs again after a lost answer, and then finds the load that its first run began
         begun = answer[0] == b"ok" or (answer[0] == b"state" and answer[2] == operation.encode())
         if not begun:
             return answer, None
-        return answer, LoadOutcome("load", self._begun(operation, row.name), assignments, begun=True)
+        outcome = LoadOutcome("load", self._begun(operation, row.name), assignments, begun=True)
+        if request.evict is not None:
+            outcome = self._with_eviction(outcome, request.evict, authorization.for_consequence())
+        return answer, outcome
 
-    def _restore(self, row: ModelRow) -> LoadOutcome | None:
+    def _restore(self, row: ModelRow, authorization: Authorization) -> LoadOutcome | None:
         """Begin to restore the missing replicas of a loaded model; None if the state changed meanwhile."""
         required = required_mib(row, dict(row.override))
         missing = row.replicas - len(row.workers)
@@ -224,26 +333,52 @@ class Fleet(WorkerReports):
             operation,
             self.lease_us,
             mib_argument(required),
+            authorization.argument(),
             *assignment_arguments(assignments),
         )
+        _check_authorized(answer)
         if answer[0] == b"under_way":
             return LoadOutcome("load", self.operation(row.operation_id or ""))
         if answer[0] != b"ok":
             return None
         return LoadOutcome("load", self._begun(operation, row.name), assignments, begun=True)
 
-    def _begun(self, id: str, model: str) -> Operation:
+    def check_unused(self, authorization: Authorization) -> None:
+        """Raise `NotAuthorized` if a nonce was used. The script that begins an operation decides again."""
+        keys = [f"{self.scripts.prefix}op_nonce:{digest}" for digest in authorization.nonces]
+        with redis_errors_translated():
+            if keys and self.client.exists(*keys):
+                raise NotAuthorized("nonce_used")
+
+    def _use(
+        self, authorization: Authorization, outcome: LoadOutcome, model: str, call: str = ""
+    ) -> LoadOutcome:
+        """Use the authorization up although nothing was begun, and return the outcome.
+
+        By `call` a repeated call is distinguished from another one; "" for a new one. Raises `NotAuthorized`.
+        """
+        if authorization.is_single_use:
+            latest = outcome.operation.id if outcome.operation else ""
+            arguments = call or call_id(), authorization.argument(), outcome.kind, model, latest
+            _check_authorized(self.scripts.run("use_authorization", *arguments))
+        return outcome
+
+    def _begun(self, id: str, model: str, scope: FlushScope | None = None) -> Operation:
         """The operation that has just begun, also if Redis cannot be read at the moment."""
         with suppress(StorageUnavailable):
             if (found := self.operation(id)) is not None:
                 return found
-        return begun_operation(id, model)
+        return begun_operation(id, model, scope)
 
     def _existing_load(self, name: str, request: LoadRequest, current: _CurrentLoad) -> LoadOutcome:
         """The outcome of a load of a model that is loaded, loading or unloading."""
         if current.state is ModelState.UNLOADING:
             raise StateConflict(f"model {name} is being unloaded", code="model_unloading", param="model")
         operation = self.operation(current.operation) if current.operation else None
+        if request.dynamic is not None and request.dynamic.definition != self.catalogue.current(name):
+            raise InvalidLoadRequest(
+                f"model {name} is {current.state} with another definition: unload it first", param="modelId"
+            )
         if request.evict is not None and not self._evicts_already(request.evict, current.state, operation):
             raise InvalidLoadRequest(
                 f"model {name} is {current.state}: evictModel is accepted while it is unloaded;"
@@ -282,13 +417,13 @@ class Fleet(WorkerReports):
             )
         return row if row.workers else None
 
-    def _with_eviction(self, outcome: LoadOutcome, evict: str) -> LoadOutcome:
+    def _with_eviction(self, outcome: LoadOutcome, evict: str, authorization: Authorization) -> LoadOutcome:
         """Begin to unload the other model. If this process ends before, `Recovery.resume_pending` does it.
 
         For a model that has no replica left, this only records that it must not be loaded again.
         """
         try:
-            eviction = self.evict(evict)
+            eviction = self.evict(evict, authorization)
         except StateConflict:
             return outcome
         if outcome.assignments and not eviction.begun:
@@ -297,56 +432,67 @@ class Fleet(WorkerReports):
 
     # ---- unloading
 
-    def unload(self, name: str) -> LoadOutcome:
+    def unload(self, name: str, authorization: Authorization = PLATFORM) -> LoadOutcome:
         """Begin to unload a model, or cancel its load. The caller notifies the workers named in the outcome.
 
-        If the model is unloading, or unloaded and not to be loaded again, nothing happens. Without replicas
-        (it has failed, or waits for a worker) the operation ends at once. Raises `UnknownModel`.
+        If the model is unloading, or unloaded and not to be loaded again, nothing happens, and the
+        authorization is used up all the same. Without replicas (it has failed, or waits for a worker) the
+        operation ends at once. Raises `UnknownModel`, `NotAuthorized`.
         """
-        return self._unload(name, "any")
+        outcome = self._unload(name, "any", authorization)
+        if not outcome.begun:
+            return self._use(authorization, outcome, name)
+        self.cooldown.record(name, "unload")
+        return outcome
 
-    def evict(self, name: str) -> LoadOutcome:
+    def evict(self, name: str, authorization: Authorization = PLATFORM) -> LoadOutcome:
         """Begin to unload a model for another one. As `unload`, but a load under way is not cancelled.
 
         Raises `UnknownModel`, `StateConflict` (the model is being loaded).
         """
-        outcome = self._unload(name, "none")
+        outcome = self._unload(name, "none", authorization)
         if outcome.kind == "load":
             raise StateConflict(f"model {name} is being loaded", code="model_loading", param="model")
         return outcome
 
-    def cancel_load(self, load: Operation) -> LoadOutcome:
+    def cancel_load(self, load: Operation, authorization: Authorization = PLATFORM) -> LoadOutcome:
         """Cancel a load by its operation. The caller notifies the workers that the outcome names.
 
         The outcome is the unload that ends the engines; after a load that restored replicas of a loaded model
         it has no operation, since the model stays loaded. If the load is cancelled already, nothing happens.
-        Raises `UnknownModel`, `StateConflict` (the operation has ended otherwise, or is an unload).
+        Raises `UnknownModel`, `StateConflict` (the operation has ended otherwise, or is no load),
+        `NotAuthorized`.
         """
-        if load.kind != "load":
-            problem = f"{load.id} is an unload: only a load under way can be cancelled"
-            raise StateConflict(problem, code="operation_not_cancellable", param="id")
-        outcome = self._unload(load.model, load.id)
+        self.check_cancellable(load)
+        outcome = self._unload(load.model, load.id, authorization)
         if outcome.begun:
             return replace(outcome, cancelled=load)
-        answer = [item.decode() for item in self.scripts.run("cancel_restore", load.model, load.id)]
+        arguments = load.model, load.id, authorization.argument()
+        answer = [item.decode() for item in _check_authorized(self.scripts.run("cancel_restore", *arguments))]
         if answer[0] == "ok":
             return LoadOutcome("unload", None, _assignments(answer[1:]), cancelled=load)
         ended = self.operation(load.id) or load
         if ended.status is not OperationStatus.CANCELLED:
             problem = f"{load.id} is {ended.status}: only a load under way can be cancelled"
             raise StateConflict(problem, code="operation_not_cancellable", param="id")
-        return outcome
+        return self._use(authorization, outcome, load.model, load.id)
 
-    def _unload(self, name: str, cancels: str) -> LoadOutcome:
+    def check_cancellable(self, operation: Operation) -> None:
+        """Raise `StateConflict` unless the operation is a load."""
+        if operation.kind != "load":
+            article = "an unload" if operation.kind == "unload" else f"a {operation.kind}"
+            problem = f"{operation.id} is {article}: only a load under way can be cancelled"
+            raise StateConflict(problem, code="operation_not_cancellable", param="id")
+
+    def _unload(self, name: str, cancels: str, authorization: Authorization) -> LoadOutcome:
         """Run `begin_unload`; `cancels` is which load it may cancel.
 
         The outcome has the kind `load` if the model is loading and nothing was done.
         """
         enabled = int(self.definition(name).enabled)
         operation = new_operation_id("unload")
-        answer = [
-            item.decode() for item in self.scripts.run("begin_unload", name, operation, cancels, enabled)
-        ]
+        arguments = name, operation, cancels, enabled, authorization.argument()
+        answer = [item.decode() for item in _check_authorized(self.scripts.run("begin_unload", *arguments))]
         if answer[0] == "ok":
             return LoadOutcome("unload", self._begun(operation, name), _assignments(answer[1:]), begun=True)
         state, latest = answer[1], answer[2]
@@ -356,10 +502,55 @@ class Fleet(WorkerReports):
         kind = "load" if state == ModelState.LOADING else "unload"
         return LoadOutcome(kind, self.operation(latest) if latest else None)
 
+    # ---- flushing
+
+    def flush(self, scope: FlushScope, authorization: Authorization = PLATFORM) -> LoadOutcome:
+        """Begin to flush the prefix caches of a scope. The caller notifies the workers named in the outcome.
+
+        What was cached before is unreachable for requests that come after the operation's end, for certain;
+        what the engines free of it is the operation's result. A tenant or tag of which nothing is cached is
+        no error.
+        Raises `InvalidFlush`, `UnknownModel`, `StateConflict` (too many flushes are under way),
+        `NotAuthorized`.
+        """
+        scope.check()
+        concerned = self._all() if scope.model is None else [self.definition(scope.model)]
+        operation, model = new_operation_id("flush"), scope.model or ""
+        answer = _check_authorized(
+            self.scripts.run(
+                "begin_flush",
+                operation,
+                scope.epoch,
+                scope.to_json(),
+                model,
+                str(scope),
+                MAX_OPEN,
+                MAX_EPOCHS,
+                authorization.argument(),
+                *(each.name for each in concerned),
+            )
+        )
+        if answer[0] == b"full":
+            problem = f"{MAX_OPEN} flushes are under way: wait for their ends, or flush everything at once"
+            raise StateConflict(problem, code="too_many_flushes", retry_after_s=1)
+        assignments = _assignments([item.decode() for item in answer[1:]])
+        return LoadOutcome("flush", self._begun(operation, model, scope), assignments, begun=True)
+
     def reset_to_configuration(self) -> None:
-        """Forget all workers, and all loads and unloads by request. Called when the whole platform starts."""
+        """Forget all workers, all loads and unloads by request, and dynamic models.
+
+        Called when the whole platform starts.
+        """
+        # dynamic models are forgotten: the script removes them
         while self.scripts.run("reset_to_configuration", *self.settings.models) == b"more":
             pass
+
+
+def _check_authorized(answer: list[bytes]) -> list[bytes]:
+    """The answer of a script. Raises `NotAuthorized` if it refused the caller's authorization."""
+    if answer[0] == b"refused":
+        raise NotAuthorized(answer[1].decode())
+    return answer
 
 
 def _assignments(items: Sequence[str]) -> tuple[Assignment, ...]:

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from backends.catalogue import BACKENDS, backends_with_option
 from config.settings import ModelDefinition
+from fleet.dynamic_model import DynamicModel
 from fleet.errors import InvalidLoadRequest
 from fleet.operation import Operation
 
@@ -18,11 +21,24 @@ class LoadRequest:
 
     `replicas` is None for the configured number. `override` replaces configured options field by field; a
     value of None counts as a value. `evict` names a model that is unloaded first.
+
+    `mapped` are options of the backend that follow from the parameters of the Model Runner API; they are
+    stored with the override. `need_mib` is the memory of a replica that follows from them, before it was
+    measured. `dynamic` defines a model that is not configured: the load adds it to the catalogue.
+    `asked` is the override before `Fleet.checked` completed it.
     """
 
     replicas: int | None = None
     override: Mapping[str, Any] = field(default_factory=dict)
     evict: str | None = None
+    mapped: Mapping[str, Any] = field(default_factory=dict)
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    need_mib: int | None = None
+    dynamic: DynamicModel | None = None
+
+    def last_load(self) -> bytes:
+        """What a checked request asks for, as the model's `last_load` in Redis."""
+        return orjson.dumps({"replicas": self.replicas, "override": dict(self.asked)})
 
     @property
     def is_specified(self) -> bool:
@@ -32,7 +48,7 @@ class LoadRequest:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A replica and the worker that has to start or stop it."""
+    """A replica and the worker that has to start, stop or flush it."""
 
     replica: str
     worker: str
@@ -40,11 +56,11 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """The result of a request to load or unload a model.
+    """The result of a request to load or unload a model, or to flush caches.
 
-    `kind` is `load` or `unload`. `assignments` names the workers to notify; it is empty if nothing has to be
-    done yet. `begun` is whether this call began the operation. `eviction` is the unload of another model that
-    has to end first, `cancelled` the load that this call cancelled.
+    `kind` is `load`, `unload` or `flush`. `assignments` names the workers to notify; it is empty if nothing
+    has to be done yet. `begun` is whether this call began the operation. `eviction` is the unload of another
+    model that has to end first, `cancelled` the load that this call cancelled.
     """
 
     kind: str
@@ -57,10 +73,14 @@ class LoadOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStart:
-    """A replica that a worker has to start: its model, and the override of this load."""
+    """A replica that a worker has to start: its model, and the override of this load.
+
+    `operation` is the load that it belongs to, "" if the platform replaces a replica without one.
+    """
 
     model: str
     override: Mapping[str, Any]
+    operation: str = ""
 
 
 AS_CONFIGURED = LoadRequest()

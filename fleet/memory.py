@@ -7,6 +7,7 @@ on a remote server needs none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,8 @@ ESTIMATE_SOURCES = (OBSERVED, ARTIFACT, UNAVAILABLE)
 class Gpu:
     """One GPU. `index` is the driver's, in bus order; `used_mib` is the sum over all its processes.
 
-    `utilization` is the share of the last moment in which it computed, from 0 to 1; None if unknown.
+    `utilization` is the share of the last moment in which it computed, from 0 to 1; `temperature_c` is in
+    degrees Celsius, `power_w` and its limit in watts. None: the driver has no such figure.
     """
 
     index: int
@@ -34,6 +36,9 @@ class Gpu:
     used_mib: int
     total_mib: int
     utilization: float | None = None
+    temperature_c: int | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,14 @@ def required_mib(row: ModelRow, override: dict[str, object]) -> int | None:
     return row.artifact_mib
 
 
+def memory_source(row: ModelRow, required: int | None, override: Mapping[str, object]) -> str:
+    """The source of the need that `required_mib` found: one of `ESTIMATE_SOURCES`."""
+    if required is None:
+        return UNAVAILABLE
+    same = row.observed_mib is not None and row.observed_variant == fingerprint(row.definition, override)
+    return OBSERVED if same else ARTIFACT
+
+
 def _is_remote(row: ModelRow) -> bool:
     return BACKENDS[row.definition.backend].remote
 
@@ -114,4 +127,7 @@ def _gpu(raw: dict[str, Any]) -> Gpu:
         raw["used_mib"],
         raw["total_mib"],
         raw.get("utilization"),
+        raw.get("temperature_c"),
+        raw.get("power_w"),
+        raw.get("power_limit_w"),
     )

@@ -21,20 +21,49 @@ PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
+class LastLoad:
+    """The settings of a load as they were asked for: `replicas` is None for the configured number.
+
+    `override` can be sent again as it is, `at` is the time of the request (unix seconds).
+    """
+
+    replicas: int | None
+    override: Mapping[str, Any]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRow:
+    """A replica of a model on a worker.
+
+    `slots` is 0 until its engine is up; `is_ready` is whether it accepts requests.
+    """
+
+    name: str
+    state: str
+    worker: str
+    slots: int
+    slots_taken: int
+    is_ready: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRow:
     """A configured model with its live state.
 
     - `replicas` is the number of the current load, `wanted` whether an operator loaded (True) or unloaded
-      (False) the model last, None if neither happened. `workers` has one entry for each replica, `lost` is
+      (False) the model last, None if neither happened. `hosted` are the replicas that workers have, `lost` is
       the number of replicas that ended with their workers and were not replaced yet.
     - `crashes` is how often its engines crashed within the window of `restart`, `restart_at` the time (unix
       seconds) at which the model, or `crashed` replicas of it, are started again; None if none is due.
     - `operation_id` is the latest load or unload. `override` has the fields that the last load overrode; it
       is in force while the model is loading, loaded or unloading.
+    - `last_load` are the settings of the last load that was asked for by request, kept over the unload.
     - `slots` is the capacity of one replica, as the engines reported it (0 before that). `inflight` jobs
       run: each holds a slot.
     - Memory is in MiB: `observed_mib` was measured for `observed_replicas` replicas with the options of which
       `observed_variant` is the fingerprint; `artifact_mib` is the size of the model's files.
+    - `load_ms` and `unload_ms` are the usual durations, None before the first one.
     """
 
     name: str
@@ -59,8 +88,16 @@ class ModelRow:
     crashes: int = 0
     crashed: int = 0
     restart_at: float | None = None
-    workers: tuple[str, ...] = ()
+    hosted: tuple[ReplicaRow, ...] = ()
     changed_at: float | None = None
+    load_ms: float | None = None
+    unload_ms: float | None = None
+    last_load: LastLoad | None = None
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """The worker of each replica."""
+        return tuple(replica.worker for replica in self.hosted)
 
     @property
     def active_override(self) -> Mapping[str, Any]:
@@ -132,9 +169,22 @@ def parse_model_row(
         crashes=crashes,
         crashed=_integer(row, "crashed") or 0,
         restart_at=_seconds(row, "restart_us"),
-        workers=tuple(replica.worker.decode() for replica in hosted),
+        hosted=tuple(_hosted(replica) for replica in hosted),
         changed_at=_seconds(row, "changed_us"),
+        load_ms=_number(row, "load_ms"),
+        unload_ms=_number(row, "unload_ms"),
+        last_load=_last_load(row),
     )
+
+
+def _last_load(row: Mapping[str, str]) -> LastLoad | None:
+    at = _seconds(row, "last_load_us")
+    return None if at is None else LastLoad(**orjson.loads(row["last_load"]), at=at)
+
+
+def _hosted(fields: _ReplicaFields) -> ReplicaRow:
+    name, state, worker = fields.name.decode(), fields.state.decode(), fields.worker.decode()
+    return ReplicaRow(name, state, worker, int(fields.slots), fields.slots_taken, bool(fields.ready))
 
 
 def _integer(row: Mapping[str, str], name: str) -> int | None:
@@ -143,3 +193,7 @@ def _integer(row: Mapping[str, str], name: str) -> int | None:
 
 def _seconds(row: Mapping[str, str], name: str) -> float | None:
     return int(row[name]) / 1e6 if name in row else None
+
+
+def _number(row: Mapping[str, str], name: str) -> float | None:
+    return float(row[name]) if name in row else None

@@ -34,6 +34,12 @@ def place_replicas(
     if not candidates:
         wanted = "" if model.device == "auto" else f" with a {model.device} device"
         message = f"no worker{wanted} is running; start one with `stoker worker`"
+        drained = [worker.name for worker in workers if worker.fits(model.device)]
+        if drained:
+            message = (
+                f"all workers{wanted} drain ({', '.join(drained[:NAMED_WORKERS])}); end a drain with "
+                "`stoker drain NAME --end`, or start another worker with `stoker worker`"
+            )
         raise NoWorker(as_it_works_here(message), retry_after_s=5)
     freed = freed_mib or {}
     available = _available_mib(candidates, freed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from config.settings import ModelDefinition
 from fleet.errors import InsufficientMemory, NoWorker, StateConflict
 from fleet.fleet import MEMORY_RELEASE_S, Fleet
 from fleet.load_request import LoadOutcome, LoadRequest, assign_replicas, assignment_arguments, mib_argument
@@ -17,6 +18,7 @@ from fleet.model_summary import ModelSummary
 from fleet.operation import new_operation_id
 from fleet.placement import place_replicas
 from fleet.states import ModelState
+from governance.authorization import authorization_of
 from scheduler.commands import RECOVERABLE_CODES
 from scheduler.errors import UnknownModel
 from scheduler.scripts import redis_errors_translated
@@ -111,12 +113,12 @@ class Recovery:
         operation = self.fleet.operation(row.operation_id or "")
         if operation is None or operation.evicts is None:
             return None
-        evicted = self.fleet.row(operation.evicts)
+        evicted = self._evicted(operation.evicts)
         unload = None
         if evicted.state.is_terminal and evicted.wanted is not False:
             # the process that began the load ended before it began this unload; or the evicted model was lost
             # since, and must not be loaded again
-            unload = self.fleet.evict(evicted.name)
+            unload = self.fleet.evict(evicted.name, authorization_of(operation.authority))
         if evicted.workers:
             return unload
         required = required_mib(row, dict(row.override))
@@ -138,6 +140,13 @@ class Recovery:
             *assignment_arguments(assignments),
         )
         return LoadOutcome("load", operation, assignments, begun=True) if answer[0] == b"ok" else None
+
+    def _evicted(self, name: str) -> ModelRow:
+        """The row of a model that was to be unloaded; a dynamic one has left the catalogue since."""
+        try:
+            return self.fleet.row(name)
+        except UnknownModel:
+            return self.fleet.row_of(ModelDefinition(name, backend="stub"))
 
 
 def _restart_is_due(model: ModelSummary | ModelRow, now: float) -> bool:

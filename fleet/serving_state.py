@@ -45,6 +45,11 @@ class ModelServing:
         return self.is_loaded and self.ready > self.stalled
 
     @property
+    def is_drained(self) -> bool:
+        """Whether it is loaded, and the workers of all its replicas drain: else one of them were ready."""
+        return self.is_loaded and self.ready == 0
+
+    @property
     def is_awaited(self) -> bool:
         """Whether it is to be loaded at the start of the platform, and that has not ended."""
         enabled = self.definition.enabled and self.wanted is not False
@@ -77,7 +82,7 @@ class ServingState:
         `no_progress`: the engines of all loaded models, or their workers, hang. `out_of_memory` and
         `all_models_failed`: no model is served or loading, and at least one failed (for lack of memory).
         `queue_saturated`: `most_waiting` jobs or more wait for each model that is served. A platform whose
-        models were unloaded is healthy.
+        models were unloaded is healthy, and so is one whose loaded models wait for the end of a drain.
         """
         served = [model for model in self.models if model.is_served]
         if served:
@@ -85,7 +90,7 @@ class ServingState:
             return "queue_saturated" if full and most_waiting > 0 else None
         if any(model.is_loaded and model.stalled for model in self.models):
             return "no_progress"
-        if any(model.state is ModelState.LOADING for model in self.models):
+        if any(model.state is ModelState.LOADING or model.is_drained for model in self.models):
             return None
         codes = [model.code for model in self.models if model.state is ModelState.FAILED]
         if not codes:

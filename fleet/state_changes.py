@@ -1,4 +1,4 @@
-"""Reads the stream of all models' state changes, in their order."""
+"""Reads the stream of all changes of models' states and of proposals, in their order."""
 
 from __future__ import annotations
 
@@ -31,8 +31,32 @@ class StateChange:
     message: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ProposalChange:
+    """One change of a proposal: its creation (`was` is None), a signature, or its status.
+
+    `id` and `at` as of a `StateChange`. `kind` is what is proposed (`model-load`, ...), `operation` the id
+    of the operation that it started, `message` why it ended. `signatures` are those it has of the
+    `threshold`.
+    """
+
+    id: str
+    proposal: str
+    kind: str
+    was: str | None
+    status: str
+    at: float
+    operation: str | None
+    message: str | None
+    signatures: int
+    threshold: int
+
+
+Change = StateChange | ProposalChange
+
+
 class StateChanges:
-    """Reads the stream that `scheduler/lua/include/model.lua` writes; it holds the latest 1,000 changes."""
+    """Reads the stream that `scheduler/lua/include/changes.lua` writes; it holds the latest 1,000 changes."""
 
     def __init__(self, client: redis.Redis, prefix: str) -> None:
         self._client: Any = client
@@ -44,7 +68,7 @@ class StateChanges:
             entries = self._client.xrevrange(self._key, count=1)
         return entries[0][0].decode() if entries else STREAM_START
 
-    def read(self, after: str, wait_s: float = 0.0, limit: int = 100) -> list[StateChange]:
+    def read(self, after: str, wait_s: float = 0.0, limit: int = 100) -> list[Change]:
         """Return up to `limit` changes after the id `after`; wait up to `wait_s` for the first.
 
         Raises `StorageUnavailable`.
@@ -54,6 +78,27 @@ class StateChanges:
             answer = self._client.xread({self._key: after}, count=limit, block=block)
         return [_parse(id.decode(), fields) for id, fields in _entries(answer)]
 
+    def history(self, limit: int, before: str = "", model: str | None = None) -> tuple[list[Change], bool]:
+        """Up to `limit` changes before the id `before` ("": the latest ones), the newest first.
+
+        The second value is whether there are more. `model`: only the changes of this model's state. Raises
+        `StorageUnavailable`.
+        """
+        count = None if model is not None else limit + 2  # the one at `before`, and one more than the page
+        with redis_errors_translated():
+            entries = self._client.xrevrange(self._key, max=before or "+", count=count)
+        if before:  # Redis refuses "before 0-0" as an interval
+            entries = [entry for entry in entries if position(entry[0].decode()) < position(before)]
+        if model is not None:
+            entries = [entry for entry in entries if entry[1].get(b"model") == model.encode()]
+        return [_parse(id.decode(), fields) for id, fields in entries[:limit]], len(entries) > limit
+
+
+def position(id: str) -> tuple[int, int]:
+    """The id of a stream's entry, comparable."""
+    time, _, number = id.partition("-")
+    return int(time), int(number)
+
 
 def _entries(answer: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
     """Return the entries of the one stream in an XREAD answer, whose shape differs in RESP2 and RESP3."""
@@ -62,15 +107,29 @@ def _entries(answer: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
     return [entry for _, entries in answer or () for entry in entries]
 
 
-def _parse(id: str, fields: dict[bytes, bytes]) -> StateChange:
+def _parse(id: str, fields: dict[bytes, bytes]) -> Change:
     text = {key.decode(): value.decode() for key, value in fields.items()}
+    at, operation, message = int(text["at_us"]) / 1e6, text["operation"] or None, text["message"] or None
+    if "proposal" in text:
+        return ProposalChange(
+            id=id,
+            proposal=text["proposal"],
+            kind=text["kind"],
+            was=text["was"] or None,
+            status=text["status"],
+            at=at,
+            operation=operation,
+            message=message,
+            signatures=int(text["signatures"]),
+            threshold=int(text["threshold"]),
+        )
     return StateChange(
         id=id,
         model=text["model"],
         was=ModelState(text["was"]),
         state=ModelState(text["state"]),
-        at=int(text["at_us"]) / 1e6,
-        operation=text["operation"] or None,
+        at=at,
+        operation=operation,
         code=text["code"] or None,
-        message=text["message"] or None,
+        message=message,
     )

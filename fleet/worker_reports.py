@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import redis
 
 from config.settings import Settings
+from fleet.catalogue import ModelCatalogue
+from fleet.engine_log import EngineLogs
 from fleet.engine_report import EngineReport
+from fleet.flush import ALIVE_US, WAIT_US, FlushCount
 from fleet.load_request import ReplicaStart, mib_argument
 from fleet.memory import DeviceMemory
 from scheduler.scripts import Scripts, call_id
 
 NO_REPORT = EngineReport()
+
+FlushTurn = Literal["go", "wait", "over"]
+"""When a replica's engine may flush: now, later (some API process uses the old epochs), or not any more."""
 
 ENGINE_CRASHED = ("engine_crashed", "the engine that ran this request ended")
 """The error code and message of jobs that ran on an engine that ended."""
@@ -31,7 +37,9 @@ class WorkerReports:
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self.settings = settings
         self.client: Any = client
+        self.catalogue = ModelCatalogue(client, settings)
         self.scripts = Scripts(client, settings.redis.prefix, Path(__file__).parent / "lua")
+        self.engine_logs = EngineLogs(self.scripts)
 
     def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
         """Report the memory of a worker's device."""
@@ -47,6 +55,11 @@ class WorkerReports:
         if sizes_mib:
             self.scripts.run("report_artifacts", *(item for pair in sizes_mib.items() for item in pair))
 
+    def report_files(self, host: str, digests: Mapping[str, str]) -> None:
+        """Report the digests of the files of these models on a host, "" for a model that has none there."""
+        if digests:
+            self.scripts.run("report_files", host, *(item for pair in digests.items() for item in pair))
+
     def replica_starting(
         self, replica: str, worker: str, incarnation: str, call: str | None = None
     ) -> ReplicaStart | None:
@@ -55,11 +68,19 @@ class WorkerReports:
         A caller that repeats the call after an error passes the same `call` id and gets the same result.
         """
         answer = self.scripts.run("replica_starting", replica, worker, incarnation, call or call_id())
-        return ReplicaStart(answer[0].decode(), orjson.loads(answer[1])) if answer else None
+        if not answer:
+            return None
+        return ReplicaStart(answer[0].decode(), orjson.loads(answer[1]), answer[2].decode())
 
-    def replica_progress(self, replica: str, progress: float, stage: str) -> bool:
-        """Report the progress (0 to 1) of a load or unload; False if the operation is over."""
-        return bool(self.scripts.run("replica_progress", replica, f"{progress:.3f}", stage))
+    def replica_progress(
+        self, replica: str, progress: float, stage: str, download_left_s: float | None = None
+    ) -> bool:
+        """Report the progress (0 to 1) of a load or unload; False if the operation is over.
+
+        `download_left_s` is set while the model's files are downloaded.
+        """
+        left = "" if download_left_s is None else round(download_left_s * 1000)
+        return bool(self.scripts.run("replica_progress", replica, f"{progress:.3f}", stage, left))
 
     def replica_up(  # noqa: PLR0913 - these properties describe one engine
         self,
@@ -99,13 +120,45 @@ class WorkerReports:
         code: str,
         message: str,
         job: tuple[str, str] = ENGINE_CRASHED,
+        freed_mib: int | None = None,
     ) -> None:
         """Report that a replica's engine has ended. If it crashed, a restart is due, within the limits.
 
         `code` and `message` are shown to operators; `job` has the code and message for the jobs that ran on
-        it.
+        it. `freed_mib` is the memory that the engine held before it was stopped, None if it was not measured.
         """
         restart = self.settings.restart
         seconds = (restart.window_s, restart.backoff_s, restart.max_backoff_s)
         limits = (restart.max_restarts, *(int(1e6 * each) for each in seconds))
-        self.scripts.run("replica_down", replica, worker, incarnation, code, message, *job, *limits)
+        self.scripts.run(
+            "replica_down",
+            replica,
+            worker,
+            incarnation,
+            code,
+            message,
+            *job,
+            *limits,
+            mib_argument(freed_mib),
+        )
+
+    def flush_turn(self, replica: str, operation: str) -> FlushTurn:
+        """Ask whether a replica's engine may drop what a flush concerns; see `FlushTurn`."""
+        turn: bytes = self.scripts.run("flush_due", replica, operation, ALIVE_US, WAIT_US)
+        return "go" if turn == b"go" else "wait" if turn == b"wait" else "over"
+
+    def replica_flushed(
+        self, replica: str, worker: str, incarnation: str, operation: str, count: FlushCount
+    ) -> None:
+        """Report what a replica's engine removed in a flush. A second report of it has no effect."""
+        memory_kib = None if count.memory_mib is None else round(count.memory_mib * 1024)
+        self.scripts.run(
+            "replica_flushed",
+            replica,
+            worker,
+            incarnation,
+            operation,
+            "" if count.entries is None else count.entries,
+            mib_argument(memory_kib),
+            count.reason or "",
+        )

@@ -1,1 +1,1 @@
-"""Governance: the audit log of administrative changes. Proposals, signers and nonces belong here, too."""
+"""Governance: opTokens, proposals, the audit chain and the cache namespaces."""

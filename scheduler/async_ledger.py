@@ -8,7 +8,9 @@ from config.settings import Settings
 from scheduler import commands, queue_view
 from scheduler.async_connection import AsyncConnection
 from scheduler.job import Admission, AppendRequest, Claim, Job, JobRow, Release, Status, StepReply
+from scheduler.job_listing import JobCursor, JobPage, page_arguments, parse_page
 from scheduler.large_admissions import LARGE_BYTES, LargeAdmissions, size_of
+from scheduler.queue_choice import LOOK, JobExplanation, parse_explanation
 from scheduler.queue_view import QueueOrder
 from scheduler.scripts import AsyncScripts, redis_errors_translated
 
@@ -69,6 +71,17 @@ class AsyncLedger:
                 if isinstance(reply, Exception):
                     raise reply
         return replies
+
+    async def list_jobs(
+        self, model: str, tenant: str | None, status: Status | None, cursor: JobCursor, most: int
+    ) -> JobPage:
+        """See `Ledger.list_jobs`."""
+        arguments = page_arguments(model, tenant, status, cursor, most)
+        return parse_page(await self.scripts.run("list_jobs", *arguments))
+
+    async def explain_job(self, id: str) -> JobExplanation | None:
+        """See `Ledger.explain_job`."""
+        return parse_explanation(await self.scripts.run("explain_job", id, LOOK))
 
     # ---- called by workers
 

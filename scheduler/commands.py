@@ -74,6 +74,7 @@ def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
         limits.max_running or 0,
         *_window(limits.rate_limit),
         *_window(limits.token_limit),
+        job.receipt or "",
     ]
 
 
@@ -302,5 +303,10 @@ def parse_heartbeat(reply: Sequence[Any], worker: str) -> HeartbeatReply:
     return HeartbeatReply(
         running=frozenset([item.decode() for item in running]),
         cancelled=tuple([item.decode() for item in cancelled]),
-        replicas=dict(zip(words[::2], words[1::2], strict=True)),
+        replicas=dict(zip(words[::3], words[1::3], strict=True)),
+        flushes={
+            name: tuple(flushes.split(" "))
+            for name, flushes in zip(words[::3], words[2::3], strict=True)
+            if flushes
+        },
     )

@@ -19,6 +19,9 @@ from scheduler.scripts import Scripts, redis_errors_translated
 GAUGES_AGE_US = 5_000_000
 """An API process whose last report is older has ended, or hangs."""
 
+TenantCode = tuple[str, str]
+"""A tenant's name and an error code."""
+
 
 @dataclass(frozen=True, slots=True)
 class Counters:
@@ -62,15 +65,26 @@ class CounterStore:
         )
 
     def report(
-        self, process: str, number: int, gauges: Mapping[str, float], counts: Mapping[str, int]
+        self,
+        process: str,
+        number: int,
+        gauges: Mapping[str, float],
+        counts: Mapping[str, int],
+        refused: Mapping[TenantCode, int] | None = None,
     ) -> None:
         """Store the gauges of a process, and add its counts once: a repeat has the same `number`."""
-        self._scripts.run("report_api_process", *report_arguments(process, number, gauges, counts))
+        arguments = report_arguments(process, number, gauges, counts, refused or {})
+        self._scripts.run("report_api_process", *arguments)
 
 
 def report_arguments(
-    process: str, number: int, gauges: Mapping[str, float], counts: Mapping[str, int]
+    process: str,
+    number: int,
+    gauges: Mapping[str, float],
+    counts: Mapping[str, int],
+    refused: Mapping[TenantCode, int],
 ) -> Sequence[str | bytes | int]:
-    """Return the arguments of `report_api_process`."""
+    """Return the arguments of `report_api_process`; `refused` counts requests by tenant and code."""
     pairs = [item for pair in counts.items() for item in pair]
-    return [process, number, orjson.dumps(dict(gauges)), *pairs]
+    triples = [item for (tenant, code), amount in refused.items() for item in (tenant, code, amount)]
+    return [process, number, orjson.dumps(dict(gauges)), len(counts), *pairs, *triples]

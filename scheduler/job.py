@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from config.limits import Limits
@@ -32,7 +32,8 @@ class Job:
     `generation` is the encoded request for the worker. `echo` (JSON) holds the request parameters that the
     dialect needs to render the response again later. `cost` is the estimate in tokens that fair share charges
     until the true number is known. `time_limit_ms` bounds its wait and its run together, from its admission.
-    `limits` are those of the tenant; None: those of a tenant without limits of its own.
+    `limits` are those of the tenant; None: those of a tenant without limits of its own. `receipt` is the
+    SHA-256 of the request's body (hex) if the tenant gets receipts.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Job:
     body_hash: str | None = None
     time_limit_ms: int | None = None
     limits: Limits | None = None
+    receipt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +127,14 @@ class Claim:
 class HeartbeatReply:
     """The state that a worker should have.
 
-    `running`: the jobs that run on it; `cancelled`: those of them to stop; `replicas`: state by replica.
+    `running`: the jobs that run on it; `cancelled`: those of them to stop; `replicas`: state by replica;
+    `flushes`: by replica, the operations of flushes that it has not reported.
     """
 
     running: frozenset[str]
     cancelled: tuple[str, ...]
     replicas: dict[str, str]
+    flushes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class AppendRequest(NamedTuple):

@@ -24,6 +24,8 @@ from scheduler.job import (
     Status,
     StepReply,
 )
+from scheduler.job_listing import MOST_JOBS_READ, JobCursor, JobPage, page_arguments, parse_page
+from scheduler.queue_choice import LOOK, JobExplanation, parse_explanation
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
 from scheduler.scripts import Scripts, redis_errors_translated
 from scheduler.waits import MINUTES, Waits, parse_waits
@@ -83,6 +85,26 @@ class Ledger:
         """Return what waits and runs of a model, by tenant."""
         reply = self.scripts.run("list_queue", model, queue_view.MOST_TENANTS, queue_view.MOST_RUNNING)
         return queue_view.parse_listing(model, reply)
+
+    def list_jobs(
+        self,
+        model: str,
+        *,
+        tenant: str | None = None,
+        status: Status | None = None,
+        cursor: JobCursor = JobCursor(),  # noqa: B008 - immutable
+        most: int = MOST_JOBS_READ,
+    ) -> JobPage:
+        """Return a page of the jobs of a model: those that run, then those that wait, the oldest first.
+
+        A page may have fewer jobs, or none, and another one follow.
+        """
+        reply = self.scripts.run("list_jobs", *page_arguments(model, tenant, status, cursor, most))
+        return parse_page(reply)
+
+    def explain_job(self, id: str) -> JobExplanation | None:
+        """Return a job, and why it waits; None for an unknown one."""
+        return parse_explanation(self.scripts.run("explain_job", id, LOOK))
 
     def owner(self, id: str) -> str | None:
         """Return the tenant of a job, None for an unknown job."""

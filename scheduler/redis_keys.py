@@ -39,7 +39,8 @@ KEYS = (
         "hash",
         "the state of a job: status, tenant, weight, model, priority, dialect, generation, echo, "
         "subscribers, store, retention_s, cost, max_wait_us, max_run_us, attempts (dispatches), cancel; "
-        "token_window_us: of the token limit; counted: it is in `running`; "
+        "token_window_us: of the token limit; counted: it is in `running`; receipt: SHA-256 of the request's "
+        "body, of a tenant with receipts; "
         "run_by_us: deadline of the run, set by the "
         "first dispatch, or at the admission by the request's own time limit; while it runs: replica, "
         "slots (of the replica), worker, fence; and the times "
@@ -100,8 +101,30 @@ KEYS = (
         "hash",
         "the counters and histograms of /metrics: `<kind> <label> ...` and a number; cache_hits <model>: "
         "cached and all input tokens (what is older counts less), and the time of the sums (us)",
-        "include/counters include/ended",
+        "include/counters include/ended change_access",
         FOREVER,
+    ),
+    RedisKey(
+        "counted_tenants",
+        "set",
+        "the tenants that have a label of their own in `counters`, at most 200; the others are `other`",
+        "include/tenant_label change_access",
+        "until a removed tenant's name is free again",
+    ),
+    RedisKey(
+        "refusals:<minute>",
+        "hash",
+        "by tenant and code (`<tenant> <code>`): its requests that were answered with 429 or 503 in a minute "
+        "(since 1970-01-01), at most 2,000 fields",
+        "report_api_process",
+        "6 minutes from the last change",
+    ),
+    RedisKey(
+        "refusals_by_part:<part>",
+        "hash",
+        "the same by five minutes (since 1970-01-01)",
+        "report_api_process",
+        "65 minutes from the last change",
     ),
     RedisKey(
         "api_process:<process>",
@@ -116,6 +139,14 @@ KEYS = (
         "the API processes, by the time of their last reports",
         "report_api_process",
         "60 s from the last report of each",
+    ),
+    RedisKey(
+        "recent_metrics",
+        "hash",
+        "samples of the metrics, one each 10 s: number of the 10 s modulo 360 -> JSON; turn (number of the "
+        "10 s of the last one), totals (JSON: what was counted until it), models (JSON: their rates at it)",
+        "begin_sample write_sample",
+        "2 hours from the last sample",
     ),
     RedisKey(
         "idempotency:<tenant>:<key>",
@@ -151,8 +182,8 @@ KEYS = (
         "at which an idle tenant starts; @wait_ms, the average wait; @run_ms, how long jobs held their slots "
         "while others waited, on average; @slots of the replicas that are up; @running; @reserve, the "
         "setting `queue.reserve_one_in`",
-        "include/usage",
-        FOREVER,
+        "include/dynamic_models include/usage",
+        "unlimited; of a dynamic model a day from its unload",
     ),
     RedisKey(
         "held:<tenant>",
@@ -234,10 +265,24 @@ KEYS = (
     RedisKey(
         "worker:<worker>",
         "hash",
-        "incarnation (missing: the worker was removed), device, description, since_us, draining; memory_id, "
-        "free_mib and memory (JSON), as it reported them",
-        "deregister register report_memory include/replica",
+        "incarnation (missing: the worker was removed), device, description, since_us, draining (shutdown or "
+        "operator; missing: it takes jobs); memory_id, free_mib and memory (JSON), as it reported them",
+        "deregister register report_memory include/drain include/replica",
         "until it deregisters",
+    ),
+    RedisKey(
+        "operator_drains",
+        "hash",
+        "the workers that an operator drains, at most 1,000: name -> JSON of the actor and the time (at_us)",
+        "begin_drain end_drain",
+        "until the drain is ended",
+    ),
+    RedisKey(
+        "lost_workers",
+        "zset",
+        "the workers that were removed since they sent no heartbeat, by the time of that: the latest 100",
+        "expire register reset_to_configuration",
+        "until they register again, or the start of the whole platform",
     ),
     RedisKey(
         "worker_replicas:<worker>",
@@ -255,11 +300,49 @@ KEYS = (
         "override (JSON), reserved (MiB by device memory for a load that waits, JSON), variant (fingerprint "
         "of the loaded configuration), code and last_error, lost (replicas), crashed (replicas to be started "
         "again), restart_us (time of the restart that is due), "
+        "last_load (what the last load by request asked for, JSON) and last_load_us, "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
-        "observed_variant, loaded_us, changed_us",
+        "observed_variant, loaded_us, changed_us, label (in `counters`, if it is not the name)",
         "report_artifacts begin_load begin_unload cancel_restore report_load_error replace_lost "
-        "restore_replicas replica_up reset_to_configuration include/dispatch include/model include/replica",
+        "restore_replicas replica_up reset_to_configuration include/dispatch include/dynamic_models "
+        "include/model include/replica",
+        "unlimited; of a dynamic model a day from its unload",
+    ),
+    RedisKey(
+        "dynamic_models",
+        "hash",
+        "the models that the configuration does not name: name -> JSON of the definition, the origin and the "
+        "MiB of the files",
+        "include/dynamic_models",
+        "from their load to the end of their unload, or the start of the whole platform",
+    ),
+    RedisKey(
+        "dynamic_models_version",
+        "string",
+        "another text after each change of these: API processes and workers ask for it, and read all again",
+        "include/dynamic_models",
         FOREVER,
+    ),
+    RedisKey(
+        "cooldown:<model>",
+        "hash",
+        "last_us (time of the last load or unload by a caller), pause_us (before the next load)",
+        "record_change reset_to_configuration",
+        "twice the pause",
+    ),
+    RedisKey(
+        "labelled_models",
+        "set",
+        "the dynamic models that have labels of their own in `counters`, at most 200",
+        "include/dynamic_models",
+        FOREVER,
+    ),
+    RedisKey(
+        "model_files:<model>",
+        "hash",
+        "host -> digest of the names, sizes and times of change of the model's files there",
+        "report_files include/dynamic_models",
+        "unlimited; of a dynamic model until its unload",
     ),
     RedisKey(
         "crashes:<model>",
@@ -294,7 +377,7 @@ KEYS = (
         "ready:<model>",
         "zset",
         "those of them that accept jobs, by the share of their slots that is taken",
-        "begin_unload deregister replica_up include/dispatch include/replica",
+        "begin_unload replica_up include/dispatch include/drain include/replica",
         EMPTY,
     ),
     RedisKey(
@@ -303,9 +386,12 @@ KEYS = (
         "state, model, worker, incarnation (of the worker), operation, progress, slots, pid (empty: no local "
         "process), lease_us, call, "
         "override, need_mib (promised until it is up), memory_mib (observed), up_us; engine: what it reports "
-        "about itself (JSON: version, quantization, context, kv_cache_mib, kv_cache_use)",
-        "begin_unload replica_progress replica_starting replica_up report_engines include/assign "
-        "include/replica",
+        "about itself (JSON: version, quantization, context, kv_cache_mib, kv_cache_use); flushes: the "
+        "operations "
+        "of those that its worker has not reported, separated by spaces",
+        "begin_flush begin_unload replica_flushed replica_progress replica_starting replica_up "
+        "report_engines "
+        "include/assign include/replica",
         "until it is down",
     ),
     RedisKey(
@@ -314,6 +400,28 @@ KEYS = (
         "the replicas whose engines or workers make no progress at the moment",
         "report_engines include/replica",
         EMPTY,
+    ),
+    RedisKey(
+        "engine_log:<model>",
+        "stream",
+        "the latest 2,000 lines that the engines of a model printed, of at most 1 KB: r (replica), "
+        "w (worker), o (operation that started it), t (text), b (bytes that were left out in its place)",
+        "append_engine_log",
+        "a day from the last line; the 100 logs with the latest lines",
+    ),
+    RedisKey(
+        "engine_logs",
+        "zset",
+        "the models that have a log, by the time of its last lines",
+        "append_engine_log",
+        "a day from the last line",
+    ),
+    RedisKey(
+        "engine_log_call:<id>",
+        "string",
+        "a call of `append_engine_log`, which may be repeated",
+        "append_engine_log",
+        "60 s",
     ),
     RedisKey(
         "evicting",
@@ -325,18 +433,83 @@ KEYS = (
     RedisKey(
         "operation:<id>",
         "hash",
-        "a load or unload: kind, model, status, stage, progress, replicas, evicts, code and error, "
-        "memory_mib, expected_ms, created_us, began_us (on the workers), finished_us; progress_sum (over its "
-        "replicas), up (replicas)",
-        "begin_load begin_unload replica_progress replica_starting replica_up include/assign include/model",
+        "a load, unload or flush: kind, model, status, stage, progress, replicas, evicts, code and error, "
+        "memory_mib, gpu_memory_mib, definition (digest), expected_ms, created_us, began_us (on the "
+        "workers), finished_us; progress_sum (over its replicas), up (replicas); restores (1: a load of the "
+        "missing replicas of a loaded model); authority (JSON: how the "
+        "caller was authorised); of a flush: scope (JSON), subject (the scope in words), epochs_version, "
+        "reported (replicas), entries and memory_kib (removed; empty: not counted), reason",
+        "begin_flush begin_load begin_unload flush_due replica_progress replica_starting replica_up "
+        "restore_replicas include/assign include/flush include/model include/replica",
         "a day",
+    ),
+    RedisKey(
+        "operations",
+        "zset",
+        "the operations by the time of their beginning, at most 10,000; some of them may have expired",
+        "include/model",
+        "two days from the last beginning",
+    ),
+    RedisKey(
+        "loads:<model>",
+        "stream",
+        "the loads that ended well, for receipts: at_us, operation, authority (JSON), definition (digest)",
+        "replica_up",
+        "the latest 100; 400 days from the last one",
     ),
     RedisKey(
         "changes",
         "stream",
-        "each change of a model's state: model, was, state, at_us, operation, code, message",
-        "include/model",
+        "each change of a model's state: model, was, state, at_us, operation, code, message; and of a "
+        "proposal: proposal, kind, was, status, at_us, operation, message, signatures, threshold",
+        "include/changes",
         "the latest 1,000 or so",
+    ),
+    # ---- proposals
+    RedisKey(
+        "op_attempts:<tenant>",
+        "zset",
+        "its attempts at governed operations of the last minute, by time (us)",
+        "count_attempt",
+        "a minute",
+    ),
+    RedisKey(
+        "proposal:<id>",
+        "hash",
+        "a proposal: status, operation (model-load, ...), body (canonical JSON), plan (JSON), plan_digest, "
+        "tenant and key of the proposer, threshold, signers (JSON), runner, created_us, expires_us, "
+        "approved_us, ended_us, signatures (how many), `sig <signer>` (JSON of a signature: key, value, at), "
+        "started_by and operation_id (that it started; '' if there was nothing to begin), reason, history_s",
+        "create_proposal sign_proposal include/proposal",
+        "`governance.history_s` after its end",
+    ),
+    RedisKey(
+        "proposals",
+        "zset",
+        "all proposals by the time of their creation, at most 10,000",
+        "create_proposal expire_proposals",
+        "an entry as long as its proposal",
+    ),
+    RedisKey(
+        "open_proposals",
+        "zset",
+        "the open and the approved proposals, by the end of their time",
+        "create_proposal include/proposal",
+        EMPTY,
+    ),
+    RedisKey(
+        "approved_proposals",
+        "zset",
+        "the approved proposals that have not been started, by the time of their approval",
+        "include/proposal",
+        EMPTY,
+    ),
+    RedisKey(
+        "proposals_of:<tenant>",
+        "set",
+        "the open and the approved proposals of a tenant",
+        "create_proposal include/proposal",
+        EMPTY,
     ),
     # ---- the platform
     RedisKey(
@@ -371,17 +544,33 @@ KEYS = (
     RedisKey(
         "cache_secret",
         "string",
-        "the secret of the cache namespaces, which the first API process to start makes",
-        "governance/cache_namespaces.py",
+        "the secret of the cache namespaces, which the first process to read it makes",
+        "read_epochs",
         FOREVER,
     ),
     RedisKey(
         "cache_epochs",
         "hash",
         "the epochs of the cache namespaces: all, model <model>, tenant <tenant>, tag <tenant> <tag>; "
-        "@version grows whenever one of them does",
-        "governance/cache_namespaces.py",
+        "@version grows whenever one of them does. A flush with 10,000 of them replaces all by that of all",
+        "begin_flush",
         FOREVER,
+    ),
+    RedisKey(
+        "epoch_readers",
+        "hash",
+        "the API processes that read these epochs, by the names of their subscribers: the version in use, "
+        "and "
+        "the time (us) of the last reading",
+        "read_epochs",
+        "until the process ends, or another one starts a minute after its last reading",
+    ),
+    RedisKey(
+        "open_flushes",
+        "set",
+        "the operations of flushes under way",
+        "begin_flush include/flush",
+        EMPTY,
     ),
     RedisKey(
         "tenants",
@@ -413,9 +602,73 @@ KEYS = (
         "api/auth/access_store.py",
         "until the keys are revoked",
     ),
-    RedisKey("audit", "stream", "the audit log, as a chain of hashes", "governance/audit.py", FOREVER),
+    # ---- sessions of the UI
     RedisKey(
-        "subscriber:<name>", "channel", "copies of events for one API process", "include/log", "not stored"
+        "session:<digest>",
+        "hash",
+        "a session, by the SHA-256 of its token: key (digest of the API key), began_us, used_us, "
+        "admin_used_us (last use of its admin part; missing: it has none)",
+        "include/session begin_session use_session",
+        "12 hours from its last use, until its end",
+    ),
+    RedisKey(
+        "key_sessions:<key>",
+        "zset",
+        "the sessions of an API key (its digest), by the time of their last uses, at most 20",
+        "include/session",
+        "12 hours from the last use of one of them",
+    ),
+    RedisKey(
+        "sign_in_link:<digest>",
+        "hash",
+        "a link that signs in once, by the SHA-256 of its token: key (digest of the API key), ends_us",
+        "begin_session make_sign_in_link",
+        "5 minutes, until it is used or the key gets another",
+    ),
+    RedisKey(
+        "latest_link:<key>",
+        "string",
+        "the digest of the latest link of an API key",
+        "make_sign_in_link",
+        "5 minutes",
+    ),
+    # ---- the governed lifecycle
+    RedisKey(
+        "op_nonce:<digest>",
+        "string",
+        "the operation, or the call, that used the nonce of an opToken up; `<digest>` is the SHA-256 of the "
+        "key's fingerprint and the nonce",
+        "include/authorize",
+        "900 s",
+    ),
+    # ---- the audit chain
+    RedisKey(
+        "audit_pending",
+        "stream",
+        "records that are not in the chain yet, appended with the change that they record: at_us, by (JSON: "
+        "actor, authority, ...), action, subject, outcome, detail (JSON)",
+        "include/audit append_chain",
+        "an entry until an API process appends it to the chain, half a second; the first 20,000",
+    ),
+    RedisKey(
+        "audit_lost", "string", "records that came while 20,000 waited", "include/audit append_chain", FOREVER
+    ),
+    RedisKey(
+        "audit_call:<id>", "string", "a call of `record_audit`, which may be repeated", "record_audit", "60 s"
+    ),
+    RedisKey(
+        "audit_chain",
+        "stream",
+        "the audit chain: record N has the id N-0; record (JSON) and digest",
+        "append_chain",
+        "the latest 100,000 or so",
+    ),
+    RedisKey(
+        "subscriber:<name>",
+        "channel",
+        "copies of events for one API process; `epochs` when it has to read the epochs at once",
+        "include/flush include/log",
+        "not stored",
     ),
     RedisKey(
         "notify:<worker>",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import click
 
-from config.api_keys import SCOPES
+from config.api_keys import SCOPES, digest_of, hint_of, new_secret
+from config.commands import as_it_works_here
 from config.settings import PRIORITIES
 from stoker.access import InvalidTime, key_table, tenant_table, unix_time
 from stoker.api_options import admin_client, json_option, url_option
 from stoker.client import ApiClient
 
-TENANTS, KEYS = "/v1/admin/tenants", "/v1/admin/keys"
+TENANTS, KEYS, PROPOSALS = "/v1/admin/tenants", "/v1/admin/keys", "/v1/governance/proposals"
 
 FIELDS: dict[str, tuple[Any, str]] = {
     "weight": (click.FloatRange(0.001, 1_000_000), "Its share when several tenants wait."),
@@ -26,6 +28,7 @@ FIELDS: dict[str, tuple[Any, str]] = {
     "max_streams": (click.IntRange(1), "Clients that wait or stream, per API process."),
     "max_readers": (click.IntRange(1), "Readers of one response, per API process."),
     "max_bytes": (click.IntRange(1), "Bytes of its large requests and stored responses."),
+    "receipts": (bool, "Whether its requests get receipts."),
 }
 """The fields of a tenant as options: `--max-running`, ..."""
 
@@ -111,6 +114,9 @@ def run_keys_list(tenant: str | None, as_json: bool, url: str | None) -> None:
 @click.option("--model", "models", multiple=True, help="A model that it may use (default: all).")
 @click.option("--expires", metavar="WHEN", help="Its end: 12h, 30d, or a date such as 2027-01-31 (UTC).")
 @click.option("--label", help="A note for people.")
+@click.option(
+    "--propose", is_flag=True, help="Make the key here and propose it; it counts once it is signed."
+)
 @json_option
 @url_option
 def run_keys_create(  # noqa: PLR0913 - one parameter for each option
@@ -120,6 +126,7 @@ def run_keys_create(  # noqa: PLR0913 - one parameter for each option
     models: tuple[str, ...],
     expires: str | None,
     label: str | None,
+    propose: bool,
     as_json: bool,
     url: str | None,
 ) -> None:
@@ -129,15 +136,40 @@ def run_keys_create(  # noqa: PLR0913 - one parameter for each option
     except InvalidTime as error:
         raise click.BadParameter(str(error), param_hint="--expires") from None
     fields = {"scopes": list(scopes), "models": list(models), "expires_at": expires_at, "label": label}
-    row = admin_client(url).post(
-        KEYS, {"tenant": tenant} | {name: value for name, value in fields.items() if value}
-    )
+    given = {name: value for name, value in fields.items() if value}
+    if propose:
+        _propose_key(admin_client(url), tenant, given, as_json=as_json)
+        return
+    row = admin_client(url).post(KEYS, {"tenant": tenant} | given)
     if as_json:
         click.echo(json.dumps(row, indent=2))
         return
     click.echo("\n".join(key_table([row])), err=True)
     click.echo("The key is shown this once:", err=True)
     click.echo(row["key"])
+
+
+def _propose_key(client: ApiClient, tenant: str, values: dict[str, Any], *, as_json: bool) -> None:
+    """Make a key, propose its digest, and show the key."""
+    secret = new_secret()
+    body = {
+        "change": "create_key",
+        "tenant": tenant,
+        "digest": digest_of(secret),
+        "hint": hint_of(secret),
+        **({"values": values} if values else {}),
+    }
+    proposal = client.post(PROPOSALS, {"operation": "access-change", "body": body})
+    if as_json:
+        click.echo(json.dumps(proposal | {"key": secret}, indent=2))
+        return
+    ends = datetime.fromtimestamp(proposal["expires_at"], UTC).strftime("%Y-%m-%d %H:%M UTC")
+    threshold = proposal["threshold"]
+    needed = f"{threshold} signature{'' if threshold == 1 else 's'} until {ends}"
+    approve = as_it_works_here(f"`stoker op approve {proposal['id']} --key FILE`")
+    click.echo(f"{proposal['id']}: the key counts once it has {needed}: {approve}", err=True)
+    click.echo("The key is shown this once:", err=True)
+    click.echo(secret)
 
 
 @key_commands.command("revoke")

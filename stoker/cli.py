@@ -21,10 +21,15 @@ from config.load import load_settings
 from config.version import version
 from stoker.access_commands import key_commands, tenant_commands
 from stoker.api_options import admin_client, api_url, url_option
+from stoker.audit_commands import audit_commands
+from stoker.cache_commands import cache_commands
 from stoker.client import ApiClient, ApiClientError, in_path
+from stoker.op_commands import op_commands
+from stoker.proposal_commands import PROPOSAL_COMMANDS
 from stoker.queue_commands import queue_commands
 from stoker.terminal import TerminalOutput
 from stoker.usage import usage_command
+from stoker.worker_commands import drain_command, workers_command
 from telemetry.logging import configure_logging
 
 WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # part of a queue's name
@@ -276,6 +281,13 @@ cli.add_command(tenant_commands)
 cli.add_command(key_commands)
 cli.add_command(usage_command)
 cli.add_command(queue_commands)
+cli.add_command(cache_commands)
+cli.add_command(workers_command)
+cli.add_command(drain_command)
+cli.add_command(op_commands)
+for command in PROPOSAL_COMMANDS:
+    op_commands.add_command(command)
+cli.add_command(audit_commands)
 
 
 def main() -> None:

@@ -76,6 +76,20 @@ class ApiClient:
         finally:
             connection.close()
 
+    def lines(self, path: str, accept: str) -> Iterator[bytes]:
+        """GET an answer of lines, and yield them without their ends. Raises `ApiError`."""
+        connection = self._connect(self._timeout_s)
+        try:
+            response = self._send(connection, "GET", path, None, accept)
+            if response.status >= 400:
+                raise _refusal(response.status, response.read())
+            for line in response:
+                yield line.removesuffix(b"\n")
+        except (OSError, http.client.HTTPException) as error:
+            raise self._unreachable(error) from error
+        finally:
+            connection.close()
+
     def _json(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         connection = self._connect(self._timeout_s)
         try:
@@ -99,9 +113,14 @@ class ApiClient:
         return kind(self._host, self._port, timeout=timeout_s)
 
     def _send(
-        self, connection: http.client.HTTPConnection, method: str, path: str, body: dict[str, Any] | None
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None,
+        accept: str = "application/json",
     ) -> http.client.HTTPResponse:
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": accept}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         if body is not None:

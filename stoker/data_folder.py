@@ -58,7 +58,7 @@ def _is_alive(pid: str) -> bool:
 
 
 def write_run(data_dir: Path, content: Mapping[str, Any]) -> None:
-    """Write the description (`pid`, `url`, `flower`); replaces an earlier file atomically."""
+    """Write the description (`pid`, `url`, `flower`, `metrics`); replaces an earlier file atomically."""
     temporary = data_dir / f".{RUN_FILE}.{os.getpid()}"
     temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     temporary.replace(data_dir / RUN_FILE)

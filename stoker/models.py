@@ -15,7 +15,7 @@ POLL_S = 0.2
 RUNNING_STATUSES = ("pending", "running")
 CANCEL, LEAVE = "cancel", "leave"
 CANCEL_OR_LEAVE = {"c": CANCEL, "cancel": CANCEL, "": LEAVE, "l": LEAVE, "leave": LEAVE}
-FINAL_STATES = {"load": "loaded", "unload": "unloaded"}
+FINAL_STATES = {"load": "loaded", "unload": "unloaded", "flush": "flushed"}
 MEASURED = "observed_load_delta"
 """The source of a memory estimate that was measured (Runtime Admin API, `vram_estimate_source`)."""
 
@@ -83,19 +83,20 @@ def _leave_or_cancel(
 
 def follow_operation(
     client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput, outcome: str | None = None
-) -> None:
-    """Show the progress of an operation until its end. Raises `ApiError` if it fails or is cancelled.
+) -> Mapping[str, Any]:
+    """Show the progress of an operation until its end, and return it then.
 
-    `outcome` is shown when it is completed (default: the state of the model).
+    Raises `ApiError` if it fails or is cancelled. `outcome` is shown when it is completed (default: the state
+    of the model).
     """
     start = time.monotonic()
     while True:
         status = operation.get("status")
-        name, kind = operation.get("model"), str(operation.get("kind"))
+        name, kind = subject_of(operation), str(operation.get("kind"))
         if status == "completed":
             words = outcome or FINAL_STATES.get(kind, kind)
             screen.line(f"{name}: {words} ({time.monotonic() - start:.1f} s)")
-            return
+            return operation
         if status == "cancelled":
             screen.done()
             raise ApiClientError(f"{name}: the {kind} was cancelled")
@@ -107,6 +108,16 @@ def follow_operation(
         operation = client.get(f"/v1/admin/operations/{operation['id']}")
 
 
+def subject_of(operation: Mapping[str, Any]) -> str:
+    """Return what an operation is about: its model, or the scope of a flush in words."""
+    scope = operation.get("scope") or {}
+    if scope.get("tag"):
+        return f"tag {scope['tag']} of tenant {scope['tenant']}"
+    if scope.get("tenant"):
+        return f"tenant {scope['tenant']}"
+    return str(operation.get("model") or "all caches")
+
+
 def progress_line(operation: Mapping[str, Any]) -> str:
     """Return one line about a running operation."""
     share = operation.get("progress")
@@ -114,7 +125,7 @@ def progress_line(operation: Mapping[str, Any]) -> str:
     stage = operation.get("stage")
     left = operation.get("eta_s")
     eta = f", about {left:.0f} s left" if isinstance(left, (int, float)) and left >= 1 else ""
-    return f"{operation.get('model')}: {operation.get('kind')}ing{done}{f' ({stage})' if stage else ''}{eta}"
+    return f"{subject_of(operation)}: {operation.get('kind')}ing{done}{f' ({stage})' if stage else ''}{eta}"
 
 
 def model_table(models: list[dict[str, Any]]) -> list[str]:

@@ -41,6 +41,22 @@ def worker_devices(environ: Mapping[str, str] | None = None) -> list[WorkerDevic
     return [WorkerDevice(f"gpu{index}", {"CUDA_VISIBLE_DEVICES": str(index), **order}) for index in indices]
 
 
+def unknown_gpu(environ: Mapping[str, str] | None = None) -> str | None:
+    """Return a sentence on the first entry of CUDA_VISIBLE_DEVICES that is no GPU here; None without one."""
+    environ = os.environ if environ is None else environ
+    uuids, before = _uuids(), "only the GPUs before it are used"
+    for place, entry in enumerate(environ.get("CUDA_VISIBLE_DEVICES", "").split(",")):
+        name = entry.strip()
+        if name == "-1":
+            break
+        if name and not visible_gpus(name, uuids):
+            use = before if place else "the CPU is used"
+            return (
+                f"CUDA_VISIBLE_DEVICES names {name}, which is no GPU here: {use}; `nvidia-smi -L` lists them"
+            )
+    return None
+
+
 def _uuids() -> list[str]:
     """Return the UUIDs of all GPUs in PCI bus order; none without a driver."""
     driver = Driver()

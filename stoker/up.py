@@ -13,6 +13,7 @@ from redis import Redis
 
 from config.errors import ConfigError
 from config.generated_keys import ensure_keys
+from config.ports import free_port
 from config.settings import ROOT, RedisSettings, Settings
 from fleet.fleet import Fleet
 from scheduler.redis_connections import command_client
@@ -22,11 +23,10 @@ from stoker.client import ApiClient, ApiClientError
 from stoker.data_folder import DataFolderInUse, DataFolderLock, remove_run, write_run
 from stoker.initial_loads import InitialLoads
 from stoker.managed_process import ManagedProcess, ProcessPlan, last_lines
-from stoker.ports import free_port
 from stoker.supervisor import ProcessDied, StopRequested, Supervisor
 from stoker.terminal import TerminalOutput
-from stoker.valkey import HOST, ServerNotFound, find_server, first_port_candidate, server_plan
-from stoker.welcome import LOGS, QUESTION, model_to_ask, reachable, short_path, welcome
+from stoker.valkey import HOST, ServerNotFound, find_server, server_plan
+from stoker.welcome import LOGS, QUESTION, Addresses, model_to_ask, reachable, short_path, welcome
 
 START_S = 60.0  # a process that does not answer in this time never will
 ANSWER_S = 120.0
@@ -94,13 +94,17 @@ class LocalPlatform:
         """Start all processes, show them, and ask one question. Raises the errors that `up` handles."""
         self.screen.line(f"Starting Stoker, with its data in {short_path(self.settings.data_dir)}")
         self._start_redis()
-        api_url, api = self._start_api()
+        api_url, metrics_url = self._choose_api_ports()
+        flower_url, flower = self._start_flower() if self.options.flower else (None, None)
+        api = self.supervisor.start(plans.api_plan(self.settings, self.environment, self.logs))
+        if (problem := plans.unknown_gpu()) is not None:
+            self.screen.line(f"  {problem}")
         for device in plans.worker_devices():
             self.supervisor.start(plans.worker_plan(self.settings, device, self.environment, self.logs))
             self.screen.step("worker", device.name)
-        flower_url, flower = self._start_flower() if self.options.flower else (None, None)
         self._wait_for(api, api_url, "/health")
-        run = {"pid": os.getpid(), "url": api_url, "flower": flower_url}
+        urls = Addresses(api_url, flower_url, metrics_url)
+        run = {"pid": os.getpid(), "url": urls.api, "flower": urls.flower, "metrics": urls.metrics}
         write_run(self.settings.data_dir, run)
         models = self._wait_for_models(ApiClient(api_url, self.keys.admin_key, timeout_s=2))
         model = model_to_ask(models, self.settings.models)
@@ -108,7 +112,8 @@ class LocalPlatform:
             self._ask_question(api_url, model)
         if flower is not None and flower_url is not None:
             self._wait_for(flower, flower_url, "/healthcheck")
-        for line in welcome(api_url, flower_url, self.keys, self.settings.data_dir, model):
+        urls = replace(urls, ui=self._sign_in_link(api_url))
+        for line in welcome(urls, self.keys, self.settings.data_dir, model):
             self.screen.line(line)
 
     def stop(self) -> None:
@@ -149,21 +154,27 @@ class LocalPlatform:
     def _start_embedded_redis(self) -> tuple[str, str]:
         """Return the URL of the started server, and its address and version in words."""
         server = find_server()
-        port = free_port(HOST, first_port_candidate())
+        port = free_port(HOST, 0)
         password = self.keys.redis_password
         plan = server_plan(server, self.settings.data_dir, port, password, self.lock.fd)
         self.supervisor.start(plan)
         return f"redis://:{password}@{HOST}:{port}/0", f"{HOST}:{port} ({server.label})"
 
-    def _start_api(self) -> tuple[str, ManagedProcess]:
+    def _choose_api_ports(self) -> tuple[str, str | None]:
+        """Return the addresses of the API and of the further port for metrics, if there is one."""
         host = self.settings.api.host
         configured = self.settings.api.port if self.options.port is None else self.options.port
         port = self._choose_port("the API", host, configured)
         self.environment["STOKER_API__PORT"] = str(port)
-        plan = plans.api_plan(self.settings, self.environment, self.logs)
-        return reachable(host, port), self.supervisor.start(plan)
+        metrics, metrics_url = self.settings.metrics, None
+        if metrics.enabled and metrics.port is not None:
+            metrics_port = self._choose_port("the port for metrics", metrics.host, metrics.port, port)
+            self.environment["STOKER_METRICS__PORT"] = str(metrics_port)
+            metrics_url = f"{reachable(metrics.host, metrics_port)}/metrics"
+        return reachable(host, port), metrics_url
 
     def _start_flower(self) -> tuple[str, ManagedProcess] | tuple[None, None]:
+        """Return its address, which the API gets as well, and the process; None if it is not installed."""
         if find_spec("flower") is None:
             self.screen.line("  flower   is not installed; tasks are not monitored")
             return None, None
@@ -171,6 +182,8 @@ class LocalPlatform:
         # with any free port for the API, too: platforms that start at once would find the same one free
         first = 0 if self.options.port == 0 else self.settings.flower.port
         port = self._choose_port("Flower", host, first, int(self.environment["STOKER_API__PORT"]))
+        if self.settings.flower.url is None:
+            self.environment["STOKER_FLOWER__URL"] = reachable(host, port)
         plan = plans.flower_plan(self.settings, port, self.keys.flower_password, self.environment, self.logs)
         return reachable(host, port), self.supervisor.start(plan)
 
@@ -198,6 +211,16 @@ class LocalPlatform:
         self.supervisor.wait_until(initial_loads.poll, initial_loads.timeout_s)
         initial_loads.report_unfinished()
         return initial_loads.loaded
+
+    def _sign_in_link(self, url: str) -> str | None:
+        """An address that opens the UI signed in, once; None without the UI."""
+        if not self.settings.ui.enabled:
+            return None
+        try:
+            link = ApiClient(url, self.keys.admin_key, timeout_s=5).post("/v1/session/links")
+        except ApiClientError:
+            return f"{url}/ui/"  # another admin key is configured: its holder signs in with that
+        return f"{url}{link['path']}"
 
     def _ask_question(self, url: str, model: str) -> None:
         """Ask in a separate process, so that this one can be stopped at any time."""

@@ -19,7 +19,6 @@ from typing import Any
 from stoker.managed_process import ProcessPlan
 
 HOST = "127.0.0.1"
-PORTS = range(6400, 7400)  # below the range of ephemeral ports
 MIN_VERSION = (7, 0)
 STOP_S = 10.0
 MIB = 1024 * 1024
@@ -35,11 +34,6 @@ class RedisServer:
 
     program: Path
     label: str
-
-
-def first_port_candidate() -> int:
-    """Return the first port to try; it depends on the process, so that two do not compete for one port."""
-    return PORTS[os.getpid() % len(PORTS)]
 
 
 def find_server() -> RedisServer:

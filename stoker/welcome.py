@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from backends.catalogue import BACKENDS
@@ -31,14 +32,29 @@ def model_to_ask(loaded: Sequence[str], models: Mapping[str, ModelDefinition]) -
     return min(local, key=lambda name: order[name], default=None)
 
 
-def welcome(url: str, flower: str | None, keys: GeneratedKeys, folder: Path, model: str | None) -> list[str]:
+@dataclass(frozen=True)
+class Addresses:
+    """The URLs of a running platform. `flower`, `metrics` (the further port's) and `ui` are None without
+    them. `ui` signs in, once, if it has a token after the `#`."""
+
+    api: str
+    flower: str | None = None
+    metrics: str | None = None
+    ui: str | None = None
+
+
+def welcome(urls: Addresses, keys: GeneratedKeys, folder: Path, model: str | None) -> list[str]:
     """Return the lines with addresses, keys and, if a model is loaded, an example command.
 
     `folder` is the data folder. The admin key is not shown, but where it is.
     """
-    entries = {"API": f"{url}/v1", "Docs": f"{url}/docs"}
-    if flower is not None:
-        entries["Flower"] = f"{flower} (user {FLOWER_USER}, password {keys.flower_password})"
+    entries = {"API": f"{urls.api}/v1", "Docs": f"{urls.api}/docs"}
+    if urls.ui is not None:
+        entries["UI"] = urls.ui + (" (signs in once, within 5 minutes)" if "#" in urls.ui else "")
+    if urls.flower is not None:
+        entries["Flower"] = f"{urls.flower} (user {FLOWER_USER}, password {keys.flower_password})"
+    if urls.metrics is not None:
+        entries["Metrics"] = urls.metrics
     entries |= {
         "Key": keys.api_key,
         "Admin key": f"admin_key in {short_path(folder / FILE)}, for /v1/admin; the commands below read it",
@@ -47,7 +63,7 @@ def welcome(url: str, flower: str | None, keys: GeneratedKeys, folder: Path, mod
     }
     lines = ["", *(f"  {name:<9} {value}" for name, value in entries.items())]
     if model is not None:
-        lines += ["", curl(url, keys.api_key, model, QUESTION)]
+        lines += ["", curl(urls.api, keys.api_key, model, QUESTION)]
     return [*lines, "", "Stoker runs. Ctrl-C stops it."]
 
 

@@ -122,7 +122,7 @@ class EventSubscriber:
             for cursor in group:
                 cursor.on_copies(first, events)
         except ValueError:
-            logger.exception("a message of the subscription is not valid: %.100r", message)
+            logger.exception("a message of the subscription is not valid (%d bytes)", len(message))
             self.catch_up_all()
 
     def catch_up_all(self) -> None:

@@ -1,4 +1,4 @@
-"""The Celery tasks, which load and unload replicas, and the messages that notify workers of them.
+"""The Celery tasks, which load, unload and flush replicas, and the messages that notify workers of them.
 
 Each task calls the worker that runs in its process (`tasks/worker_interface.py`). The API imports this module
 for the task signatures and has no worker.
@@ -11,7 +11,7 @@ import logging
 from kombu.exceptions import OperationalError
 
 from fleet.load_request import LoadOutcome
-from fleet.operation import new_operation_id
+from fleet.operation import new_operation_id, task_id
 from scheduler.errors import Failed
 from tasks.app import app, control_queue
 from tasks.worker_interface import current_worker
@@ -31,21 +31,30 @@ def unload(replica: str) -> str:
     return current_worker().unload(replica)
 
 
-def notify_workers(outcome: LoadOutcome) -> None:
-    """Send a task to each worker that has to start or stop a replica.
+@app.task(name="stoker.flush", throws=(Failed,))
+def flush(replica: str, operation: str) -> str:
+    """Drop what a flush concerns from the engine of one replica."""
+    return current_worker().flush(replica, operation)
 
-    The task of the first replica has the operation's id; `.1`, `.2`, ... is appended for the others. A
-    message that cannot be sent is logged and not repeated: the worker's next heartbeat finds the replica.
+
+def notify_workers(outcome: LoadOutcome) -> None:
+    """Send a task to each worker that has to start, stop or flush a replica.
+
+    `task_id` has the ids of the tasks. A message that cannot be sent is logged and not repeated: the worker's
+    next heartbeat finds the replica.
     """
     if outcome.eviction is not None:
         notify_workers(outcome.eviction)
-    task = load if outcome.kind == "load" else unload
+    task = {"load": load, "unload": unload, "flush": flush}[outcome.kind]
     first = outcome.operation.id if outcome.operation else new_operation_id(outcome.kind)
+    more = (first,) if outcome.kind == "flush" else ()  # a replica may have several flushes to make
     for index, assignment in enumerate(outcome.assignments):
-        id = first if index == 0 else f"{first}.{index}"
         try:
             task.apply_async(
-                (assignment.replica,), task_id=id, queue=control_queue(assignment.worker), ignore_result=True
+                (assignment.replica, *more),
+                task_id=task_id(first, index),
+                queue=control_queue(assignment.worker),
+                ignore_result=True,
             )
         except OperationalError:
             logger.warning(

@@ -133,12 +133,25 @@ class TraceContext:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheOwner:
+    """Whose cached prefixes a request may share: the inputs of its cache namespace, beside the model.
+
+    The worker compares the namespace with the present one of its owner, since a flush may have come in
+    between.
+    """
+
+    tenant: str
+    tag: str | None = None
+    unknown_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """A generation request: every dialect parses into it, every adapter reads it.
 
     `thinking` is one of THINKING_MODES. `allow_remote` permits sending it to a server of another operator
-    (models of backend openai_remote need it). `cache_namespace` is the cache namespace of its tenant and tag
-    in hex; None if the platform knew none. `prompt` is a text that the model continues as it is, without a
+    (models of backend openai_remote need it). `cache_namespace` is the cache namespace of `cache_owner` in
+    hex; None if the platform knew none. `prompt` is a text that the model continues as it is, without a
     chat template; then there are no messages, tools nor `thinking`.
     """
 
@@ -153,6 +166,7 @@ class Generation:
     allow_remote: bool = False
     trace: TraceContext | None = None
     cache_namespace: str | None = None
+    cache_owner: CacheOwner | None = None
     cache_mode: CacheMode = "prefix"
     prompt: str | None = None
 
@@ -186,6 +200,7 @@ class Generation:
                 allow_remote=raw.get("allow_remote", False),  # absent in the oldest form
                 trace=TraceContext(**trace) if (trace := raw.get("trace")) else None,
                 cache_namespace=raw.get("cache_namespace"),  # absent before there were namespaces
+                cache_owner=CacheOwner(**owner) if (owner := raw.get("cache_owner")) else None,
                 cache_mode=raw.get("cache_mode", "prefix"),
                 prompt=raw.get("prompt"),  # absent before there were completions
             )

@@ -22,6 +22,10 @@ class WorkerInterface(Protocol):
         """Drain and stop the engine of a replica."""
         ...
 
+    def flush(self, replica: str, operation: str) -> str:
+        """Drop what a flush concerns from a replica's engine, when the API processes use the new epochs."""
+        ...
+
 
 class _Process:
     worker: WorkerInterface | None = None

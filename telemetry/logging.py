@@ -18,6 +18,7 @@ import orjson
 from config.settings import Settings
 from telemetry.record_limit import RecordLimit
 from telemetry.request_ids import AddIds, ids_of
+from telemetry.text import one_line
 
 QUIET_LIBRARIES = ("aiohttp", "amqp", "kombu", "redis")
 """Libraries whose records below `warning` are dropped."""
@@ -28,14 +29,15 @@ MAX_TRACE_CHARS = 16_000
 class TextFormatter(logging.Formatter):
     """`12:00:00.123 INFO    scheduler  message`, with the package: the first part of the logger's name.
 
-    The ids of the request follow the message: `request_id=req_... tenant=acme`.
+    The ids of the request follow the message: `request_id=req_... tenant=acme`. A line break in a message is
+    written as its escape: a text of a client that is in it cannot begin a line.
     """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, followed by the traceback if there is one."""
         head = text_head(record.created, record.levelname, record.name.partition(".")[0])
         ids = "".join(f" {name}={value}" for name, value in ids_of(record).items())
-        return "\n".join((f"{head} {record.getMessage()}{ids}", *_trace(self, record)))
+        return "\n".join((f"{head} {one_line(record.getMessage())}{ids}", *_trace(self, record)))
 
 
 class JsonFormatter(logging.Formatter):

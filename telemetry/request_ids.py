@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 from contextvars import ContextVar
 from typing import Any
 
 ID_FIELDS = ("request_id", "tenant", "model", "response_id")
 """The ids that a record may have. Code outside a request sets them with `extra`."""
+
+
+_RESPONSE_ID = re.compile(r"[a-z]{1,16}[_-][0-9a-f]{32}")
+"""The form of the ids of all dialects (`Dialect.ID_PREFIX`)."""
 
 
 class RequestIds:
@@ -29,6 +34,11 @@ class RequestIds:
         self.route: str | None = None
         self.span: Any = None
         self.traceparent: str | None = None
+
+    def ask_for_response(self, id: str) -> None:
+        """Set the id of the response that a client asks for, unless it cannot be one: it goes into logs."""
+        if _RESPONSE_ID.fullmatch(id):
+            self.response_id = id
 
 
 current_ids: ContextVar[RequestIds | None] = ContextVar("current_ids", default=None)

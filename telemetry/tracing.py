@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,12 @@ NOT_INSTALLED = (
     "%s is set, but the packages of OpenTelemetry are missing: no traces are sent;"
     " run `.venv/bin/python -m pip install -e '.[otel]'` and start again"
 )
+
+
+REFUSED = "OpenTelemetry does not accept its variables (OTEL_...), so no traces are sent: %s"
+
+STOP_S = 3.0
+"""How long the end of a process waits for the collector; spans that it has not accepted by then are lost."""
 
 
 class Tracing:
@@ -100,8 +107,10 @@ class Tracing:
         span.end()
 
     def stop(self) -> None:
-        """Send what waits. Takes some seconds if the collector does not answer."""
-        self._provider.shutdown()
+        """Send what waits, for at most `STOP_S`: the SDK alone would wait for 30 s."""
+        sending = threading.Thread(target=self._provider.shutdown, daemon=True)
+        sending.start()
+        sending.join(STOP_S)
 
     def _context(self, traceparent: str) -> Any:
         return self._propagator.extract({"traceparent": traceparent})
@@ -110,14 +119,22 @@ class Tracing:
 def open_tracing(service: str, environ: Mapping[str, str] | None = None) -> Tracing | None:
     """The traces of this process, None unless a collector is named and the packages are installed.
 
-    Call it after a fork: the SDK's thread survives none.
+    A variable that the SDK refuses is a warning: traces never keep a process from its work. Call it after a
+    fork: the SDK's thread survives none.
     """
     environ = os.environ if environ is None else environ
     variable = next((name for name in ENDPOINTS if environ.get(name)), None)
-    if variable is None or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+    is_off = (
+        environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+        or environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none"
+    )
+    if variable is None or is_off:
         return None
     try:
         return Tracing(service)
     except ImportError:
         logger.warning(NOT_INSTALLED, variable)
+        return None
+    except Exception as error:
+        logger.warning(REFUSED, error)
         return None

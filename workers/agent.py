@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 import time
 
+from fleet.catalogue import POLL_S
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
 from fleet.recovery import Recovery
@@ -16,7 +18,7 @@ from tasks.definitions import notify_workers
 from workers.engine_reporter import EngineReporter
 from workers.executor import Executor
 from workers.io_loop import IoLoop
-from workers.model_files import size_mib
+from workers.model_files import change_digest, size_mib
 from workers.reconciler import Reconciler, spawn_thread
 
 logger = logging.getLogger("workers")
@@ -31,11 +33,14 @@ GIVEN_UP = "worker %s was given up or another one took its name: ending, so that
 HANGS = "the event loop of worker %s hangs: ending, so that a fresh one can start"
 
 RECOVERY_INTERVAL_S = 2.0
-FILE_SIZE_INTERVAL_S = 30.0
+FILE_INTERVAL_S = 5.0
 
 
 class WorkerAgent:
-    """Two threads: the heartbeat and the recovery loop. `io` is the loop that the executor's jobs run on."""
+    """Three threads: the heartbeat, the recovery loop, and one that sends the engines' logs.
+
+    `io` is the loop that the executor's jobs run on.
+    """
 
     def __init__(self, executor: Executor, ledger: Ledger, fleet: Fleet, io: IoLoop) -> None:
         self._executor = executor
@@ -47,17 +52,17 @@ class WorkerAgent:
         self._engine_reporter = EngineReporter(fleet, executor.replicas.by_name, executor.running)
         self._recovery = Recovery(fleet)
         self._stopping = threading.Event()  # of the recovery loop
-        self._ended = threading.Event()  # of both threads
+        self._ended = threading.Event()  # of all threads
         self._replica_ended = threading.Event()
         self._threads: list[threading.Thread] = []
         self._logged_obstacles: dict[str, str] = {}  # model -> error code
-        self._file_sizes_mib: dict[str, int] = {}
+        self._file_digests: dict[str, str] = {}
         executor.replicas.on_end = self._replica_ended.set
 
     def start(self) -> None:
-        """Start both threads, and the measurements of the engines."""
+        """Start the threads, and the measurements of the engines."""
         self._io.spawn(self._engine_reporter.run())
-        for target in (self._heartbeat, self._recover):
+        for target in (self._heartbeat, self._recover, self._ship_logs):
             thread = threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -68,7 +73,7 @@ class WorkerAgent:
         self._replica_ended.set()
 
     def end(self) -> None:
-        """End both threads and wait for them, in a process that continues without this worker."""
+        """End the threads and wait for them, in a process that continues without this worker."""
         self.stop()
         self._ended.set()
         for thread in self._threads:
@@ -109,6 +114,9 @@ class WorkerAgent:
         self._executor.kill()
         os._exit(EX_TEMPFAIL)
 
+    def _ship_logs(self) -> None:
+        self._executor.replicas.logs.run(self._ended)
+
     # ---- recovery
 
     def _recover(self) -> None:
@@ -120,8 +128,8 @@ class WorkerAgent:
             try:
                 self._executor.replicas.memory_reporter.report()
                 if time.monotonic() >= files_due:
-                    self._report_file_sizes()
-                    files_due = time.monotonic() + FILE_SIZE_INTERVAL_S
+                    self._report_files()
+                    files_due = time.monotonic() + FILE_INTERVAL_S
                 if self._recovery.is_due(RECOVERY_INTERVAL_S):
                     self._look_for_work()
             except StokerError as error:
@@ -138,14 +146,16 @@ class WorkerAgent:
         for name in self._recovery.missing():
             self._reload(name)
 
-    def _report_file_sizes(self) -> None:
-        """Report the sizes of models' files that changed since the last report."""
-        sizes = {name: size_mib(model) for name, model in self._ledger.settings.models.items()}
-        changed = {
-            name: size for name, size in sizes.items() if size and self._file_sizes_mib.get(name) != size
-        }
-        self._fleet.report_artifacts(changed)
-        self._file_sizes_mib |= changed
+    def _report_files(self) -> None:
+        """Report the models' files that changed since the last report: their digests, and their sizes."""
+        self._fleet.catalogue.refresh(after_s=POLL_S)
+        models = self._fleet.catalogue.models
+        digests = {name: change_digest(model) for name, model in models.items()}
+        changed = {name: it for name, it in digests.items() if self._file_digests.get(name) != it}
+        sizes = {name: size_mib(models[name]) for name in changed}
+        self._fleet.report_artifacts({name: size for name, size in sizes.items() if size})
+        self._fleet.report_files(socket.gethostname(), changed)
+        self._file_digests = digests
 
     def _reload(self, name: str) -> None:
         """Load a model that should be loaded; an obstacle is logged and reported once."""

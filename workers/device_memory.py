@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -85,8 +85,10 @@ class DeviceMemoryReader:
         for handle, uuid in zip(self._handles(nvml), self._uuids, strict=True):
             memory = _gpu_memory(nvml, handle)
             index, name = nvml.nvmlDeviceGetIndex(handle), str(nvml.nvmlDeviceGetName(handle))
-            busy = _utilization(nvml, handle)
-            gpus.append(Gpu(index, uuid, name, memory.used // MIB, memory.total // MIB, busy))
+            used, total = memory.used // MIB, memory.total // MIB
+            gpus.append(
+                Gpu(index, uuid, name, used, total, _utilization(nvml, handle), **_heat(nvml, handle))
+            )
             free_mib += memory.free // MIB
         return DeviceMemory(self._id, sum(gpu.total_mib for gpu in gpus), free_mib, tuple(gpus))
 
@@ -161,6 +163,24 @@ def _utilization(nvml: Any, handle: Any) -> float | None:
         return float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu) / 100
     except nvml.NVMLError:  # a part of a GPU (MIG) has no such figure
         return None
+
+
+def _heat(nvml: Any, handle: Any) -> dict[str, Any]:
+    """The temperature (°C) and the power (W) of a GPU, each None where the driver has no figure."""
+
+    def read(function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(handle, *arguments)
+        except nvml.NVMLError:
+            return None
+
+    power_mw = read(nvml.nvmlDeviceGetPowerUsage)
+    limit_mw = read(nvml.nvmlDeviceGetEnforcedPowerLimit)
+    return {
+        "temperature_c": read(nvml.nvmlDeviceGetTemperature, nvml.NVML_TEMPERATURE_GPU),
+        "power_w": None if power_mw is None else round(power_mw / 1000),
+        "power_limit_w": None if limit_mw is None else round(limit_mw / 1000),
+    }
 
 
 def _group_members(group: int) -> set[int]:

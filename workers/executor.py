@@ -24,6 +24,8 @@ from scheduler.ledger import Ledger
 from streams.events import Delta, Usage
 from tasks.generation import Generation
 from telemetry.tracing import Tracing
+from workers.cache_flushes import CacheFlushes
+from workers.current_namespaces import CurrentNamespaces
 from workers.engine_process.errors import EngineError, EngineLost
 from workers.event_writer import EventWriter
 from workers.recent import RecentNames
@@ -75,6 +77,8 @@ class Executor:
         self.stall_detector = StallDetector(
             settings.limits, self.running, self.replicas, self.stop_job, self.lose_engine
         )
+        self._namespaces = CurrentNamespaces(fleet.client, settings.redis.prefix, loop, self.replicas.by_name)
+        self._flushes = CacheFlushes(fleet, self.replicas, self._namespaces, loop)
         self._ledger = ledger
         self._fences = RecentNames(REMEMBERED_CLAIMS)
         self._cancelled_early = RecentNames(REMEMBERED_CANCELLATIONS)
@@ -95,11 +99,18 @@ class Executor:
 
     def load(self, replica: str) -> str:
         """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
+        with suppress(StokerError):  # read again at the first request
+            # after the assignment: a flush that began before it does not ask this replica
+            self.loop.call_soon_threadsafe(self._namespaces.adopt, self._namespaces.read())
         return self.replicas.load(replica)
 
     def unload(self, replica: str) -> str:
         """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
         return self.replicas.unload(replica)
+
+    def flush(self, replica: str, operation: str) -> str:
+        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
+        return self._flushes.flush(replica, operation)
 
     # ---- from a claim to its release
 
@@ -130,7 +141,7 @@ class Executor:
         try:
             generation = Generation.from_json(claim.generation)
             job.trace = generation.trace
-            replica.engine.submit(claim.id, generation, job)
+            replica.engine.submit(claim.id, self._namespaces.checked(replica.name, generation), job)
         except Exception:
             logger.exception("a job failed with an unexpected error", extra={"response_id": claim.id})
             job.fail(GenerationError("engine_error", "the engine failed"))

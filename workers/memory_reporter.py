@@ -106,3 +106,24 @@ class MemoryReporter:
             return None
         taken_mib = measurement.before.free_mib - after.free_mib
         return taken_mib if taken_mib > 0 else None  # other processes freed more than the engine took
+
+    def held_mib(self, group: int | None) -> int | None:
+        """The MiB that the engine with this process group holds now; None when that is unknown.
+
+        An engine without a process group (`None`) holds 0.
+        """
+        return 0 if group is None else self._reader.held_by(group)
+
+    def freed_mib(self, measurement: MemoryMeasurement, held_mib: int | None) -> int | None:
+        """The MiB that were freed by the engine that has just been stopped; None when that is unknown.
+
+        `held_mib` is what it held right before. If that is unknown, it is the gain of free memory since
+        `measurement.before`, if no other engine started or stopped meanwhile.
+        """
+        if held_mib is not None:
+            return held_mib
+        after = self._reader.read()
+        if not measurement.alone or not after.total_mib or after.id != measurement.before.id:
+            return None
+        freed_mib = after.free_mib - measurement.before.free_mib
+        return freed_mib if freed_mib > 0 else None  # other processes took more than the engine freed

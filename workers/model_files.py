@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from backends.catalogue import BACKENDS
+from config.hub_artifact import parse
 from config.settings import ModelDefinition
 from fleet.configuration_digest import digest
+from fleet.hub_cache import SHARD, cached_path
 
 MIB = 1024 * 1024
 SAMPLE_BYTES = 64 * 1024
-SHARD = re.compile(r"(?P<stem>.*-)\d{5}(?P<rest>-of-\d{5}\.gguf)")
 WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
 
@@ -43,6 +44,20 @@ def files_digests(models: Iterable[ModelDefinition], device: str) -> dict[str, s
     }
 
 
+def change_digest(model: ModelDefinition) -> str:
+    """A digest of the names, sizes and times of change of a model's files; "" where there is none.
+
+    Cheap enough to be asked every few seconds. In a folder all files count: a template or a tokenizer changes
+    the answers as the weights do.
+    """
+    found: list[tuple[str, int, int]] = []
+    with suppress(OSError):
+        for path in _paths(model):
+            files = (file for file in path.iterdir() if file.is_file()) if path.is_dir() else _files(path)
+            found += [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return digest(sorted(found)) if found else ""
+
+
 def _digest(model: ModelDefinition) -> str:
     found: list[tuple[str, int, str]] = []
     with suppress(OSError):
@@ -64,8 +79,17 @@ def _paths(model: ModelDefinition) -> list[Path]:
     if BACKENDS[model.backend].remote:
         return []
     options = (option for option in BACKENDS[model.backend].options if option.artifact)
-    paths = [model.model_path, *(model.options.get(option.name) for option in options)]
+    paths = [_local_path(model), *(model.options.get(option.name) for option in options)]
     return [Path(str(path)) for path in paths if path]
+
+
+def _local_path(model: ModelDefinition) -> str | None:
+    """The model's path on this host; None for a model on a hub that was not downloaded."""
+    artifact = parse(model.model_path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
+    if artifact is None:
+        return model.model_path
+    cached = cached_path(artifact)
+    return None if cached is None else str(cached)
 
 
 def _files(path: Path) -> Iterator[Path]:

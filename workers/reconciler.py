@@ -36,10 +36,13 @@ class Reconciler:
         self._contradicted: dict[str, float] = {}  # replica -> since when (time.monotonic())
 
     def apply(self, reply: HeartbeatReply) -> None:
-        """Stop cancelled and fenced jobs, ask for lost claims, load and unload replicas. On the loop."""
+        """Stop cancelled and fenced jobs, ask for lost claims; load, unload, flush replicas. On the loop."""
         for id in reply.cancelled:
             self._executor.cancel_job(id)
         self._executor.reconcile_jobs(reply.running, 2 * self._heartbeat_s)
+        for name, operations in reply.flushes.items():
+            for operation in operations:
+                self._spawn(partial(self._executor.flush, name, operation))
         for name, state in reply.replicas.items():
             self._reconcile_replica(name, state)
         for replica in list(self._replicas.by_name.values()):

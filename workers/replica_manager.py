@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from backends.base import Adapter, CancellationToken, Launch, LoadError, Progress
+from backends.catalogue import secret_values
 from backends.registry import adapter
 from config.fixed_ports import models_with_port_of
 from config.settings import ModelDefinition, Settings
@@ -24,8 +25,13 @@ from fleet.worker_reports import ENGINE_CRASHED
 from scheduler.errors import Failed, StokerError
 from scheduler.ledger import Ledger
 from scheduler.scripts import call_id
+from workers.approved_files import check_approved_files
+from workers.downloads.download import with_local_files
+from workers.engine_log_shipper import EngineLogShipper
 from workers.engine_process.errors import EngineLost, Exit
+from workers.engine_process.process import LOG_NAME
 from workers.engine_reporter import report_of
+from workers.log_redaction import Redaction
 from workers.memory_reporter import MemoryMeasurement, MemoryReporter
 from workers.out_of_memory import CODE as OUT_OF_MEMORY
 from workers.out_of_memory import lacked_memory
@@ -39,6 +45,7 @@ STOP_TIMEOUT_S = 10.0
 JOBS_END_S = 2.0  # how long jobs that an unload stopped may take to end
 PROGRESS_INTERVAL_S = 0.2
 MAX_OLD_ENGINE_LOGS = 50
+DOWNLOAD_SHARE = 0.8  # of a load's progress, when its files are downloaded
 
 REPORT_LOST = EngineLost("load_interrupted", "Redis lost what the worker had reported of this replica")
 """The end of a replica whose state contradicts the ledger's. It is no crash: it is loaded again at once."""
@@ -65,6 +72,7 @@ class ReplicaManager:
         self.by_name: dict[str, Replica] = {}
         self.retry = Retry()
         self.memory_reporter = MemoryReporter(worker, fleet)
+        self.logs = EngineLogShipper(worker, fleet.engine_logs)
         self.on_end: Callable[[], object] = lambda: None
         self.stop_jobs: Callable[[str, str], None] = lambda _replica, _code: None
         self._settings = settings
@@ -102,11 +110,12 @@ class ReplicaManager:
 
     def _report_failed_start(self, name: str, error: Exception) -> Failed:
         """Report any failure of a start, expected or not: otherwise the replica would stay `starting`."""
+        if isinstance(error, LoadError):
+            error = self._without_secrets(name, error)
         if not isinstance(error, LoadError):
             logger.exception("%s did not start: unexpected error", name, exc_info=error)
-            error = LoadError(
-                "load_failed", f"the engine could not be started: {error or type(error).__name__}"
-            )
+            words = f"the engine could not be started: {error or type(error).__name__}"
+            error = self._without_secrets(name, LoadError("load_failed", words))
         elif error.code == "load_cancelled":
             logger.info("%s: %s", name, error)
         else:
@@ -115,10 +124,17 @@ class ReplicaManager:
         replica = self.by_name.pop(name, None)
         if replica is not None and replica.engine is not None:
             replica.engine.stop(0.0)
+        self.logs.finish(name)  # the log is there when the failure is seen
         if replica is None or replica.claim_end():
             self._report_down(name, error.code, str(error))
         self.on_end()
         return Failed(str(error), code=error.code)
+
+    def _without_secrets(self, name: str, error: LoadError) -> LoadError:
+        """The error, which may repeat a line of the engine's log, without the secrets of the model."""
+        replica = self.by_name.get(name)
+        secrets = secret_values(replica.model) if replica is not None else ()
+        return LoadError(error.code, Redaction(secrets).apply(str(error)))
 
     def _with_cause(self, name: str, error: LoadError) -> LoadError:
         """The error, with a code of its own if the engine did not start for lack of memory."""
@@ -129,16 +145,19 @@ class ReplicaManager:
         return self._settings.data_dir / "engines" / self.worker / _folder_name(name)
 
     def _start(self, name: str, start: ReplicaStart, cancellation: CancellationToken) -> str:
-        model = self._settings.models.get(start.model)
-        if model is None:
-            raise LoadError("load_failed", f"model {start.model} is not configured on worker {self.worker}")
+        model = self._definition(start.model)
         model = replace(model, options=effective_options(model, start.override))
         adapter = _adapter(model)
         replica = Replica(name, model, slots=model.target_inflight, cancellation=cancellation)
         self.by_name[name] = replica
+        self._follow_log(replica, start.operation)
+        downloaded = self._download(replica)
         started = time.monotonic()
         with self.memory_reporter.measuring(remote=replica.remote) as measurement:
-            engine = replica.engine = adapter.start(self._launch(replica, measurement))
+            launch = self._launch(replica, measurement)
+            if downloaded:
+                launch = replace(launch, progress=_after_download(launch.progress))
+            engine = replica.engine = adapter.start(launch)
             memory_mib = self.memory_reporter.taken_mib(measurement, engine.pid)
         replica.slots = min(replica.slots, engine.slots)
         replica.state = ReplicaState.UP
@@ -161,6 +180,44 @@ class ReplicaManager:
         logger.info("%s is up: %s, %d slots, %.1f s", name, where, replica.slots, took_s)
         return f"{replica.slots} slots"
 
+    def _follow_log(self, replica: Replica, operation: str) -> None:
+        if not replica.remote:
+            model, path = replica.model, self._directory(replica.name) / LOG_NAME
+            self.logs.follow(replica.name, model.name, operation, path, Redaction(secret_values(model)))
+
+    def _definition(self, name: str) -> ModelDefinition:
+        self.retry.retry_until_stopped(self._fleet.catalogue.refresh)
+        model = self._fleet.catalogue.get(name)
+        if model is None:
+            raise LoadError("load_failed", f"model {name} is not configured on worker {self.worker}")
+        return model
+
+    def _download(self, replica: Replica) -> bool:
+        """Check the model's files, or download them if they are on a hub: the replica gets their path here.
+
+        Returns whether something was downloaded. Raises `LoadError`.
+        """
+        model, reported_at, downloads = replica.model, 0.0, False
+
+        def report(done: float, stage: str, left_s: float | None) -> None:
+            nonlocal reported_at, downloads
+            downloads = downloads or done < 1
+            now = time.monotonic()
+            if now - reported_at < PROGRESS_INTERVAL_S:
+                return
+            reported_at = now
+            with suppress(StokerError):
+                share = done * DOWNLOAD_SHARE
+                if not self._fleet.replica_progress(replica.name, share, stage, left_s or 0.0):
+                    self.cancel_start(replica.name)
+
+        check_approved_files(model, self._settings.model_base_path)
+        replica.model = with_local_files(model, self._settings.hub, replica.cancellation, report)
+        if downloads:
+            with suppress(StokerError):  # the usual duration of a load counts from here
+                self._fleet.replica_progress(replica.name, DOWNLOAD_SHARE, "downloaded", 0.0)
+        return downloads
+
     def _launch(self, replica: Replica, measurement: MemoryMeasurement) -> Launch:
         directory = self._directory(replica.name)
         try:
@@ -179,7 +236,7 @@ class ReplicaManager:
             on_process=measurement.set_group,
             cancellation=replica.cancellation,
             loop=self._loop,
-            same_port=models_with_port_of(replica.model, self._settings.models),
+            same_port=models_with_port_of(replica.model, self._fleet.catalogue.models),
         )
 
     def _remove_old_logs(self, engines: Path) -> None:
@@ -266,15 +323,19 @@ class ReplicaManager:
 
     def stop(self, replica: Replica, code: str, message: str) -> None:
         """Stop a replica's engine and report its end with this code and message."""
+        freed_mib: int | None = None
         try:
             if replica.engine is not None:
-                with self.memory_reporter.measuring(remote=replica.remote):
+                with self.memory_reporter.measuring(remote=replica.remote) as measurement:
+                    held_mib = self.memory_reporter.held_mib(replica.engine.pid)
                     replica.engine.stop(STOP_TIMEOUT_S)
+                    freed_mib = self.memory_reporter.freed_mib(measurement, held_mib)
         finally:
             self.by_name.pop(replica.name, None)
+            self.logs.finish(replica.name)
             if replica.claim_end():
                 job = UNLOAD_DEADLINE if replica.overdue else ENGINE_CRASHED
-                self._report_end(replica, code, message, job)
+                self._report_end(replica, code, message, job, freed_mib)
                 self.on_end()
 
     def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
@@ -292,6 +353,7 @@ class ReplicaManager:
             threads.append(thread)
         for thread in threads:
             thread.join(timeout_s + 2)
+        self.logs.finish_all()
 
     # ---- losing an engine
 
@@ -323,6 +385,7 @@ class ReplicaManager:
         if replica.engine is not None:
             with self.memory_reporter.measuring(remote=replica.remote):
                 replica.engine.stop(0.0)
+        self.logs.finish(name)
         self.on_end()
 
     def report_missing(self, name: str) -> None:
@@ -333,19 +396,44 @@ class ReplicaManager:
         if not self.cancel_start(name):
             self._report_down(name, "unloaded", "it was not running")
 
-    def _report_end(self, replica: Replica, code: str, message: str, job: tuple[str, str]) -> None:
+    def _report_end(
+        self,
+        replica: Replica,
+        code: str,
+        message: str,
+        job: tuple[str, str],
+        freed_mib: int | None = None,
+    ) -> None:
         try:
-            self._report_down(replica.name, code, message, job)
+            self._report_down(replica.name, code, message, job, freed_mib)
         finally:
             replica.end_reported.set()
 
-    def _report_down(self, name: str, code: str, message: str, job: tuple[str, str] = ENGINE_CRASHED) -> None:
+    def _report_down(
+        self,
+        name: str,
+        code: str,
+        message: str,
+        job: tuple[str, str] = ENGINE_CRASHED,
+        freed_mib: int | None = None,
+    ) -> None:
         """Report a replica's end; `job` is the code and message with which jobs that still run on it end."""
         self.retry.retry_until_stopped(
             lambda: self._fleet.replica_down(
-                name, self.worker, self.incarnation, code=code, message=message, job=job
+                name,
+                self.worker,
+                self.incarnation,
+                code=code,
+                message=message,
+                job=job,
+                freed_mib=freed_mib,
             )
         )
+
+
+def _after_download(progress: Progress) -> Progress:
+    """The progress of an engine's start after a download, which is the larger part."""
+    return lambda done, stage: progress(DOWNLOAD_SHARE + done * (1 - DOWNLOAD_SHARE), stage)
 
 
 def _folder_name(replica: str) -> str:

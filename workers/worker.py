@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 from celery import signals
 
+from config.commands import as_it_works_here
 from config.settings import Settings
 from fleet.configuration_digest import Digests, configuration_digests, stored_digests, warnings
 from fleet.fleet import Fleet
@@ -35,8 +36,11 @@ from workers.executor import Executor
 from workers.io_loop import IoLoop
 from workers.model_files import files_digests
 from workers.nvml import device_type
+from workers.software_versions import software_versions
 
 logger = logging.getLogger("workers")
+
+DRAINED = "an operator drains {name}: it gets no work until `stoker drain {name} --end`"
 
 CONTROL_THREADS = 8
 """Loads and unloads that may run at once."""
@@ -97,7 +101,7 @@ class Worker:
             **files_digests(self.settings.models.values(), device),
         }
         self._warn_of_differences(digests)
-        about = orjson.dumps({**machine_description(), "digests": digests}).decode()
+        about = orjson.dumps({**machine_description(self.settings), "digests": digests}).decode()
         incarnation = self.ledger.register(self.name, device, about)
         self.executor.tracing = open_tracing("stoker-worker")
         self.executor.begin(incarnation)
@@ -110,6 +114,8 @@ class Worker:
         tune_gc()
         self.agent.start()
         self.reaper.start()
+        if self.fleet.drains.is_drained(self.name):
+            logger.warning("%s", as_it_works_here(DRAINED.format(name=self.name)))
         logger.info("worker %s is ready (%s, incarnation %s)", self.name, device, incarnation)
 
     def _warn_of_differences(self, digests: Digests) -> None:
@@ -147,12 +153,13 @@ def _nothing_missed() -> None:
     """A cancellation that was published before the subscription is repeated by the next heartbeat."""
 
 
-def machine_description() -> dict[str, str | int]:
-    """The worker's machine, shown to operators: host name, process id and CUDA_VISIBLE_DEVICES."""
+def machine_description(settings: Settings) -> dict[str, Any]:
+    """The worker's machine, shown to operators: host name, process id, CUDA_VISIBLE_DEVICES and versions."""
     return {
         "host": platform.node(),
         "pid": os.getpid(),
         "cuda_visible_devices": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
+        "versions": software_versions(settings.runtimes_dir),
     }
 
 

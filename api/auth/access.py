@@ -6,7 +6,7 @@ searches the URL map for routes without one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ _ATTRIBUTE = "stoker_access"
 
 
 class Access(Enum):
-    """The scope that a route requires of the caller's key; the values are those of `config.api_keys.SCOPES`.
+    """The scope that a route requires of the caller's key, as `config.api_keys.SCOPES` has them.
 
     On a platform without keys every caller has all scopes.
     """
@@ -35,6 +35,19 @@ class Access(Enum):
 
     GOVERNANCE = "governance"
     """Changes that need signatures, and the audit chain."""
+
+    LIFECYCLE = "lifecycle"
+    """Loads, unloads and flushes, which an approval authorises: the scope `governance`. A trusted proxy needs
+    no key, as the programs of a platform that approve operations are behind it."""
+
+    @property
+    def scope(self) -> str:
+        """The scope that a key needs."""
+        return Access.GOVERNANCE.value if self is Access.LIFECYCLE else self.value
+
+    def admits(self, scopes: Collection[str]) -> bool:
+        """Whether a caller with these scopes may use a route."""
+        return self is Access.PUBLIC or self.scope in scopes or self.value in scopes
 
 
 def declare(view: View, access: Access) -> View:

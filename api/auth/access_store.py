@@ -18,9 +18,11 @@ from api.auth.access_records import (
     encode_key,
     encode_tenant,
 )
-from api.auth.caller import Caller
+from api.auth.author import Author
 from config.api_keys import ApiKey
-from governance.audit import MAX_RECORDS, AuditLog
+from fleet.errors import NotAuthorized
+from governance.audit import AuditLog
+from governance.audit.event import script_arguments
 from governance.cache_namespaces import raise_epoch, tenant_scope
 from scheduler.errors import StorageUnavailable
 from scheduler.scripts import Scripts, redis_errors_translated
@@ -43,7 +45,7 @@ class Change:
 
     action: str
     subject: str
-    detail: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
     tenants: Mapping[str, TenantRecord | None] = field(default_factory=dict)
     keys: Mapping[str, ApiKey | None] = field(default_factory=dict)
 
@@ -85,24 +87,22 @@ class AccessStore:
             tuple(key for key in decoded_keys.values() if key is not None),
         )
 
-    def change(self, caller: Caller, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
+    def change(self, author: Author, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
         """Change what `decide` says of the present records, and return its result.
 
         When another process changes something meanwhile, `decide` is asked again. What it raises is raised.
-        The audit record names the caller's tenant and the id of its key.
+        The audit record names the author. A proposal is started by the change. Raises `NotAuthorized` if it
+        was started before, or has ended.
         """
         for _ in range(MAX_TRIES):
             stored = self.read()
             change, result = decide(stored)
-            if self._apply(caller, stored.version, change):
+            if self._apply(author, stored.version, change):
                 return result
         raise StorageUnavailable("too many changes at the same time; retry in a moment", retry_after_s=1)
 
-    def _apply(self, caller: Caller, version: str, change: Change) -> bool:
-        by = f"by={caller.key.id}" if caller.key.id else ""
-        detail = f"{change.detail} {by}".strip()
-        with redis_errors_translated():
-            last, record = self._audit.next_record(caller.tenant.name, change.action, change.subject, detail)
+    def _apply(self, author: Author, version: str, change: Change) -> bool:
+        event = author.event(change.action, change.subject, "done", change.detail)
         tenants = [
             part
             for name, tenant in change.tenants.items()
@@ -113,8 +113,15 @@ class AccessStore:
             for digest, key in change.keys.items()
             for part in (digest, b"" if key is None else encode_key(key))
         ]
-        arguments = (version, secrets.token_hex(8), last, record, MAX_RECORDS, len(change.tenants))
-        return bool(self._scripts.run("change_access", *arguments, *tenants, *keys))
+        _, *record = script_arguments(event)
+        by = author.authorization.argument()
+        arguments = (version, secrets.token_hex(8), by, *record, len(change.tenants))
+        answer = self._scripts.run("change_access", *arguments, *tenants, *keys)
+        if answer[0] == b"refused":
+            raise NotAuthorized(answer[1].decode())
+        if answer[0] == b"ok":
+            self._audit.sync()
+        return bool(answer[0] == b"ok")
 
     def leave_cached_prefixes(self, tenant: str) -> None:
         """Make the prefixes that engines have cached for a tenant unreachable."""

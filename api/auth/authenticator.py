@@ -11,6 +11,7 @@ and `api.auth.open_mode` refuses web pages. Unknown names share the tenant `defa
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Protocol
 
 from api.auth.access import Access
@@ -19,6 +20,7 @@ from api.auth.open_mode import OpenMode
 from api.auth.registry import AccessRegistry
 from api.auth.trusted_proxies import TrustedProxies
 from api.errors import Forbidden, InvalidApiKey, InvalidRequest
+from config.api_keys import INFERENCE, digest_of
 from config.errors import ConfigError
 from config.loopback import is_loopback
 from config.schema import TENANT_NAME
@@ -80,12 +82,37 @@ class Authenticator:
         """
         key = None if self.open else api_key_of(headers)
         identity = self._by_name(headers, address) if key is None else self._by_key(key, headers)
-        if access is not Access.PUBLIC and access.value not in identity.key.scopes:
+        if not access.admits(identity.key.scopes):
             identity.caller(None).check_access(access)
         return identity.caller(headers.get("X-Priority"))
 
+    def identify_session(self, digest: str, headers: Headers, access: Access, *, as_admin: bool) -> Caller:
+        """The caller with a session of the API key with that digest.
+
+        Without the session's admin part the key is for inference only. Raises what `identify` raises, and
+        `Forbidden` (admin_sign_in_required) for a scope that the key has and the session has not.
+        """
+        identity = self.identity_of(digest, headers)
+        if not as_admin:
+            if access.admits(identity.key.scopes) and not access.admits(identity.key.scopes & INFERENCE):
+                message = "sign in again: this session has no admin part, or its time is over"
+                raise Forbidden(message, code="admin_sign_in_required")
+            limited = replace(identity.key, scopes=identity.key.scopes & INFERENCE)
+            identity = Identity(identity.tenant, limited)
+        caller = identity.caller(headers.get("X-Priority"))
+        caller.check_access(access)
+        return caller
+
     def _by_key(self, key: str, headers: Headers) -> Identity:
-        identity = self._registry.identities.by_key(key)
+        return self.identity_of(digest_of(key), headers)
+
+    def identity_of_key(self, key: str) -> Identity:
+        """The identity of an API key in clear text. Raises what `identify` raises."""
+        return self.identity_of(digest_of(key), {})
+
+    def identity_of(self, digest: str, headers: Headers) -> Identity:
+        """The identity of the API key with that SHA-256 digest. Raises what `identify` raises."""
+        identity = self._registry.identities.by_digest(digest)
         if identity is None:
             raise self._unknown_key()
         if identity.key.expires_at is not None and identity.has_expired():

@@ -21,18 +21,20 @@ class Caller:
     """The tenant of a request, and the request's priority.
 
     `key` has the scopes and the models that the caller may use; on a platform without keys, and for a trusted
-    proxy, it stands for no real key.
+    proxy, it stands for no real key. `unknown_name` is an `X-Tenant-ID` that names no tenant: such a caller
+    belongs to the tenant `default`, but shares no cached prefix with its others.
     """
 
     tenant: Tenant
     priority: str
     key: ApiKey
+    unknown_name: str | None = None
 
     def check_access(self, access: Access) -> None:
         """Raise `Forbidden` (`admin_required`, ...) if the key lacks the scope of a route."""
-        if access is not Access.PUBLIC and access.value not in self.key.scopes:
+        if not access.admits(self.key.scopes):
             raise Forbidden(
-                f"this needs a key with the scope `{access.value}`", code=f"{access.value}_required"
+                f"this needs a key with the scope `{access.scope}`", code=f"{access.scope}_required"
             )
 
     def may_use(self, model: str) -> bool:
@@ -50,11 +52,12 @@ class Caller:
 class Identity:
     """A tenant with one of its keys, and its callers by `X-Priority`, made at their first use."""
 
-    __slots__ = ("_callers", "key", "tenant")
+    __slots__ = ("_callers", "_unknown_name", "key", "tenant")
 
-    def __init__(self, tenant: Tenant, key: ApiKey) -> None:
+    def __init__(self, tenant: Tenant, key: ApiKey, unknown_name: str | None = None) -> None:
         self.tenant = tenant
         self.key = key
+        self._unknown_name = unknown_name
         self._callers: dict[str | None, Caller] = {}
 
     def has_expired(self) -> bool:
@@ -66,7 +69,7 @@ class Identity:
         """The caller of a request with this `X-Priority`. Raises `InvalidRequest`."""
         found = self._callers.get(priority)
         if found is None:
-            found = Caller(self.tenant, priority_of(priority, self.tenant), self.key)
+            found = Caller(self.tenant, priority_of(priority, self.tenant), self.key, self._unknown_name)
             if priority is None or priority in PRIORITIES:  # not " High": a client has many ways to write it
                 self._callers[priority] = found
         return found

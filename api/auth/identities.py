@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 
+from api.auth.access import Access
 from api.auth.caller import Identity
 from config.api_keys import ALL_SCOPES, INFERENCE, ApiKey, digest_of
 from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Tenant
@@ -12,7 +13,7 @@ from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Tenant
 WITHOUT_KEY = ApiKey("", "", DEFAULT_TENANT, ALL_SCOPES)
 """What stands for the key of a caller on a platform without keys."""
 
-OF_PROXY = ApiKey("", "", DEFAULT_TENANT, INFERENCE)
+OF_PROXY = ApiKey("", "", DEFAULT_TENANT, INFERENCE | {Access.LIFECYCLE.value})
 """What stands for the key of a caller whose tenant a trusted proxy names."""
 
 
@@ -41,7 +42,10 @@ class Identities:
         The index is by digest, so the duration of a look-up reveals nothing about a key. The digest found is
         compared once more in constant time.
         """
-        digest = digest_of(key)
+        return self.by_digest(digest_of(key))
+
+    def by_digest(self, digest: str) -> Identity | None:
+        """The identity of an API key by its SHA-256 digest, or None."""
         found = self._by_digest.get(digest)
         if found is None or not hmac.compare_digest(found.key.digest.encode(), digest.encode()):
             return None
@@ -57,7 +61,11 @@ class Identities:
         return [identity.key for identity in self._by_digest.values()]
 
     def by_name(self, name: str | None, *, proxy: bool) -> Identity:
-        """The identity without a key, of the tenant of that name; unknown names are the tenant `default`."""
+        """The identity without a key, of the tenant of that name.
+
+        Unknown names are the tenant `default`, each with its own cached prefixes.
+        """
         if self._one_tenant or name is None:
             name = DEFAULT_TENANT
-        return self._named.get((name, proxy)) or self._named[DEFAULT_TENANT, proxy]
+        found = self._named.get((name, proxy))
+        return found or Identity(self._default, OF_PROXY if proxy else WITHOUT_KEY, unknown_name=name)

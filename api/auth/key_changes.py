@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from api.auth.access_preview import AccessPreview
 from api.auth.access_records import StoredAccess
 from api.auth.access_store import AccessStore, Change
-from api.auth.caller import Caller
+from api.auth.author import Author
 from api.auth.registry import AccessRegistry
 from api.auth.tenant_changes import no_such_tenant
 from api.errors import Conflict, Forbidden, NotFound, UnprocessableRequest
-from config.api_keys import INFERENCE, ApiKey, digest_of
-from config.settings import Settings
-from scheduler.errors import StokerError, UnknownModel
+from config.api_keys import INFERENCE, ApiKey, digest_of, hint_of, new_secret
+from fleet.catalogue import ModelCatalogue
+from scheduler.errors import StokerError
 
 MAX_KEYS = 10_000
 MAX_KEYS_PER_TENANT = 1000
-
-PREFIX = "sk-stoker-"
-HINT_CHARACTERS = 4
 
 GOVERNANCE = "governance"
 
@@ -31,32 +28,37 @@ GOVERNANCE = "governance"
 class KeyChanges:
     """Creates, changes and revokes keys. Raises `ApiError` for what is not possible, and changes nothing."""
 
-    def __init__(self, settings: Settings, registry: AccessRegistry, store: AccessStore) -> None:
-        self._settings = settings
+    def __init__(
+        self, catalogue: ModelCatalogue, registry: AccessRegistry, store: AccessStore | AccessPreview
+    ) -> None:
+        self._catalogue = catalogue
         self._registry = registry
         self._store = store
 
-    def create(self, caller: Caller, tenant: str, fields: Mapping[str, Any]) -> tuple[str, ApiKey]:
+    def create(self, author: Author, tenant: str, fields: Mapping[str, Any]) -> tuple[str, ApiKey]:
         """Create a key; returns it in clear text, which is stored nowhere, and its record."""
+        secret = new_secret()
+        return secret, self.add(author, tenant, digest_of(secret), hint_of(secret), fields)
+
+    def add(self, author: Author, tenant: str, digest: str, hint: str, fields: Mapping[str, Any]) -> ApiKey:
+        """Add a key of which only the digest (SHA-256, hex) and its last characters are known."""
         if not self._registry.configured.any_keys:
             raise Conflict(
                 "the platform is open, no request needs a key: configure an administrator's key first"
                 " (STOKER_ADMIN_KEY)",
                 code="platform_open",
             )
-        secret = PREFIX + secrets.token_urlsafe(32)
-        key = ApiKey(
-            id=f"key_{secrets.token_hex(8)}",
-            digest=digest_of(secret),
-            tenant=tenant,
-            created_at=time.time(),
-            hint=secret[-HINT_CHARACTERS:],
-        )
-        key = self._with_fields(caller, key, {"scopes": INFERENCE, **fields})
+        key = ApiKey(id=f"key_{digest[:16]}", digest=digest, tenant=tenant, created_at=time.time(), hint=hint)
+        given = {name: value for name, value in fields.items() if value is not None}
+        key = self._with_fields(author, key, {"scopes": INFERENCE, **given})
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
             if tenant not in self._registry.merged(stored.tenants):
                 raise no_such_tenant(tenant, "tenant")
+            if any(other.digest == digest for other in (*stored.keys, *self._registry.configured.api_keys())):
+                raise Conflict(
+                    "there is this key already: make another one", code="key_exists", param="digest"
+                )
             of_tenant = sum(other.tenant == tenant for other in stored.keys)
             if len(stored.keys) >= MAX_KEYS or of_tenant >= MAX_KEYS_PER_TENANT:
                 raise Conflict(
@@ -64,30 +66,32 @@ class KeyChanges:
                     f" {MAX_KEYS} and {MAX_KEYS_PER_TENANT}; revoke some",
                     code="too_many_keys",
                 )
-            return Change("create_key", key.id, _shown(key), keys={key.digest: key}), None
+            return Change("create_key", key.id, _shown(key), keys={digest: key}), None
 
-        self._store.change(caller, decide)
-        with suppress(StokerError):  # the key was created, and this answer is the only one that has it
+        self._store.change(author, decide)
+        with suppress(
+            StokerError
+        ):  # the key was created, and the caller's answer is the only one that has it
             self._store.forget_uses(other.id for other in (*self._registry.identities.api_keys(), key))
-        return secret, key
+        return key
 
-    def set_fields(self, caller: Caller, id: str, fields: Mapping[str, Any]) -> None:
+    def set_fields(self, author: Author, id: str, fields: Mapping[str, Any]) -> None:
         """Set fields of a key; None: without models, end date or label."""
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
-            key = self._with_fields(caller, self._own(stored, id), fields)
+            key = self._with_fields(author, self._own(stored, id), fields)
             return Change("set_key", id, _shown(key), keys={key.digest: key}), None
 
-        self._store.change(caller, decide)
+        self._store.change(author, decide)
 
-    def revoke(self, caller: Caller, id: str) -> None:
+    def revoke(self, author: Author, id: str) -> None:
         """Revoke a key: it is forgotten."""
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
             key = self._own(stored, id)
-            return Change("revoke_key", id, f"tenant={key.tenant}", keys={key.digest: None}), None
+            return Change("revoke_key", id, {"tenant": key.tenant}, keys={key.digest: None}), None
 
-        self._store.change(caller, decide)
+        self._store.change(author, decide)
 
     def _own(self, stored: StoredAccess, id: str) -> ApiKey:
         """The key of that id, if a command made it."""
@@ -102,11 +106,11 @@ class KeyChanges:
             )
         raise NotFound(f"there is no key {id}", param="id")
 
-    def _with_fields(self, caller: Caller, key: ApiKey, fields: Mapping[str, Any]) -> ApiKey:
+    def _with_fields(self, author: Author, key: ApiKey, fields: Mapping[str, Any]) -> ApiKey:
         changed: dict[str, Any] = dict(fields)
         if "scopes" in changed:
             changed["scopes"] = frozenset(changed["scopes"] or INFERENCE)
-        _check_governance(caller, key.scopes | changed.get("scopes", frozenset()))
+        _check_governance(author, key.scopes | changed.get("scopes", frozenset()))
         if changed.get("models") is not None:
             self._check_models(changed["models"])
             changed["models"] = frozenset(changed["models"])
@@ -118,13 +122,12 @@ class KeyChanges:
 
     def _check_models(self, models: Collection[str]) -> None:
         for index, model in enumerate(models):
-            if model not in self._settings.models:
-                raise UnknownModel(f"model {model!r} is not configured", param=f"models[{index}]")
+            self._catalogue.definition(model, f"models[{index}]")
 
 
-def _check_governance(caller: Caller, scopes: Collection[str]) -> None:
+def _check_governance(author: Author, scopes: Collection[str]) -> None:
     """An administrator does not make itself a signer: a key for governance is made with such a key only."""
-    if GOVERNANCE in scopes and GOVERNANCE not in caller.key.scopes:
+    if GOVERNANCE in scopes and GOVERNANCE not in author.scopes:
         raise Forbidden(
             "only a key with the scope `governance` makes or changes a key with it",
             code="governance_required",
@@ -132,8 +135,11 @@ def _check_governance(caller: Caller, scopes: Collection[str]) -> None:
         )
 
 
-def _shown(key: ApiKey) -> str:
-    """The key for the audit record."""
-    models = "all" if key.models is None else ",".join(sorted(key.models))
-    ends = "never" if key.expires_at is None else f"{key.expires_at:.0f}"
-    return f"tenant={key.tenant} scopes={','.join(sorted(key.scopes))} models={models} expires_at={ends}"
+def _shown(key: ApiKey) -> dict[str, Any]:
+    """The key for the audit record, without what identifies it to the API."""
+    return {
+        "tenant": key.tenant,
+        "scopes": sorted(key.scopes),
+        "models": None if key.models is None else sorted(key.models),
+        "expires_at": key.expires_at,
+    }

@@ -1,4 +1,4 @@
-"""What keeps web pages out of a platform without API keys.
+"""What keeps web pages out of a platform without API keys, and out of the port for metrics.
 
 Such a platform listens on the loopback interface, and a browser of the same machine reaches that. A page of
 another site can send requests there, which carry its `Origin`. After DNS rebinding the page's own name has a
@@ -13,23 +13,27 @@ from functools import lru_cache
 from api.errors import Forbidden
 from config.loopback import is_loopback
 
+WITHOUT_KEYS = ("without API keys this platform", "set an API key")
+METRICS_PORT = ("the port for metrics", "use the API's port, with a key")
+"""What refuses, and what to do instead."""
+
 HOST_REFUSED = (
-    "without API keys this platform answers requests to a loopback address or `localhost` only:"
-    " name this host in api.allowed_hosts, or set an API key"
+    "{} answers requests to a loopback address or `localhost` only:"
+    " name this host in api.allowed_hosts, or {}"
 )
 ORIGIN_REFUSED = (
-    "without API keys this platform refuses requests from web pages of other origins:"
-    " name this origin's host in api.allowed_hosts, or set an API key"
+    "{} refuses requests from web pages of other origins: name this origin's host in api.allowed_hosts, or {}"
 )
 
 
 class OpenMode:
     """Refuses a `Host` that is not loopback, and an `Origin` that is not the server's own.
 
-    `allowed_hosts` are further names, `name` or `name:port`, for both.
+    `allowed_hosts` are further names, `name` or `name:port`, for both. `words` are those of the errors.
     """
 
-    def __init__(self, allowed_hosts: Sequence[str]) -> None:
+    def __init__(self, allowed_hosts: Sequence[str], words: tuple[str, str] = WITHOUT_KEYS) -> None:
+        self._words = words
         self._allowed = frozenset(host.lower() for host in allowed_hosts)
         self._accepts_host = lru_cache(256)(self._is_known_host)
 
@@ -39,9 +43,9 @@ class OpenMode:
         A request of HTTP/1.0 may have no `Host`; browsers send one always.
         """
         if host is not None and not self._accepts_host(host):
-            raise Forbidden(HOST_REFUSED, code="host_not_allowed", param="Host")
+            raise Forbidden(HOST_REFUSED.format(*self._words), code="host_not_allowed", param="Host")
         if origin is not None and not self._accepts_origin(origin, host):
-            raise Forbidden(ORIGIN_REFUSED, code="origin_not_allowed", param="Origin")
+            raise Forbidden(ORIGIN_REFUSED.format(*self._words), code="origin_not_allowed", param="Origin")
 
     def _is_known_host(self, host: str) -> bool:
         name = _name_of(host)

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from api.auth.access_records import StoredAccess, TenantRecord
+from api.auth.access_preview import AccessPreview
+from api.auth.access_records import TENANT_FIELDS, StoredAccess, TenantRecord
 from api.auth.access_store import AccessStore, Change
-from api.auth.caller import Caller
+from api.auth.author import Author
 from api.auth.registry import AccessRegistry
 from api.errors import Conflict, NotFound
+from config.rate_limit import RateLimit
 from config.settings import DEFAULT_TENANT, Settings
 
 MAX_TENANTS = 1000
@@ -33,12 +35,14 @@ def reserved_s(settings: Settings) -> float:
 class TenantChanges:
     """Adds, changes and removes tenants. Raises `NotFound` and `Conflict`, and then changes nothing."""
 
-    def __init__(self, settings: Settings, registry: AccessRegistry, store: AccessStore) -> None:
+    def __init__(
+        self, settings: Settings, registry: AccessRegistry, store: AccessStore | AccessPreview
+    ) -> None:
         self._settings = settings
         self._configured = registry.configured
         self._store = store
 
-    def add(self, caller: Caller, name: str, fields: Mapping[str, Any]) -> None:
+    def add(self, author: Author, name: str, fields: Mapping[str, Any]) -> None:
         """Add a tenant."""
         if not self._settings.tenancy.enabled:
             raise Conflict(
@@ -64,16 +68,17 @@ class TenantChanges:
                 )
             if len(stored.tenants) - len(gone) >= MAX_TENANTS:
                 raise Conflict(f"there are {MAX_TENANTS} tenants already", code="too_many_tenants")
-            record = TenantRecord(dict(fields), created_at=time.time())
+            given = {field: value for field, value in fields.items() if value is not None}
+            record = TenantRecord(given, created_at=time.time())
             # of a tenant of that name that was in the configuration: its keys must not come back
             keys = {key.digest: None for key in stored.keys if key.tenant == name}
             tenants = {**gone, name: record}
             self._store.leave_cached_prefixes(name)  # those of that tenant
-            return Change("add_tenant", name, _shown(fields), tenants=tenants, keys=keys), None
+            return Change("add_tenant", name, dict(fields), tenants=tenants, keys=keys), None
 
-        self._store.change(caller, decide)
+        self._store.change(author, decide)
 
-    def set_fields(self, caller: Caller, name: str, fields: Mapping[str, Any]) -> None:
+    def set_fields(self, author: Author, name: str, fields: Mapping[str, Any]) -> None:
         """Set fields of a tenant; None removes a field: its default counts again."""
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
@@ -93,11 +98,11 @@ class TenantChanges:
             record = replace(
                 record, fields={field: value for field, value in merged.items() if value is not None}
             )
-            return Change("set_tenant", name, _shown(fields), tenants={name: record}), None
+            return Change("set_tenant", name, dict(fields), tenants={name: record}), None
 
-        self._store.change(caller, decide)
+        self._store.change(author, decide)
 
-    def remove(self, caller: Caller, name: str) -> int:
+    def remove(self, author: Author, name: str) -> int:
         """Remove a tenant and revoke its keys; returns how many."""
 
         def decide(stored: StoredAccess) -> tuple[Change, int]:
@@ -111,13 +116,13 @@ class TenantChanges:
                 raise no_such_tenant(name)
             keys = {key.digest: None for key in stored.keys if key.tenant == name}
             removed = replace(record, fields={}, removed_at=time.time())
-            detail = f"{len(keys)} keys revoked"
+            detail = {"revoked_keys": len(keys)}
             change = Change(
                 "remove_tenant", name, detail, tenants={**self._gone(stored), name: removed}, keys=keys
             )
             return change, len(keys)
 
-        revoked = self._store.change(caller, decide)
+        revoked = self._store.change(author, decide)
         self._store.leave_cached_prefixes(name)  # a later tenant of that name must not find them
         return revoked
 
@@ -131,11 +136,15 @@ class TenantChanges:
         }
 
 
+def tenant_fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request's body, with rate limits in their canonical form."""
+    fields = {name: body[name] for name in TENANT_FIELDS if name in body}
+    return {
+        name: RateLimit(value) if name in ("rate_limit", "token_limit") and value is not None else value
+        for name, value in fields.items()
+    }
+
+
 def no_such_tenant(name: str, param: str = "name") -> NotFound:
     """The error for a name that no tenant has."""
     return NotFound(f"there is no tenant {name}", param=param)
-
-
-def _shown(fields: Mapping[str, Any]) -> str:
-    """The fields for the audit record: `weight=3.0 max_running=null`."""
-    return " ".join(f"{name}={'null' if value is None else value}" for name, value in sorted(fields.items()))

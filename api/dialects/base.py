@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from scheduler.errors import StokerError
+from scheduler.job import LimitState
 from streams.events import Event
 from tasks.generation import Generation
 
@@ -76,6 +78,14 @@ class Dialect(Protocol):
 
     HAS_CANCELLED_STATUS: bool
     """Whether its response object has a status "cancelled"; without one, a cancelled response is an error."""
+
+    def error_body(self, error: StokerError) -> dict[str, Any]:
+        """Return the body of an error."""
+        ...
+
+    def limit_headers(self, limits: Iterable[LimitState]) -> dict[str, str]:
+        """Return what the tenant has left of its limits, as headers."""
+        ...
 
     def parse(self, body: dict[str, Any]) -> ParsedRequest:
         """Parse a body that fits the dialect's schema. Raises `InvalidRequest`."""

@@ -15,6 +15,7 @@ from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.errors import body_of, error_from_end
+from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
@@ -23,6 +24,9 @@ from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMo
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"
 HAS_CANCELLED_STATUS = False
+
+error_body = body_of
+limit_headers = openai_limit_headers
 
 
 # ---- parse

@@ -14,6 +14,7 @@ from api.dialects.chat import finish_reason, usage_object
 from api.dialects.options import refuse
 from api.dialects.output import ItemKind, ResponseOutput
 from api.errors import InvalidRequest, body_of, error_from_end
+from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event
@@ -22,6 +23,9 @@ from tasks.generation import Generation, Sampling
 NAME = "completions"
 ID_PREFIX = "cmpl-"
 HAS_CANCELLED_STATUS = False
+
+error_body = body_of
+limit_headers = openai_limit_headers
 
 DEFAULT_MAX_TOKENS = 16
 """As in OpenAI's API."""

@@ -42,6 +42,10 @@ class Images:
             url, detail, url_param = url["url"], url.get("detail"), f"{url_param}.url"
         if url is None:
             raise InvalidRequest("image_url is required", param=url_param)
+        return self.add_url(url, detail, param, url_param)
+
+    def add_url(self, url: str, detail: str | None, param: str, url_param: str) -> ImagePart:
+        """Add the image of a data URL, which stands at the path `url_param`. Raises `InvalidRequest`."""
         self._count(_bytes_of(url, url_param), param, url_param)
         return ImagePart(url, detail)
 

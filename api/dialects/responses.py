@@ -20,7 +20,8 @@ from api.dialects.conversation import from_input, from_messages
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
-from api.errors import InvalidRequest, error_from_end, kind_of
+from api.errors import InvalidRequest, body_of, error_from_end, kind_of
+from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
@@ -29,6 +30,9 @@ from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, Too
 NAME = "responses"
 ID_PREFIX = "resp_"
 HAS_CANCELLED_STATUS = True
+
+error_body = body_of
+limit_headers = openai_limit_headers
 
 ECHO_DEFAULTS: Mapping[str, Any] = {
     "background": False,

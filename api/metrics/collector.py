@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from prometheus_client.core import (
@@ -35,11 +35,15 @@ from scheduler.redis_connections import command_client
 
 READ_TIMEOUT_S = 1.0
 CACHE_S = 1.0
-MAX_TENANTS = 200
-"""The tenants that have a label of their own; the others are `other`."""
 
 MIB = 1024 * 1024
 OTHER = "other"
+EXPIRED = ("lease", "deadline", "worker", "load")
+FENCED_CALLS = ("step", "heartbeat")
+REFUSALS_OF_LOAD = ("queue_full", "rate_limit_exceeded", "server_busy", "storage_unavailable", "storage_full")
+"""Labels that are there from the start, with 0: Prometheus' `increase` does not count the value at which a
+series appears, so that an alert would miss the first event."""
+
 STATUSES = {"completed": "success", "incomplete": "success", "failed": "error", "cancelled": "cancelled"}
 FAMILIES = {
     "counter": CounterMetricFamily,
@@ -113,6 +117,16 @@ class Families:
         for labels, value in sorted(totals.items()):
             self.add(name, value, *labels)
 
+    def add_counts(
+        self,
+        name: str,
+        counts: Iterable[tuple[Sequence[str], float]],
+        always: Iterable[tuple[str, ...]],
+    ) -> None:
+        """Add the sums as `add_sums` does, and 0 for those of the labels `always` without a value."""
+        sums = [(tuple(labels), value) for labels, value in counts]
+        self.add_sums(name, [*sums, *((labels, 0) for labels in always)])
+
     def add_histograms(self, name: str, kind: str, counters: Counters) -> None:
         """Add all histograms of a kind of counter."""
         numbers: defaultdict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
@@ -141,11 +155,10 @@ class Families:
 
 
 class PlatformCollector(Collector):
-    """`tenants` returns the names of all tenants."""
+    """The metrics of the platform, as `reader` finds it."""
 
-    def __init__(self, reader: StateReader, tenants: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, reader: StateReader) -> None:
         self._reader = reader
-        self._tenants = tenants
 
     def collect(self) -> Iterator[Family]:
         """Read and convert."""
@@ -157,8 +170,7 @@ class PlatformCollector(Collector):
             yield next(iter(families))
             return
         families.add("stoker_up", 1)
-        named = set(sorted(self._tenants())[:MAX_TENANTS])
-        add_requests(families, state.counters, lambda tenant: tenant if tenant in named else OTHER)
+        add_requests(families, state.counters)
         add_scheduler(families, state)
         add_models(families, state)
         add_gpus(families, state.workers)
@@ -166,19 +178,21 @@ class PlatformCollector(Collector):
         yield from families
 
 
-def add_requests(families: Families, counters: Counters, tenant_label: Callable[[str], str]) -> None:
+def add_requests(families: Families, counters: Counters) -> None:
     """Add what was counted of requests."""
-    families.add_sums(
+    requests = [
+        ((model, tenant, STATUSES.get(status, OTHER)), count)
+        for (model, tenant, status), count in counters.of_kind("requests")
+    ]
+    families.add_counts(
         "vllm_requests_total",
-        (
-            ((model, tenant_label(tenant), STATUSES.get(status, OTHER)), count)
-            for (model, tenant, status), count in counters.of_kind("requests")
-        ),
+        requests,
+        always=[(*labels[:2], status) for labels, _ in requests for status in set(STATUSES.values())],
     )
     families.add_sums(
         "stoker_tokens_total",
         (
-            ((model, tenant_label(tenant), kind), count)
+            ((model, tenant, kind), count)
             for kind in ("input", "cached", "output")
             for (model, tenant), count in counters.of_kind(f"{kind}_tokens")
         ),
@@ -194,12 +208,18 @@ def add_requests(families: Families, counters: Counters, tenant_label: Callable[
         "stoker_request_failures_total",
         (((model, code_label(code)), count) for (model, code), count in counters.of_kind("failures")),
     )
-    families.add_sums(
+    families.add_counts(
         "stoker_refusals_total",
         (((code_label(code),), count) for (code,), count in counters.of_kind("refusals")),
+        always=[(code,) for code in REFUSALS_OF_LOAD],
     )
-    for (model,), count in counters.of_kind("retries"):
-        families.add("stoker_request_retries_total", count, model)
+    families.add_sums(
+        "stoker_tenant_refusals_total",
+        (
+            ((tenant, code_label(code)), count)
+            for (tenant, code), count in counters.of_kind("tenant_refusals")
+        ),
+    )
     families.add("stoker_uncounted_requests", counters.pending)
 
 
@@ -212,17 +232,19 @@ def add_scheduler(families: Families, state: PlatformState) -> None:
     """Add the reaper's counts, fenced calls and workers."""
     counters = state.counters
     families.add("stoker_workers", len(state.workers))
-    for (what,), count in counters.of_kind("expired"):
-        families.add("stoker_expired_total", count, what)
+    families.add_counts(
+        "stoker_expired_total", counters.of_kind("expired"), always=[(what,) for what in EXPIRED]
+    )
     families.add(
         "stoker_lease_extensions_total", sum(count for _, count in counters.of_kind("lease_extensions"))
     )
-    for (call,), count in counters.of_kind("fenced"):
-        families.add("stoker_fenced_calls_total", count, call)
+    families.add_counts(
+        "stoker_fenced_calls_total", counters.of_kind("fenced"), always=[(call,) for call in FENCED_CALLS]
+    )
 
 
 def add_models(families: Families, state: PlatformState) -> None:
-    """Add the models' queues, replicas, memory, loads and crashes."""
+    """Add the models' queues, replicas, memory, loads, crashes and retries."""
     families.add("vllm_queue_depth", sum(row.queue_depth for row in state.models))
     for row in state.models:
         families.add("stoker_queue_depth", row.queue_depth, row.name)
@@ -251,10 +273,13 @@ def add_models(families: Families, state: PlatformState) -> None:
     for labels, count in state.counters.of_kind("operations"):
         families.add("stoker_operations_total", count, *labels)
     families.add_summaries("stoker_operation_duration_seconds", "operation_time", state.counters)
-    for (model,), count in state.counters.of_kind("crashes"):
-        families.add("stoker_engine_crashes_total", count, model)
-    for (model,), count in state.counters.of_kind("restarts"):
-        families.add("stoker_engine_restarts_total", count, model)
+    models = [(row.name,) for row in state.models]
+    for name, kind in (
+        ("stoker_request_retries_total", "retries"),
+        ("stoker_engine_crashes_total", "crashes"),
+        ("stoker_engine_restarts_total", "restarts"),
+    ):
+        families.add_counts(name, state.counters.of_kind(kind), always=models)
 
 
 def add_gpus(families: Families, workers: Iterable[WorkerRow]) -> None:

@@ -81,6 +81,12 @@ METRICS = (
         ("code",),
         "Requests that the API answered with an error of its own",
     ),
+    Metric(
+        "stoker_tenant_refusals_total",
+        "counter",
+        ("tenant", "code"),
+        "Answers with 429 or 503 to requests of a tenant",
+    ),
     Metric("stoker_uncounted_requests", "gauge", (), "Ended requests that wait to be counted"),
     # models and memory
     Metric("stoker_model_replicas", "gauge", ("model",), "Replicas that accept requests"),
@@ -96,7 +102,10 @@ METRICS = (
     ),
     Metric("stoker_gpu_memory_bytes", "gauge", ("gpu",), "Memory of a GPU"),
     Metric(
-        "stoker_operations_total", "counter", ("kind", "model", "status"), "Loads and unloads that have ended"
+        "stoker_operations_total",
+        "counter",
+        ("kind", "model", "status"),
+        "Loads, unloads and flushes that have ended",
     ),
     Metric(
         "stoker_operation_duration_seconds",

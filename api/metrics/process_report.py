@@ -11,9 +11,9 @@ import logging
 import secrets
 from collections.abc import Sized
 
-from api.metrics.refusals import REFUSALS
+from api.metrics.refusals import REFUSALS, TENANT_REFUSALS
 from scheduler.async_connection import AsyncConnection
-from scheduler.counters import CounterStore, report_arguments
+from scheduler.counters import CounterStore, TenantCode, report_arguments
 from scheduler.errors import StokerError
 from scheduler.scripts import AsyncScripts
 
@@ -32,6 +32,7 @@ class ProcessReport:
         self._process = secrets.token_hex(8)
         self._number = 1
         self._counts: dict[str, int] = {}
+        self._refused: dict[TenantCode, int] = {}
         self._loop_lag_s = 0.0
         self.connections: Sized = ()
         """The server's open connections; the server sets it."""
@@ -54,10 +55,10 @@ class ProcessReport:
         """Report for the last time, when the process ends; `run` was cancelled before."""
         try:
             # a report whose reply is on its way may have arrived: its repeat counts nothing
-            self._store.report(self._process, self._number, self.current(), self._counts)
+            self._report_now()
             self._confirm()
             self._collect()
-            self._store.report(self._process, self._number, self.current(), self._counts)
+            self._report_now()
         except StokerError as error:
             logger.warning("the last counts of this process are lost: %s", error.message)
 
@@ -71,12 +72,18 @@ class ProcessReport:
 
     def _arguments(self) -> list[str | bytes | int]:
         self._collect()
-        return list(report_arguments(self._process, self._number, self.current(), self._counts))
+        return list(
+            report_arguments(self._process, self._number, self.current(), self._counts, self._refused)
+        )
+
+    def _report_now(self) -> None:
+        self._store.report(self._process, self._number, self.current(), self._counts, self._refused)
 
     def _collect(self) -> None:
-        if not self._counts:
+        if not self._counts and not self._refused:
             self._counts = {f"refusals {code}": count for code, count in REFUSALS.take().items()}
+            self._refused = dict(TENANT_REFUSALS.take())
 
     def _confirm(self) -> None:
         self._number += 1
-        self._counts = {}
+        self._counts, self._refused = {}, {}

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
-import redis
 from flask import Response
 
 from api.auth.access import Access
+from api.auth.author import author_of
 from api.auth.caller import current_caller
-from api.detached import DetachedResponse
+from api.auth.governed_admin import AdminChange, check_not_governed
 from api.errors import NotFound, UnprocessableRequest
 from api.http_responses import json_response
 from api.openapi import RouteGroup
-from api.prefer import OperationWait, requested_wait_s
+from api.prefer import Answer, answer_at_end
 from api.routes.error_codes import STORAGE
 from api.routes.parameters import PREFER
-from api.schemas.admin import AdminModel, AdminModelList, ChangedModel, GpuMemory, OperationObject
-from api.schemas.load import EVICT, LoadRequestBody
-from api.serializers import serialize_memory, serialize_model, serialize_operation
-from api.server.client_connection import ClientConnection
+from api.schemas.admin import AdminModelList, ChangedModel, GpuMemory, ModelDetail, OperationObject
+from api.schemas.load import EVICT, LoadRequestBody, requested_load
+from api.serializers import serialize_memory, serialize_model, serialize_operation, serialize_replicas
 from api.services import AppServices, current_services
-from api.streaming.answers import send_json
-from fleet.load_request import LoadOutcome, LoadRequest
+from config.settings import ModelDefinition
+from fleet.load_request import LoadOutcome
 from fleet.operation import Operation
-from scheduler.errors import ServerBusy
+from governance.authorization import ADMIN_KEY, Authorization
+from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")
 
@@ -53,17 +52,18 @@ def list_admin_models() -> Response:
 @routes.endpoint(
     "/v1/admin/models/<model:name>",
     access=Access.ADMIN,
-    responses={200: AdminModel},
+    responses={200: ModelDetail},
     path=_NAME,
     errors=("unknown_model", *STORAGE),
 )
 def retrieve_admin_model(name: str) -> Response:
     """Fetch one model with its live state
 
-    The same row as in the list.
+    The same row as in the list, and its replicas with their workers and GPUs in `replica_list`.
     """
-    services = current_services()
-    return json_response(serialize_model(services.fleet.row(name)))
+    fleet = current_services().fleet
+    row = fleet.row(name)
+    return json_response(serialize_model(row) | {"replica_list": serialize_replicas(row, fleet.workers())})
 
 
 @routes.endpoint("/v1/admin/gpu-memory", access=Access.ADMIN, responses={200: GpuMemory}, errors=STORAGE)
@@ -88,12 +88,14 @@ def show_gpu_memory() -> Response:
     path=_NAME,
     headers=(PREFER,),
     errors=(
+        "governance_required",
         "unknown_model",
         "model_unloading",
         "model_loading",
         "invalid_load_request",
         "insufficient_memory",
         "no_worker",
+        "cooling_down",
         *STORAGE,
     ),
 )
@@ -112,9 +114,11 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     `evictModel` that model is unloaded first; this is 400 as well while the model itself is loaded or
     loading.
     """
-    override = {key: value for key, value in body.items() if key not in ("replicas", EVICT)}
-    load_request = LoadRequest(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))
-    return _operation_response(name, current_services().fleet.load(name, load_request))
+    services = current_services()
+    fleet, model = services.fleet, services.fleet.definition(name)
+    proposed = {"modelId": name} | ({EVICT: body[EVICT]} if body.get(EVICT) else {})
+    check_not_governed(services, current_caller(), AdminChange("load", name, "model-load", proposed))
+    return _operation_response(model, fleet.load(name, requested_load(body), _by_key()))
 
 
 @routes.endpoint(
@@ -124,7 +128,7 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     responses={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
     headers=(PREFER,),
-    errors=("unknown_model", *STORAGE),
+    errors=("governance_required", "unknown_model", *STORAGE),
 )
 def unload_model(name: str) -> Response:
     """Unload a model, or cancel its load
@@ -134,7 +138,12 @@ def unload_model(name: str) -> Response:
     `model_unloading`, running ones may finish (for `limits.unload_timeout_s`), then the engines end and their
     memory is free. A load under way is cancelled: its engines are killed, and its operation ends `cancelled`.
     """
-    return _operation_response(name, current_services().fleet.unload(name))
+    services = current_services()
+    fleet = services.fleet
+    model = fleet.definition(name)  # a dynamic model leaves the catalogue with its unload
+    proposed = AdminChange("unload", name, "model-unload", {"modelId": name})
+    check_not_governed(services, current_caller(), proposed)
+    return _operation_response(model, fleet.unload(name, _by_key()))
 
 
 @routes.endpoint(
@@ -145,7 +154,7 @@ def unload_model(name: str) -> Response:
     errors=("not_found", *STORAGE),
 )
 def retrieve_operation(id: str) -> Response:
-    """Poll a load or unload
+    """Poll a load, an unload or a flush
 
     Its progress (0 to 1), its stage, the remaining time estimated from earlier operations, and its result or
     error. It is stored for a day after its end.
@@ -170,58 +179,55 @@ def cancel_operation(id: str) -> Response:
 
     As an unload of its model, if this load is still under way: the load ends `cancelled`, and `operation` is
     the unload that ends its engines. 200 when it is cancelled already. 409 `operation_not_cancellable`: it
-    has ended otherwise, or is an unload. After a load that restores replicas of a loaded model, `operation`
+    has ended otherwise, or is no load. After a load that restores replicas of a loaded model, `operation`
     is null: the model stays loaded without them. A cancelled operation can be read for a day.
     """
     services = current_services()
     operation = services.fleet.operation(id)
     if operation is None:
         raise NotFound(f"there is no operation {id}", param="id")
-    return _operation_response(operation.model, services.fleet.cancel_load(operation))
+    services.fleet.check_cancellable(operation)
+    model = services.fleet.definition(operation.model)
+    return _operation_response(model, services.fleet.cancel_load(operation, _by_key()))
 
 
-def _operation_response(name: str, outcome: LoadOutcome) -> Response:
-    """Record, notify the workers, wait if the client prefers that, and answer with the model's row."""
+def _by_key() -> Authorization:
+    return Authorization(current_caller().tenant.name, ADMIN_KEY)
+
+
+def _operation_response(model: ModelDefinition, outcome: LoadOutcome) -> Response:
+    """Notify the workers, wait if the client prefers that, and answer with the model's row."""
     from tasks.definitions import notify_workers  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
 
     services, tenant = current_services(), current_caller().tenant.name
-    if outcome.cancelled:
-        _audit("cancel", outcome.cancelled)
-    for begun in filter(None, (outcome.eviction, outcome)):
-        if begun.begun and begun.operation:
-            _audit(begun.operation.kind, begun.operation)
     notify_workers(outcome)
-    wait_s, operation = requested_wait_s(), outcome.operation
-    if not wait_s or operation is None:
-        return json_response(*_changed_model(services, name, outcome, operation))
+    if outcome.begun or outcome.cancelled:
+        services.audit.sync()
+    else:
+        _record_unchanged(services, model, outcome)
+    if outcome.operation is None:
+        return json_response(*_changed_model(services, model, outcome, None))
+    return answer_at_end(
+        services, outcome.operation, tenant, partial(_changed_model, services, model, outcome)
+    )
 
-    async def serve(connection: ClientConnection) -> None:
-        waited, wait = operation, OperationWait(connection)
-        applied = {}
-        with suppress(ServerBusy), services.streams.hold(wait, tenant):
-            waited = await wait.end_of(services, operation, wait_s)
-            applied = {"Preference-Applied": f"wait={wait_s}"}
-        body, status, headers = await asyncio.to_thread(_changed_model, services, name, outcome, waited)
-        send_json(connection, body, status, headers | applied)
 
-    return DetachedResponse(serve)
+def _record_unchanged(services: AppServices, model: ModelDefinition, outcome: LoadOutcome) -> None:
+    """Record an accepted request after which nothing had to be done: no script has."""
+    detail = {"operation": outcome.operation.id} if outcome.operation else {}
+    event = author_of(current_caller()).event(outcome.kind, model.name, "done", detail)
+    try:
+        services.audit.record(event)
+    except StokerError:
+        logger.exception("the %s of %s is missing in the audit chain", outcome.kind, model.name)
 
 
 def _changed_model(
-    services: AppServices, name: str, outcome: LoadOutcome, operation: Operation | None
-) -> tuple[dict[str, Any], int, dict[str, str]]:
-    """The model's row with the operation: body, status and headers."""
-    body = serialize_model(services.fleet.row(name))
+    services: AppServices, model: ModelDefinition, outcome: LoadOutcome, operation: Operation | None
+) -> Answer:
+    """The model's row with the operation."""
+    body = serialize_model(services.fleet.row_of(model))
     body["operation"] = serialize_operation(operation) if operation else None
     if not outcome.begun or operation is None or operation.status.is_terminal:
         return body, 200, {}
     return body, 202, {"Location": f"/v1/admin/operations/{operation.id}"}
-
-
-def _audit(action: str, operation: Operation) -> None:
-    try:
-        tenant = current_caller().tenant.name
-        current_services().audit.record(tenant, action, operation.model, operation.id)
-    except redis.RedisError:
-        # the change was made already; an error response would only hide it
-        logger.exception("%s of %s is missing in the audit chain", action, operation.id)

@@ -10,7 +10,9 @@ from typing import Any
 from flask import Response, request
 
 from api.auth.access import Access
+from api.auth.author import author_of
 from api.auth.caller import current_caller
+from api.auth.governed_admin import AdminChange, check_not_governed
 from api.auth.key_changes import KeyChanges
 from api.errors import NotFound, UnprocessableRequest
 from api.http_responses import json_response
@@ -20,6 +22,7 @@ from api.routes.parameters import AFTER, LIMIT, page_of
 from api.schemas.access import CreatedKey, KeyBody, KeyFields, KeyList, KeyObject, RevokedKey
 from api.services import AppServices, current_services
 from config.api_keys import ApiKey
+from governance.proposals.proposal import ACCESS_CHANGE
 
 routes = RouteGroup("keys", __name__, description="API keys; for administrators.")
 
@@ -67,8 +70,11 @@ def create_key(body: dict[str, Any]) -> Response:
     `governance_required`).
     """
     services = current_services()
+    _check_not_governed(
+        services, "create_key", body["tenant"], {}, f"stoker keys create {body['tenant']} --propose"
+    )
     fields = {name: value for name, value in body.items() if name != "tenant" and value is not None}
-    secret, key = _changes(services).create(current_caller(), body["tenant"], fields)
+    secret, key = _changes(services).create(author_of(current_caller()), body["tenant"], fields)
     services.registry.read_if_possible()  # an error would lose the only copy of the key
     return json_response(
         {**_serialize(key, None), "key": secret}, 201, {"Location": f"/v1/admin/keys/{key.id}"}
@@ -106,8 +112,9 @@ def change_key(body: dict[str, Any], id: str) -> Response:
     Sets the fields of the body, for new requests; null removes a bound. The key itself and its tenant stay.
     """
     services = current_services()
+    _check_not_governed(services, "set_key", id, {"id": id, "values": body})
     if body:
-        _changes(services).set_fields(current_caller(), id, body)
+        _changes(services).set_fields(author_of(current_caller()), id, body)
         services.registry.read()
     return json_response(_row(services, id))
 
@@ -118,7 +125,7 @@ def change_key(body: dict[str, Any], id: str) -> Response:
     access=Access.ADMIN,
     responses={200: RevokedKey},
     path=_ID,
-    errors=("not_found", "set_by_configuration", *STORAGE),
+    errors=("governance_required", "not_found", "set_by_configuration", *STORAGE),
 )
 def revoke_key(id: str) -> Response:
     """Revoke an API key
@@ -128,13 +135,23 @@ def revoke_key(id: str) -> Response:
     disconnected.
     """
     services = current_services()
-    _changes(services).revoke(current_caller(), id)
+    _check_not_governed(services, "revoke_key", id, {"id": id})
+    _changes(services).revoke(author_of(current_caller()), id)
     services.registry.read()
     return json_response({"id": id, "object": "api_key", "deleted": True})
 
 
+def _check_not_governed(
+    services: AppServices, change: str, subject: str, fields: dict[str, Any], command: str = ""
+) -> None:
+    proposed = {"change": change, **fields}
+    check_not_governed(
+        services, current_caller(), AdminChange(change, subject, ACCESS_CHANGE, proposed, command)
+    )
+
+
 def _changes(services: AppServices) -> KeyChanges:
-    return KeyChanges(services.settings, services.registry, services.access_store)
+    return KeyChanges(services.fleet.catalogue, services.registry, services.access_store)
 
 
 def _all_keys(services: AppServices) -> list[ApiKey]:

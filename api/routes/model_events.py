@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 from flask import Response, request
 
 from api.auth.access import Access
 from api.auth.caller import current_caller
+from api.auth.session_request import current_session
 from api.detached import DetachedResponse
 from api.errors import InvalidRequest
 from api.openapi import RouteGroup
 from api.routes.error_codes import STORAGE
-from api.routes.parameters import LAST_EVENT_ID, boolean_parameter
+from api.routes.parameters import LAST_EVENT_ID, boolean_parameter, is_stream_id
+from api.schemas.events import EVENTS
 from api.server.client_connection import ClientConnection
 from api.services import current_services
 from api.streaming.model_events import ModelFollower, send_current
 
 routes = RouteGroup("events", __name__, description="Changes of the models; for administrators.")
 
-_ID = re.compile(r"\d{1,20}-\d{1,20}")
 _FOLLOW = {
     "name": "follow",
     "in": "query",
@@ -28,16 +27,12 @@ _FOLLOW = {
 }
 
 
-def _is_id(text: str) -> bool:
-    """Whether the text has the form of a Redis stream's entry id: two numbers of 64 bits."""
-    return _ID.fullmatch(text) is not None and all(int(part) < 1 << 64 for part in text.split("-"))
-
-
 @routes.endpoint(
     "/v1/admin/events",
     access=Access.ADMIN,
     responses={},
     streams=True,
+    events=EVENTS,
     blocking=False,
     query=(_FOLLOW,),
     headers=(LAST_EVENT_ID,),
@@ -48,23 +43,27 @@ def follow_events() -> Response:
 
     Server-sent events, so that a UI need not poll. First one `model` for each model (`{"type": "model",
     "model": ...}`, the object of `GET /v1/admin/models`) and one `gpu_memory` (the body of `GET
-    /v1/admin/gpu-memory`); then again whenever one differs. `operation` reports the progress of a load or
-    unload. `state` reports each change of a model's state (`from`, `to`, `at`, `operation_id`, and why it
-    failed); these carry an `id:`, and a client that reconnects with it in `Last-Event-ID` gets those that it
+    /v1/admin/gpu-memory`); then again whenever one differs. `model_removed` names a dynamic model that was
+    unloaded. `operation` reports the progress of a load or unload. `state` reports each change of a model's
+    state (`from`, `to`, `at`, `operation_id`, and why it failed), `proposal` each change of a proposal (its
+    creation, a signature, its status `from` and `to`). These two carry an `id:`, as does the last of the
+    first events; a client that reconnects with the latest one in `Last-Event-ID` gets the changes that it
     missed, among the latest 1,000. Lines that begin with `:` keep the connection alive.
     """
     after = request.headers.get("Last-Event-ID")
-    if after is not None and not _is_id(after):
+    if after is not None and not is_stream_id(after):
         raise InvalidRequest("Last-Event-ID is not the id of an event of this stream", param="Last-Event-ID")
-    services, caller = current_services(), current_caller()
+    services, caller, session = current_services(), current_caller(), current_session()
     follow = request.args.get("follow") is None or boolean_parameter("follow")
 
     async def serve(connection: ClientConnection) -> None:
         def is_running() -> bool:
-            return services.shutdown.is_running() and services.registry.is_valid(caller.key)
+            if not services.shutdown.is_running() or not services.registry.is_valid(caller.key):
+                return False
+            return session is None or services.session_watch.is_live(session)
 
         follower = ModelFollower(connection, services.settings.api.keep_alive_s, is_running)
-        with services.streams.hold(follower, caller.tenant.name):
+        with services.streams.hold(follower, caller.tenant.name), services.session_watch.hold(session):
             if follow:
                 await follower.follow(services.model_feed, after)
             else:

@@ -10,6 +10,7 @@ from flask import Response
 from api.auth.access import Access
 from api.auth.caller import current_caller
 from api.capabilities import remote
+from api.catalogue_follower import GAP_S
 from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.routes.error_codes import STORAGE
@@ -27,7 +28,7 @@ routes = RouteGroup(
 def list_models() -> Response:
     """List the models
 
-    All configured models that the key may use, loaded or not; `state` tells which can answer now.
+    All models that the key may use, loaded or not; `state` tells which can answer now.
     """
     caller, summaries = current_caller(), current_services().fleet.summaries()
     models = [_serialize(model) for model in summaries if caller.may_use(model.name)]
@@ -53,10 +54,12 @@ def list_models() -> Response:
 def retrieve_model(name: str) -> Response:
     """Fetch a model
 
-    One configured model and its state.
+    One model and its state.
     """
     current_caller().check_model(name)
-    return json_response(_serialize(current_services().fleet.row(name)))
+    fleet = current_services().fleet
+    model = fleet.catalogue.definition(name, after_s=GAP_S)  # clients choose the names
+    return json_response(_serialize(fleet.row_of(model)))
 
 
 def _serialize(model: ModelSummary | ModelRow) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from flask import request
-from werkzeug.routing import PathConverter
+from werkzeug.routing import BaseConverter, PathConverter
 
 from api.cache_control import CACHE_MODES, MAX_TAG_CHARS
 from api.errors import InvalidRequest
@@ -112,6 +113,20 @@ def query_parameter(name: str, about: str, type: str = "string") -> dict[str, An
     return {"name": name, "in": "query", "description": about, "schema": {"type": type}}
 
 
+def choice_parameter(name: str, about: str, values: Sequence[str]) -> dict[str, Any]:
+    """An optional query parameter that has one of these values, as OpenAPI describes it."""
+    schema = {"type": "string", "enum": list(values)}
+    return {"name": name, "in": "query", "description": about, "schema": schema}
+
+
+def chosen(name: str, values: Sequence[str]) -> str | None:
+    """A query parameter that has one of these values; None unless given. Raises `InvalidRequest`."""
+    given = request.args.get(name)
+    if given is not None and given not in values:
+        raise InvalidRequest(f"{name} must be one of {', '.join(values)}", param=name)
+    return given
+
+
 def boolean_parameter(name: str) -> bool:
     """A boolean query parameter; False unless given. Raises `InvalidRequest`."""
     value = request.args.get(name)
@@ -120,6 +135,25 @@ def boolean_parameter(name: str) -> bool:
     if value.lower() not in ("true", "false"):
         raise InvalidRequest(f"{name} must be true or false", param=name)
     return value.lower() == "true"
+
+
+_STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}", re.ASCII)
+
+
+def is_stream_id(text: str) -> bool:
+    """Whether the text has the form of a Redis stream's entry id: two numbers of 64 bits."""
+    return _STREAM_ID.fullmatch(text) is not None and all(int(part) < 1 << 64 for part in text.split("-"))
+
+
+def stream_position(name: str) -> str:
+    """A query parameter that is the id of an entry of a stream in Redis; "" unless given.
+
+    Raises `InvalidRequest`.
+    """
+    given = request.args.get(name, "")
+    if given and not is_stream_id(given):
+        raise InvalidRequest(f"{name} is not the id of an entry of this list", param=name)
+    return given
 
 
 def integer_parameter(name: str, maximum: int = 2**31 - 1) -> int | None:
@@ -132,10 +166,16 @@ def integer_parameter(name: str, maximum: int = 2**31 - 1) -> int | None:
     return int(value)
 
 
+class TaskIdConverter(BaseConverter):
+    """An operation's id in a path, `<task:id>`. It looks like no model's name, which may have slashes."""
+
+    regex = r"(?:load|unload|flush)_[0-9a-f]{24}"
+
+
 class ModelNameConverter(PathConverter):
-    """A model's name in a path, `<model:name>`: with slashes, but not `x/load`, which is an action on `x`.
+    """A model's name in a path, `<model:name>`: with slashes, but not `x/load` or `x/log`.
 
     So a GET of an action's path is 405, and not 404 for a model of that name.
     """
 
-    regex = r"(?!.*/(?:un)?load$)[^/].*?"
+    regex = r"(?!.*/(?:(?:un)?load(?:/plan)?|log)$)[^/].*?"

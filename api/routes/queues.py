@@ -7,10 +7,10 @@ import re
 import time
 from typing import Any
 
-import redis
 from flask import Response, request
 
 from api.auth.access import Access
+from api.auth.author import author_of
 from api.auth.caller import current_caller
 from api.detached import DetachedResponse
 from api.errors import InvalidRequest, NotFound
@@ -24,6 +24,7 @@ from api.services import current_services
 from api.streaming.answers import send_json
 from config.schema import TENANT_NAME
 from config.settings import PRIORITIES
+from scheduler.errors import StokerError
 from scheduler.job import JobRow, Status
 from scheduler.queue_view import ModelQueue, Place, QueueOrder, TenantQueue
 
@@ -155,7 +156,7 @@ def cancel_request(id: str) -> Response:
     status = None if tenant is None else ledger.cancel(id, tenant)
     if tenant is None or status is None:
         raise NotFound(f"there is no response {id}", param="id")
-    _audit(id, f"tenant {tenant}: {status}")
+    _audit(id, {"tenant": tenant, "status": str(status)})
     return json_response({"id": id, "tenant": tenant, "status": str(status)})
 
 
@@ -185,20 +186,20 @@ def cancel_tenants_requests() -> Response:
     }
     for name, one in zip(models, done, strict=True):
         if one.waiting or one.left or one.running:
-            _audit(name, f"tenant {tenant}: {one.waiting + one.left} waiting, {one.running} running")
+            _audit(name, {"tenant": tenant, "waiting": one.waiting + one.left, "running": one.running})
     return json_response({"tenant": tenant, "models": models, **counts})
 
 
 def _models() -> list[str]:
     """The model that the query names, else all. Raises `UnknownModel`."""
     fleet, name = current_services().fleet, request.args.get("model")
-    return list(fleet.settings.models) if name is None else [fleet.definition(name).name]
+    return list(fleet.catalogue.models) if name is None else [fleet.definition(name).name]
 
 
-def _audit(subject: str, detail: str) -> None:
+def _audit(subject: str, detail: dict[str, Any]) -> None:
     services = current_services()
     try:
-        services.audit.record(current_caller().tenant.name, "cancel", subject, detail)
-    except redis.RedisError:
+        services.audit.record(author_of(current_caller()).event("cancel", subject, "done", detail))
+    except StokerError:
         # the cancel has happened; an error response would only hide it
         logger.exception("the cancel of %s is missing in the audit chain", subject)

@@ -23,7 +23,7 @@ routes = RouteGroup("runner", __name__, description="The state of the platform f
 
 REASONS = {
     "starting": "the platform is starting: no enabled model is loaded yet",
-    "draining": "the platform is shutting down",
+    "draining": "all workers drain, or the platform is shutting down",
     "storage_unavailable": "the shared store (Redis) cannot be reached",
     "storage_full": "the shared store (Redis) takes no writes",
 }

@@ -9,8 +9,10 @@ from flask import Response
 
 from api.auth.access import Access
 from api.auth.access_records import TENANT_FIELDS, StoredAccess
+from api.auth.author import author_of
 from api.auth.caller import current_caller
-from api.auth.tenant_changes import TenantChanges, no_such_tenant
+from api.auth.governed_admin import GOVERNED, AdminChange, check_not_governed
+from api.auth.tenant_changes import TenantChanges, no_such_tenant, tenant_fields
 from api.errors import UnprocessableRequest
 from api.http_responses import json_response
 from api.openapi import RouteGroup
@@ -18,7 +20,7 @@ from api.routes.error_codes import STORAGE
 from api.routes.parameters import AFTER, LIMIT, page_of
 from api.schemas.access import RemovedTenant, TenantBody, TenantFields, TenantList, TenantObject
 from api.services import AppServices, current_services
-from config.rate_limit import RateLimit
+from governance.proposals.proposal import ACCESS_CHANGE
 
 routes = RouteGroup("tenants", __name__, description="Tenants and their limits; for administrators.")
 
@@ -40,7 +42,8 @@ def list_tenants() -> Response:
     services = current_services()
     rows = _rows(services)
     names, keys = page_of(sorted(rows), str)
-    return json_response({**keys, "data": [rows[name] for name in names]})
+    needs_proposal = services.settings.governance.admin == GOVERNED
+    return json_response({**keys, "needs_proposal": needs_proposal, "data": [rows[name] for name in names]})
 
 
 @routes.endpoint(
@@ -50,7 +53,14 @@ def list_tenants() -> Response:
     body=TenantBody,
     invalid_body=UnprocessableRequest,
     responses={201: TenantObject},
-    errors=("tenant_exists", "tenant_name_reserved", "too_many_tenants", "tenancy_disabled", *STORAGE),
+    errors=(
+        "governance_required",
+        "tenant_exists",
+        "tenant_name_reserved",
+        "too_many_tenants",
+        "tenancy_disabled",
+        *STORAGE,
+    ),
 )
 def add_tenant(body: dict[str, Any]) -> Response:
     """Add a tenant
@@ -59,8 +69,8 @@ def add_tenant(body: dict[str, Any]) -> Response:
     can be stored any more (409 `tenant_name_reserved` before).
     """
     services, name = current_services(), body["name"]
-    fields = {field: value for field, value in _fields(body).items() if value is not None}
-    _changes(services).add(current_caller(), name, fields)
+    _check_not_governed(services, "add_tenant", name, _without(body, "name"))
+    _changes(services).add(author_of(current_caller()), name, tenant_fields(body))
     services.registry.read()
     return json_response(_row(services, name), 201, {"Location": f"/v1/admin/tenants/{name}"})
 
@@ -88,7 +98,7 @@ def retrieve_tenant(name: str) -> Response:
     invalid_body=UnprocessableRequest,
     responses={200: TenantObject},
     path=_NAME,
-    errors=("not_found", "set_by_configuration", *STORAGE),
+    errors=("governance_required", "not_found", "set_by_configuration", *STORAGE),
 )
 def change_tenant(body: dict[str, Any], name: str) -> Response:
     """Change a tenant
@@ -97,8 +107,9 @@ def change_tenant(body: dict[str, Any], name: str) -> Response:
     the configuration sets cannot be changed (409 `set_by_configuration`, `param` names it).
     """
     services = current_services()
-    if fields := _fields(body):
-        _changes(services).set_fields(current_caller(), name, fields)
+    _check_not_governed(services, "set_tenant", name, body)
+    if fields := tenant_fields(body):
+        _changes(services).set_fields(author_of(current_caller()), name, fields)
         services.registry.read()
     return json_response(_row(services, name))
 
@@ -109,7 +120,7 @@ def change_tenant(body: dict[str, Any], name: str) -> Response:
     access=Access.ADMIN,
     responses={200: RemovedTenant},
     path=_NAME,
-    errors=("not_found", "set_by_configuration", *STORAGE),
+    errors=("governance_required", "not_found", "set_by_configuration", *STORAGE),
 )
 def remove_tenant(name: str) -> Response:
     """Remove a tenant
@@ -119,22 +130,23 @@ def remove_tenant(name: str) -> Response:
     of the configuration is removed there (409 `set_by_configuration`).
     """
     services = current_services()
-    revoked = _changes(services).remove(current_caller(), name)
+    _check_not_governed(services, "remove_tenant", name, None)
+    revoked = _changes(services).remove(author_of(current_caller()), name)
     services.registry.read()
     return json_response({"name": name, "object": "tenant", "deleted": True, "revoked_keys": revoked})
 
 
+def _without(body: dict[str, Any], field: str) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != field}
+
+
+def _check_not_governed(services: AppServices, change: str, name: str, values: dict[str, Any] | None) -> None:
+    proposed = {"change": change, "name": name} | ({"values": values} if values else {})
+    check_not_governed(services, current_caller(), AdminChange(change, name, ACCESS_CHANGE, proposed))
+
+
 def _changes(services: AppServices) -> TenantChanges:
     return TenantChanges(services.settings, services.registry, services.access_store)
-
-
-def _fields(body: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a body, with rate limits in their canonical form."""
-    fields = {name: body[name] for name in TENANT_FIELDS if name in body}
-    return {
-        name: RateLimit(value) if name in ("rate_limit", "token_limit") and value is not None else value
-        for name, value in fields.items()
-    }
 
 
 def _row(services: AppServices, name: str) -> dict[str, Any]:

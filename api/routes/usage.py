@@ -56,7 +56,7 @@ QUERY = (
     "/v1/admin/usage",
     access=Access.ADMIN,
     responses={200: UsageReport},
-    csv=True,
+    rows="text/csv",
     query=QUERY,
     errors=STORAGE,
 )

@@ -7,16 +7,26 @@ from typing import Any
 import marshmallow
 from marshmallow import fields
 
-from api.schemas.strict_fields import EnumField, IntegerField, ListField, NumberField, StringField
+from api.schemas.strict_fields import (
+    BooleanField,
+    EnumField,
+    IntegerField,
+    ListField,
+    NumberField,
+    StringField,
+)
 from api.schemas.strict_schema import SchemaMismatch, StrictSchema
 from config.api_keys import SCOPES
 from config.rate_limit import RateLimit
 from config.schema import MAX_INT, MODEL_NAME, TENANT_NAME
 from config.settings import PRIORITIES
+from fleet.dynamic_model import NAME
 
 MAX_LABEL = 128
 MAX_MODELS = 256
 MAX_MODEL_NAME = 256
+MODEL = f"(?:{MODEL_NAME}|{NAME.pattern})"
+"""The name of a configured or a dynamic model."""
 LATEST = 253_402_300_799  # the end of the year 9999
 TEXT = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]*"  # it is shown on terminals
 
@@ -55,6 +65,7 @@ class TenantFields(StrictSchema):
     max_bytes = IntegerField(
         "Bytes of its large requests and stored responses.", minimum=1, maximum=2**53 - 1
     )
+    receipts = BooleanField("Whether its requests get receipts.")
 
 
 class TenantBody(TenantFields):
@@ -77,7 +88,7 @@ class KeyFields(StrictSchema):
     )
     models = ListField(
         "The models that its requests may name; all unless set.",
-        StringField("A configured model.", min_length=1, max_length=MAX_MODEL_NAME, pattern=MODEL_NAME),
+        StringField("A model.", min_length=1, max_length=MAX_MODEL_NAME, pattern=MODEL),
         min_items=1,
         max_items=MAX_MODELS,
     )
@@ -111,6 +122,7 @@ class TenantObject(marshmallow.Schema):
     max_streams = fields.Integer(required=True, allow_none=True)
     max_readers = fields.Integer(required=True, allow_none=True)
     max_bytes = fields.Integer(required=True, allow_none=True)
+    receipts = fields.Boolean(required=True)
     keys = fields.Integer(required=True, metadata=_described("How many keys it has."))
     is_configured = fields.Boolean(
         required=True, metadata=_described("Whether the configuration has it; then no command removes it.")
@@ -159,20 +171,26 @@ class CreatedKey(KeyObject):
     key = fields.String(required=True)
 
 
-class _Page(marshmallow.Schema):
+class Page(marshmallow.Schema):
+    """The keys of a page of a list."""
+
     object = fields.String(required=True, metadata={"enum": ["list"]})
     has_more = fields.Boolean(required=True)
     first_id = fields.String(required=True, allow_none=True)
     last_id = fields.String(required=True, allow_none=True, metadata=_described("The next page's `after`."))
 
 
-class TenantList(_Page):
+class TenantList(Page):
     """A page of tenants, by name."""
 
+    needs_proposal = fields.Boolean(
+        required=True,
+        metadata=_described("Whether changes of tenants and keys need the signatures of a proposal."),
+    )
     data = fields.List(fields.Nested(TenantObject), required=True)
 
 
-class KeyList(_Page):
+class KeyList(Page):
     """A page of keys, by id."""
 
     data = fields.List(fields.Nested(KeyObject), required=True)

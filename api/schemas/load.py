@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from marshmallow import fields
@@ -10,6 +11,7 @@ from api.schemas.strict_fields import IntegerField, NumberField, StringField
 from api.schemas.strict_schema import StrictSchema
 from backends.catalogue import BACKENDS, backends_with_option, load_fields
 from backends.declaration import LoadField
+from fleet.load_request import LoadRequest
 
 EVICT = "evictModel"
 
@@ -63,3 +65,9 @@ LoadRequestBody: type[StrictSchema] = type(
     },
 )
 """The fields of all backends. A field that the model's backend does not have is refused (400)."""
+
+
+def requested_load(body: Mapping[str, Any]) -> LoadRequest:
+    """The load that a checked body asks for."""
+    override = {key: value for key, value in body.items() if key not in ("replicas", EVICT)}
+    return LoadRequest(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))

@@ -53,8 +53,23 @@ def _parts(description: str, *types: str) -> ListField:
     return ListField(description, TaggedUnionField("A part.", schemas, code="unsupported_input"))
 
 
+_WITHOUT_IMAGES = {
+    "not": {
+        "type": "array",
+        "contains": {"required": ["type"], "properties": {"type": {"const": "input_image"}}},
+    }
+}
+
+
 class InputMessage(StrictSchema):
     """A message of the conversation."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"properties": {"role": {"const": "user"}}},
+            {"properties": {"content": _WITHOUT_IMAGES}},
+        ]
+    }
 
     type = EnumField("Optional.", ("message",))
     role = EnumField("The author.", ("user", "assistant", "system", "developer"), required=True)

@@ -45,7 +45,7 @@ class LoadingModel(marshmallow.Schema):
 
 
 class Models(marshmallow.Schema):
-    """The configured models."""
+    """The models."""
 
     loaded = fields.List(fields.Nested(LoadedModel), required=True)
     loading = fields.List(fields.Nested(LoadingModel), required=True)

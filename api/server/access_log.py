@@ -12,7 +12,7 @@ import orjson
 
 from telemetry.logging import text_head
 from telemetry.request_ids import ID_FIELDS
-from telemetry.text import printable, shortened
+from telemetry.text import printable, shortened, without_keys
 
 if TYPE_CHECKING:
     from api.server.http_answer import HttpAnswer
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("api.access")
 
 MAX_PATH_CHARS = 200
+UNKNOWN = "-"
+"""The method and the path of a request that was refused before its head was complete."""
 MAX_LINES = 200
 """Lines that are kept until the next `write`."""
 
@@ -34,9 +36,10 @@ a line, the others are counted: no client can rotate the operator's warnings awa
 class AccessLog:
     """Collects the lines and writes them together, to stderr unless `stream` is given.
 
-    A line has the method, the path without its query (which may hold what is secret), status, bytes sent,
-    milliseconds, the client's address, and the ids of the request. Nothing else of a request or an answer is
-    in it. `as_json` selects the form, as for all other lines (`telemetry.logging`).
+    A line has the method, the path without its query (which may hold what is secret) and without what looks
+    like a key, status, bytes sent, milliseconds, the client's address, and the ids of the request. Nothing
+    else of a request or an answer is in it. `as_json` selects the form, as for all other lines
+    (`telemetry.logging`).
     """
 
     def __init__(self, *, as_json: bool, stream: TextIO | None = None) -> None:
@@ -47,7 +50,7 @@ class AccessLog:
         self._requests: Counter[str | None] = Counter()  # in the window, by tenant
 
     def add(self, request: HttpRequest, answer: HttpAnswer, address: str) -> None:
-        """Add the line of an answer that has ended, or lost its client."""
+        """Add the line of an answer that has ended, or lost its client; also of a refused request."""
         if not logger.isEnabledFor(logging.INFO):
             return
         now = time.monotonic()
@@ -57,10 +60,10 @@ class AccessLog:
         self._requests[tenant] += 1
         if self._requests[tenant] > _lines_of(tenant):
             return
-        path = shortened(request.path.decode("latin-1"), MAX_PATH_CHARS)
+        path = shortened(without_keys(request.path.decode("latin-1")), MAX_PATH_CHARS)
         line = {
-            "method": request.method,
-            "path": path if path.isprintable() else printable(path),
+            "method": request.method or UNKNOWN,
+            "path": printable(path) or UNKNOWN,
             "status": answer.status,
             "bytes": answer.sent,
             "ms": round((now - answer.began_at) * 1000, 1),

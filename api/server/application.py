@@ -12,6 +12,7 @@ from flask import Flask
 from werkzeug.datastructures import EnvironHeaders
 
 from api.auth.access import Access
+from api.auth.session_request import has_session
 from api.blocking import blocks
 from api.detached import DETACHED, DetachedResponse, run_detached
 from api.errors import ApiError
@@ -69,12 +70,14 @@ class Application:
 
     def handle(self, request: HttpRequest, client: HttpAnswer) -> None:
         """Answer a complete request. Called on the event loop."""
-        is_inline = (request.method, request.path) in self._inline
+        # a session is looked up in Redis: its requests need a thread
+        is_inline = (request.method, request.path) in self._inline and not has_session(request.wsgi)
         if is_inline and request.size <= KEYLESS_BODY_BYTES:
             self._deliver(self._call(request, client), request, client)
         elif self._in_threads >= self._max_in_threads:
             self.connections.release_body(request)
-            client.respond(*answer_of(refusal.busy("all threads of this server are busy").error))
+            error = refusal.busy("all threads of this server are busy").error
+            client.respond(*answer_of(error, client.ids.request_id, request.path))
         else:
             self._in_threads += 1
             threads = self._large_body_threads if is_inline else self._threads
@@ -111,7 +114,7 @@ class Application:
             call.run(self._flask, environ)
         except Exception:
             logger.exception("%s %r failed in the server", request.method, request.path)
-            call.status, headers, call.body = answer_of(_failure())
+            call.status, headers, call.body = answer_of(_failure(), client.ids.request_id, request.path)
             call.fields = list(headers.items())
         finally:
             current_ids.reset(before)
@@ -124,7 +127,7 @@ class Application:
                 client.respond_with_fields(call.status, call.fields, call.body)
             except ValueError:
                 logger.exception("%s %r has a header that cannot be sent", request.method, request.path)
-                client.respond(*answer_of(_failure()))
+                client.respond(*answer_of(_failure(), client.ids.request_id, request.path))
             return
         client.detach(dict(call.detached.headers))
         before = current_ids.set(client.ids)  # for the task, which copies it

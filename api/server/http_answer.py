@@ -104,6 +104,15 @@ class HttpAnswer:
         elif self._state is State.BEGUN:
             self.abort()
 
+    def refuse(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send a whole answer to a request that is not complete; the protocol closes the connection then."""
+        self._keep_alive, self._state = False, State.COMPLETE
+        head = self._head(status, headers.items(), len(body))
+        data = head + body if self._with_body else head
+        self.sent = len(data)
+        self._protocol.write(data)
+        self._protocol.record_end(self._request, self)
+
     def begin(self, status: int, headers: Headers) -> None:
         """See `ClientConnection.begin`."""
         if self._state is State.NEW:

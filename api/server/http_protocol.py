@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from api.server import refusal
-from api.server.http_answer import HttpAnswer, render_head
+from api.server.http_answer import HttpAnswer
 from api.server.limits import MAX_AHEAD_BYTES, MAX_ANSWERS_IN_TURN
 from api.server.read_turns import LARGE_READ_BYTES
 from api.server.refusal import Refusal, answer_of
@@ -359,9 +359,10 @@ class HttpProtocol(asyncio.Protocol):
             return
         self._closing = True
         self.connections.refusals.add(error.code)
+        request = self._parser.request or HttpRequest()
         self._drop_requests()
-        status, headers, body = answer_of(error)
-        self.write(render_head(status, headers.items(), self.connections.date, len(body)) + body)
+        answer = HttpAnswer(self, request)
+        answer.refuse(*answer_of(error, answer.ids.request_id, request.path))
         self._transport.write_eof()
         self.deadline = self._loop.time() + self.limits.linger_s
 

@@ -13,7 +13,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from api.auth.access import Access
-from api.auth.open_mode import OpenMode
+from api.auth.open_mode import METRICS_PORT, OpenMode
 from api.errors import NotFound
 from api.http_responses import error_response, unexpected_error_response
 from api.routes.metrics import metrics_response
@@ -64,7 +64,8 @@ def metrics_app(services: AppServices) -> Flask:
     settings = services.settings
     app = Flask("metrics", static_folder=None)
     app.extensions[EXTENSION] = services
-    without_key = OpenMode(settings.api.allowed_hosts) if is_loopback(settings.metrics.host) else None
+    on_loopback = is_loopback(settings.metrics.host)
+    without_key = OpenMode(settings.api.allowed_hosts, METRICS_PORT) if on_loopback else None
 
     def authorize() -> None:
         if without_key is not None:

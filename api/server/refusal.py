@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections import Counter
 
 import orjson
 
-from api.errors import ApiError, body_of, headers_of, kind_of
+from api.error_bodies import error_body
+from api.errors import ApiError, headers_of, kind_of
 from api.metrics.refusals import count_refusal
 from scheduler.errors import StokerError
 
@@ -57,19 +57,25 @@ def busy(message: str) -> Refusal:
     return Refusal(ApiError(message, code="server_busy", retry_after_s=2))
 
 
-def answer_of(error: StokerError) -> tuple[int, dict[str, str], bytes]:
-    """The status, headers and body of an error, with an id of the request as the app's answers have it."""
+def answer_of(error: StokerError, request_id: str, path: bytes = b"") -> tuple[int, dict[str, str], bytes]:
+    """The status, headers and body of an error, with the id of the request as the app's answers have it.
+
+    `path` is that of the request, as far as it has been received.
+    """
     count_refusal(error)
-    id = f"req_{secrets.token_hex(16)}"
     headers = {
         "Content-Type": "application/json",
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
-        "x-request-id": id,
-        "request-id": id,
+        "x-request-id": request_id,
+        "request-id": request_id,
         **headers_of(error),
     }
-    return kind_of(error.code).status, headers, orjson.dumps(body_of(error))
+    return (
+        kind_of(error.code).status,
+        headers,
+        orjson.dumps(error_body(error, path.decode("latin-1"), request_id)),
+    )
 
 
 class RefusalLog:

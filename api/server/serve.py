@@ -89,6 +89,6 @@ def open_listener(api: ApiSettings, section: str = "api") -> socket.socket:
     except OSError as error:
         listener.close()
         reason = os.strerror(error.errno or 0)
-        raise ListenError(f"cannot listen on {api.host} port {api.port}: {reason}") from None
+        raise ListenError(f"cannot listen on {api.host} port {api.port} ({section}.port): {reason}") from None
     listener.setblocking(False)
     return listener

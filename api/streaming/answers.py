@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import orjson
 
@@ -20,10 +20,14 @@ def send_json(
 
 
 def send_error(
-    connection: ClientConnection, error: StokerError, headers: Mapping[str, str] | None = None
+    connection: ClientConnection,
+    error: StokerError,
+    headers: Mapping[str, str] | None = None,
+    body: Callable[[StokerError], object] = body_of,
 ) -> None:
-    """Answer with an error of the platform, with the status and headers of the error table, and `headers`."""
+    """Answer with an error of the platform, with the status and headers of the error table, and `headers`.
+
+    `body` makes the body, in the form of the client's API.
+    """
     count_refusal(error)
-    send_json(
-        connection, body_of(error), kind_of(error.code).status, {**headers_of(error), **(headers or {})}
-    )
+    send_json(connection, body(error), kind_of(error.code).status, {**headers_of(error), **(headers or {})})

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 from api.server.client_connection import ClientConnection
 from api.streaming import sse
-from api.streaming.model_snapshots import CurrentValue, Position, Snapshot, SnapshotReader, position_of
+from api.streaming.model_snapshots import (
+    MODEL,
+    CurrentValue,
+    Position,
+    Snapshot,
+    SnapshotReader,
+    position_of,
+    removals,
+)
 from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")
@@ -105,6 +115,7 @@ class ModelFollower:
         self._keep_alive_s = keep_alive_s
         self._is_running = is_running
         self._written_at = 0.0
+        self._read_at = 0.0
         self._position: Position = (0, 0)
         self._last = ""
         self._sent: dict[str, CurrentValue] = {}
@@ -138,7 +149,7 @@ class ModelFollower:
         if self._waiting is not None:
             self._waiting.append(snapshot)
         elif self.connection.writable and not self._is_behind:
-            self._send(snapshot)
+            self._send_shared(snapshot)
         else:
             self._is_behind = True
 
@@ -151,10 +162,11 @@ class ModelFollower:
             self._write(sse.KEEP_ALIVE)
 
     def _catch_up(self, snapshot: Snapshot) -> None:
+        self._read_at = time.monotonic()
         self._send(snapshot)
         waiting, self._waiting = self._waiting, None
-        for later in waiting or ():
-            self._send(later)
+        for shared in waiting or ():
+            self._send_shared(shared)
 
     async def _until_behind(self) -> None:
         """Wait until snapshots have been dropped and the connection is writable again."""
@@ -171,9 +183,19 @@ class ModelFollower:
             await asyncio.sleep(POLL_INTERVAL_S)
             return None
 
+    def _send_shared(self, snapshot: Snapshot) -> None:
+        """Send a snapshot of the feed. Values of one from before this follower's own do not replace those."""
+        if snapshot.began_at < self._read_at:
+            others = {key: value for key, value in snapshot.values.items() if not key.startswith(MODEL)}
+            snapshot = replace(snapshot, values={**others, **self._sent})
+        self._send(snapshot)
+
     def _send(self, snapshot: Snapshot) -> None:
         pieces = [event for position, event in snapshot.changes if position > self._position]
+        pieces += removals(self._sent, snapshot.values)
         pieces += [value.event for key, value in snapshot.values.items() if self._is_new(key, value)]
+        if not self._sent:
+            pieces[-1] = sse.with_id(pieces[-1], snapshot.last)  # for a client that loses the connection now
         self._sent = snapshot.values
         if (position := position_of(snapshot.last)) > self._position:
             self._position, self._last = position, snapshot.last
@@ -197,6 +219,8 @@ async def send_current(connection: ClientConnection, feed: ModelFeed, after: str
     """Send the current state, after the state changes since the id `after`. Raises `StorageUnavailable`."""
     snapshot = await feed.read(after)
     connection.begin(200, sse.HEADERS)
-    changes = [event for _, event in snapshot.changes]
-    connection.write(b"".join([*changes, *(value.event for value in snapshot.values.values())]))
+    pieces = [event for _, event in snapshot.changes]
+    pieces += [value.event for value in snapshot.values.values()]
+    pieces[-1] = sse.with_id(pieces[-1], snapshot.last)
+    connection.write(b"".join(pieces))
     connection.end()

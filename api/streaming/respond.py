@@ -19,7 +19,6 @@ from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
 from api.errors import error_from_end
-from api.limit_headers import limit_headers
 from api.measurements import NOT_RUN, measurement_headers
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
@@ -27,7 +26,8 @@ from api.streaming.answers import send_error, send_json
 from api.streaming.response_readers import ResponseReader, StreamingReader, WholeReader
 from api.streaming.stored_response import read_events
 from config.limits import Limits, limits_of
-from scheduler.errors import StokerError
+from fleet.catalogue import unknown_model
+from scheduler.errors import Rejected, StokerError
 from scheduler.job import Job
 from streams.events import End, Event
 from telemetry.request_ids import current_ids
@@ -40,7 +40,11 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     services, caller = current_services(), current_caller()
     parsed = dialect.parse(body)
     caller.check_model(parsed.generation.model)
-    capabilities.check(services.fleet.definition(parsed.generation.model), parsed)
+    model = services.fleet.catalogue.get(parsed.generation.model)
+    if model is not None:
+        capabilities.check(model, parsed)
+    elif not services.fleet.catalogue.may_exist(parsed.generation.model):
+        raise unknown_model(parsed.generation.model)
     created_at = int(time.time())
     subscriber = services.subscriber.name if parsed.stays_connected else None
     job = make_job(
@@ -51,17 +55,19 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
         created_at=created_at,
         subscriber=subscriber,
         namespaces=services.cache_namespaces,
-        limits=limits_of(caller.tenant, services.settings),
+        limits=limits_of(caller.tenant, services.settings, several_tenants=services.streams.several_tenants),
     )
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
-    return DetachedResponse(GenerationExchange(services, dialect, parsed, job, created_at).serve)
+    exchange = GenerationExchange(services, dialect, parsed, job, created_at, is_checked=model is not None)
+    return DetachedResponse(exchange.serve)
 
 
 class GenerationExchange:
     """One request for a generation, from its admission to its answer.
 
-    The prompt is dropped when the job is admitted: a response may run for minutes.
+    The prompt is dropped when the job is admitted: a response may run for minutes. A request that is not
+    `is_checked` names a model that this process did not know: it may have been loaded a moment ago.
     """
 
     __slots__ = (
@@ -69,6 +75,7 @@ class GenerationExchange:
         "_dialect",
         "_id",
         "_is_background",
+        "_is_checked",
         "_is_stored",
         "_is_streamed",
         "_request",
@@ -76,8 +83,15 @@ class GenerationExchange:
         "_tenant",
     )
 
-    def __init__(
-        self, services: AppServices, dialect: Dialect, parsed: ParsedRequest, job: Job, created_at: int
+    def __init__(  # noqa: PLR0913 - all that a request consists of
+        self,
+        services: AppServices,
+        dialect: Dialect,
+        parsed: ParsedRequest,
+        job: Job,
+        created_at: int,
+        *,
+        is_checked: bool = True,
     ) -> None:
         self._services = services
         self._dialect = dialect
@@ -85,14 +99,21 @@ class GenerationExchange:
         self._id, self._tenant = job.id, job.tenant
         self._is_background, self._is_streamed = parsed.background, parsed.stream
         self._is_stored = job.store
+        self._is_checked = is_checked
         self._request: tuple[ParsedRequest, Job] | None = (parsed, job)
 
     async def serve(self, connection: ClientConnection) -> None:
         """Admit the job and answer, with an error if it is refused."""
         try:
+            if not self._is_checked and self._request is not None:
+                parsed, _ = self._request
+                model = await self._services.catalogue_follower.definition(parsed.generation.model)
+                capabilities.check(model, parsed)
             await self._serve(connection)
         except StokerError as error:
-            send_error(connection, error, NOT_RUN)
+            limits = error.limits if isinstance(error, Rejected) else ()
+            headers = {**NOT_RUN, **self._dialect.limit_headers(limits)}
+            send_error(connection, error, headers, self._dialect.error_body)
 
     async def _serve(self, connection: ClientConnection) -> None:
         if self._is_streamed:
@@ -157,7 +178,7 @@ class GenerationExchange:
         self._request = None
         admitted = await admit(self._services, parsed, job, self._created_at, reader)
         if admitted.limits:
-            connection.headers = {**connection.headers, **limit_headers(admitted.limits)}
+            connection.headers = {**connection.headers, **self._dialect.limit_headers(admitted.limits)}
         return admitted
 
     async def _cancel(self) -> None:
@@ -173,7 +194,8 @@ class GenerationExchange:
         assert isinstance(end, End)  # noqa: S101 - the reader is done
         status = final_status(end)
         if status == "failed" or (status == "cancelled" and not self._dialect.HAS_CANCELLED_STATUS):
-            send_error(reader.connection, error_from_end(end), measurement_headers(end))
+            error = error_from_end(end)
+            send_error(reader.connection, error, measurement_headers(end), self._dialect.error_body)
             return
         body = self._dialect.response_object(metadata, events)
         send_json(reader.connection, body, headers=measurement_headers(end))

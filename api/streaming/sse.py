@@ -39,7 +39,12 @@ def _encode(name: str, data: dict[str, object]) -> bytes:
 
 def encode_one(name: str, data: dict[str, object], id: str | None = None) -> bytes:
     """One event, with an `id:` for a client's reconnect; never for an SDK (see above)."""
-    return _encode(name, data) if id is None else b"id: %b\n%b" % (id.encode(), _encode(name, data))
+    return _encode(name, data) if id is None else with_id(_encode(name, data), id)
+
+
+def with_id(event: bytes, id: str) -> bytes:
+    """An encoded event with an `id:`."""
+    return b"id: %b\n%b" % (id.encode(), event)
 
 
 def after(frames: Iterable[Frame], number: int) -> list[Frame]:

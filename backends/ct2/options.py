@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from backends.declaration import Backend, Option
 from backends.environment import Environment, Variant
+from backends.load_parameters import MEMORY, LoadParameters
+from backends.parameter_rules import ContextOption, Impossible, NumberType
 from backends.prompt_formats import QWEN3
 
 
@@ -27,7 +29,19 @@ ENVIRONMENT = Environment(
 BACKEND = Backend(
     "ct2",
     "ct2_",
+    parameters=LoadParameters(
+        quantization=NumberType(
+            "ct2_compute_type",
+            {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int16": "int16", "int8": "int8"}
+            | {f"int8_{name}": f"int8_{name}" for name in ("float32", "float16", "bfloat16")},
+        ),
+        context=ContextOption("ct2_n_ctx"),
+        memory=Impossible(MEMORY, "CTranslate2 takes memory as the requests need it, without a bound"),
+        forms=("ct2",),
+        defaults={"TransformerSpec": {"ct2_task": "translate"}},
+    ),
     environment=ENVIRONMENT,
+    weight_files=("model.bin",),
     single_turn_when={"ct2_task": "translate"},
     thinking_formats=(QWEN3,),
     options=(

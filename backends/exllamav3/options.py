@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from backends.declaration import CACHE_BITS, Backend, LoadField, Option
 from backends.environment import Environment, Variant
+from backends.load_parameters import LoadParameters
+from backends.parameter_rules import CacheTokens, ContextOption, FixedQuantization
 from backends.prompt_formats import GEMMA4, QWEN3
 
 CACHE_STEP = 256
@@ -55,6 +57,16 @@ ENVIRONMENT = Environment(
 BACKEND = Backend(
     "exllamav3",
     "exllama_",
+    parameters=LoadParameters(
+        quantization=FixedQuantization(
+            "`exl3`, or with its bits (`exl3-4.0bpw`); of weights that are not quantised their own type"
+        ),
+        context=ContextOption("exllama_cache_size", CACHE_STEP, shared=True),
+        memory=CacheTokens(
+            "exllama_cache_size", CACHE_STEP, ("exllama_cache_k_bits", "exllama_cache_v_bits")
+        ),
+        forms=("exl3",),
+    ),
     environment=ENVIRONMENT,
     image_option="exllama_image_input",
     thinking_formats=(GEMMA4, QWEN3),

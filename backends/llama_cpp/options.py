@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from backends.declaration import Backend, LoadField, Option
 from backends.environment import Environment, Variant
+from backends.load_parameters import LoadParameters
+from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
@@ -67,6 +69,16 @@ ENVIRONMENT = Environment(
 BACKEND = Backend(
     "llama_cpp",
     "gguf_",
+    parameters=LoadParameters(
+        quantization=FixedQuantization(
+            "the type in the file's header (`q4_k_m`, `q8_0`, `fp16`, `bf16`, ...); of "
+            "several files in a folder the one of that type"
+        ),
+        context=ContextOption("gguf_n_ctx"),
+        memory=LayersOnGpu("gguf_n_gpu_layers", "gguf_n_ctx", "gguf_batch"),
+        forms=("gguf",),
+        rank=1,
+    ),
     environment=ENVIRONMENT,
     takes_prompts=True,
     thinking_formats=(GEMMA4,),

@@ -12,6 +12,7 @@ import os
 import re
 import select
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,10 +30,11 @@ from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_client import HttpError
-from backends.shared.http_engine import HttpEngine, ServerClient, ServerProtocol
+from backends.shared.http_engine import LONGEST_BODY, HttpEngine, ServerClient, ServerProtocol
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
+from fleet.flush import FlushCount
 from tasks.generation import Generation
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
@@ -40,6 +42,9 @@ TICK_S = 0.05
 RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
 """The text of `raise_exception` in the server's message."""
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
+ERASE_TIMEOUT_S = 10.0
+UNSIZED = "llama-server does not report the size of its cache"
+NOT_ERASED = "this llama-server cannot erase its slots; no later request can reach what was flushed"
 LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
 
 log = logging.getLogger(__name__)
@@ -93,12 +98,31 @@ class LlamaServerEngine(HttpEngine):
         context: int,
     ) -> None:
         super().__init__(process, client, protocol, slots, context)
-        self._slots = Slots(slots)
+        self._slots = Slots(slots, self._erase)
+
+    async def flush(self, kept: Collection[str]) -> FlushCount:
+        """See `Engine.flush`. An entry is a slot with tokens."""
+        erased = await self._slots.flush(kept)
+        return FlushCount(erased, None, NOT_ERASED if erased is None else UNSIZED)
+
+    async def _erase(self, slot: int) -> int | None:
+        """Erase the tokens of a slot, which waits for the end of its request. None if the server refuses."""
+        path = f"/slots/{slot}?action=erase"
+        try:
+            async with self._client.request("POST", path, b"{}", read_timeout_s=ERASE_TIMEOUT_S) as response:
+                body = await response.read(LONGEST_BODY)
+                if response.status == 200:
+                    return int(orjson.loads(body)["n_erased"])
+            log.warning("llama-server did not erase a slot: status %d, %.200r", response.status, body)
+        except (HttpError, orjson.JSONDecodeError, LookupError, TypeError, ValueError) as error:
+            log.warning("llama-server did not erase a slot: %s", error)
+        return None
 
     async def _stream(self, generation: Generation, parser: ChatParser) -> None:
         body = self._protocol.body(generation)
         namespace = generation.shared_namespace if self.caches_prompts else None
-        async with self._slots.use(namespace, body) as use:  # a body begins with the messages
+        erase = self.caches_prompts and namespace is None  # it shares nothing: it leaves nothing, either
+        async with self._slots.use(namespace, body, erase=erase) as use:  # a body begins with the messages
             choice = b',"id_slot":%d,"cache_prompt":%s}' % (use.slot.id, b"true" if use.reuse else b"false")
             try:
                 await self._post(body[:-1] + choice, generation, parser)
@@ -225,15 +249,15 @@ def _body(generation: Generation, prompt_format: str) -> bytes:
 
 
 def _refusal(status: int, body: bytes, generation: Generation) -> GenerationError:
-    """Return the error for a status other than 200. The server's message is written to the log only.
+    """Return the error for a status other than 200.
 
     Of a request that the chat template refuses, the message has the reason that the template gives.
     """
     try:
         error = orjson.loads(body)["error"]
         kind, size, limit = error.get("type"), error.get("n_prompt_tokens"), error.get("n_ctx")
-        message = str(error.get("message"))
-        log.info("llama-server answered %d %s: %.200s", status, kind, message)
+        message = str(error.get("message"))  # not for the log: it may quote the request
+        log.info("llama-server answered %d %s", status, kind)
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
         kind, size, limit, message = None, None, None, ""
     if kind == "exceed_context_size_error":

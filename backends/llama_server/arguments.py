@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ BACKEND = BACKENDS["llama_server"]
 PREFIX = BACKEND.prefix
 SPECULATION_DEFAULTS = {"spec_draft_n_max": DRAFTED_TOKENS, "spec_draft_p_min": DRAFT_PROBABILITY}
 CONTEXT_STEP = 256  # llama-server rounds a slot's context up to a multiple
+
+SLOT_FOLDER = "/proc/self/task"
+"""The server erases slots only if it has a folder to save them in, and clients that know its key might then
+save and restore them. In this folder nobody can make a file, and there is none to read."""
 
 MANAGED = (
     "--host",
@@ -54,8 +59,13 @@ UNSAFE = (
     "--models-dir",
     "--models-preset",
 )
+SHARING = ("--spec-default", "--lookup-cache-dynamic", "-lcd")
 """Flags that `extra_args` may not contain: MANAGED are set by the adapter; UNSAFE would open the server or
-local files to others, or take the server out of the adapter's control."""
+local files to others, or take the server out of the adapter's control; SHARING make the drafts of a request
+depend on the texts of others, so that its speed would tell a tenant what others have sent."""
+
+SHARED_DRAFTS = "ngram-mod"
+"""The method of `--spec-type` whose table all slots share (llama.cpp, docs/speculative.md)."""
 
 MANAGED_VARIABLE = re.compile(r"LLAMA_API_KEY|LLAMA_ARG_.*", re.IGNORECASE)
 """Variables that `environment` may not contain: the key, and those that llama-server reads as flags."""
@@ -130,11 +140,13 @@ class LlamaServerOptions:
                 raise _refused(f"{name} in {PREFIX}environment must be text")
         if self.binary is None and self.extra_args:
             raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
-        for argument in self.extra_args:
-            flag = argument.partition("=")[0]
-            # llama-server reads --api_key as --api-key
-            if flag.replace("_", "-") in MANAGED + UNSAFE:
-                raise _refused(f"{PREFIX}extra_args may not contain {flag}")
+        for argument, following in zip_longest(self.extra_args, self.extra_args[1:], fillvalue=""):
+            flag, _, value = argument.partition("=")
+            known = flag.replace("_", "-")  # llama-server reads --api_key as --api-key
+            drafts = (value or following).split(",") if known == "--spec-type" else ()
+            if known in MANAGED + UNSAFE + SHARING or SHARED_DRAFTS in drafts:
+                with_value = f" with {SHARED_DRAFTS}" if drafts else ""
+                raise _refused(f"{PREFIX}extra_args may not contain {flag}{with_value}")
 
     @property
     def total_context(self) -> int:
@@ -151,6 +163,8 @@ class LlamaServerOptions:
             str(self.total_context),
             "--jinja",
             "--no-webui",
+            "--slot-save-path",
+            SLOT_FOLDER,
         ]
         if not self.cache_prompt:
             argv += ["--no-cache-prompt"]
@@ -179,6 +193,7 @@ class LlamaServerOptions:
             **{name: getattr(self, name) for name in names},
             **{name: path and str(path) for name, path in paths.items()},
             "total_context": self.total_context,
+            "slot_folder": SLOT_FOLDER,
         }
 
 

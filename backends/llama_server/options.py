@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from backends.declaration import Backend, LoadField, Option, server_options
 from backends.environment import Environment, Variant
+from backends.load_parameters import LoadParameters
+from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4, QWEN3
 
 DRAFTED_TOKENS, DRAFT_PROBABILITY = 2, 0.0
@@ -21,6 +23,16 @@ ENVIRONMENT = Environment(
 BACKEND = Backend(
     "llama_server",
     "llama_server_",
+    parameters=LoadParameters(
+        quantization=FixedQuantization(
+            "the type in the file's header (`q4_k_m`, `q8_0`, `fp16`, `bf16`, ...); of "
+            "several files in a folder the one of that type"
+        ),
+        context=ContextOption("llama_server_n_ctx", 256),
+        memory=LayersOnGpu("llama_server_n_gpu_layers", "llama_server_n_ctx"),
+        forms=("gguf",),
+        rank=0,
+    ),
     environment=ENVIRONMENT,
     takes_prompts=True,
     image_option="llama_server_mmproj",

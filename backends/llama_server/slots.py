@@ -2,13 +2,14 @@
 
 A slot of llama-server keeps the tokens of its last request, and the server itself reuses them for any other
 one. So the adapter chooses the slot of each request (`id_slot`), remembers whose tokens are in it, and
-forbids their reuse (`cache_prompt: false`) to all other namespaces.
+forbids their reuse (`cache_prompt: false`) to all other namespaces. Tokens that no request may reuse are
+erased.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -18,12 +19,20 @@ COMPARED_BYTES = 256 * 1024
 MIN_SHARE = 0.1
 """The least share of a prompt that has to be in a slot for the slot to be chosen, as in llama-server."""
 
+Erase = Callable[[int], Awaitable[int | None]]
+"""Erases the tokens of the slot with that id.
+
+Returns how many they were, None if the server does not do it.
+"""
+
 
 @dataclass(eq=False)
 class Slot:
     """A slot: the namespace whose tokens it has (None: no request may reuse them), and their prompt.
 
-    `used` is the logical time of its last use, 0 before the first.
+    `used` is the logical time of its last use, 0 before the first. `is_empty` is whether it has no tokens.
+    While it is `busy`, `request` is the namespace of its request, and `flushed` whether that has to leave
+    nothing.
     """
 
     id: int
@@ -31,6 +40,17 @@ class Slot:
     prompt: bytes = b""
     used: int = 0
     busy: bool = False
+    is_empty: bool = True
+    request: str | None = None
+    flushed: bool = False
+
+
+@dataclass(eq=False)
+class Waiting:
+    """A request that waits for a slot. `namespace` is None if it was flushed meanwhile."""
+
+    namespace: str | None
+    flushed: bool = False
 
 
 @dataclass
@@ -48,23 +68,71 @@ class SlotUse:
 class Slots:
     """The slots of one server, for requests of one event loop."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, erase: Erase) -> None:
         self._slots = [Slot(id) for id in range(count)]
         self._free = asyncio.Semaphore(count)
+        self._erase = erase
+        self._waiting: set[Waiting] = set()
+        self._erasing: set[asyncio.Task[int | None]] = set()
         self._clock = 0
 
     @asynccontextmanager
-    async def use(self, namespace: str | None, prompt: bytes) -> AsyncIterator[SlotUse]:
-        """Take a slot for a request; wait until one is free. `prompt` are its messages, in any fixed form."""
+    async def use(
+        self, namespace: str | None, prompt: bytes, *, erase: bool = False
+    ) -> AsyncIterator[SlotUse]:
+        """Take a slot for a request; wait until one is free. `prompt` are its messages, in any fixed form.
+
+        With `erase`, its tokens are erased at its end, before another request takes the slot. So are those
+        of a request that was flushed meanwhile.
+        """
         prompt = prompt[:COMPARED_BYTES]
-        async with self._free:
-            slot = self._choose(namespace, prompt)
-            use = SlotUse(slot, reuse=namespace is not None and slot.namespace == namespace)
-            slot.busy = True
-            try:
-                yield use
-            finally:
-                self._release(use, namespace, prompt)
+        waiting = Waiting(namespace)
+        self._waiting.add(waiting)
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting.discard(waiting)
+        namespace = waiting.namespace
+        slot = self._choose(namespace, prompt)
+        use = SlotUse(slot, reuse=namespace is not None and slot.namespace == namespace)
+        slot.busy, slot.request, slot.flushed = True, namespace, erase or waiting.flushed
+        try:
+            yield use
+        finally:
+            self._leave(use, namespace, prompt)
+            if slot.flushed and not slot.is_empty:
+                self._begin_erasing(slot)
+            else:
+                self._release(slot)
+
+    async def flush(self, kept: Collection[str]) -> int | None:
+        """Erase the tokens of all namespaces but these.
+
+        Those of a running request are erased at its end. Returns how many slots were erased, None if the
+        server did not erase one.
+        """
+        for waiting in self._waiting:
+            if waiting.namespace not in kept:
+                waiting.namespace, waiting.flushed = None, True
+        for slot in self._slots:
+            if slot.busy and slot.request not in kept:
+                slot.flushed = True
+        unused = [slot for slot in self._slots if not slot.busy and slot.namespace not in kept]
+        for slot in unused:
+            slot.namespace = None
+        counts = await asyncio.gather(*(self._erase_unused(slot) for slot in unused))
+        return None if None in counts else sum(1 for count in counts if count)
+
+    async def _erase_unused(self, slot: Slot) -> int | None:
+        """Erase a slot that is not in use. Returns how many tokens were erased."""
+        if slot.busy or slot.is_empty:
+            return 0
+        await self._free.acquire()
+        if slot.busy:  # a request that waited took it first, and its prompt replaces the tokens
+            self._free.release()
+            return 0
+        slot.busy = True
+        return await asyncio.shield(self._begin_erasing(slot))
 
     def _choose(self, namespace: str | None, prompt: bytes) -> Slot:
         free = [slot for slot in self._slots if not slot.busy]
@@ -76,15 +144,37 @@ class Slots:
                 return best
         return min(free, key=lambda slot: (slot.namespace is not None, slot.used))
 
-    def _release(self, use: SlotUse, namespace: str | None, prompt: bytes) -> None:
-        """Free a slot. A refused request has left the earlier tokens in it, which no request may reuse."""
+    def _leave(self, use: SlotUse, namespace: str | None, prompt: bytes) -> None:
+        """Record what a request has left. A refused one has left the earlier tokens, which none may reuse."""
         slot = use.slot
         self._clock += 1
-        slot.used, slot.busy = self._clock, False
-        if not use.reuse:
+        slot.used = self._clock
+        if slot.flushed:
+            slot.namespace = None
+        elif not use.reuse:
             slot.namespace = namespace if use.replaced else None
         if use.replaced:
-            slot.prompt = prompt
+            slot.prompt, slot.is_empty = prompt, False
+
+    def _begin_erasing(self, slot: Slot) -> asyncio.Task[int | None]:
+        """Erase a busy slot in a task of its own, since its request may be cancelled; then free it."""
+        task = asyncio.get_running_loop().create_task(self._erase_and_release(slot))
+        self._erasing.add(task)
+        task.add_done_callback(self._erasing.discard)
+        return task
+
+    async def _erase_and_release(self, slot: Slot) -> int | None:
+        try:
+            count = await self._erase(slot.id)
+            if count is not None:
+                slot.is_empty, slot.prompt = True, b""
+            return count
+        finally:
+            self._release(slot)
+
+    def _release(self, slot: Slot) -> None:
+        slot.busy = slot.flushed = False
+        self._free.release()
 
 
 def common_bytes(one: bytes, other: bytes) -> int:

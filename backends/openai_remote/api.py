@@ -7,7 +7,8 @@ OpenAI refuses fields that it does not know. So other fields are sent only to se
 - `reasoning.effort` in the Responses API, where it is set: `none`, or OpenAI's default `medium`;
 - Stoker's own `thinking`, `allow_remote` and language codes to another Stoker, which owns the models in its
   list of models;
-- the cache namespace: to another Stoker as its tag, and in the field that `openai_remote_cache_field` names.
+- the cache namespace: to another Stoker as its tag, and in the field that `openai_remote_cache_field` names;
+  of these OpenAI's completions know no `prompt_cache_key`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import orjson
 
 from backends.base import Emit, GenerationError
 from backends.openai_remote.arguments import RemoteOptions
+from backends.openai_remote.options import CACHE_SALT
 from backends.openai_remote.responses_api import ResponsesParser, responses_body
 from backends.shared.chat_request import chat_body
 from backends.shared.chat_stream import ChatParser
@@ -73,12 +75,13 @@ class RemoteApi:
 
         A generation with a prompt needs the API of chat completions; the platform checks that first.
         """
-        chat = self._chat_body(generation)
+        chat, cache_field = self._chat_body(generation), self.options.cache_field
+        salt = {cache_field: generation.shared_namespace or secrets.token_hex(16)} if cache_field else {}
         if generation.prompt is not None:
-            return orjson.dumps(chat | ({"allow_remote": True} if self.stoker else {}))
+            known = {name: value for name, value in salt.items() if name == CACHE_SALT}
+            return orjson.dumps(chat | known | ({"allow_remote": True} if self.stoker else {}))
         body = responses_body(chat) if self.options.api == "responses" else self._rename_max_tokens(chat)
-        if self.options.cache_field is not None:
-            body[self.options.cache_field] = generation.shared_namespace or secrets.token_hex(16)
+        body |= salt
         if self.stoker:
             body |= self._stoker_fields(generation)
         elif self.options.thinking and generation.thinking != "default":
@@ -94,11 +97,13 @@ class RemoteApi:
 
     @property
     def separates_caches(self) -> bool:
-        """Whether requests to the server name a group that may share a cached prefix.
+        """Whether the server shares a cached prefix only within the cache namespace that a request names.
 
-        If not, its count of cached tokens would tell a tenant what others have sent.
+        If not, its count of cached tokens would tell a tenant what others have sent. OpenAI's
+        `prompt_cache_key` is advice: it "is combined with the prefix hash" to choose a machine (OpenAI,
+        "Prompt caching"), and requests with different keys may still meet there.
         """
-        return self.stoker or self.options.cache_field is not None
+        return self.stoker or self.options.cache_field == CACHE_SALT
 
     def _chat_body(self, generation: Generation) -> dict[str, Any]:
         """Return a chat completion with OpenAI's own fields only."""

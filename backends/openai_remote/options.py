@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from backends.declaration import HEADER, URL, VARIABLE_NAME, Backend, Option
+from backends.load_parameters import CONTEXT, MEMORY, QUANTIZATION, LoadParameters
+from backends.parameter_rules import Impossible
 from backends.prompt_formats import PROMPT_FORMATS
 
-CACHE_FIELDS = ("cache_salt", "prompt_cache_key")
+CACHE_SALT = "cache_salt"
+"""vLLM shares a cached prefix only among requests with the same salt."""
+ELSEWHERE = "the model runs on another server, which decides it"
+
+CACHE_FIELDS = (CACHE_SALT, "prompt_cache_key")
 
 BACKEND = Backend(
     "openai_remote",
     "openai_remote_",
+    parameters=LoadParameters(
+        quantization=Impossible(QUANTIZATION, ELSEWHERE),
+        context=Impossible(CONTEXT, ELSEWHERE),
+        memory=Impossible(MEMORY, ELSEWHERE),
+    ),
     needs_model_path=False,
     takes_prompts=True,
     takes_messages_only_when={"openai_remote_api": "responses"},
@@ -76,9 +87,9 @@ BACKEND = Backend(
             "openai_remote_cache_field",
             "enum",
             None,
-            "the field of a request that keeps the server's caches of tenants apart: cache_salt for vLLM, "
-            "prompt_cache_key for OpenAI, whose choice of a cache it influences; null sends none, and cached "
-            "tokens are not reported. Another Stoker needs none",
+            "the field of a request that has its cache namespace: cache_salt for vLLM, which keeps the "
+            "caches of tenants apart by it; prompt_cache_key for OpenAI, whose choice of a cache it "
+            "influences. Cached tokens are reported with cache_salt only. Another Stoker needs none",
             nullable=True,
             choices=CACHE_FIELDS,
         ),

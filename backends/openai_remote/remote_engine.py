@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -22,12 +23,15 @@ from backends.openai_remote.errors import (
 from backends.shared.chat_stream import EventStream
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.http_client import HttpClient, HttpError, HttpResponse, ReadTimeout
+from fleet.flush import FlushCount
 from streams.events import Delta, Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
 
 BYTES_PER_TOKEN = 4
 USAGE_S = 5.0  # how long the usage may follow the end of an answer
+
+NOT_OURS = "the cache belongs to the remote server; no later request can reach what it has of earlier ones"
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +89,10 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._lose_all)
         self._client.close()
+
+    async def flush(self, kept: Collection[str]) -> FlushCount:  # noqa: ARG002 - the server is another operator's
+        """See `Engine.flush`: the cache is the server's, and no request names the old namespaces any more."""
+        return FlushCount(reason=NOT_OURS)
 
     def _lose_all(self) -> None:
         for running in list(self._running.values()):

@@ -6,9 +6,10 @@ describes the frames.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ import orjson
 from backends.base import NO_FACTS, EngineFacts, Finish, GenerationError, Sink
 from backends.shared.end_of_generation import fail, finish
 from backends.shared.start import EngineStart
+from fleet.flush import FlushCount
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_texts
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
@@ -131,6 +133,7 @@ class PipeEngine:
         self._numbers = itertools.count(1)
         self._number_of: dict[str, int] = {}
         self._running: dict[int, _Running] = {}
+        self._flushes: dict[int, asyncio.Future[FlushCount]] = {}
         self._closed = False  # whether the pipes are
         self._lost: str | None = None  # the reason, once the engine is gone
         self._cache_use: float | None = None  # as the engine last reported it
@@ -166,6 +169,20 @@ class PipeEngine:
         """See `HasFacts`."""
         return self._cache_use
 
+    async def flush(self, kept: Collection[str]) -> FlushCount:
+        """See `Engine.flush`."""
+        if self._lost is not None:
+            raise EngineLost("engine_crashed", self._lost)
+        number = next(self._numbers)
+        answered: asyncio.Future[FlushCount] = self._frames.loop.create_future()
+        self._flushes[number] = answered
+        if not self._closed:
+            self._frames.write(orjson.dumps({"flush": number, "kept": list(kept)}))
+        try:
+            return await answered
+        finally:
+            self._flushes.pop(number, None)
+
     def _cancel(self, number: int) -> None:
         if not self._closed:
             self._frames.write(b'{"cancel":%d}' % number)
@@ -196,6 +213,10 @@ class PipeEngine:
         for number, code, message in frame.get("errors", ()):
             if running := self._end(number):
                 fail(running.id, running.sink, GenerationError(code, message))
+        for number, entries, memory_mib, reason in frame.get("flushed", ()):
+            answered = self._flushes.get(number)
+            if answered is not None and not answered.done():
+                answered.set_result(FlushCount(entries, memory_mib, reason))
         if "cache" in frame:
             self._cache_use = float(frame["cache"])
 
@@ -241,6 +262,9 @@ class PipeEngine:
         for number in list(self._running):
             if running := self._end(number):
                 fail(running.id, running.sink, EngineLost("engine_crashed", reason))
+        for answered in self._flushes.values():
+            if not answered.done():
+                answered.set_exception(EngineLost("engine_crashed", reason))
 
 
 def start_pipe_engine(start: EngineStart, command: EngineCommand) -> PipeEngine:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from backends.base import LoadError
 from config.loopback import is_loopback
+from config.ports import free_port
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +69,8 @@ def _bound_port(prefix: str, host: str, port: int | None, same_port: Sequence[st
     """Bind the port, or any free one, for a moment. Returns it."""
     try:
         family, *_, address = socket.getaddrinfo(host, port or 0, type=socket.SOCK_STREAM)[0]
-        with socket.create_server((address[0], address[1]), family=family) as probe:
-            bound: int = probe.getsockname()[1]
-            return bound
+        with socket.create_server((address[0], address[1]), family=family):
+            return port or free_port(str(address[0]), 0)
     except OSError as error:
         known = error.errno is not None and not isinstance(error, socket.gaierror)
         reason = os.strerror(error.errno or 0) if known else error.strerror

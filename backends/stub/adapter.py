@@ -16,6 +16,7 @@ follow, separated by spaces, and then any text:
     crash_after=N   the engine kills itself after N tokens (signal=SEGV: with that signal)
     exit0_after=N   the engine exits with code 0    garbage_after=N  the engine writes malformed data
     hang_after=N    the engine stays alive, but neither reads nor writes any more
+    print=N         the text is written to the engine's log N times
     stall_after=N   only this generation stops producing output; it can be cancelled
 
 It supports max_tokens (reasoning counts), stop strings and slots. Usage counts the words of all messages as

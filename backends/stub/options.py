@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from backends.declaration import Backend, Option
+from backends.load_parameters import QUANTIZATION, LoadParameters
+from backends.parameter_rules import ContextOption, Impossible, KnownNeed
 from backends.prompt_formats import PROMPT_FORMATS
 
 BACKEND = Backend(
     "stub",
     "stub_",
+    parameters=LoadParameters(
+        quantization=Impossible(QUANTIZATION, "the stub has no weights"),
+        context=ContextOption("stub_context", most=10_000_000),
+        memory=KnownNeed("stub_memory_mib"),
+    ),
     needs_model_path=False,
     takes_prompts=True,
     image_option="stub_image_input",
@@ -21,6 +28,14 @@ BACKEND = Backend(
         Option("stub_load_fail", "string", None, "fail each load with this text", nullable=True),
         Option("stub_load_crash", "boolean", False, "crash while loading"),
         Option("stub_load_hang", "boolean", False, "never finish loading"),
+        Option(
+            "stub_print",
+            "string",
+            None,
+            "text with escapes (`\\n`) that a load prints to its log",
+            nullable=True,
+        ),
+        Option("stub_print_endlessly", "boolean", False, "print lines to the engine's log without end"),
         Option("stub_memory_mib", "integer", 0, "memory taken by a load, in MiB", minimum=0, maximum=1 << 20),
         Option("stub_ignore_sigterm", "boolean", False, "ignore SIGTERM"),
         Option("stub_directives", "boolean", True, "follow directives in the prompt"),

@@ -34,6 +34,9 @@ BINDING = "VLLM_CPU_OMP_THREADS_BIND"  # the processors that the threads of a vL
 REASONING_PARSERS = {QWEN3: "qwen3", GEMMA4: "gemma4", MISTRAL: "mistral"}
 TOOL_PARSERS = {QWEN3: "hermes", GEMMA4: "gemma4", MISTRAL: "mistral"}
 NO_PARSER = "none"
+SUFFIX = "suffix"
+"""The method of speculative decoding that would keep the answers of all requests in one tree: the speed of an
+answer would tell a tenant what others got. The tree is off (vLLM, `SpeculativeConfig`)."""
 
 UNCHANGED = (
     "max_model_len",
@@ -41,6 +44,7 @@ UNCHANGED = (
     "kv_cache_memory_bytes",
     "gpu_memory_utilization",
     "dtype",
+    "quantization",
     "enforce_eager",
     "block_size",
     "tensor_parallel_size",
@@ -199,6 +203,8 @@ def _speculative(given: Mapping[str, Any]) -> dict[str, Any] | None:
     if method is None:
         return None
     config = {"method": method, "num_speculative_tokens": given["vllm_num_speculative_tokens"]}
+    if method == SUFFIX:
+        config["suffix_decoding_max_cached_requests"] = 0
     if (model := given.get("vllm_speculative_model")) is not None:
         path = ROOT / Path(model).expanduser()
         is_path = model.startswith(("/", "./", "../", "~"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from backends.declaration import Backend, LoadField, Option
 from backends.environment import PYTORCH_CPU, Environment, Variant
+from backends.load_parameters import LoadParameters
+from backends.parameter_rules import ContextOption, MemoryShare, PlainOrFixed
 from backends.prompt_formats import GEMMA4, QWEN3
 
 MIB_256 = 256 * 1024 * 1024
@@ -150,6 +152,13 @@ OPTIONS = (
         nullable=True,
     ),
     Option(
+        "vllm_quantization",
+        "string",
+        None,
+        "vLLM's method of quantisation; null is that of the model's files",
+        nullable=True,
+    ),
+    Option(
         "vllm_enforce_eager",
         "boolean",
         None,
@@ -223,9 +232,23 @@ ENVIRONMENT = Environment(
     ),
 )
 
+PARAMETERS = LoadParameters(
+    quantization=PlainOrFixed(
+        "vllm_dtype",
+        {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"},
+        "vllm_quantization",
+        {"fp8": "fp8"},
+    ),
+    context=ContextOption("vllm_max_model_len"),
+    memory=MemoryShare("vllm_gpu_memory_utilization"),
+    forms=("safetensors",),
+    slots=16,
+)
+
 BACKEND = Backend(
     "vllm",
     "vllm_",
+    parameters=PARAMETERS,
     environment=ENVIRONMENT,
     takes_prompts=True,
     takes_hub_ids=True,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from typing import Any
 import orjson
 
 from backends.base import EngineFacts, Finish, GenerationError, Launch, LoadError
+from backends.catalogue import BACKENDS
 from backends.shared.http_client import HttpError
 from backends.shared.http_engine import (
     LONGEST_BODY,
@@ -29,13 +31,17 @@ from backends.shared.server_address import server_address
 from backends.shared.start import EngineStart, starting
 from backends.vllm.adapter import vllm_body
 from backends.vllm.diagnosis import diagnosing
+from backends.vllm.engine.cache_reset import CacheReset
 from backends.vllm.facts import cache_use, kv_cache_mib, quantization
 from backends.vllm.progress import reporting_progress
 from backends.vllm_serve.arguments import PREFIX, VllmServeOptions
+from fleet.flush import FlushCount
 from tasks.generation import Generation
 from workers.engine_process.process import EngineProcess
 
 TICK_S = 0.1
+RESET = "/stoker/reset_prefix_cache"
+RESET_TIMEOUT_S = 10.0
 COUNT_TIMEOUT_S = 0.5  # to count the tokens of a cancelled request's prompt
 
 PROMPT_TOO_LONG = re.compile(
@@ -66,12 +72,45 @@ class VllmServeAdapter:
             protocol = ServerProtocol(body, _refusal, _failure, cache_path="/metrics", cache_use=cache_use)
             engine = VllmServeEngine(process, client, protocol, launch.slots, context)
             given = options.vllm.engine
+            engine.caches_prompts = BACKENDS[self.name].reuses_prefixes(launch.model.options)
             engine.facts = EngineFacts(version, quantization(given), kv_cache_mib(given, launch.directory))
             return engine
 
 
 class VllmServeEngine(HttpEngine):
     """Fulfils `Engine`."""
+
+    caches_prompts = True
+    """Whether the server has a prefix cache."""
+
+    def __init__(
+        self,
+        process: EngineProcess,
+        client: ServerClient,
+        protocol: ServerProtocol,
+        slots: int,
+        context: int,
+    ) -> None:
+        super().__init__(process, client, protocol, slots, context)
+        self._cache_reset = CacheReset(self._reset_cache, lambda: not self._running)
+
+    async def flush(self, kept: Collection[str]) -> FlushCount:
+        """See `Engine.flush`."""
+        if not self.caches_prompts:
+            return FlushCount(0, 0.0)
+        return FlushCount(reason=await self._cache_reset.flush(kept))
+
+    async def _reset_cache(self) -> bool:
+        """Call the endpoint of `engine/stoker_key.py`.
+
+        Raises `HttpError`, or what an unexpected answer raises.
+        """
+        async with self._client.request("POST", RESET, b"", read_timeout_s=RESET_TIMEOUT_S) as response:
+            return orjson.loads(await response.read(LONGEST_BODY))["reset"] is True
+
+    def _end(self, running: RunningRequest) -> None:
+        super()._end(running)
+        self._cache_reset.on_end()
 
     async def _answer(self, running: RunningRequest) -> Finish:
         try:
@@ -172,8 +211,8 @@ def _failure(error: Any) -> GenerationError:
 
 
 def _error(status: int, message: str) -> GenerationError:
-    """Return the error for a status and the server's message, which is written to the log only."""
-    log.info("vllm serve answered %d: %.200s", status, message)
+    """Return the error for a status and the server's message, which may quote the request."""
+    log.info("vllm serve answered %d", status)
     if status < 500 and (found := PROMPT_TOO_LONG.search(message)):
         unit = "characters" if found["what"] == "characters" else "tokens"
         size = f"{found['least'] or ''}{found['size'] or found['length']} {unit}"

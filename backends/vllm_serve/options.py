@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from backends.declaration import Backend, Option, server_options
-from backends.vllm.options import ENVIRONMENT, NEEDS, OPTIONS, THINKING_FORMATS
+from backends.vllm.options import ENVIRONMENT, NEEDS, OPTIONS, PARAMETERS, THINKING_FORMATS
 
 BACKEND = Backend(
     "vllm_serve",
     "vllm_",
+    parameters=replace(PARAMETERS, rank=1),
     environment=ENVIRONMENT,
     takes_prompts=True,
     takes_hub_ids=True,

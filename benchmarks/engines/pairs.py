@@ -16,9 +16,9 @@ from benchmarks.cpu_time import CpuMeter, listening_ports, tree
 from benchmarks.engines.load_messages import TOKENS
 from benchmarks.generator_process import BenchmarkError
 from benchmarks.processes import HOST, BenchmarkPlatform, fetch, pid, start, start_platform, wait
+from config.ports import free_port
 from config.settings import ModelDefinition
 from stoker.managed_process import ManagedProcess, ProcessPlan
-from stoker.ports import free_port
 from workers.engine_process.process import clean_environment
 from workers.environments import interpreter
 

@@ -16,9 +16,9 @@ from benchmarks.load_messages import PACED
 from benchmarks.peers.environments import LITELLM, SMG, VLLM_ROUTER, program_of
 from benchmarks.processes import HOST, fetch, is_listening, pid, start, wait
 from benchmarks.variants import CHAT, BenchmarkVariant
+from config.ports import free_port
 from config.settings import ROOT
 from stoker.managed_process import ManagedProcess, ProcessPlan
-from stoker.ports import free_port
 
 SOURCE = Path(__file__).parent / "upstream.c"
 UPSTREAM_MODELS = ("instant", PACED.model)

@@ -20,9 +20,9 @@ from benchmarks.processes import HOST, fetch, pid, running, start, start_platfor
 from benchmarks.proxy import CLIENTS
 from benchmarks.rounds import request_body
 from benchmarks.variants import CHAT, PROXY_THREADS, SLOTS, BenchmarkVariant, stub_models
+from config.ports import free_port
 from config.settings import ROOT
 from stoker.managed_process import ManagedProcess, ProcessPlan
-from stoker.ports import free_port
 
 UPSTREAM, PROXY, STUB, REMOTE = "upstream", "bare proxy", "Stoker, stub", "Stoker, openai_remote"
 PEERS = (LITELLM, SMG, VLLM_ROUTER)

@@ -6,7 +6,8 @@
 -- KEYS[1] prefix
 -- ARGV    2 model  3 operation  4 which load under way may be cancelled: 'any', 'none', or the operation of the only
 --         one; with an operation nothing but that load ends  5 '1' when the configuration loads the model
--- returns {ok, replica, worker, ...} | {state, state, operation}
+--         6 authorization (JSON, see include/authorize)
+-- returns {ok, replica, worker, ...} | {state, state, operation} | {refused, reason} because of 6
 -- include: base
 -- include: log
 -- include: queue
@@ -15,9 +16,12 @@
 -- include: terminal
 -- include: requeue
 -- include: unfinished
+-- include: authorize
 -- include: model
 -- include: replica
-local model, operation, cancels = ARGV[2], ARGV[3], ARGV[4]
+local model, operation, cancels, authorization = ARGV[2], ARGV[3], ARGV[4], cjson.decode(ARGV[6])
+local problem = authorization_problem(authorization, operation)
+if problem then return problem end
 local stored_state, latest_operation, wanted = read_fields(model_key(model), 'state', 'operation', 'wanted')
 local state = stored_state or 'unloaded'
 local loading = state == 'loading'
@@ -40,18 +44,23 @@ end
 local count = (#answer - 1) / 2
 -- the load under way, also one that restores replicas of a loaded model
 local cancellation = { code = 'load_cancelled', message = 'the load was cancelled' }
-if latest_operation then end_operation(latest_operation, 'cancelled', cancellation) end
+if latest_operation then end_operation(latest_operation, 'cancelled', cancellation, authorization.audit) end
 if state == 'unloaded' and (wanted or ARGV[5]) == '0' then
   fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
+  remove_dynamic_model(model)
   return { 'state', 'unloaded', latest_operation or '' }
 end
-begin_operation(operation, 'unload', model, 'running', loading and 'cancelling the load' or 'draining', count)
+use_authorization(authorization, operation)
+begin_operation(operation, 'unload', model, 'running', loading and 'cancelling the load' or 'draining', count,
+  authorization)
+redis.call('HSET', P .. 'operation:' .. operation, 'gpu_memory_mib', '0')
 if loading or count == 0 then
   redis.call('HDEL', P .. 'operation:' .. operation, 'expected_ms') -- the durations of unloads say nothing about it
 else
   redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW))
 end
-if state ~= 'unloaded' then set_model_state(model, count == 0 and 'unloaded' or 'unloading') end
+if state == 'unloaded' then remove_dynamic_model(model)
+else set_model_state(model, count == 0 and 'unloaded' or 'unloading') end
 redis.call('DEL', P .. 'ready:' .. model)
 fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
 if memory and not loading and count > 0 then

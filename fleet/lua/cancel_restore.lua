@@ -3,8 +3,8 @@
 -- start, which are no replicas of it any more. If the others were lost meanwhile, the model fails, as it does when its
 -- last replica is lost.
 -- KEYS[1] prefix
--- ARGV    2 model  3 operation
--- returns {ok, replica, worker, ...} | {over} when the load has ended, or restores nothing
+-- ARGV    2 model  3 operation  4 authorization (JSON, see include/authorize)
+-- returns {ok, replica, worker, ...} | {refused, reason} because of 4 | {over} when the load has ended, or restores nothing
 -- include: base
 -- include: log
 -- include: queue
@@ -13,12 +13,16 @@
 -- include: terminal
 -- include: requeue
 -- include: unfinished
+-- include: authorize
 -- include: model
 -- include: replica
-local model, operation = ARGV[2], ARGV[3]
+local model, operation, authorization = ARGV[2], ARGV[3], cjson.decode(ARGV[4])
 local state, latest_operation = read_fields(model_key(model), 'state', 'operation')
 local ended = redis.call('HEXISTS', P .. 'operation:' .. operation, 'finished_us') == 1
 if state ~= 'loaded' or latest_operation ~= operation or ended then return { 'over' } end
+local problem = authorization_problem(authorization, operation)
+if problem then return problem end
+use_authorization(authorization, operation)
 local answer = { 'ok' }
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
   local replica_state, worker, began_by = read_fields(replica_key(replica), 'state', 'worker', 'operation')
@@ -28,7 +32,8 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     answer[#answer + 1] = worker
   end
 end
-end_operation(operation, 'cancelled', { code = 'load_cancelled', message = 'the load was cancelled' })
+local cancellation = { code = 'load_cancelled', message = 'the load was cancelled' }
+end_operation(operation, 'cancelled', cancellation, authorization.audit)
 if redis.call('EXISTS', P .. 'replicas:' .. model) == 0 then
   local code, message, restart_us = read_fields(model_key(model), 'code', 'last_error', 'restart_us')
   fail_model(model, code or 'load_cancelled', message or 'the load was cancelled')

@@ -6,6 +6,7 @@
 -- include: base
 -- include: assign
 -- include: counters
+-- include: audit
 local model, count = ARGV[2], (#ARGV - 4) / 2
 local state, lost, crashed, restart_us = read_fields(model_key(model), 'state', 'lost', 'crashed', 'restart_us')
 lost = tonumber(lost) or 0
@@ -19,6 +20,7 @@ local replaced = math.min(lost, count)
 redis.call('HINCRBY', model_key(model), 'lost', -replaced)
 if count - replaced == due and due > 0 then redis.call('HDEL', model_key(model), 'crashed', 'restart_us')
 elseif count > replaced then redis.call('HINCRBY', model_key(model), 'crashed', replaced - count) end
-if count > replaced then add_to_counter('restarts ' .. model, count - replaced) end
+if count > replaced then add_to_counter('restarts ' .. model_label(model), count - replaced) end
 assign_replicas(model, '', 5, ARGV[4], ARGV[3])
+append_audit({ actor = 'platform', authority = 'platform' }, 'replace', model, 'begun', { replicas = count })
 return { 'ok' }

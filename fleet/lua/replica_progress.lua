@@ -1,6 +1,7 @@
 -- Record the progress of a replica's start or stop; the operation's progress is the mean of its replicas.
 -- KEYS[1] prefix
--- ARGV    2 replica  3 progress 0..1  4 stage
+-- ARGV    2 replica  3 progress 0..1  4 stage  5 time that a download before the start takes yet (ms), '' without
+--         one: the usual duration of a load counts from the end of the download
 -- returns 1, or 0 when the start or stop of the replica is over, and when its start was cancelled
 -- include: base
 -- include: model
@@ -18,4 +19,8 @@ if replica_state == 'starting' and model_state == 'loaded' then
 elseif model_state ~= (replica_state == 'starting' and 'loading' or 'unloading') then return 0 end
 add_progress(operation, tonumber(ARGV[3]) - tonumber(before))
 redis.call('HSET', P .. 'operation:' .. operation, 'stage', ARGV[4])
+if ARGV[5] ~= '' then
+  local until_us = NOW + tonumber(ARGV[5]) * 1000
+  redis.call('HSET', P .. 'operation:' .. operation, 'began_us', text(NOW), 'downloads_until_us', text(until_us))
+end
 return 1

@@ -16,14 +16,46 @@
 -- include: unfinished
 -- include: model
 -- include: replica
+-- Record what the engines of a model took on GPUs, unless one of them could not be measured.
+local function record_gpu_memory(operation, model)
+  local sum = 0
+  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
+    local host, replica_mib = read_fields(replica_key(replica), 'worker', 'memory_mib')
+    if redis.call('HGET', worker_key(host), 'device') == 'cuda' then
+      if not replica_mib or replica_mib == '' then return end
+      sum = sum + tonumber(replica_mib)
+    end
+  end
+  redis.call('HSET', P .. 'operation:' .. operation, 'gpu_memory_mib', text(sum))
+end
+
+-- Return how many replicas of a model are up, also those that accept no jobs since their worker drains.
+local function count_up(model)
+  local count = 0
+  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
+    if redis.call('HGET', replica_key(replica), 'state') == 'up' then count = count + 1 end
+  end
+  return count
+end
+
 -- A replica that an operation restores is up.
-local function restored(operation, progress)
+local function restored(operation, model, progress)
   local finished_us, replicas = read_fields(P .. 'operation:' .. operation, 'finished_us', 'replicas')
   if finished_us or not replicas then return end
   add_progress(operation, progress)
   if redis.call('HINCRBY', P .. 'operation:' .. operation, 'up', 1) >= tonumber(replicas) then
+    record_gpu_memory(operation, model)
     end_operation(operation, 'completed')
   end
+end
+
+-- Remember who loaded the model, for the receipts of its answers: longer than the operation itself is known.
+local LOADS, LOADS_KEPT_S = 100, 400 * 86400
+local function record_load(operation, model)
+  local authority, definition = read_fields(P .. 'operation:' .. operation, 'authority', 'definition')
+  redis.call('XADD', P .. 'loads:' .. model, 'MAXLEN', LOADS, '*', 'at_us', text(NOW), 'operation', operation,
+    'authority', authority or '{}', 'definition', definition or '')
+  redis.call('EXPIRE', P .. 'loads:' .. model, LOADS_KEPT_S)
 end
 
 local key = replica_key(ARGV[2])
@@ -61,12 +93,14 @@ if loading then
       'observed_variant', redis.call('HGET', model_key(model), 'variant'))
     redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory))
   end
+  record_gpu_memory(operation, model)
   end_operation(operation, 'completed')
+  record_load(operation, model)
   set_model_state(model, 'loaded')
 else
-  if operation ~= '' then restored(operation, 1 - tonumber(progress)) end
-  if redis.call('ZCARD', P .. 'ready:' .. model) >= tonumber(redis.call('HGET', model_key(model), 'wanted')) then
-    redis.call('HDEL', model_key(model), 'last_error', 'code') -- all replicas are ready again
+  if operation ~= '' then restored(operation, model, 1 - tonumber(progress)) end
+  if count_up(model) >= tonumber(redis.call('HGET', model_key(model), 'wanted')) then
+    redis.call('HDEL', model_key(model), 'last_error', 'code') -- all replicas are up again, those that drain as well
   end
 end
 dispatch(model)

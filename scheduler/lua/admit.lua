@@ -10,6 +10,7 @@
 --         24 one slot in so many is reserved, or 0  25 most running jobs of the tenant, or 0
 --         26 most requests of the tenant, or 0  27 within this window (us)
 --         28 most tokens of the tenant, or 0  29 within this window (us)
+--         30 SHA-256 of the request's body (hex), of a tenant with receipts, or ''
 -- returns {ok, id, depth} | {replayed, id} | {conflict}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
@@ -131,6 +132,10 @@ write_usage(model)
 if tokens then
   fields[#fields + 1] = 'token_window_us'
   fields[#fields + 1] = ARGV[29]
+end
+if ARGV[30] ~= '' then
+  fields[#fields + 1] = 'receipt'
+  fields[#fields + 1] = ARGV[30]
 end
 redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,
   'dialect', ARGV[7], 'generation', generation, 'echo', ARGV[9], 'subscribers', ARGV[10], 'store', ARGV[11],

@@ -13,14 +13,11 @@
 -- include: unfinished
 -- include: model
 -- include: replica
+-- include: drain
 local worker = ARGV[2]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return 'fenced' end
 if ARGV[4] == 'drain' then
-  redis.call('HSET', worker_key(worker), 'draining', '1')
-  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
-    local model = redis.call('HGET', replica_key(replica), 'model')
-    redis.call('ZREM', P .. 'ready:' .. model, replica)
-  end
+  drain_worker(worker, 'shutdown')
 else
   remove_worker(worker, ARGV[5], true)
   redis.call('DEL', worker_key(worker))

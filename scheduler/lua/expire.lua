@@ -23,6 +23,13 @@ if last_run and NOW >= last_run and NOW - last_run < tonumber(ARGV[4]) then retu
 -- include: histograms
 -- include: ended
 
+-- The workers that were removed for their silence, for operators: the latest MAX_LOST of them.
+local MAX_LOST = 100
+local function list_lost_worker(worker)
+  redis.call('ZADD', P .. 'lost_workers', text(NOW), worker)
+  redis.call('ZREMRANGEBYRANK', P .. 'lost_workers', 0, -MAX_LOST - 1)
+end
+
 -- If no process ran this script for so long, Redis was down (or all processes were), and no worker could
 -- renew its leases: downtime of Redis must not count against them. No lease ends before `leases_extended_to`.
 redis.call('SET', P .. 'expired_at', text(NOW))
@@ -47,6 +54,7 @@ local leases_count = NOW >= (tonumber(redis.call('GET', P .. 'leases_extended_to
 for _, worker in ipairs(leases_count and due('workers') or {}) do
   if jobs_left <= 0 then break end
   remove_worker(worker, 'worker ' .. worker .. ' sent no heartbeat and was removed')
+  list_lost_worker(worker)
   add_to_counter('expired worker')
   jobs_left = jobs_left - 1
   ended = ended + 1

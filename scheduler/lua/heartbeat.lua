@@ -3,7 +3,7 @@
 -- claim message or cancel costs one heartbeat, not a request. Few commands, whatever the number of jobs.
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 lease (us)
--- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, ...}}
+-- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, flushes or '', ...}}
 -- include: base
 -- include: counters
 local worker, lease_end = ARGV[2], text(NOW + tonumber(ARGV[4]))
@@ -15,7 +15,9 @@ redis.call('ZADD', P .. 'workers', lease_end, worker)
 local running, cancelled, replicas, runs = {}, {}, {}, {}
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
   replicas[#replicas + 1] = replica
-  replicas[#replicas + 1] = redis.call('HGET', replica_key(replica), 'state')
+  local state, flushes = read_fields(replica_key(replica), 'state', 'flushes')
+  replicas[#replicas + 1] = state
+  replicas[#replicas + 1] = flushes or ''
   for _, id in ipairs(redis.call('HKEYS', slots_key(replica))) do
     running[#running + 1] = id
     runs[id] = true

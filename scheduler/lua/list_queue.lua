@@ -6,6 +6,7 @@
 --         {tenant, priority, depth, id and admission (us) of its oldest job, ...}, {tenant of a running job, ...}}
 -- include: base
 -- include: queue
+-- include: open_slots
 local model = ARGV[2]
 local waiting, tenants = {}, {}
 for _, priority in ipairs(PRIORITIES) do
@@ -25,5 +26,5 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
   end
 end
 return { redis.call('ZCARD', P .. 'waiting:' .. model),
-  redis.call('ZRANGE', P .. 'waiting:' .. model, 0, 0, 'WITHSCORES')[2] or '', read_usage(model).values['@slots'] or 0, running,
+  redis.call('ZRANGE', P .. 'waiting:' .. model, 0, 0, 'WITHSCORES')[2] or '', open_slots(model), running,
   waiting, tenants }

@@ -10,7 +10,6 @@
 local model = ARGV[2]
 local state, code, restart_us, operation = read_fields(model_key(model), 'state', 'code', 'restart_us', 'operation')
 local progress = operation and operation ~= '' and redis.call('HGET', P .. 'operation:' .. operation, 'progress')
-local values = read_usage(model).values
-local slots, run_ms = values['@slots'] or 0, values['@run_ms']
+local slots, run_ms = open_slots(model), read_usage(model).values['@run_ms']
 return { redis.call('ZCARD', P .. 'waiting:' .. model), slots, run_ms and text(run_ms) or '',
   state or 'unloaded', code or '', restart_us and 1 or 0, progress or '', fair_order(model, tonumber(ARGV[3])) }

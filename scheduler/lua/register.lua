@@ -20,5 +20,10 @@ make_recovery_due()
 local incarnation = next_fence()
 redis.call('HSET', worker_key(worker), 'incarnation', incarnation, 'device', ARGV[4],
   'description', ARGV[5], 'since_us', text(NOW))
+-- an operator's drain lasts longer than an incarnation
+if redis.call('HEXISTS', P .. 'operator_drains', worker) == 1 then
+  redis.call('HSET', worker_key(worker), 'draining', 'operator')
+end
+redis.call('ZREM', P .. 'lost_workers', worker)
 redis.call('ZADD', P .. 'workers', text(NOW + tonumber(ARGV[3])), worker)
 return incarnation

@@ -1,16 +1,41 @@
 #!lua flags=allow-oom
 -- An API process reports its gauges, and what it has counted since its last report.
 -- KEYS[1] prefix
--- ARGV    2 process  3 number of the report  4 its gauges (JSON)  5.. pairs: field of `counters`, amount
+-- ARGV    2 process  3 number of the report  4 its gauges (JSON)  5 number of the pairs  6.. pairs: field of `counters`,
+--         amount; then for each tenant and code of refused requests: tenant, code, amount
 -- returns 1; 0 for a report that came before: a caller whose reply was lost repeats the call
 -- include: base
 -- include: counters
+-- include: tenant_label
 local KEPT_S = 60
+local MINUTE_US, PART_US = 60000000, 300000000 -- also in scheduler/recent_refusals.py
+local MINUTE_KEPT_S, PART_KEPT_S = 6 * 60, 13 * 300
+local MOST_FIELDS = 2000
+
+-- Whether a hash of recent refusals takes this tenant and code: one that is full takes no further ones.
+local function has_room(hash, field)
+  return redis.call('HLEN', hash) < MOST_FIELDS or redis.call('HEXISTS', hash, field) == 1
+end
+
 local key = P .. 'api_process:' .. ARGV[2]
 if (tonumber(redis.call('HGET', key, 'number')) or 0) >= tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', key, 'number', ARGV[3], 'gauges', ARGV[4])
 redis.call('EXPIRE', key, KEPT_S)
 redis.call('ZADD', P .. 'api_processes', text(NOW), ARGV[2])
 redis.call('ZREMRANGEBYSCORE', P .. 'api_processes', '-inf', text(NOW - KEPT_S * 1000000))
-for at = 5, #ARGV, 2 do add_to_counter(ARGV[at], tonumber(ARGV[at + 1])) end
+local refused_from = 6 + 2 * tonumber(ARGV[5])
+for at = 6, refused_from - 1, 2 do add_to_counter(ARGV[at], tonumber(ARGV[at + 1])) end
+local of_minute = P .. 'refusals:' .. text(math.floor(NOW / MINUTE_US))
+local of_part = P .. 'refusals_by_part:' .. text(math.floor(NOW / PART_US))
+for at = refused_from, #ARGV, 3 do
+  local tenant, code, amount = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local field = tenant .. ' ' .. code
+  add_to_counter('tenant_refusals ' .. tenant_label(tenant) .. ' ' .. code, tonumber(amount))
+  if has_room(of_minute, field) then redis.call('HINCRBY', of_minute, field, amount) end
+  if has_room(of_part, field) then redis.call('HINCRBY', of_part, field, amount) end
+end
+if refused_from < #ARGV then
+  redis.call('EXPIRE', of_minute, MINUTE_KEPT_S)
+  redis.call('EXPIRE', of_part, PART_KEPT_S)
+end
 return 1

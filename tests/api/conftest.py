@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 from collections.abc import Iterator
@@ -18,11 +19,16 @@ from api.app import create_app
 from api.auth.access_store import AccessStore
 from api.auth.authenticator import Authenticator
 from api.auth.registry import AccessRegistry
+from api.auth.session_store import SessionStore
+from api.auth.session_watch import SessionWatch
+from api.catalogue_follower import CatalogueFollower
 from api.health import health_reader
+from api.lifecycle.attempts import AttemptLimit
 from api.metrics.exposition import Exposition
 from api.metrics.process_report import ProcessReport
+from api.metrics.recent import RecentMetrics
 from api.runner import runner_reader
-from api.services import AppServices
+from api.services import AppServices, open_proposals
 from api.single_flight import SingleFlight
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
@@ -30,8 +36,14 @@ from api.streaming.open_streams import OpenStreams
 from config.api_keys import digest_of
 from config.settings import ApiSettings, ModelDefinition, RedisSettings, Settings, Tenant
 from governance.audit import AuditLog
+from governance.audit.chain_store import ChainStore
 from governance.cache_namespaces import CacheNamespaces
+from governance.op_tokens.key_files import SharedKeyFiles
+from governance.platform_key import PlatformKey
+from governance.receipts import Receipts
 from scheduler.counters import CounterStore
+from scheduler.limit_use import LimitUseReader
+from scheduler.recent_refusals import RecentRefusalsReader
 from scheduler.redis_connections import command_client
 from scheduler.usage import UsageStore
 from scheduler.waits import Waits
@@ -74,24 +86,35 @@ def fakes(settings: Settings) -> Fakes:
 def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False) -> AppServices:
     """The services over the fakes; `with_redis`: tenants and keys are in the Redis of the settings."""
     client = command_client(settings)
-    store = AccessStore(client, settings.redis.prefix, AuditLog(client, settings.redis.prefix))
+    store = AccessStore(
+        client, settings.redis.prefix, AuditLog(client, settings.redis.prefix, settings.data_dir / "audit")
+    )
     streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=True)
-    namespaces = CacheNamespaces("fake")
-    namespaces.adopt(b"a secret", {})
+    namespaces = CacheNamespaces()
+    namespaces.adopt(b"a secret", {}, read_at=math.inf)
     registry = AccessRegistry(settings, store if with_redis else None)
     services = AppServices(
         settings=settings,
         authenticator=Authenticator(settings, registry),
         registry=registry,
         access_store=store,
+        sessions=SessionStore(client, settings.redis.prefix),
+        session_watch=SessionWatch(fakes.store, settings.redis.prefix),  # type: ignore[arg-type]
         ledger=fakes.ledger,  # type: ignore[arg-type]
         connection=fakes.store,  # type: ignore[arg-type]
         large_connection=fakes.store,  # type: ignore[arg-type]
         async_ledger=FakeAsyncLedger(fakes.ledger),  # type: ignore[arg-type]
         fleet=fakes.fleet,  # type: ignore[arg-type]
+        catalogue_follower=CatalogueFollower(fakes.fleet.catalogue, fakes.store),  # type: ignore[arg-type]
         subscriber=fakes.subscriber,
         reaper=FakeReaper(),  # type: ignore[arg-type]
-        audit=FakeAudit(),  # type: ignore[arg-type]
+        audit=FakeAudit(ChainStore(client, settings.redis.prefix)),  # type: ignore[arg-type]
+        op_token_keys=SharedKeyFiles(settings.governance.op_token_key_path),
+        attempts=AttemptLimit(client, settings),
+        recent_metrics=RecentMetrics(client, settings),
+        proposals=open_proposals(client, settings),
+        platform_key=PlatformKey(settings.data_dir),
+        receipts=Receipts(client, settings.redis.prefix),
         health=SingleFlight(
             health_reader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, settings.queue), 0.0
         ),
@@ -99,8 +122,10 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         streams=streams,
         model_feed=ModelFeed(SnapshotReader(fakes.fleet, fakes.changes)),  # type: ignore[arg-type]
         cache_namespaces=namespaces,
-        exposition=Exposition(settings, registry),
+        exposition=Exposition(settings),
         usage=UsageStore(client, settings),
+        limit_use=LimitUseReader(client, settings),
+        recent_refusals=RecentRefusalsReader(client, settings),
         process_report=ProcessReport(
             fakes.store,  # type: ignore[arg-type]
             CounterStore(client, settings),

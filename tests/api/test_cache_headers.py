@@ -6,6 +6,7 @@ from typing import Any
 
 import openai
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler.errors import StorageUnavailable
@@ -39,6 +40,26 @@ def test_tenants_and_tags_have_namespaces_of_their_own(http: FlaskClient, fakes:
     assert found == again
     assert len({*found, generation(http, fakes, tag="A").cache_namespace}) == 5
     assert None not in found
+
+
+@pytest.mark.rule("runner/tenant-header", "runner/cache-tag")
+def test_unknown_tenants_have_namespaces_of_their_own_though_they_share_limits(
+    open_app: Flask, fakes: Fakes
+) -> None:
+    http = open_app.test_client()
+    http.environ_base["HTTP_HOST"] = "localhost"
+
+    def asked(**headers: str) -> tuple[str, str | None]:
+        answer = http.post("/v1/responses", json=ASK, headers=headers)
+        job = fakes.ledger.jobs[answer.json["id"]]
+        return job.tenant, Generation.from_json(job.generation).cache_namespace
+
+    names = ("ghost", "shade", "default", "one")
+    found = {name: asked(**{"X-Tenant-ID": name}) for name in names}
+    assert [found[name][0] for name in names] == ["default", "default", "default", "one"]
+    assert len({namespace for _, namespace in found.values()}) == len(names)
+    assert asked(**{"X-Tenant-ID": "ghost"}) == found["ghost"]
+    assert asked() == found["default"]
 
 
 @pytest.mark.rule("runner/cache-mode")
@@ -121,6 +142,32 @@ def test_a_failed_answer_has_what_was_measured(
     assert [whole.headers[name] for name in names] == ["true", "2", "4", "50"]
     last = frames(http.post(path, json={**body, "stream": True}).text)[-1]
     assert last["measurements"] == {**MEASURED, "cache_tokens_reused": 2}
+
+
+@pytest.mark.rule("runner/response-headers-always")
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    ("changed", "headers", "status"),
+    [
+        ({"temperature": "hot"}, {}, 400),
+        ({"model": "none"}, {}, 404),
+        ({}, {"X-Cache-Mode": "all"}, 400),
+        ({}, {"Authorization": "Bearer wrong"}, 401),
+        ({}, {"X-Tenant-ID": "two"}, 403),
+    ],
+)
+def test_an_invalid_request_for_a_generation_has_the_headers_too(
+    http: FlaskClient,
+    route: tuple[str, dict[str, Any]],
+    changed: dict[str, Any],
+    headers: dict[str, str],
+    status: int,
+) -> None:
+    answer = http.post(route[0], json={**route[1], **changed}, headers=headers)
+    assert answer.status_code == status
+    names = ("X-Cache-Hit", "X-Cache-Tokens-Reused", "X-Queue-Wait-Ms", "X-GPU-Time-Ms")
+    assert [answer.headers.get(name) for name in names] == ["false", "0", "0", "0"]
+    assert "X-Cache-Hit" not in http.get("/v1/models/none").headers
 
 
 @pytest.mark.rule("runner/response-headers-always")

@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 import fleet.errors
 import scheduler.errors
 from api.errors import CODES, error_from_end, headers_of, kind_of
+from api.request_hooks import request_ids
 from scheduler.errors import Failed, FailedInQueue, QueueFull, StokerError
 from streams.events import End
 from tests.support.api_fakes import Fakes
@@ -101,6 +102,17 @@ def test_every_response_carries_its_request_id(http: FlaskClient) -> None:
         assert headers["x-request-id"] == headers["request-id"]
         seen.add(headers["request-id"])
     assert len(seen) == 4
+
+
+@pytest.mark.parametrize("route", ["responses", "queue"])
+def test_the_log_has_the_id_of_a_response_that_is_asked_for_if_it_can_be_one(
+    http: FlaskClient, route: str
+) -> None:
+    for id, logged in (("resp_" + "0a" * 16, "resp_" + "0a" * 16), ("resp_%0d%0aforged", None)):
+        environ = http.environ_base
+        with http.application.test_request_context(f"/v1/{route}/{id}", environ_base=environ):
+            http.application.preprocess_request()
+            assert request_ids().response_id == logged
 
 
 def test_errors_of_flask_and_werkzeug_have_the_envelope(http: FlaskClient) -> None:

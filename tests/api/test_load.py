@@ -19,12 +19,13 @@ from api.schemas.strict_schema import SchemaMismatch
 from api.services import open_services
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, RedisSettings, Settings
+from fleet.catalogue import ModelCatalogue
 from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory
-from governance.audit import AuditLog
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.seeds import RUNTIME_ADMIN_API
+from tests.support.audit import audit_of
 from tests.support.simulated_platform import SimulatedPlatform
 
 # every example of that section: backend, body, status, the invalid field
@@ -209,7 +210,8 @@ def test_an_override_shows_the_fields_that_it_excludes_as_null(
     model = platform.settings.models["m-exllamav3"]
     quantised = replace(model, options={**model.options, "exllama_cache_quant": "8,8"})
     fleet: Fleet = http.application.extensions["stoker"].fleet
-    monkeypatch.setattr(fleet, "settings", replace(platform.settings, models={"m-exllamav3": quantised}))
+    changed = replace(platform.settings, models={"m-exllamav3": quantised})
+    monkeypatch.setattr(fleet, "catalogue", ModelCatalogue(platform.client, changed))
     body = {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4}
     for _ in range(2):  # the same again is the same
         shown = http.post("/v1/admin/models/m-exllamav3/load", json=body).json
@@ -277,11 +279,17 @@ def test_a_cancelled_load_is_recorded_in_the_audit_chain(
     load = http.post("/v1/admin/models/m-stub/load").json["operation"]
     for _ in range(2):  # the second request changes nothing
         assert http.delete(f"/v1/admin/operations/{load['id']}").status_code in (200, 202)
-    audit = AuditLog(platform.client, platform.settings.redis.prefix)
-    recorded = [(record.actor, record.action, record.subject, record.detail) for record in audit.records()]
-    cancel = ("boss", "cancel", "m-stub", load["id"])
-    assert recorded.count(cancel) == 1
-    assert [action for _, action, _, _ in recorded] == ["load", "cancel"] + ["unload"] * (not restores)
+    audit = audit_of(platform.settings)
+    recorded = [
+        (record.actor, record.action, record.outcome, record.detail["operation"])
+        for record in audit.records()
+    ]
+    changes = [entry for entry in recorded if entry[2] != "done"]
+    assert len(recorded) - len(changes) == 1  # the second request
+    own = [(actor, action, outcome) for actor, action, outcome, id in changes if id == load["id"]]
+    assert own == [("boss", "load", "begun"), ("boss", "load", "cancelled")]
+    others = [(actor, action) for actor, action, _, id in changes if id != load["id"] and actor == "boss"]
+    assert others == [("boss", "unload")] * 2 * (not restores)
 
 
 @pytest.mark.rule("unload/rules", "beyond/a-crashed-engine")
@@ -302,10 +310,10 @@ def test_the_unload_of_a_failed_model_ends_its_restart_and_is_in_the_audit_chain
     )
     assert rows[1].json["operation"]["id"] == operation["id"]
     assert platform.fleet.row("m-stub").restart_at is None
-    records = list(AuditLog(platform.client, platform.settings.redis.prefix).records())
-    assert [(record.action, record.subject, record.detail) for record in records] == [
-        ("unload", "m-stub", operation["id"])
-    ]
+    records = [record for record in audit_of(platform.settings).records() if record.actor == "boss"]
+    assert [
+        (record.action, record.subject, record.outcome, record.detail["operation"]) for record in records
+    ] == [("unload", "m-stub", outcome, operation["id"]) for outcome in ("begun", "completed", "done")]
 
 
 @pytest.mark.rule("beyond/a-load-is-cancelled", "models/loaded-replicas")
@@ -400,8 +408,19 @@ def test_a_definition_hides_only_secrets(
     model = platform.settings.models["m-vllm_serve"]
     secret = replace(model, options={**model.options, "vllm_serve_environment": {"HF_TOKEN": "hf_secret"}})
     fleet: Fleet = http.application.extensions["stoker"].fleet
-    monkeypatch.setattr(fleet, "settings", replace(platform.settings, models={"m-vllm_serve": secret}))
+    changed = replace(platform.settings, models={"m-vllm_serve": secret})
+    monkeypatch.setattr(fleet, "catalogue", ModelCatalogue(platform.client, changed))
     answer = http.get("/v1/admin/models/m-vllm_serve")
     assert "hf_secret" not in answer.text
     assert answer.json["definition"]["vllm_serve_environment"] == "***"
     assert answer.json["definition"]["vllm_serve_binary"] is None
+
+
+def test_a_load_of_a_loaded_model_is_recorded_although_it_changes_nothing(
+    loadable: tuple[FlaskClient, SimulatedPlatform],
+) -> None:
+    http, platform = loadable
+    platform.load("m-stub")
+    assert http.post("/v1/admin/models/m-stub/load").status_code == 200
+    record = list(audit_of(platform.settings).records())[-1]
+    assert (record.actor, record.action, record.subject, record.outcome) == ("boss", "load", "m-stub", "done")

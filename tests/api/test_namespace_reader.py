@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import redis
 from api.namespace_reader import PERIOD_S
 from api.services import AppServices, open_services
 from config.settings import RedisSettings, Settings
+from fleet.flush import FlushScope
 from governance.cache_namespaces import raise_epoch, tenant_scope
 from tests.conftest import ValkeyServer, free_port
 from tests.support.waiting import wait_until
@@ -62,3 +64,66 @@ def test_a_process_without_redis_starts_and_has_no_namespaces_until_it_is_there(
     services.start()
     assert services.cache_namespaces.of(*REQUEST) is None
     services.stop()
+
+
+def test_a_process_reports_the_version_of_the_epochs_that_it_uses(
+    processes: list[AppServices], settings: Settings, client: redis.Redis
+) -> None:
+    key = f"{{{settings.redis.prefix}}}:epoch_readers"
+    another = open_services(settings)
+    another.start()
+    assert client.hexists(key, another.subscriber.name)
+    another.stop()
+
+    def versions() -> list[bytes]:
+        return [value.split()[0] for value in client.hvals(key)]
+
+    wait_until(lambda: versions() == [b"0", b"0"], 10 * PERIOD_S)
+    raise_epoch(client, settings.redis.prefix, b"all")
+    wait_until(lambda: versions() == [b"1", b"1"], 10 * PERIOD_S)
+    assert {name.decode() for name in client.hkeys(key)} == {each.subscriber.name for each in processes}
+
+
+def test_a_flush_wakes_a_process_that_would_read_much_later(
+    settings: Settings, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.namespace_reader.PERIOD_S", 3600.0)
+    services = open_services(settings)
+    services.start()
+    before = services.cache_namespaces.as_read(*REQUEST)
+    channel = services.subscriber.channel
+    wait_until(lambda: client.pubsub_numsub(channel) == [(channel.encode(), 1)])
+    services.fleet.flush(FlushScope())
+    wait_until(lambda: services.cache_namespaces.as_read(*REQUEST) != before)
+    prefix = f"{{{settings.redis.prefix}}}:"
+    raised = client.hget(f"{prefix}cache_epochs", "@version")
+
+    def reported() -> bytes:
+        return client.hget(f"{prefix}epoch_readers", services.subscriber.name).split()[0]
+
+    wait_until(lambda: reported() == raised)
+    services.stop()
+
+
+def test_epochs_that_cannot_be_read_are_read_again(settings: Settings, client: redis.Redis) -> None:
+    """Redis refuses the script as long as the key has another type."""
+    key = f"{{{settings.redis.prefix}}}:cache_epochs"
+    client.set(key, "no hash")
+    services = open_services(settings)
+    services.start()
+    assert services.cache_namespaces.of(*REQUEST) is None
+    client.delete(key)
+    wait_until(lambda: services.cache_namespaces.of(*REQUEST) is not None)
+    services.stop()
+
+
+def test_processes_that_start_at_once_agree_on_one_secret(settings: Settings) -> None:
+    def start(_number: int) -> str | None:
+        services = open_services(settings)
+        services.preparations[0]()
+        return services.cache_namespaces.of(*REQUEST)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(start, range(16)))
+    assert len(found) == 1
+    assert None not in found

@@ -12,6 +12,7 @@ from api.serializers import serialize_memory, serialize_model, serialize_operati
 from backends.catalogue import BACKENDS, REDACTED
 from config.commands import program
 from config.settings import ModelDefinition
+from fleet.flush import FlushScope
 from fleet.memory import DeviceMemory, Gpu
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
@@ -55,9 +56,13 @@ def test_a_model_equals_the_example_field_by_field() -> None:
         "operation_id",
         "loaded_at",
         "crashes",
+        "dynamic",
+        "origin",
         "restart_at",
         "load_field_descriptions",
         "last_load_override",
+        "last_load",
+        "nullable_load_fields",
     }
     assert {key for key in shown if key not in EXAMPLE} == added
     for field in set(EXAMPLE) - {"definition", "capabilities", "vram_estimate_mib"}:
@@ -84,6 +89,8 @@ def test_a_row_describes_its_load_fields_beside_the_constraints_of_the_specifica
     assert shown["load_constraints"] == RUNTIME_ADMIN_API["load_constraints"][name]
     assert shown["load_field_descriptions"].keys() == shown["load_constraints"].keys()
     assert all(shown["load_field_descriptions"].values())
+    nullable = {field for field, one in shown["load_constraints"].items() if one["kind"].endswith("_or_null")}
+    assert nullable <= set(shown["nullable_load_fields"]) <= shown["load_constraints"].keys()
 
 
 @pytest.mark.rule("models/definition")
@@ -180,7 +187,19 @@ def test_an_operation_has_a_result_or_an_error_at_its_end_only() -> None:
         "replicas": 2,
         "memory_mib": 700,
         "context_tokens": 8192,
+        "entries_removed": None,
+        "reason": None,
         "duration_ms": 3500,
     }
     failed = operation(OperationStatus.FAILED, **ended, error="no file", code="load_failed")
     assert (failed["result"], failed["error"], failed["error_code"]) == (None, "no file", "load_failed")
+
+
+def test_a_flush_shows_its_scope_and_what_the_engines_counted() -> None:
+    flush = {"kind": "flush", "model": "", "scope": FlushScope("tenant", tenant="acme")}
+    ended = {"finished_at": 103.5, "duration_s": 3.5, "entries": 0, "reason": "it does not say"}
+    shown = operation(OperationStatus.COMPLETED, **flush, **ended)
+    assert shown["model"] is None
+    assert shown["scope"] == {"kind": "tenant", "model": None, "tenant": "acme", "tag": None}
+    assert (shown["result"]["entries_removed"], shown["result"]["memory_mib"]) == (0, None)
+    assert shown["result"]["reason"] == "it does not say"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import threading
@@ -17,6 +18,7 @@ from backends.base import CancellationToken, Engine, Finish, Launch
 from backends.registry import adapter
 from config.load import load_settings
 from config.settings import ROOT, ModelDefinition
+from fleet.flush import FlushCount
 from streams.events import Delta, ReasoningDelta, TextDelta
 from tasks.generation import Generation, Message, Sampling, text_content
 from tests.support.generations import engine_loop, on_loop, run_generation, submit
@@ -115,6 +117,11 @@ class Launched:
     def cancel(self, id: str) -> None:
         """Cancel a generation."""
         on_loop(self.engine.cancel, id)
+
+    def flush(self, *kept: Generation) -> FlushCount:
+        """Drop what is cached, except for the namespaces of these requests."""
+        names = {request.cache_namespace or "" for request in kept}
+        return asyncio.run_coroutine_threadsafe(self.engine.flush(names), engine_loop()).result(30)
 
 
 Start = Callable[..., Launched]

@@ -18,7 +18,7 @@ import pytest
 from backends.base import GenerationError
 from config.settings import ModelDefinition
 from streams.events import TextDelta, ToolCallDelta
-from tasks.generation import Generation, Tool
+from tasks.generation import Generation, Message, Tool, text_content
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.contract_cache import CacheContract
 from tests.backends.measurements import AT_ONCE, ROWS, Row, tokens_per_s, versions
@@ -232,6 +232,28 @@ class EngineContract(CacheContract):
         with pytest.raises(GenerationError) as caught:
             shared.answer(self.bad())
         assert caught.value.code == "invalid_prompt"
+        assert shared.answer(self.short()).text
+
+    def test_a_refused_request_is_quoted_in_no_log(
+        self, shared: Launched, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("INFO")
+        tool = Tool("f", None, {"type": "private-type", "pattern": "private-pattern["})
+        messages = (Message("user", text_content("private-text")), Message("private-role", text_content("x")))
+        for request in (
+            replace(self.short(), tools=(tool,), tool_choice="required"),
+            replace(self.short(), messages=messages),
+            replace(self.short(), messages=(), prompt="private-text", tools=(tool,)),
+        ):
+            answer, thread = shared.begin(request)
+            thread.join()
+            assert isinstance(answer.error, GenerationError | None)
+        log = shared.directory / "engine.log"
+        written = log.read_text(errors="replace") if log.exists() else ""
+        assert "private-" not in caplog.text
+        # of a schema that a runtime cannot enforce its own lines may have the part that it does not know
+        assert "private-text" not in written
+        assert "private-role" not in written
         assert shared.answer(self.short()).text
 
     def test_a_generation_fails_alone_when_its_sink_raises(self, shared: Launched) -> None:

@@ -11,9 +11,11 @@ import pytest
 
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
+from fleet.flush import FlushCount
 from tasks.generation import Generation
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.measurements import ROWS, Row
+from tests.support.waiting import wait_until
 
 SAVED = 5
 """The least factor by which an own prefix reduces the tokens of a prompt that are computed."""
@@ -39,6 +41,9 @@ class CacheContract:
     """The requirements for the prefix cache. A subclass provides the model and its requests."""
 
     caches_prompts = True  # whether it has a cache of prefixes, and reports the cached tokens
+    owns_cache = True  # whether its engines hold the cache, and a flush can drop all of it
+    drops_namespaces = True  # whether a flush can drop some of them and keep others, and counts what it drops
+    sizes_entries = False  # whether a flush reports the memory of what it dropped
 
     def model(self, **fields: object) -> ModelDefinition:
         """See `EngineContract.model`."""
@@ -46,6 +51,10 @@ class CacheContract:
 
     def short(self, **overrides: object) -> Generation:
         """See `EngineContract.short`."""
+        raise NotImplementedError
+
+    def long(self, **overrides: object) -> Generation:
+        """See `EngineContract.long`."""
         raise NotImplementedError
 
     def long_prompt(self, **overrides: object) -> Generation:
@@ -108,6 +117,68 @@ class CacheContract:
             for answer, thread in running:
                 thread.join()
                 assert (answer.error, answer.text) == (None, expected)
+
+    # ---- flushes
+
+    def test_a_flush_drops_a_namespace_and_leaves_those_that_are_kept(self, shared: Launched) -> None:
+        own, other = (in_new_namespace(self.long_prompt()) for _ in range(2))
+        for request in (own, other):
+            shared.answer(request)
+        count = shared.flush(other)
+        assert (cached_tokens(shared, other) > 0) == self.caches_prompts
+        if self.drops_namespaces or not self.caches_prompts:
+            assert cached_tokens(shared, own) == 0
+            self.check_count(count, least=int(self.caches_prompts))
+        else:
+            assert (count.entries, count.memory_mib) == (None, None)
+            assert count.reason
+
+    def test_a_flush_of_everything_leaves_nothing_and_the_next_one_finds_nothing(
+        self, shared: Launched
+    ) -> None:
+        requests = [in_new_namespace(self.long_prompt()) for _ in range(2)]
+        for request in requests:
+            shared.answer(request)
+        self.check_count(shared.flush(), least=2 * int(self.caches_prompts))
+        again = shared.flush()
+        if self.drops_namespaces:
+            assert again.entries == 0
+        if self.owns_cache:
+            assert [cached_tokens(shared, request) for request in requests] == [0, 0]
+
+    def test_requests_that_run_and_wait_during_a_flush_answer_and_leave_nothing(
+        self, shared: Launched
+    ) -> None:
+        """One request more than there are slots: it waits in the engine or its adapter."""
+        request = in_new_namespace(self.flushed())
+        expected = shared.answer(request).text
+        assert (cached_tokens(shared, request) > 0) == self.caches_prompts
+        shared.flush()
+        running = [shared.begin(request, id=f"flushed-{i}") for i in range(shared.engine.slots + 1)]
+        assert running[0][0].first_delta.wait(30)
+        shared.flush()
+        for answer, thread in running:
+            thread.join()
+            assert (answer.error, answer.text) == (None, expected)
+        # an engine that frees its cache as a whole does it when no request runs
+        limit_s = 0.0 if self.drops_namespaces else 20.0
+        if self.owns_cache:
+            wait_until(lambda: cached_tokens(shared, request) == 0, limit_s)
+
+    def flushed(self) -> Generation:
+        """Return a request that runs during a flush, with a prompt that can be cached."""
+        return self.long(max_tokens=800)
+
+    def check_count(self, count: FlushCount, least: int) -> None:
+        """Check that at least so many entries were counted, and that there is a reason for what is not."""
+        if self.drops_namespaces or not self.caches_prompts:
+            assert count.entries is not None
+            assert count.entries >= least
+        else:
+            assert count.entries is None
+        assert (count.memory_mib is not None) == (self.sizes_entries or not self.caches_prompts)
+        assert (count.memory_mib or 0) > 0 or not self.sizes_entries
+        assert (count.reason is None) == (count.memory_mib is not None)
 
     @pytest.mark.engines
     def test_the_gain_of_a_cached_prefix_is_measured(self, start: Start) -> None:

@@ -99,6 +99,9 @@ class StubContract(EngineContract):
     def long(self, **fields: object) -> Generation:
         return ask("/stub tokens=200 tokens_per_s=100", **fields)
 
+    def flushed(self) -> Generation:
+        return ask("/stub tokens=40 tokens_per_s=100")
+
     def measured(self) -> Generation:
         return ask("/stub tokens=100 tokens_per_s=0")
 

@@ -134,6 +134,17 @@ def test_the_options_of_vllm_are_defaults_of_the_models_that_do_not_set_them(
     assert not any(name.startswith("vllm") for name in settings.models["other"].options)
 
 
+# ---- VERIFIED_OP_TOKEN_KEY_PATH
+
+
+@pytest.mark.rule("runner/env/VERIFIED_OP_TOKEN_KEY_PATH")
+def test_the_path_of_the_shared_key_is_set_and_relative_to_the_project(load: Load, tmp_path: Path) -> None:
+    name = "VERIFIED_OP_TOKEN_KEY_PATH"
+    assert load(**EXAMPLE).governance.op_token_key_path == Path("/etc/safebox/model-api.key")
+    assert load(**{name: "op.key"}).governance.op_token_key_path == tmp_path / "root" / "op.key"
+    assert load().governance.op_token_key_path is None
+
+
 # ---- MODEL_BASE_PATH
 
 

@@ -164,6 +164,7 @@ def model(**options):
         ({"models": {"../etc": STUB}}, "models.../etc is not a name for a model"),
         ({"models": {"a/b/c": STUB}}, "models.a/b/c is not a name for a model"),
         ({"models": {"a/load": STUB}}, "models.a/load is not a name for a model"),
+        ({"models": {"a/log": STUB}}, "models.a/log is not a name for a model"),
         ({"tenants": {"Big": {}}}, "tenants.Big is not a name for a tenant"),
         ({"tenants": {"a" * 65: {}}}, f"tenants.{'a' * 65} is not a name for a tenant"),
         ({"tenants": {"a": {"weight": 0}}}, "tenants.a.weight must be a number from 0.001 to 1000000, not 0"),

@@ -70,6 +70,17 @@ def test_a_variable_without_a_rate_limit_is_named_in_the_error(load):
         load({}, environ={"TENANT_RATE_LIMIT_acme": "many"})
 
 
+def test_a_variable_that_names_no_tenant_is_an_error(load):
+    with pytest.raises(ConfigError, match="environment variable TENANT_RATE_LIMIT_: name a tenant"):
+        load({}, environ={"TENANT_RATE_LIMIT_": "5/s"})
+
+
+def test_two_variables_for_one_tenant_are_an_error(load):
+    names = ("TENANT_RATE_LIMIT_A__B", "TENANT_RATE_LIMIT_a-b")
+    with pytest.raises(ConfigError, match=f"variables {names[0]} and {names[1]}: both set tenants.a-b.rate"):
+        load({}, environ=dict.fromkeys(names, "5/s"))
+
+
 def test_a_variable_sets_a_number_that_may_be_null(load):
     assert load({}, environ={"STOKER_QUEUE__RESERVE_ONE_IN": "8"}).queue.reserve_one_in == 8
 

@@ -26,7 +26,7 @@ PACKAGES = (
 PAGES = tuple(
     DOCS / name
     for name in (
-        *("api.md", "configuration.md", "metrics.md", "operations.md", "runtimes.md"),
+        *("api.md", "configuration.md", "governance.md", "metrics.md", "operations.md", "runtimes.md"),
         "several-hosts.md",
     )
 )

@@ -12,15 +12,19 @@ from api.errors import CODES
 from api.metrics.definitions import METRICS
 from backends.catalogue import BACKENDS
 from backends.declaration import Option
+from backends.load_parameters import PARAMETERS
 from config.fields import Section, StrictField
+from config.governance_schema import GovernanceRuleSchema, SignerKeySchema
 from config.schema import ModelSchema, SettingsSchema, TenantSchema, option_field
-from config.settings import ROOT, ModelDefinition, Settings, Tenant
+from config.settings import ROOT, GovernanceRule, ModelDefinition, Settings, SignerKey, Tenant
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
+from governance.op_tokens.refusal import REASONS
 from tests.docs.page import Row, Table
 
 UNITS = {"_per_s": "per second", "_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
-COMPUTED_DEFAULTS = {"backend": "required", "replica_max": "as `replicas`"}
+COMPUTED_DEFAULTS = {"backend": "required", "replica_max": "as `replicas`", "model_sha256": "none"}
 """Defaults that are not constants of a dataclass."""
+REQUIRED_OF_A_KEY = {"id": "required", "key": "required"}
 
 
 def tables() -> dict[str, Table]:
@@ -30,10 +34,22 @@ def tables() -> dict[str, Table]:
         "settings": _settings(),
         "tenant": _fields_table("field", TenantSchema(), _defaults(Tenant)),
         "model": _fields_table("field", ModelSchema(), _defaults(ModelDefinition) | COMPUTED_DEFAULTS),
+        "rule": _fields_table("field", GovernanceRuleSchema(), _defaults(GovernanceRule)),
+        "signer key": _fields_table("field", SignerKeySchema(), _defaults(SignerKey) | REQUIRED_OF_A_KEY),
         "variables": _variables(),
         "metrics": _metrics(),
+        "refusals": Table(("reason", "meaning"), [(f"`{name}`", about) for name, about in REASONS.items()]),
+        "parameters of a load": _parameters(),
         **{f"options of {name}": _options(BACKENDS[name].options) for name in BACKENDS},
     }
+
+
+def _parameters() -> Table:
+    rows = [
+        (f"`{name}`", *(BACKENDS[name].parameters.rule(parameter).about for parameter in PARAMETERS))
+        for name in BACKENDS
+    ]
+    return Table(("backend", *(f"`{parameter}`" for parameter in PARAMETERS)), rows)
 
 
 def _errors() -> Table:
@@ -51,7 +67,11 @@ def _settings() -> Table:
         inner = getattr(field, "schema", None)
         default = getattr(Settings(), name)
         if isinstance(inner, Section):
-            rows += [_row(f"{name}.{key}", part, getattr(default, key)) for key, part in inner.fields.items()]
+            rows += [
+                _row(f"{name}.{key}", part, getattr(default, key))
+                for key, part in inner.fields.items()
+                if isinstance(part, StrictField)
+            ]
         elif isinstance(field, StrictField):
             rows.append(_row(name, field, default))
     return Table(("setting", "value", "unit", "default", "meaning"), rows, written=True)

@@ -13,24 +13,31 @@ import pytest
 from api.app import create_app
 from api.auth.access import Access, access_of
 from api.schemas.access import KeyBody, KeyFields, TenantBody, TenantFields
+from api.schemas.anthropic_messages import MessagesRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.completions import CompletionRequest
+from api.schemas.flush import FlushBody
 from api.schemas.load import LoadRequestBody
 from api.schemas.responses import STATUSES, ResponsesRequest
 from config.generated_keys import GeneratedKeys
-from config.settings import ROOT, ApiSettings, QueueSettings, Settings
+from config.limits import limits_of
+from config.settings import ROOT, ApiSettings, QueueSettings, Settings, Tenant
 from tests.docs.page import blocks, code, read, rows, section
 
 BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/chat/completions": ChatRequest,
+    "/v1/messages": MessagesRequest,
     "/v1/completions": CompletionRequest,
     "/v1/admin/tenants": TenantBody,
     "/v1/admin/tenants/acme": TenantFields,
+    "/v1/admin/cache/flush": FlushBody,
+    "/v1/admin/cache/flush/plan": FlushBody,
     "/v1/admin/keys": KeyBody,
     "/v1/admin/keys/key_1": KeyFields,
     "/v1/admin/models/stub/load": LoadRequestBody,
     "/v1/admin/models/stoker-demo/load": LoadRequestBody,
+    "/v1/admin/models/stoker-demo/load/plan": LoadRequestBody,
 }
 UNDOCUMENTED_ENDPOINTS = {"static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui"}
 
@@ -109,7 +116,8 @@ def test_every_example_calls_a_route_with_a_valid_body(page, app):
 
 
 @pytest.mark.parametrize(
-    ("title", "schema"), [("Responses", ResponsesRequest), ("Chat Completions", ChatRequest)]
+    ("title", "schema"),
+    [("Responses", ResponsesRequest), ("Chat Completions", ChatRequest), ("Messages", MessagesRequest)],
 )
 def test_every_request_field_is_documented(page, title, schema):
     named = {word for row in rows(section(page, title)) for cell in row for word in code(cell)}
@@ -117,7 +125,10 @@ def test_every_request_field_is_documented(page, title, schema):
     assert set(schema().fields) - {"text"} <= named
 
 
-@pytest.mark.parametrize(("title", "dialect"), [("Responses", "responses"), ("Chat Completions", "chat")])
+@pytest.mark.parametrize(
+    ("title", "dialect"),
+    [("Responses", "responses"), ("Chat Completions", "chat"), ("Messages", "anthropic_messages")],
+)
 def test_every_refused_field_is_documented_as_unsupported(page, title, dialect):
     source = (ROOT / "api" / "dialects" / f"{dialect}.py").read_text()
     refused = set(re.findall(r'refuse\(body, "(\w+)"', source))
@@ -157,7 +168,8 @@ def test_the_numbers_are_the_shipped_defaults(page):
     queue, api, page = QueueSettings(), ApiSettings(), re.sub(r"[ \n]+", " ", page)
     full = page.partition("### Queue limits")[2]
     assert f"`queue.max_depth`, {queue.max_depth} " in full
-    assert f"`queue.max_depth_per_tenant`, {queue.max_depth_per_tenant} " in full
+    assert "`queue.max_depth_per_tenant`, three quarters" in full
+    assert limits_of(Tenant("any"), Settings()).max_waiting == queue.max_depth * 3 // 4
     assert f"`queue.timeout_ms`, {queue.timeout_ms // 60_000} minutes" in full
     assert f"`api.max_streams`, {api.max_streams:,} " in full
     assert f"after every {api.keep_alive_s:.0f} seconds" in page

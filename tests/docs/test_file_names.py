@@ -15,7 +15,7 @@ FILE = re.compile(r"[\w-]+(?:/[\w.-]+)+\.(?:py|lua|json|txt|c|md)(?=:|$)")
 PAGES = sorted(
     path
     for path in ROOT.rglob("*.md")
-    if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+    if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
 )
 
 

@@ -11,6 +11,7 @@ from fleet.fleet import MEMORY_RELEASE_S
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
 from fleet.worker_row import WorkerRow
+from governance.authorization import PLATFORM
 from scheduler.errors import UnknownModel
 from tests.fleet.races import run_concurrently
 from tests.support.simulated_platform import SimulatedPlatform
@@ -43,7 +44,8 @@ def begin_without_unload(platform: SimulatedPlatform, replicas: int = 1) -> str:
     """Begin the load without the unload, as a process that ended between them. Returns the operation's id."""
     deadline_us = 1_220_000_000
     arguments = ("alpha", "load_left", replicas, 5_000_000, "{}", NEED_MIB, "", "beta", deadline_us, "", 0)
-    platform.fleet.scripts.run("begin_load", *arguments)
+    neither_dynamic_nor_asked_for = ("", 0, 0, "")
+    platform.fleet.scripts.run("begin_load", *arguments, PLATFORM.argument(), *neither_dynamic_nor_asked_for)
     return "load_left"
 
 

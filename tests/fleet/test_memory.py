@@ -18,18 +18,29 @@ PAIR = DeviceMemory(
     id="GPU-a+GPU-b",
     total_mib=2000,
     free_mib=1500,
-    gpus=(Gpu(0, "GPU-a", "NVIDIA H200", 100, 1000, 0.5), Gpu(1, "GPU-b", "NVIDIA H200", 400, 1000)),
+    gpus=(
+        Gpu(0, "GPU-a", "NVIDIA H200", 100, 1000, 0.5, 61, 300, 700),
+        Gpu(1, "GPU-b", "NVIDIA H200", 400, 1000),
+    ),
 )
 ENCODED_PAIR = (
     b'{"id":"GPU-a+GPU-b","total_mib":2000,"free_mib":1500,"gpus":['
-    b'{"index":0,"uuid":"GPU-a","name":"NVIDIA H200","used_mib":100,"total_mib":1000,"utilization":0.5},'
-    b'{"index":1,"uuid":"GPU-b","name":"NVIDIA H200","used_mib":400,"total_mib":1000,"utilization":null}],'
+    b'{"index":0,"uuid":"GPU-a","name":"NVIDIA H200","used_mib":100,"total_mib":1000,"utilization":0.5,'
+    b'"temperature_c":61,"power_w":300,"power_limit_w":700},'
+    b'{"index":1,"uuid":"GPU-b","name":"NVIDIA H200","used_mib":400,"total_mib":1000,"utilization":null,'
+    b'"temperature_c":null,"power_w":null,"power_limit_w":null}],'
     b'"error":null}'
 )
 
 
 def test_device_memory_is_encoded_as_this_json() -> None:
     assert PAIR.to_json() == ENCODED_PAIR
+
+
+def test_the_report_of_a_worker_without_the_newer_figures_is_read() -> None:
+    old = b'{"index":0,"uuid":"GPU-a","name":"NVIDIA H200","used_mib":100,"total_mib":1000}'
+    report = b'{"id":"GPU-a","total_mib":1000,"free_mib":900,"gpus":[' + old + b'],"error":null}'
+    assert DeviceMemory.from_json(report).gpus == (Gpu(0, "GPU-a", "NVIDIA H200", 100, 1000),)
 
 
 @pytest.mark.parametrize("memory", [PAIR, DeviceMemory("host:node", 64, 32, error="no GPU can be read: why")])

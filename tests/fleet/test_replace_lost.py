@@ -9,6 +9,7 @@ import redis
 
 from config.settings import RestartSettings, Settings
 from fleet.load_request import LoadOutcome, LoadRequest
+from governance.authorization import ADMIN_KEY, Authorization
 from tests.fleet.races import run_concurrently
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -105,6 +106,21 @@ def test_a_replacement_that_does_not_start_is_repeated_as_after_a_crash(pair: Si
     assert pair.recovery.replace_lost() == []
     pair.advance_time(pair.settings.restart.backoff_s)
     assert len(pair.recovery.replace_lost()) == 1
+
+
+def test_an_error_is_over_when_all_replicas_are_up_although_a_worker_drains(pair: SimulatedPlatform) -> None:
+    shuts_down(pair, "w2")
+    item = pair.recovery.replace_lost()[0].assignments[0]
+    pair.starting(item.replica, item.worker)
+    pair.crash(item.replica, item.worker, code="load_failed")
+    assert pair.fleet.row("alpha").last_error
+    pair.fleet.drains.begin("w1", Authorization("acme", ADMIN_KEY))
+    pair.register("w3")
+    pair.advance_time(pair.settings.restart.backoff_s)
+    (outcome,) = pair.recovery.replace_lost()
+    pair.finish_load(outcome, slots=1)
+    row = pair.fleet.row("alpha")
+    assert (row.loaded_replicas, row.last_error, row.code) == (1, None, None), "a drained one is up, too"
 
 
 def test_a_replacement_that_is_lost_with_its_worker_is_replaced(pair: SimulatedPlatform) -> None:

@@ -12,6 +12,7 @@ from fleet.errors import InsufficientMemory, InvalidLoadRequest, StateConflict
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
 from fleet.states import OperationStatus
+from governance.authorization import PLATFORM
 from tests.support.faults import replicas_of
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -76,7 +77,14 @@ def test_a_load_of_a_complete_model_changes_nothing(platform: SimulatedPlatform)
 def test_a_repeated_call_of_restore_replicas_assigns_once(pair: SimulatedPlatform) -> None:
     for _ in range(2):
         answer = pair.fleet.scripts.run(
-            "restore_replicas", "alpha", "load_again", 5_000_000, "", "alpha#again.0", "w2"
+            "restore_replicas",
+            "alpha",
+            "load_again",
+            5_000_000,
+            "",
+            PLATFORM.argument(),
+            "alpha#again.0",
+            "w2",
         )
         assert answer == [b"ok"]
     assert len(pair.fleet.row("alpha").workers) == 2
@@ -85,7 +93,7 @@ def test_a_repeated_call_of_restore_replicas_assigns_once(pair: SimulatedPlatfor
 def test_a_restore_is_refused_when_other_replicas_are_missing_than_it_restores(
     pair: SimulatedPlatform,
 ) -> None:
-    arguments = ("restore_replicas", "alpha", "load_late", 5_000_000, "")
+    arguments = ("restore_replicas", "alpha", "load_late", 5_000_000, "", PLATFORM.argument())
     assert pair.fleet.scripts.run(*arguments, "alpha#late.0", "w1", "alpha#late.1", "w2") == [b"over"]
     pair.finish_unload(pair.fleet.unload("alpha"))
     assert pair.fleet.scripts.run(*arguments, "alpha#late.0", "w1") == [b"over"]

@@ -10,6 +10,7 @@ import redis
 from config.settings import Settings
 from fleet.engine_report import EngineReport
 from fleet.fleet import Fleet
+from governance.authorization import PLATFORM
 from scheduler.errors import StokerError
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -169,3 +170,15 @@ def test_the_state_cannot_be_read_without_redis(settings: Settings) -> None:
     away = redis.Redis(port=1, socket_connect_timeout=0.1)
     with pytest.raises(StokerError):
         Fleet(away, settings).serving_state()
+
+
+def test_a_platform_whose_only_loaded_model_is_drained_is_healthy_although_another_one_failed(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.load("alpha")
+    fail_load(platform, "beta", "load_failed")
+    assert problem(platform) is None
+    platform.fleet.drains.begin("w1", PLATFORM)
+    assert problem(platform) is None, "it was drained on purpose"
+    platform.finish_unload(platform.fleet.unload("alpha"))
+    assert problem(platform) == "all_models_failed"

@@ -389,3 +389,18 @@ def test_the_row_of_an_unloading_model_counts_its_draining_replicas(platform: Si
     platform.fleet.unload("alpha")
     row = platform.fleet.row("alpha")
     assert (row.state, row.replicas, row.loaded_replicas) == ("unloading", 2, 2)
+
+
+def test_an_unload_fails_what_waits_for_a_model_that_was_lost_before_the_platform_restarted(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.load("alpha", slots=1)
+    id = platform.admit()
+    waiting = platform.admit()
+    platform.run(id)
+    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    assert platform.status(waiting) == "queued"
+    platform.fleet.reset_to_configuration()
+    assert platform.model() == "unloaded"
+    assert platform.fleet.unload("alpha").operation is not None
+    assert platform.end(waiting).code == "model_unloading"

@@ -10,6 +10,7 @@ import pytest
 from config.load import load_settings
 from tests.gpu.cards import Card, Cards
 from tests.gpu.conftest import BACKENDS, FIGURES, needs
+from tests.support.gateway import Gateway
 from tests.support.platform import Platform, running_platform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.journey, pytest.mark.timeout(900)]
@@ -20,8 +21,13 @@ LEAST_MIB = 64
 
 
 @pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Gateway:
+    return Gateway(tmp_path_factory.mktemp("gateway"))
+
+
+@pytest.fixture(scope="module")
 def platform(
-    tmp_path_factory: pytest.TempPathFactory, demo_checkpoint: Path, card: Card
+    tmp_path_factory: pytest.TempPathFactory, demo_checkpoint: Path, card: Card, gateway: Gateway
 ) -> Iterator[Platform]:
     shared = {"target_inflight": 4, "prompt_format": "qwen3_template"}
     models = {
@@ -42,6 +48,7 @@ def platform(
     environment = {
         "CUDA_VISIBLE_DEVICES": card.uuid,
         "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir),
+        "VERIFIED_OP_TOKEN_KEY_PATH": str(gateway.path),
     }
     folder = tmp_path_factory.mktemp("up")
     with running_platform(
@@ -59,7 +66,7 @@ def shown(platform: Platform, card: Card) -> dict[str, object] | None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_memory_of_a_load_is_measured_and_freed_by_the_unload(
-    platform: Platform, cards: Cards, card: Card, backend: str
+    platform: Platform, gateway: Gateway, cards: Cards, card: Card, backend: str
 ) -> None:
     needs(backend)
     before = cards.used_mib()
@@ -74,6 +81,10 @@ def test_the_memory_of_a_load_is_measured_and_freed_by_the_unload(
     status, answer = platform.respond(backend, "What is the capital of Norway?", temperature=0)
     assert status == 200, answer
     assert answer["output"][0]["content"][0]["text"] == "The capital of Norway is Oslo."
-    platform.run_operation("unload", backend)
+    status, unloaded, _ = platform.request(
+        "POST", "/v1/models/unload", gateway.unload(backend), platform.keys["admin_key"], Prefer="wait=60"
+    )
+    assert (status, unloaded["status"]) == (200, "completed")
+    assert unloaded["gpuMemoryFreedMB"] == pytest.approx(taken, abs=NEAR_MIB)
     after = cards.wait_used_mib(before, NEAR_MIB)
     assert abs(after[card.uuid] - before[card.uuid]) <= NEAR_MIB

@@ -91,6 +91,33 @@ def test_flower_shows_a_failed_response_with_its_reason(shared: Platform) -> Non
     assert "invalid_prompt" in row["traceback"]
 
 
+def test_flower_shows_a_flush_by_the_id_of_its_operation(shared: Platform) -> None:
+    status, operation = shared.admin("POST", "/v1/admin/cache/flush", {"scope": "model", "model": "stub"})
+    assert status == 202, operation
+    row = shared.wait_for(
+        lambda: (
+            (tasks(shared).get(operation["id"]) or {}).get("state") == "SUCCESS"
+            and tasks(shared)[operation["id"]]
+        ),
+        10,
+        "ended task in Flower",
+    )
+    assert row["name"] == "stoker.flush"
+    assert operation["id"] in row["args"]
+    assert row["result"].strip("'").endswith("entries")
+
+
+def test_the_list_of_operations_has_the_address_of_flower(shared: Platform) -> None:
+    status, operation = shared.admin("POST", "/v1/admin/cache/flush", {"scope": "all"})
+    assert status == 202, operation
+    _, listed = shared.admin("GET", "/v1/admin/operations?kind=flush&limit=1")
+    assert listed["flower_url"] == shared.run["flower"]
+    (newest,) = listed["data"]
+    assert newest["id"] == operation["id"]
+    for id in newest["task_ids"]:
+        shared.wait_for(lambda id=id: tasks(shared).get(id, {}).get("state") == "SUCCESS", 10, "ended task")
+
+
 def test_flower_refuses_requests_without_the_password(shared: Platform) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(shared.run["flower"] + "/api/tasks", timeout=10)

@@ -69,6 +69,17 @@ def send_requests(platform: Platform) -> None:
         list(threads.map(one, range(REQUESTS)))
 
 
+def exceed_a_limit(platform: Platform) -> None:
+    """Requests of a tenant that may send one."""
+    platform.admin("POST", "/v1/admin/tenants", {"name": "limited", "rate_limit": "1req/hour"})
+    _, created = platform.admin("POST", "/v1/admin/keys", {"tenant": "limited", "scopes": ["inference"]})
+    body = {"model": "stub", "input": "/stub tokens=1"}
+    # 401 until each process knows the key
+    platform.wait_for(
+        lambda: platform.call("POST", "/v1/responses", body, created["key"])[0] == 429, 10, "refusal"
+    )
+
+
 def test_the_counts_are_exact_over_all_processes(platform: Platform) -> None:
     before = scraped(platform.metrics_url)
     send_requests(platform)
@@ -161,6 +172,7 @@ def query(prometheus: str, expression: str) -> list[Any]:
 def test_prometheus_gets_data_for_every_query_of_the_dashboard(platform: Platform, prometheus: str) -> None:
     platform.wait_for(lambda: query(prometheus, "stoker_up"), 30, "scrape")
     send_requests(platform)
+    exceed_a_limit(platform)
     expressions = {
         expression
         for _, expression in dashboard_expressions()

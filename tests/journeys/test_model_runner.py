@@ -58,6 +58,9 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     ) as platform:
         for name in ("fast", "slow"):
             platform.wait_state(name, "loaded", 60)
+        # `/ready` and `/health` may be half a second older than the state of the models
+        platform.wait_for(lambda: get(platform, "/ready")[0] == 200, 10, "the readiness")
+        platform.wait_for(lambda: get(platform, "/health")[1].get("modelsLoaded") == 2, 10, "both models")
         yield platform
 
 

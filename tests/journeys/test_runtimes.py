@@ -15,6 +15,7 @@ import pytest
 
 from config.load import load_settings
 from tests.backends.conftest import has_ended
+from tests.support.flushes import TENANTS, flush, reused
 from tests.support.platform import Platform, running_platform
 from tests.support.process_groups import core_of
 
@@ -59,7 +60,7 @@ def platform(
     }
     folder = tmp_path_factory.mktemp("up")
     environment = {"CUDA_VISIBLE_DEVICES": "", "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir)}
-    local = {"limits": LIMITS, "models": {**models, "stoker-demo": {"enabled": False}}}
+    local = {"limits": LIMITS, "tenants": TENANTS, "models": {**models, "stoker-demo": {"enabled": False}}}
     with running_platform(folder, local, "--port", "0", "--no-flower", environment=environment) as platform:
         yield platform
 
@@ -127,6 +128,28 @@ def test_a_model_loads_answers_and_recovers_from_crash_and_hang_and_unloads(
     with suppress(ProcessLookupError):
         os.killpg(pid, 0)
         pytest.fail("a process of the engine still runs")
+
+
+@pytest.mark.rule("runner/flush")
+@pytest.mark.parametrize("name", ["llama_cpp", "llama_server", "vllm", "vllm_serve"])
+def test_a_flushed_tenant_computes_its_prefix_anew_and_the_hit_of_another_stays(
+    platform: Platform, name: str
+) -> None:
+    loaded(platform, name)
+    for tenant in TENANTS:
+        reused(platform, tenant, name)
+        assert reused(platform, tenant, name) > 0
+    result = flush(platform, scope="tenant", tenant="a")["result"]
+    if name == "llama_cpp":
+        assert (result["entries_removed"], result["reason"]) == (1, None)
+    else:
+        assert result["reason"]
+    assert reused(platform, "b", name) > 0
+    assert reused(platform, "a", name) == 0
+    assert reused(platform, "a", name) > 0
+    flush(platform, scope="model", model=name)
+    assert [reused(platform, tenant, name) for tenant in TENANTS] == [0, 0]
+    platform.run_operation("unload", name)
 
 
 def test_a_translator_translates_both_ways(platform: Platform) -> None:

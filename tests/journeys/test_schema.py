@@ -15,7 +15,13 @@ pytestmark = pytest.mark.journey
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
-def test_every_response_conforms_to_the_openapi_document(tmp_path: Path) -> None:
+@pytest.mark.rule("docs/documentation")
+@pytest.mark.parametrize(
+    "examples", [6, pytest.param(60, marks=(pytest.mark.hostile, pytest.mark.timeout(600)))]
+)
+def test_every_response_conforms_to_the_openapi_document(tmp_path: Path, examples: int) -> None:
+    # the phase `coverage` has some 75 requests for each operation, at the limits of its schema
+    phases = ["--phases=examples,fuzzing"] if examples < 10 else []
     # a platform of its own, because generated requests load and unload models
     local = {"models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}}}
     with running_platform(tmp_path / "up", local, "--port", "0", "--no-flower") as platform:
@@ -34,14 +40,15 @@ def test_every_response_conforms_to_the_openapi_document(tmp_path: Path) -> None
                 f"--checks={CHECKS}",
                 "--exclude-path=/v1/admin/events",  # it does not end
                 f"--header=Authorization: Bearer {platform.keys['admin_key']}",
-                "--max-examples=20",
+                f"--max-examples={examples}",
                 "--generation-deterministic",
                 "--suppress-health-check=all",
                 "--request-timeout=30",
+                *phases,
             ],
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=110 if examples < 10 else 580,
             check=False,
             cwd=tmp_path,
         )

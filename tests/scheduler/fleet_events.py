@@ -8,6 +8,7 @@ import itertools
 from fleet.errors import StateConflict
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory
+from governance.authorization import PLATFORM
 from tests.scheduler.ledger_machine import (
     MODELS,
     OTHER,
@@ -44,6 +45,20 @@ def a_worker_drains(machine: LedgerMachine, draw: Draw) -> None:
     worker = draw(machine.alive())
     machine.ledger.drain(worker, machine.platform.incarnations[worker])
     machine.history.draining.add(worker)
+
+
+@event(2, lambda machine: machine.alive())
+def an_operator_drains_a_worker(machine: LedgerMachine, draw: Draw) -> None:
+    worker = draw(machine.alive())
+    machine.fleet.drains.begin(worker, PLATFORM)
+    machine.history.operator_drains.add(worker)
+
+
+@event(3, lambda machine: machine.history.operator_drains)
+def an_operator_ends_a_drain(machine: LedgerMachine, draw: Draw) -> None:
+    worker = draw(sorted(machine.history.operator_drains))
+    assert machine.fleet.drains.end(worker, PLATFORM)
+    machine.history.operator_drains.discard(worker)
 
 
 @event(1, lambda machine: machine.alive())
@@ -159,7 +174,7 @@ def a_load_restores_missing_replicas(machine: LedgerMachine, draw: Draw) -> None
 def a_load_restores_replicas_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
     model, number = draw(MODELS), next(machine.numbers)
     assignment = (f"{model}#{number}.0", draw(WORKERS))
-    arguments = (model, f"load_{number}", 5_000_000 * THOUSAND, SIZES_MIB[model])
+    arguments = (model, f"load_{number}", 5_000_000 * THOUSAND, SIZES_MIB[model], PLATFORM.argument())
     machine.fleet.scripts.run("restore_replicas", *arguments, *assignment)
 
 

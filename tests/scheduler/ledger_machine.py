@@ -27,6 +27,7 @@ from hypothesis.stateful import (
 
 from config.settings import LeaseSettings, LimitSettings, QueueSettings, RestartSettings, Settings
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
+from governance.authorization import PLATFORM
 from scheduler.job import AppendRequest, Claim, Release, Status
 from streams.events import TextDelta, decode
 from tests.support.ledger_invariants import an_ended_job_never_changes, check, check_all_has_ended
@@ -39,7 +40,7 @@ TENANTS = ("acme", "umbrella", "wayne")
 ENDS = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 REPEATABLE = {  # calls that must change nothing when they are repeated, since a reply may be lost
     *("admit", "step", "take_claims", "cancel", "subscribe", "begin_load", "begin_unload"),
-    *("replica_starting", "replica_up", "replica_down", "deregister"),
+    *("replica_starting", "replica_up", "replica_down", "deregister", "begin_drain", "end_drain"),
     *(
         "resume_pending",
         "abort_load",
@@ -294,7 +295,8 @@ class LedgerMachine(RuleBasedStateMachine):
     def begin_load(self, model: str, operation: str, count: int, *assignment: str, evict: str = "") -> None:
         lease_us, max_wait_us = 5_000_000 * THOUSAND, 100_000_000 * THOUSAND
         arguments = (model, operation, count, lease_us, "{}", SIZES_MIB[model], "variant", evict)
-        self.fleet.scripts.run("begin_load", *arguments, max_wait_us, "", 0, *assignment)
+        more = (max_wait_us, "", 0, PLATFORM.argument(), "", 0, 0, "")
+        self.fleet.scripts.run("begin_load", *arguments, *more, *assignment)
 
     def latest_operations(self) -> list[str]:
         return sorted(row["operation"] for row in self.now.all("model").values() if "operation" in row)

@@ -91,3 +91,26 @@ def test_a_streamed_request_of_three_steps(platform: SimulatedPlatform) -> None:
         claim = take(platform)
         for number in range(1, 4):
             step(platform, claim, number, end=number == 3)
+
+
+def test_a_receipt_takes_no_command_more(platform: SimulatedPlatform) -> None:
+    with counted(platform, 31):
+        platform.admit(subscriber="here", receipt="0" * 64)
+        step(platform, take(platform), 1, end=True)
+
+
+def test_a_request_that_operators_look_at_takes_no_command_more(platform: SimulatedPlatform) -> None:
+    with counted(platform, 15):
+        id = admit(platform)
+    assert [job.id for job in platform.ledger.list_jobs("alpha").jobs] == [id]
+    with counted(platform, 16):
+        step(platform, take(platform), 1, end=True)
+    assert platform.ledger.explain_job(id) is not None
+
+
+def test_neither_a_request_nor_its_end_leaves_an_audit_record(platform: SimulatedPlatform) -> None:
+    pending = f"{platform.prefix}audit_pending"
+    before = platform.client.xlen(pending)
+    admit(platform)
+    step(platform, take(platform), 1, end=True)
+    assert platform.client.xlen(pending) == before > 0

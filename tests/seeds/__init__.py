@@ -11,7 +11,6 @@ RUNTIME_ADMIN_API: dict[str, Any] = json.loads(
 )
 """The examples of the Runtime Admin API; only the folder of its model files is another."""
 
-MODEL_RUNNER_API: dict[str, Any] = json.loads(
-    Path(__file__).with_name("model_runner_api.json").read_text(encoding="utf-8")
-)
+MODEL_RUNNER_FILE = Path(__file__).with_name("model_runner_api.json")
+MODEL_RUNNER_API: dict[str, Any] = json.loads(MODEL_RUNNER_FILE.read_text(encoding="utf-8"))
 """The examples of the Model Runner API."""

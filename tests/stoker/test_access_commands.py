@@ -20,6 +20,7 @@ from config.settings import Settings, Tenant
 from stoker.access import InvalidTime, key_table, tenant_table, unix_time
 from stoker.cli import cli
 from stoker.client import ApiClient, ApiClientError
+from tests.support.signers import KeyHolder
 
 Run = Callable[..., Result]
 
@@ -31,7 +32,9 @@ def url(settings: Settings) -> Iterator[str]:
         "operator": Tenant("operator", api_keys_sha256=(digest_of("sk-admin"),), admin=True),
         "fixed": Tenant("fixed", weight=2.0, configured=("weight",)),
     }
-    app = create_app(replace(settings, tenants=tenants))
+    signers = {"alice": KeyHolder("alice").configured()}
+    governance = replace(settings.governance, signers=signers)
+    app = create_app(replace(settings, tenants=tenants, governance=governance))
     services = app.extensions[EXTENSION]
     services.start()
     server = make_server("127.0.0.1", 0, app, threaded=True)
@@ -165,6 +168,27 @@ def test_a_list_is_read_page_by_page(api: object, tmp_path: Path) -> None:
     environment = {"STOKER_DATA_DIR": str(tmp_path), "STOKER_URL": api.url}  # type: ignore[attr-defined]
     result = CliRunner().invoke(cli, ["tenants", "list", "--json"], env=environment)
     assert [row["name"] for row in json.loads(result.stdout)] == ["a", "b", "c"]
+
+
+def test_a_proposed_key_is_shown_once_and_only_its_digest_is_sent(run: Run, url: str) -> None:
+    made = run("keys", "create", "operator", "--label", "ci", "--scope", "metrics", "--propose")
+    assert made.exit_code == 0, made.output
+    secret = made.stdout.strip()
+    id, _, words = made.stderr.partition(":")
+    assert "1 signature until" in words
+    assert f"op approve {id} --key FILE" in words
+    proposal = ApiClient(url, "sk-admin").get(f"/v1/governance/proposals/{id}")
+    assert proposal["body"] == {
+        "change": "create_key",
+        "tenant": "operator",
+        "digest": digest_of(secret),
+        "hint": secret[-4:],
+        "values": {"scopes": ["metrics"], "label": "ci"},
+    }
+    assert secret not in json.dumps(proposal)
+    shown = json.loads(run("keys", "create", "operator", "--propose", "--json").stdout)
+    assert shown["body"]["digest"] == digest_of(shown["key"])
+    assert len(rows(run, "keys")) == 1, "neither counts yet"
 
 
 def test_an_end_date_is_a_duration_or_a_date() -> None:

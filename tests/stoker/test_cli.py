@@ -8,11 +8,11 @@ import pytest
 
 from backends.catalogue import BACKENDS
 from config.commands import program
+from config.ports import free_port
 from stoker.ask import ask
 from stoker.cli import main
 from stoker.client import ApiClient, ApiClientError
 from stoker.models import progress_line
-from stoker.ports import free_port
 
 
 def operation(**more):

@@ -41,6 +41,27 @@ def test_cuda_visible_devices_is_parsed_like_in_cuda(visible, expected):
     assert [device.name for device in process_plans.worker_devices(environ)] == expected
 
 
+@pytest.mark.rule("runner/env/CUDA_VISIBLE_DEVICES")
+@pytest.mark.parametrize(
+    ("visible", "name", "use"),
+    [
+        ("7", "7", "the CPU is used"),
+        ("abc", "abc", "the CPU is used"),
+        ("GPU-a", "GPU-a", "the CPU is used"),
+        ("0, 7,1", "7", "only the GPUs before it are used"),
+    ],
+)
+def test_a_gpu_that_does_not_exist_is_named_with_what_is_used_instead(visible, name, use):
+    assert process_plans.unknown_gpu({"CUDA_VISIBLE_DEVICES": visible}) == (
+        f"CUDA_VISIBLE_DEVICES names {name}, which is no GPU here: {use}; `nvidia-smi -L` lists them"
+    )
+
+
+@pytest.mark.parametrize("visible", [None, "", "-1", "0", "2,0", "GPU-bb", "0,-1,7", "0,"])
+def test_gpus_that_exist_and_the_cpu_need_no_warning(visible):
+    assert process_plans.unknown_gpu({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}) is None
+
+
 def test_each_worker_sees_only_its_own_gpu():
     worker_devices = process_plans.worker_devices({})
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import ROOT
+from tests.conftest import free_port
 from tests.support.waiting import wait_until
 
 from .conftest import is_alive
@@ -104,8 +105,8 @@ def up(tmp_path):
 
 
 def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_completely(up):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()  # the next one is no port of an outgoing connection either
+    with socket.create_server(("127.0.0.1", port)):
         platform = up("--port", str(port))
         text = platform.wait_until("Stoker runs.")
 
@@ -168,6 +169,19 @@ def test_a_killed_stoker_up_takes_its_processes_along_and_restarts_with_the_same
     assert key in again.wait_until("Stoker runs.")
     again.process.terminate()
     assert again.process.wait(30) == 0
+
+
+def test_the_port_for_metrics_is_shown_and_is_another_one_when_it_is_taken(up):
+    taken = free_port()
+    with socket.create_server(("127.0.0.1", taken)):
+        platform = up("--no-flower", "--no-ask", "--port", "0", local={"metrics": {"port": taken}})
+        text = platform.wait_until("Stoker runs.")
+
+    assert f"port {taken} is taken: the port for metrics uses" in text
+    url = re.search(r"Metrics +(\S+)", text)[1]
+    assert json.loads((platform.data / "run.json").read_text())["metrics"] == url
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        assert b"stoker_up 1.0" in answer.read()
 
 
 def test_a_process_that_cannot_start_ends_stoker_up_with_the_reason(up):

@@ -12,8 +12,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from config.ports import free_port
 from stoker.data_folder import DataFolderLock
-from stoker.ports import free_port
 from stoker.valkey import (
     HOST,
     MIB,

@@ -10,7 +10,7 @@ import pytest
 from config.commands import program
 from config.generated_keys import ensure_keys
 from config.settings import ModelDefinition
-from stoker.welcome import model_to_ask, welcome
+from stoker.welcome import Addresses, model_to_ask, welcome
 
 MODELS = {
     "far": ModelDefinition("far", "openai_remote"),
@@ -37,9 +37,18 @@ def test_the_first_question_goes_to_the_demo_model_and_to_a_stub_only_if_it_is_a
 def test_the_summary_names_the_file_of_the_admin_key_and_the_program(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     keys = ensure_keys(tmp_path / "data")
-    text = "\n".join(welcome("http://127.0.0.1:1", None, keys, tmp_path / "data", None))
+    text = "\n".join(welcome(Addresses("http://127.0.0.1:1"), keys, tmp_path / "data", None))
 
     assert "Admin key admin_key in data/keys.json" in text
     assert keys.admin_key not in text
     assert json.loads(Path("data/keys.json").read_text())["admin_key"] == keys.admin_key
     assert f"Commands  {program()} status | load" in text
+
+
+def test_the_summary_has_the_address_that_signs_in_to_the_ui(tmp_path: Path):
+    keys = ensure_keys(tmp_path / "data")
+    link = "http://127.0.0.1:1/ui/sign-in#token"
+    lines = welcome(Addresses("http://127.0.0.1:1", ui=link), keys, tmp_path / "data", None)
+    assert f"  UI        {link} (signs in once, within 5 minutes)" in lines
+    lines = welcome(Addresses("http://127.0.0.1:1"), keys, tmp_path / "data", None)
+    assert not any(line.startswith("  UI ") for line in lines)

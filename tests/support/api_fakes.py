@@ -16,20 +16,28 @@ from typing import Any
 import orjson
 
 from config.settings import ModelDefinition, Settings
+from fleet.catalogue import ModelCatalogue
 from fleet.engine_report import EngineReport, EngineRow
 from fleet.errors import StateConflict
-from fleet.load_request import Assignment, LoadOutcome, LoadRequest
+from fleet.flush import FlushScope
+from fleet.load_request import Assignment, LoadOutcome, LoadRequest, check_override, check_replicas
 from fleet.memory import DeviceMemory
 from fleet.model_row import ModelRow
 from fleet.model_summary import ModelSummary
-from fleet.operation import Operation
+from fleet.operation import Operation, begun_operation
 from fleet.serving_state import ModelServing, ServingState
 from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
 from fleet.worker_row import WorkerRow
+from governance.audit import AuditEvent
+from governance.audit.chain_store import ChainStore
+from governance.authorization import PLATFORM, Authorization
 from scheduler.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
 from scheduler.job import Admission, Job, JobRow, LimitState, Status
+from scheduler.job_listing import JobPage
+from scheduler.queue_choice import JobExplanation
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
+from scheduler.redis_connections import command_client
 from streams.events import End, Event, TextDelta, Usage, is_end
 from streams.log import Command
 from streams.subscriber import EventSubscriber
@@ -194,6 +202,12 @@ class FakeAsyncLedger:
     async def queue_ranks(self, _model: str, ids: Sequence[str]) -> list[int | None]:
         return [None for _ in ids]
 
+    async def list_jobs(self, *_query: object) -> JobPage:
+        return JobPage(0.0, (), None)
+
+    async def explain_job(self, _id: str) -> JobExplanation | None:
+        return None
+
 
 def encode(event: Event) -> bytes:
     """An entry of the event log; the ledger's scripts write the `End` themselves."""
@@ -207,6 +221,7 @@ class FakeFleet:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.catalogue = ModelCatalogue(command_client(settings), settings)
         self.states = dict.fromkeys(settings.models, ModelState.LOADED)
         self.operations: dict[str, Operation] = {}
         self.unreachable = False
@@ -216,10 +231,19 @@ class FakeFleet:
         self.reads_until_end: int | None = None  # reads of an operation until it has completed; None: never
         self._reads: Counter[str] = Counter()
 
+    @property
+    def operation_index(self) -> FakeFleet:
+        return self
+
+    def latest(self, count: int) -> tuple[Operation, ...]:
+        """The part of `OperationIndex` that the feed of events uses."""
+        latest = list(self.operations)[: -count - 1 : -1]
+        return tuple(found for id in latest if (found := self.operation(id)) is not None)
+
     def rows(self) -> list[ModelRow]:
         if self.unreachable:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
-        return [self._row(model) for model in self.settings.models.values()]
+        return [self.row_of(model) for model in self.settings.models.values()]
 
     def summaries(self) -> list[ModelSummary]:
         return [
@@ -259,15 +283,15 @@ class FakeFleet:
     def runner_id(self) -> str:
         return "stoker-fake"
 
-    def definition(self, name: str) -> ModelDefinition:
+    def definition(self, name: str, param: str = "model") -> ModelDefinition:
         if name not in self.settings.models:
-            raise UnknownModel(f"model {name!r} is not configured", param="model")
+            raise UnknownModel(f"model {name!r} is not configured", param=param)
         return self.settings.models[name]
 
     def row(self, name: str) -> ModelRow:
-        return self._row(self.definition(name))
+        return self.row_of(self.definition(name))
 
-    def _row(self, model: ModelDefinition) -> ModelRow:
+    def row_of(self, model: ModelDefinition) -> ModelRow:
         state = self.states[model.name]
         loaded = int(state is ModelState.LOADED)
         return ModelRow(
@@ -282,20 +306,43 @@ class FakeFleet:
             operation_id=self.operation_ids.get(model.name),
         )
 
-    def workers(self) -> list[WorkerRow]:
+    def checked(self, model: ModelDefinition, request: LoadRequest) -> LoadRequest:
+        check_override(model, request.override)
+        if request.replicas is not None:
+            check_replicas(model, request.replicas)
+        if request.evict is not None:
+            self.definition(request.evict, param="evictModel")
+        return request
+
+    def check_state(self, row: ModelRow, request: LoadRequest) -> None:
+        pass
+
+    def row_to_load(self, name: str, _request: LoadRequest) -> ModelRow:
+        return self.row(name)
+
+    def file_digests(self, _name: str) -> dict[str, str]:
+        return {}
+
+    def workers(self, _for_model: str = "") -> list[WorkerRow]:
         if self.failing_reads:
             self.failing_reads -= 1
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [WorkerRow("w", "cpu", 1, 0.0, memory=DeviceMemory("host:a", 1000, 400, (), "no driver"))]
 
-    def load(self, name: str, request: LoadRequest) -> LoadOutcome:
+    def load(self, name: str, request: LoadRequest, authorization: Authorization = PLATFORM) -> LoadOutcome:
+        self.authorization = authorization
         self.request = request
         return self._begin("load", name, ModelState.LOADING, (ModelState.LOADED, ModelState.LOADING))
 
-    def unload(self, name: str) -> LoadOutcome:
+    def unload(self, name: str, authorization: Authorization = PLATFORM) -> LoadOutcome:
+        self.authorization = authorization
         return self._begin("unload", name, ModelState.UNLOADING, (ModelState.UNLOADED, ModelState.UNLOADING))
 
-    def cancel_load(self, load: Operation) -> LoadOutcome:
+    def check_cancellable(self, operation: Operation) -> None:
+        assert operation.kind == "load"
+
+    def cancel_load(self, load: Operation, authorization: Authorization = PLATFORM) -> LoadOutcome:
+        self.authorization = authorization
         if load.status is OperationStatus.CANCELLED:
             return LoadOutcome("unload", None)
         if load.status.is_terminal:
@@ -304,6 +351,15 @@ class FakeFleet:
             load, status=OperationStatus.CANCELLED, finished_at=2.5, code="load_cancelled", error="cancelled"
         )
         return self.unload(load.model)
+
+    def flush(self, scope: FlushScope, authorization: Authorization = PLATFORM) -> LoadOutcome:
+        self.authorization = authorization
+        scope.check()
+        if scope.model is not None:
+            self.definition(scope.model)
+        operation = begun_operation(f"flush_{len(self.operations)}", scope.model or "", scope)
+        self.operations[operation.id] = operation
+        return LoadOutcome("flush", operation, (Assignment("a", "w"),), begun=True)
 
     def _begin(self, kind: str, name: str, state: ModelState, done: tuple[ModelState, ...]) -> LoadOutcome:
         self.row(name)
@@ -363,11 +419,15 @@ class FakeReaper:
 
 
 class FakeAudit:
-    def __init__(self) -> None:
-        self.recorded: list[tuple[str, ...]] = []
+    def __init__(self, store: ChainStore) -> None:
+        self.store = store
+        self.recorded: list[AuditEvent] = []
 
-    def record(self, *fields: str) -> None:
-        self.recorded.append(fields)
+    def record(self, event: AuditEvent) -> None:
+        self.recorded.append(event)
+
+    def sync(self) -> bool:
+        return True
 
 
 @dataclass

@@ -248,7 +248,26 @@ def only_a_loaded_model_has_ready_replicas(now: Snapshot) -> None:
         for replica in ready:
             row = now.all("replica")[replica]
             assert row["state"] == "up", replica
-            assert row["worker"] not in now.history.draining, replica
+            assert row["worker"] not in now.history.draining | now.history.operator_drains, replica
+
+
+def every_replica_of_a_loaded_model_is_ready_unless_its_worker_drains(now: Snapshot) -> None:
+    drained = now.history.draining | now.history.operator_drains
+    assert set(now.one("operator_drains")) == now.history.operator_drains
+    for name, row in now.all("replica").items():
+        serves = row["state"] == "up" and now.all("model")[row["model"]]["state"] == "loaded"
+        if serves and row["worker"] not in drained:
+            assert name in now.all("ready").get(row["model"], {}), name
+
+
+def a_worker_drains_by_an_operator_or_since_it_shuts_down(now: Snapshot) -> None:
+    for name, row in now.all("worker").items():
+        if "incarnation" not in row:
+            assert "draining" not in row, name
+        elif name in now.history.draining:
+            assert row["draining"] == "shutdown", name
+        else:
+            assert row.get("draining") == ("operator" if name in now.history.operator_drains else None), name
 
 
 def replicas_are_listed_under_their_model_and_worker(now: Snapshot) -> None:
@@ -434,6 +453,8 @@ INVARIANTS = (
     no_job_expires_by_itself,
     an_ended_job_that_is_not_stored_has_no_prompt,
     only_a_loaded_model_has_ready_replicas,
+    every_replica_of_a_loaded_model_is_ready_unless_its_worker_drains,
+    a_worker_drains_by_an_operator_or_since_it_shuts_down,
     replicas_are_listed_under_their_model_and_worker,
     a_removed_worker_has_no_replicas_or_jobs,
     a_model_in_transition_has_the_replicas_to_finish_it,

@@ -179,6 +179,30 @@ class Platform:
         assert pid is not None, "no worker runs"
         return psutil.Process(pid).environ()["REDIS_URL"]
 
+    @contextlib.contextmanager
+    def further_worker(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Run another worker, as on a further host, until it is stopped; it has registered."""
+        first = psutil.Process(next(iter(self.pids("stoker worker")))).environ()
+        with (self.folder / f"worker-{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "stoker", "worker", "--name", name],
+                cwd=ROOT,
+                env=first,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            self.wait_for(lambda: self.worker(name).get("pid") == process.pid, 30, f"worker {name}")
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    def worker(self, name: str) -> dict[str, Any]:
+        """A worker as operators see it; without fields if it is not registered."""
+        status, answer = self.admin("GET", f"/v1/admin/workers/{name}")
+        return answer if status == 200 else {}
+
     def processes(self) -> dict[int, str]:
         """All processes of this platform: pid -> command line."""
         return processes_of(str(self.folder))

@@ -49,6 +49,7 @@ class History:
     deleted: set[str] = field(default_factory=set)
     pending: set[str] = field(default_factory=set)
     draining: set[str] = field(default_factory=set)
+    operator_drains: set[str] = field(default_factory=set)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from tasks.generation import (
     THINKING_MODES,
     TOOL_CHOICE_MODES,
     CacheMode,
+    CacheOwner,
     Generation,
     ImagePart,
     Message,
@@ -65,9 +66,11 @@ LARGEST = Generation(
     target_lang_code="fr",
     allow_remote=True,
     cache_namespace="0123456789abcdef0123456789abcdef",
+    cache_owner=CacheOwner("acme", "session", "a name"),
     cache_mode="none",
 )
-BEFORE_CACHE_NAMESPACES = replace(LARGEST, cache_namespace=None, cache_mode="prefix")
+BEFORE_CACHE_OWNERS = replace(LARGEST, cache_owner=None)
+BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")
 EVENTS = (
     TextDelta("Hello"),
     ReasoningDelta("They greet."),
@@ -120,6 +123,7 @@ generations = strategies.builds(
     source_lang_code=strategies.none() | words,
     target_lang_code=strategies.none() | words,
     cache_namespace=strategies.none() | words,
+    cache_owner=strategies.none() | strategies.builds(CacheOwner, words, strategies.none() | words),
     cache_mode=strategies.sampled_from(get_args(CacheMode)),
 )
 
@@ -177,6 +181,12 @@ def test_the_form_before_there_were_cache_namespaces_is_still_read() -> None:
     read = Generation.from_json(old)
     assert read == BEFORE_CACHE_NAMESPACES
     assert read.shared_namespace is None
+
+
+def test_the_form_before_there_were_cache_owners_is_still_read() -> None:
+    old = (SAMPLES / "generation_before_cache_owners.json").read_bytes()
+    assert b"cache_owner" not in old
+    assert Generation.from_json(old) == BEFORE_CACHE_OWNERS
 
 
 def test_only_the_mode_prefix_shares_a_namespace() -> None:

@@ -43,6 +43,39 @@ def test_an_id_of_the_record_itself_wins(stream, ids):
     )
 
 
+def test_a_line_break_in_a_message_begins_no_line(stream):
+    configure_logging(Settings(), stream)
+    logging.getLogger("api").info("refused: %s", "a\n12:00:00.000 INFO    api        forged\x1b[2J é")
+
+    text = stream.getvalue()
+    assert text.count("\n") == 1
+    assert text.rstrip().endswith("refused: a\\n12:00:00.000 INFO    api        forged\\x1b[2J é")
+
+
+@pytest.mark.parametrize("id", ["resp_" + "0f" * 16, "chatcmpl-" + "ab" * 16, "cmpl-" + "12" * 16])
+def test_the_id_of_a_response_that_is_asked_for_is_kept(ids, id: str):
+    ids.ask_for_response(id)
+
+    assert ids.response_id == id
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        "resp_\r\n12:00:00.000 INFO forged",
+        "resp_x tenant=other",
+        "resp_" + "0f" * 16 + "\n",
+        "resp_" + "0f" * 5000,
+        "sk-stoker-secret",
+        "",
+    ],
+)
+def test_a_text_that_is_no_id_of_a_response_does_not_reach_the_log(ids, id: str):
+    ids.ask_for_response(id)
+
+    assert ids.response_id is None
+
+
 def test_a_record_outside_of_a_request_has_no_ids(stream):
     configure_logging(Settings(), stream)
     logging.getLogger("api").info("begins")

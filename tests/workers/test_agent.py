@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 from config.settings import LeaseSettings, ModelDefinition, RestartSettings, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
+from governance.authorization import PLATFORM
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import WorkerAgent
@@ -111,7 +113,21 @@ def test_a_pending_load_resumes_as_soon_as_the_evicted_engine_has_ended(
 def test_a_pending_load_of_a_dead_process_is_resumed(start_worker: Callable[..., WorkerHarness]) -> None:
     worker = start_worker()
     worker.load("beta")
-    arguments = ("alpha", "load_left", 1, 5_000_000, "{}", "", "", "beta", 60_000_000, "", 0)
+    arguments = (
+        "alpha",
+        "load_left",
+        1,
+        5_000_000,
+        "{}",
+        "",
+        "",
+        "beta",
+        60_000_000,
+        "",
+        0,
+        PLATFORM.argument(),
+        *("", 0, 0, ""),
+    )
     worker.fleet.scripts.run("begin_load", *arguments)
     worker.until(lambda: worker.fleet.row("alpha").state == "loaded")
     assert worker.fleet.row("beta").state == "unloaded"
@@ -161,7 +177,7 @@ def test_the_size_of_files_is_reported_when_it_changed(
         report(fleet, sizes)
 
     monkeypatch.setattr(Fleet, "report_artifacts", record)
-    monkeypatch.setattr("workers.agent.FILE_SIZE_INTERVAL_S", 0.0)
+    monkeypatch.setattr("workers.agent.FILE_INTERVAL_S", 0.0)
     weights = tmp_path / "weights"
     weights.write_bytes(b"w")
     model = ModelDefinition("alpha", "stub", options={"stub_artifact": str(weights)})
@@ -172,6 +188,23 @@ def test_the_size_of_files_is_reported_when_it_changed(
     worker.until(lambda: worker.fleet.row("alpha").artifact_mib == 2)
     assert [sizes for sizes in reported if sizes] == [{"alpha": 1}, {"alpha": 2}]
     assert worker.fleet.row("beta").artifact_mib is None
+
+
+def test_the_digest_of_files_is_reported_again_when_a_file_changed(
+    start_worker: Callable[..., WorkerHarness], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.agent.FILE_INTERVAL_S", 0.0)
+    weights = tmp_path / "weights"
+    weights.write_bytes(b"weights")
+    model = ModelDefinition("alpha", "stub", options={"stub_artifact": str(weights)})
+    worker = start_worker(models={"alpha": model})
+    first = worker.until(lambda: worker.fleet.file_digests("alpha"))
+    assert list(first) == [socket.gethostname()]
+    weights.write_bytes(b"changed")  # of the same size
+    os.utime(weights, ns=(0, 1))
+    worker.until(lambda: worker.fleet.file_digests("alpha") not in (first, {}))
+    weights.unlink()
+    worker.until(lambda: worker.fleet.file_digests("alpha") == {})
 
 
 def test_the_device_memory_is_reported(start_worker: Callable[..., WorkerHarness]) -> None:

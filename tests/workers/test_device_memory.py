@@ -278,7 +278,8 @@ def test_a_gpu_that_does_not_exist_is_an_error(gpus: Run) -> None:
 
 def test_a_gpu_is_read_through_its_driver(gpus: Run) -> None:
     memory = read(gpus, "1")
-    assert memory == DeviceMemory(UUIDS[1], 1000, 900, (Gpu(1, UUIDS[1], "Simulated GPU 1", 100, 1000, 0.0),))
+    gpu = Gpu(1, UUIDS[1], "Simulated GPU 1", 100, 1000, 0.0, temperature_c=40, power_w=120)
+    assert memory == DeviceMemory(UUIDS[1], 1000, 900, (gpu,)), "this driver knows no limit of the power"
 
 
 @pytest.mark.rule("runner/env/CUDA_VISIBLE_DEVICES")

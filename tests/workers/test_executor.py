@@ -190,6 +190,29 @@ def test_the_memory_of_a_load_is_measured_and_known_for_the_next_one(settings: S
     worker.close()
 
 
+@pytest.mark.rule("runner/unload")
+def test_the_memory_that_an_unload_frees_is_measured_right_before_the_engine_ends(settings: Settings) -> None:
+    models = {"big": ModelDefinition("big", "stub", options={"stub_memory_mib": 64})}
+    worker = WorkerHarness(replace(settings, models=models))
+    # the memory of this worker's device is the machine's; it counts as a GPU's from now on
+    worker.fleet.client.hset(
+        f"{worker.fleet.scripts.prefix}worker:{worker.executor.worker}", "device", "cuda"
+    )
+    load = worker.fleet.load("big").operation
+    worker.until(lambda: worker.fleet.row("big").state == "loaded")
+    unload = worker.fleet.unload("big").operation
+    worker.until(lambda: worker.fleet.row("big").state == "unloaded")
+    assert load
+    assert unload
+    took, freed = (worker.fleet.operation(one.id) for one in (load, unload))
+    assert took
+    assert freed
+    assert took.gpu_memory_mib == took.memory_mib
+    assert freed.gpu_memory_mib
+    assert freed.gpu_memory_mib >= 64
+    worker.close()
+
+
 def test_on_end_is_called_at_every_end_of_a_replica(settings: Settings) -> None:
     models = {
         "good": ModelDefinition("good", "stub"),

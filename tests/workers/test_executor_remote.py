@@ -47,12 +47,12 @@ def test_a_remote_model_loads_and_answers_without_a_process_or_memory(
     with caplog.at_level(logging.INFO):
         outcome = worker.fleet.load("model")
         worker.until(lambda: worker.fleet.row("model").state == "loaded")
+        worker.until(lambda: "is up: remote, 2 slots" in caplog.text)  # it is logged after the report
     assert outcome.operation
     load = worker.fleet.operation(outcome.operation.id)
     assert load
     assert (load.memory_mib, load.context_tokens) == (0, None)
     assert worker.fleet.row("model").observed_mib == 0
-    assert "is up: remote, 2 slots" in caplog.text
     id = worker.admit("Hi", "model")
     assert worker.end(id).status == "completed"
     assert "".join(event.text for event in worker.events(id) if isinstance(event, TextDelta)) == "at last"

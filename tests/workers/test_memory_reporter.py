@@ -278,3 +278,48 @@ def test_memory_of_a_loading_engine_counts_as_free_since_its_load_reserved_all_o
         reader.takes(5)  # another process
         memory_reporter.report()
     assert fleet.free == [90, 85, 30]
+
+
+# ---- memory of an unload
+
+
+def test_an_unload_frees_the_memory_that_the_engine_held_right_before(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    memory_reporter = reporter_of(platform)
+    reader.takes(40)
+    reader.held[4242] = 35
+    with memory_reporter.measuring() as measurement:
+        held_mib = memory_reporter.held_mib(4242)
+        reader.takes(-40)
+        assert memory_reporter.freed_mib(measurement, held_mib) == 35
+
+
+def test_an_unload_frees_the_gain_of_free_memory_when_the_driver_has_no_figure(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    memory_reporter = reporter_of(platform)
+    reader.takes(40)
+    with memory_reporter.measuring() as measurement:
+        held_mib = memory_reporter.held_mib(4242)
+        reader.takes(-40)
+        assert (held_mib, memory_reporter.freed_mib(measurement, held_mib)) == (None, 40)
+        reader.takes(60)
+        assert memory_reporter.freed_mib(measurement, held_mib) is None
+
+
+def test_the_memory_of_two_engines_that_stop_at_once_is_unknown(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    memory_reporter = reporter_of(platform)
+    reader.takes(40)
+    with memory_reporter.measuring() as first, memory_reporter.measuring() as second:
+        reader.takes(-40)
+        assert [memory_reporter.freed_mib(one, None) for one in (first, second)] == [None, None]
+
+
+def test_a_remote_engine_frees_no_memory(reader: DeviceMemoryReader, platform: SimulatedPlatform) -> None:
+    memory_reporter = reporter_of(platform)
+    reader.takes(40)
+    with memory_reporter.measuring(remote=True) as measurement:
+        assert memory_reporter.freed_mib(measurement, memory_reporter.held_mib(None)) == 0

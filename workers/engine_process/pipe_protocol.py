@@ -6,6 +6,7 @@ worker chooses and never reuses.
 To the engine:    {"generate": n, "generation": {...}}  a `Generation` or the body of a chat completion,
                                                         whichever the backend's adapter sends
                   {"cancel": n}
+                  {"flush": n, "kept": [cache namespace, ...]}
 From the engine:  {"load": [fraction, stage]}  while it loads, then
                   {"ready": {"slots": k, "context": tokens or null, ...}} or {"failed": text}; a further key
                   of "ready" is a field of `backends.base.EngineFacts`. From then on steps, each key optional:
@@ -13,6 +14,7 @@ From the engine:  {"load": [fraction, stage]}  while it loads, then
                    "calls": [[n, [[index, arguments, id, name], ...]], ...],
                    "ends": [[n, reason, [input, output, cached, reasoning tokens]], ...],
                    "errors": [[n, code, message], ...],
+                   "flushed": [[n, entries, MiB, reason], ...], each of them or null, see `Engine.flush`
                    "cache": share of the KV cache in use}
 """
 

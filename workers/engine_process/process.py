@@ -23,7 +23,7 @@ GRACE_S = 6.0  # how much longer than its timeout a stop may take (a guard clean
 EXIT_WAIT_S = 0.5  # how long `lost` waits for the exit status of an engine that closed its connection
 LOG_NAME = "engine.log"
 MAX_LOG_BYTES = 8 * 1024 * 1024
-LOG_CHECK_MS = 30_000
+LOG_CHECK_MS = 1_000
 LOG_END_BYTES = 4096
 ERROR = re.compile(r"error|exception|failed|fatal|cannot|can't|unable|not found|denied", re.IGNORECASE)
 

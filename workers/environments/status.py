@@ -74,9 +74,7 @@ def _status(runtimes: Path, environment: Environment) -> EnvironmentStatus:
         return replace(status, state=OUTDATED if again else INSTALLED, note=again)
     if in_own_python(environment):
         note = "a part of Stoker's own environment"
-        return replace(
-            status, state=INSTALLED, version=_own_version(environment), where=sys.prefix, note=note
-        )
+        return replace(status, state=INSTALLED, version=own_version(environment), where=sys.prefix, note=note)
     if all(status.obstacles.values()):
         return replace(status, state=CANNOT_RUN)
     if folder.exists():
@@ -84,7 +82,8 @@ def _status(runtimes: Path, environment: Environment) -> EnvironmentStatus:
     return status
 
 
-def _own_version(environment: Environment) -> str | None:
+def own_version(environment: Environment) -> str | None:
+    """The version of the library of an environment in the Python that runs Stoker."""
     for name in environment.dists:
         with suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(name)

@@ -16,6 +16,7 @@ from typing import Any
 from ...shared.engine.chat_template import CHATML, ChatTemplate, PromptError, load_template
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
+from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax, syntax_of
 from .batches import BatchRow, BatchScheduler, OnTokens
 from .service import Ct2LoadError, Ct2RequestError
@@ -174,7 +175,7 @@ class GenerationService:
         try:
             text = self._template.render(self._tokenizer.literal_text.marked(request))
         except PromptError as error:
-            print(f"the chat template: {error.__cause__}", file=sys.stderr, flush=True)
+            log_refusal(error.__cause__ or error)
             raise Ct2RequestError("invalid_prompt", str(error)) from error
         if request.get("tool_choice") != "required":
             return text, ""

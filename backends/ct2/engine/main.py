@@ -52,7 +52,9 @@ class Ct2Loop:
             if self._service.batches.wake_fd in ready:
                 for row, tokens, last in self._service.batches.read_tokens():
                     self._service.on_tokens(row, tokens, last, step)
-            if self._pipe.fileno() in ready and not self._pipe.receive(self._enqueue, self._cancel, step):
+            if self._pipe.fileno() in ready and not self._pipe.receive(
+                self._enqueue, self._cancel, self._flush, step
+            ):
                 return
             while self._queue and self._service.running < self._slots:
                 self._start(*self._queue.popleft(), step)
@@ -82,6 +84,10 @@ class Ct2Loop:
             self._queue.remove(queued[0])
             step.add_end(number, "cancelled", (0, 0, 0, 0))
         self._service.cancel(number, step)
+
+    def _flush(self, number: int, _kept: frozenset[str], step: Step) -> None:
+        """The library keeps nothing of a request after its end."""
+        step.add_flushed(number, 0, 0.0)
 
 
 def load(pipe: Pipe, options: dict[str, Any]) -> tuple[Service, str]:

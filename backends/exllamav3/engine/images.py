@@ -6,6 +6,7 @@ import hashlib
 import io
 from base64 import b64decode
 from collections import OrderedDict
+from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
@@ -25,7 +26,7 @@ class ImageEmbeddings:
     def __init__(self, vision: Any, tokenizer: Any) -> None:
         self._vision = vision
         self._tokenizer = tokenizer
-        self._cached: OrderedDict[bytes, Any] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, bytes], Any] = OrderedDict()
 
     def embedding(self, url: str, namespace: str | None) -> Any:
         """The embedding of the image in a data URL; its `text_alias` marks the place of the image in a
@@ -35,13 +36,20 @@ class ImageEmbeddings:
         """
         if namespace is None:
             return self._embed(_decoded(url))
-        key = hashlib.sha256(f"{namespace} {url}".encode()).digest()
+        key = namespace, hashlib.sha256(url.encode()).digest()
         if key not in self._cached:
             self._cached[key] = self._embed(_decoded(url))
             if len(self._cached) > CACHED:
                 self._cached.popitem(last=False)
         self._cached.move_to_end(key)
         return self._cached[key]
+
+    def forget(self, kept: Collection[str]) -> int:
+        """Forget the images of all namespaces but these. Returns how many."""
+        old = [key for key in self._cached if key[0] not in kept]
+        for key in old:
+            del self._cached[key]
+        return len(old)
 
     def _embed(self, image: Any) -> Any:
         try:

@@ -3,7 +3,6 @@ worker."""
 
 from __future__ import annotations
 
-import sys
 import traceback
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,10 +10,12 @@ from typing import Any
 
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Pipe, Step
+from ...shared.engine.refusal_log import log_refusal
 from .model import ExllamaModel
-from .namespaces import PAGE
+from .namespaces import PAGE, clear_pages, digest_of
 from .request import ExllamaRequest, ExllamaRequestBuilder, ExllamaRequestError
 
+UNSIZED = "ExLlamaV3 does not report the size of its pages"
 REASONS = {"max_new_tokens": "length"}
 """The end reason for the generator's reason; all other reasons are "stop"."""
 
@@ -46,7 +47,7 @@ class ExllamaLoop:
         while True:
             step = Step()
             readable = self._pipe.wait(0 if self._running else None)
-            if readable and not self._pipe.receive(self._begin, self._cancel, step):
+            if readable and not self._pipe.receive(self._begin, self._cancel, self._flush, step):
                 return
             if self._running:
                 for result in self._generator.iterate():
@@ -60,7 +61,7 @@ class ExllamaLoop:
             self._generator.enqueue(request.job)
         except ExllamaRequestError as error:
             if error.__cause__ is not None:
-                print(f"refused: {error.__cause__}", file=sys.stderr)
+                log_refusal(error.__cause__)
             step.add_error(number, error.code, str(error))
         except Exception as error:
             self._fail(number, error, step)
@@ -77,6 +78,16 @@ class ExllamaLoop:
         if generation is not None:
             self._generator.cancel(generation.request.job)
             self._end(generation, "cancelled", step)
+
+    def _flush(self, number: int, kept: frozenset[str], step: Step) -> None:
+        """Clear the pages of other namespaces; the jobs of these run on, and clear theirs at their ends."""
+        digests = frozenset(map(digest_of, kept))
+        for generation in self._running.values():
+            generation.request.job.leave(digests)
+        removed = clear_pages(self._generator.pagetable, digests)
+        if self._model.images is not None:
+            removed += self._model.images.forget(kept)
+        step.add_flushed(number, removed, None, UNSIZED)
 
     def _on_result(self, result: dict[str, Any], step: Step) -> None:
         """Process one result of the generator."""

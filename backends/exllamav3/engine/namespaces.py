@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -33,6 +33,33 @@ class _Root:
             yield
         finally:
             self.digest = os.urandom(16)
+
+
+def digest_of(namespace: str) -> bytes:
+    """What the hash chains of a namespace begin with."""
+    return hashlib.blake2b(namespace.encode(), digest_size=16).digest()
+
+
+def clear_pages(pagetable: Any, kept: Collection[bytes]) -> int:
+    """Clear the pages with the content of any namespace but these (digests). Returns how many were cleared.
+
+    What running jobs have written is left; see `NamespacedJob.leave`. A page that a job has reserved and not
+    written yet has its old content again at the job's end, unless it is forbidden here.
+    """
+    cleared = 0
+    for page in pagetable.all_pages:
+        namespace = getattr(page, "namespace", None)
+        if namespace is None or namespace in kept:
+            continue
+        if page.ref_count == 0:
+            page.clear()
+        elif page.can_revert:
+            page.can_revert = False
+        else:
+            continue
+        page.namespace = None
+        cleared += 1
+    return cleared
 
 
 class NamespaceView:
@@ -81,20 +108,24 @@ def job_class() -> Any:
         def join(self, namespace: str | None) -> None:
             """Put the job into a namespace."""
             self._alone = namespace is None
-            self._namespace = (
-                os.urandom(16)
-                if namespace is None
-                else hashlib.blake2b(namespace.encode(), digest_size=16).digest()
-            )
+            self._namespace = os.urandom(16) if namespace is None else digest_of(namespace)
+
+        def leave(self, kept: Collection[bytes]) -> None:
+            """Clear the pages at the end, unless the namespace is one of these (digests)."""
+            self._alone = self._alone or self._namespace not in kept
 
         def prepare_for_queue(self, generator: Any, *arguments: Any, **named: Any) -> None:
             with root.of(self._namespace):
                 super().prepare_for_queue(generator, *arguments, **named)
             self.pagetable = NamespaceView(generator.pagetable, self._namespace)
 
-        def hash_completed_page(self, *arguments: Any) -> None:
+        def hash_completed_page(self, sequence: Any, index: int) -> None:
+            page = sequence.allocated_pages[index]
+            page.namespace = self._namespace
             with root.of(self._namespace):
-                super().hash_completed_page(*arguments)
+                super().hash_completed_page(sequence, index)
+            if self._alone and page.ref_count == 0:
+                page.clear()  # the job goes on with the equal page of another one
 
         def prefill(self, *arguments: Any) -> Any:
             result = super().prefill(*arguments)
@@ -108,6 +139,7 @@ def job_class() -> Any:
             for page in pages if self._alone else ():
                 if page.ref_count == 0 and getattr(page, "namespace", None) == self._namespace:
                     page.clear()  # no other job can find it, and it is free for the next one
+                    page.namespace = None
 
         def _mark_pages(self) -> None:
             """Mark the pages that the job has written or found; the others still have their old content."""

@@ -17,6 +17,7 @@ from .running_request import RunningRequest
 from .step_runner import StepRunner
 from .tokenizer_pool import TokenizerPool
 
+MIB = 1 << 20
 SWITCH_INTERVAL_S = 0.0005  # how long a tokenizer thread may hold the interpreter lock
 
 
@@ -31,6 +32,7 @@ class LlamaCppLoop:
         self._prefix_cache = prefix_cache
         self._step_runner = step_runner
         self._requests: dict[int, RunningRequest | None] = {}  # None: not tokenized yet
+        self._tokenizing: dict[int, str | None] = {}  # the namespaces of those
         self._waiting: deque[RunningRequest] = deque()  # for a sequence
         self._cache_use = CacheUse()
         self._poll = select.poll()
@@ -61,21 +63,24 @@ class LlamaCppLoop:
         for fd, _ in self._poll.poll(0 if busy else None):
             if fd == self._tokenizers.fileno():
                 self._accept_ready(step)
-            elif not self._pipe.receive(self._begin, self._cancel, step):
+            elif not self._pipe.receive(self._begin, self._cancel, self._flush, step):
                 return False
         return True
 
     def _begin(self, number: int, body: dict[str, Any], _: Step) -> None:
         self._requests[number] = None
+        self._tokenizing[number] = body.get("cache_namespace")
         self._tokenizers.submit(number, body)
 
     def _accept_ready(self, step: Step) -> None:
         """Accept tokenized requests; drop those that were cancelled meanwhile."""
         for number, request, refused in self._tokenizers.collect():
+            namespace = self._tokenizing.pop(number)
             if number not in self._requests:
                 if request is not None:
                     request.output.close()
             elif request is not None:
+                request.namespace = namespace  # None if it was flushed meanwhile
                 self._requests[number] = request
                 self._waiting.append(request)
             elif refused is not None:
@@ -94,6 +99,18 @@ class LlamaCppLoop:
             self._waiting.remove(request)
         else:
             self._step_runner.remove(request)
+
+    def _flush(self, number: int, kept: frozenset[str], step: Step) -> None:
+        """Empty the sequences of other namespaces; the requests of these run on and leave nothing behind."""
+        for each, namespace in self._tokenizing.items():
+            if namespace not in kept:
+                self._tokenizing[each] = None
+        for request in self._waiting:
+            if request.namespace not in kept:
+                request.namespace = None
+        count, size = self._prefix_cache.flush(kept)
+        step.add_flushed(number, count, size / MIB)
+        self._cache_use.add_to(step, self._prefix_cache.use, idle=not self._step_runner.running)
 
     def _admit(self) -> None:
         """Give free sequences to waiting requests."""

@@ -7,6 +7,7 @@ sequences of the request's own cache namespace count; those of others are emptie
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +103,26 @@ class PrefixCache:
         if forget or not self._reuse or sequence.namespace is None:
             self._empty(sequence)
             sequence.last_used = 0
+
+    def flush(self, kept: Collection[str]) -> tuple[int, int]:
+        """Empty the sequences of all namespaces but these. Returns how many, and the bytes that they took.
+
+        A sequence in use belongs to its request alone from now on, whose end empties it.
+        """
+        count, size = 0, self._states.size
+        for sequence in self._sequences:
+            if sequence.namespace in kept:
+                continue
+            sequence.namespace = None
+            if sequence.request is not None:
+                sequence.request.namespace = None
+            elif sequence.length:
+                count += 1
+                size += self._memory.size(sequence)
+                self._empty(sequence)
+                size -= self._memory.size(sequence)
+                sequence.last_used = 0
+        return count, size - self._states.size
 
     def use(self) -> float:
         """The share of the cache's cells that hold tokens, of running requests and of ended ones."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from ...shared.engine.chat_template import ChatTemplate, PromptError
 from ...shared.engine.output_parser import OutputParser
+from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
 from .gbnf import SchemaError
 from .output import Output
@@ -51,14 +51,14 @@ class LlamaRequestBuilder:
         except LlamaRequestError:
             raise
         except (SchemaError, GrammarError) as error:
-            print(f"a request's tools: {error}", file=sys.stderr, flush=True)
+            log_refusal(error)
             reason = str(error) if isinstance(error, SchemaError) else "a schema cannot be enforced"
             raise LlamaRequestError("invalid_prompt", f"these tools cannot be required: {reason}") from error
         except PromptError as error:
-            print(f"the chat template: {error.__cause__}", file=sys.stderr, flush=True)
+            log_refusal(error.__cause__ or error)
             raise LlamaRequestError("invalid_prompt", str(error)) from error
         except (TypeError, ValueError, LookupError, AttributeError) as error:
-            print(f"a request: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            log_refusal(error)
             message = "the engine cannot make a prompt of these messages"
             raise LlamaRequestError("invalid_prompt", message) from error
         except Exception as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .running_request import RunningRequest
 
+WHOLE = 0
 PARTIAL = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: only the state that cannot be rolled back
 MAX_BYTES = 1 << 30  # of all saved states
 MAX_STATE_BYTES = MAX_BYTES // 8  # of one saved state
@@ -87,6 +88,11 @@ class SequenceMemory:
         earliest: int = self._library.llama_memory_seq_pos_min(self._memory, sequence.id)
         return earliest <= max(0, count - self.window)
 
+    def size(self, sequence: CacheSequence) -> int:
+        """Bytes that a sequence takes, as the library counts them for saving it."""
+        size: int = self._library.llama_state_seq_get_size_ext(self._context, sequence.id, WHOLE)
+        return size
+
     def state_size(self, sequence: CacheSequence) -> int:
         """Bytes of the state that cannot be rolled back."""
         size: int = self._library.llama_state_seq_get_size_ext(self._context, sequence.id, PARTIAL)
@@ -113,6 +119,11 @@ class SavedStates:
         self._memory = memory
         self._saved: OrderedDict[tuple[int, int], Any] = OrderedDict()  # by sequence and count of tokens
         self._bytes = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all saved states."""
+        return self._bytes
 
     def save(self, sequence: CacheSequence) -> None:
         """Save a sequence's current state."""

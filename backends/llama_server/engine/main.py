@@ -15,7 +15,7 @@ from typing import Any
 
 from ...shared.engine.facts import version_of
 
-WARNINGS = 2  # log level; 3 logs several lines for each request
+ERRORS = 1  # log level; with 2, warnings, refused requests are quoted in the log
 SWITCH = {"auto": -1, "off": 0, "on": 1}
 
 
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> None:
 
 def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
-    params.verbosity = WARNINGS
+    params.verbosity = ERRORS
     params.hostnames = [options["host"]]
     if options["port"] is not None:
         params.port = options["port"]
@@ -53,6 +53,7 @@ def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
     params.n_ctx = options["total_context"]
     params.n_gpu_layers = options["n_gpu_layers"]
     params.cache_prompt = options["cache_prompt"]
+    params.slot_save_path = options["slot_folder"]
     params.cache_ram_mib = 0  # prompts outside their slots would be reused for any request
     params.flash_attn_type = xllamacpp.llama_flash_attn_type(SWITCH[options["flash_attn"]])
     params.enable_reasoning = SWITCH[options["reasoning"]]

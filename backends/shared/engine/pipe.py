@@ -46,6 +46,12 @@ class Step:
         """Add the end of a generation that failed while the engine continues."""
         self._add("errors", (number, code, message))
 
+    def add_flushed(
+        self, number: int, entries: int | None, memory_mib: float | None, reason: str | None = None
+    ) -> None:
+        """Add the answer to a flush: what was removed, None for what is not known, and then the reason."""
+        self._add("flushed", (number, entries, memory_mib, reason))
+
     def _add(self, key: str, entry: tuple[Any, ...]) -> None:
         self.frame.setdefault(key, []).append(entry)
 
@@ -102,16 +108,25 @@ class Pipe:
             del buffer[: 4 + size]
         return messages
 
-    def receive(self, begin: Callable[..., object], cancel: Callable[..., object], *extra: object) -> bool:
+    def receive(
+        self,
+        begin: Callable[..., object],
+        cancel: Callable[..., object],
+        flush: Callable[..., object],
+        *extra: object,
+    ) -> bool:
         """Wait for data and dispatch the messages in it; false when the worker has closed the pipe.
 
-        Calls `begin(number, body, *extra)` for each new request and `cancel(number, *extra)` for each
-        cancellation.
+        Calls `begin(number, body, *extra)` for each new request, `cancel(number, *extra)` for each
+        cancellation and `flush(number, kept, *extra)` for each flush, with the set of namespaces that are
+        not dropped.
         """
         messages = self.read()
         for message in messages or ():
             if "cancel" in message:
                 cancel(message["cancel"], *extra)
+            elif "flush" in message:
+                flush(message["flush"], frozenset(message["kept"]), *extra)
             else:
                 begin(message["generate"], message["generation"], *extra)
         return messages is not None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from itertools import takewhile
@@ -23,6 +24,7 @@ from .script import DirectiveError, Script, plan, text_of
 BURST = 64
 LOAD_STEPS = 20
 MAX_PREFIXES = 1_000_000
+UNCOUNTED = "the stub has no model, and its prefixes no memory that could be measured"
 
 
 class StubGeneration:
@@ -91,12 +93,17 @@ class StubLoop:
         self.queued: deque[StubGeneration] = deque()  # waiting for a slot
         self.starting: list[StubGeneration] = []  # have a slot, their first token is not due yet
         self.timers: dict[float, StepTimer] = {}  # by tokens per second
-        self.prefixes: set[int] = set()  # hashes of all prefixes of all earlier prompts
+        self.prefixes: dict[str, set[int]] = {}  # hashes of all prefixes of earlier prompts, by namespace
+        self.prefix_count = 0  # of all namespaces together
         self.weights: list[bytes] = []  # the memory that it pretends to have loaded
 
     def load(self) -> None:
         """Take the configured time and memory and report progress, or fail as configured."""
         memory_mib = self.options["stub_memory_mib"]
+        if output := self.options["stub_print"]:
+            print_log(output)
+        if self.options["stub_print_endlessly"]:
+            threading.Thread(target=print_endlessly, daemon=True).start()
         for i in range(LOAD_STEPS):
             self.pipe.load(i / LOAD_STEPS, "pretending to load")
             if self.options["stub_load_hang"]:
@@ -115,7 +122,8 @@ class StubLoop:
         """Step until the worker closes the pipe."""
         while True:
             frame: dict[str, list[Any]] = {}
-            if self.pipe.wait(self.pause()) and not self.pipe.receive(self.begin, self.cancel, frame):
+            readable = self.pipe.wait(self.pause())
+            if readable and not self.pipe.receive(self.begin, self.cancel, self.flush, frame):
                 return
             fault = self.step(frame)
             if frame:
@@ -138,6 +146,8 @@ class StubLoop:
             script = plan(generation, self.options)
         except DirectiveError as error:
             script = Script(error=("invalid_prompt", str(error)))
+        for _ in range(script.prints):
+            print_log(script.printed)
         if len(words) > limit:
             script.error = ("context_length_exceeded", f"{len(words)} words; {limit} fit")
         if script.error is not None:
@@ -159,11 +169,21 @@ class StubLoop:
         for word in words:
             prefix = hash((prefix, word))
             prefixes.append(prefix)
-        known = sum(1 for _ in takewhile(self.prefixes.__contains__, prefixes))
-        if len(self.prefixes) > MAX_PREFIXES:
+        if self.prefix_count > MAX_PREFIXES:
             self.prefixes.clear()
-        self.prefixes.update(prefixes[known:])
+            self.prefix_count = 0
+        remembered = self.prefixes.setdefault(namespace, set())
+        known = sum(1 for _ in takewhile(remembered.__contains__, prefixes))
+        self.prefix_count -= len(remembered)
+        remembered.update(prefixes[known:])
+        self.prefix_count += len(remembered)
         return known
+
+    def flush(self, number: int, kept: frozenset[str], frame: dict[str, list[Any]]) -> None:
+        """Forget the prompts of all namespaces but these. A generation adds its prompt when it begins."""
+        dropped = sum(len(self.prefixes.pop(name)) for name in self.prefixes.keys() - kept)
+        self.prefix_count -= dropped
+        frame.setdefault("flushed", []).append((number, dropped, None, UNCOUNTED))
 
     def fill_slots(self) -> None:
         """Give free slots to queued generations."""
@@ -233,6 +253,20 @@ class StubLoop:
         elif fault == "hang":
             while True:
                 signal.pause()
+
+
+def print_log(output: str) -> None:
+    """Write a text to the engine's log, with its escapes (`\\n`) resolved, and a line break."""
+    plain = output.encode("ascii", "backslashreplace").decode("unicode_escape", "replace")
+    os.write(1, plain.encode("utf-8", "replace") + b"\n")
+
+
+def print_endlessly() -> None:
+    """Write numbered lines to the engine's log until the process ends."""
+    number = 0
+    while True:
+        print_log("".join(f"line {number + at} of an endless output\n" for at in range(1000))[:-1])
+        number += 1000
 
 
 def _shared_namespace(generation: dict[str, Any]) -> str | None:

@@ -27,6 +27,7 @@ VALUES: Mapping[str, Callable[[str], Any]] = {
     "hang_after": int,
     "stall_after": int,
     "garbage_after": int,
+    "print": int,
 }
 FAULTS = ("crash", "exit0", "hang", "stall", "garbage")
 DEFAULT_THINKING = 4  # reasoning tokens when thinking is enabled
@@ -39,7 +40,8 @@ class Script:
     """The plan of one generation.
 
     `parts` is the output in order, as (kind, pieces); a kind is reasoning, text or calls, a piece of calls is
-    (index, arguments, id, name). After `fault_after` pieces the `fault` is injected.
+    (index, arguments, id, name). After `fault_after` pieces the `fault` is injected. First `printed` is
+    written to the engine's log, `prints` times.
     """
 
     parts: list[tuple[str, list[Any]]] = field(default_factory=list)
@@ -50,6 +52,8 @@ class Script:
     fault: str | None = None
     fault_after: int = 0
     signal: int = signal.SIGKILL
+    prints: int = 0
+    printed: str = ""
 
 
 class DirectiveError(ValueError):
@@ -64,6 +68,8 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
         tokens_per_s=directives.get("tokens_per_s", options["stub_tokens_per_s"]),
         first_token_s=directives.get("first_token_s", options["stub_first_token_s"]),
         signal=directives.get("signal", signal.SIGKILL),
+        prints=directives.get("print", 0),
+        printed=text,
     )
     if "error" in directives:
         script.error = (directives["error"], "the stub fails as directed")

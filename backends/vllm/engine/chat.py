@@ -6,7 +6,6 @@ its parsers require to the sampling parameters, such as the grammar of a require
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from ...shared.engine.literal_text import MARK, LiteralText
+from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.template_refusal import template_refusal
 
 RAISED_BY_TEMPLATE = "TemplateError"
@@ -91,7 +91,7 @@ class ChatPreparer:
                 # the grammar of `request` has the tools as they are, the prompt has them marked
                 prompt = await self._render(self._request(**marked))
         except Exception as error:  # a template may raise anything
-            print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
+            log_refusal(error)
             raise VllmRequestError("invalid_prompt", _refusal(error, body)) from error
         self._tokenize_literally(prompt)
         tokens: list[int] = prompt["prompt_token_ids"]
@@ -124,7 +124,7 @@ class ChatPreparer:
         try:
             return request.to_sampling_params(min(max_tokens, left), self._defaults)
         except Exception as error:
-            print(f"refused: {type(error).__name__}: {error}", file=sys.stderr)
+            log_refusal(error)
             raise VllmRequestError(
                 "invalid_prompt", "the engine refuses these sampling parameters"
             ) from error

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from ...shared.engine.facts import quantization_of, version_of
 from ...shared.engine.pipe import CacheUse, Pipe, Step
+from .cache_reset import CacheReset
 from .chat import ChatPreparer, VllmRequestError
 from .output import VllmOutput
 from .shutdown import exit_process, release_shared_memory
@@ -41,6 +42,8 @@ class VllmLoop:
         self._flushing = False
         self._outputs: dict[int, VllmOutput] = {}
         self._cache_use = CacheUse()
+        self._cache_reset = CacheReset(engine.reset_prefix_cache, lambda: not self._running)
+        self._resets: set[asyncio.Task[None]] = set()
         self._cache_tokens: int = getattr(engine.vllm_config.cache_config, "kv_cache_size_tokens", 0) or 0
 
     def accept_requests(self) -> None:
@@ -48,7 +51,7 @@ class VllmLoop:
         self._loop.add_reader(self._pipe.fileno(), self._read)
 
     def _read(self) -> None:
-        if not self._pipe.receive(self._begin, self._cancel):
+        if not self._pipe.receive(self._begin, self._cancel, self._drop_cached):
             _shut_down(self._engine)
 
     def _begin(self, number: int, body: dict[str, Any]) -> None:
@@ -60,8 +63,21 @@ class VllmLoop:
         if (task := self._running.get(number)) is not None:
             task.cancel()
 
+    def _drop_cached(self, number: int, kept: frozenset[str]) -> None:
+        self._resets.add(self._loop.create_task(self._answer_flush(number, kept)))
+
+    async def _answer_flush(self, number: int, kept: frozenset[str]) -> None:
+        if self._engine.vllm_config.cache_config.enable_prefix_caching:
+            reason = await self._cache_reset.flush(kept)
+            self._step.add_flushed(number, None, None, reason)
+        else:
+            self._step.add_flushed(number, 0, 0.0)
+        self._flush_soon()
+        self._resets = {task for task in self._resets if not task.done()}
+
     def _ended(self, number: int, task: asyncio.Task[None]) -> None:
         self._running.pop(number, None)
+        self._cache_reset.on_end()
         if task.cancelled():  # before its first step
             self._step.add_end(number, "cancelled", (0, 0, 0, 0))
             self._flush_soon()

@@ -1,5 +1,6 @@
 -- Count ended jobs: in `counters`, for /metrics, in `usage:<day>`, and in `bytes`. Each end is one entry of the stream
 -- `ended`; an entry is removed in the call that counts it, so it counts exactly once.
+-- include: tenant_label
 local MAX_ENDED = 250
 local USAGE_S = 400 * 86400
 local DAY_MS = 86400000
@@ -50,22 +51,23 @@ local function add_ended(day, line)
   if not tenant then return add('unreadable_ends', 1) end
   local input, output, cached = tokens_of(json)
   queue_us, run_us, first_ms = tonumber(queue_us), tonumber(run_us), tonumber(first_ms)
-  add('requests ' .. model .. ' ' .. tenant .. ' ' .. status, 1)
-  add('input_tokens ' .. model .. ' ' .. tenant, input)
-  add('output_tokens ' .. model .. ' ' .. tenant, output)
-  add('cached_tokens ' .. model .. ' ' .. tenant, cached)
-  if code ~= '-' then add('failures ' .. model .. ' ' .. code, 1) end
-  if reason ~= '-' then add('finishes ' .. model .. ' ' .. reason, 1) end
-  observe('queue_wait', model .. ' ' .. priority, queue_us)
+  local label, name = tenant_label(tenant), model_label(model)
+  add('requests ' .. name .. ' ' .. label .. ' ' .. status, 1)
+  add('input_tokens ' .. name .. ' ' .. label, input)
+  add('output_tokens ' .. name .. ' ' .. label, output)
+  add('cached_tokens ' .. name .. ' ' .. label, cached)
+  if code ~= '-' then add('failures ' .. name .. ' ' .. code, 1) end
+  if reason ~= '-' then add('finishes ' .. name .. ' ' .. reason, 1) end
+  observe('queue_wait', name .. ' ' .. priority, queue_us)
   add_wait(queue_us)
-  if tonumber(attempts) > 0 and run_us > 0 then observe('run_time', model, run_us) end
+  if tonumber(attempts) > 0 and run_us > 0 then observe('run_time', name, run_us) end
   if first_ms then
-    observe('first_output', model, queue_us + first_ms * 1000)
-    if output > 1 then observe('token_time', model, math.floor((run_us - first_ms * 1000) / (output - 1))) end
+    observe('first_output', name, queue_us + first_ms * 1000)
+    if output > 1 then observe('token_time', name, math.floor((run_us - first_ms * 1000) / (output - 1))) end
   end
   if input > 0 then
-    cache[model] = cache[model] or { 0, 0 }
-    cache[model] = { cache[model][1] + cached, cache[model][2] + input }
+    cache[name] = cache[name] or { 0, 0 }
+    cache[name] = { cache[name][1] + cached, cache[name][2] + input }
   end
   bytes_by_tenant[tenant] = (bytes_by_tenant[tenant] or 0) + tonumber(bytes)
   local succeeded = (status == 'completed' or status == 'incomplete') and 1 or 0

@@ -3,6 +3,7 @@
 -- no other job arrives. It chooses as `queue.lua` does, and tests compare the two; of hundred choices those functions
 -- would take ten times as long.
 -- include: queue
+-- include: open_slots
 
 local CHUNK = 16 -- jobs of a tenant that are read at a time
 
@@ -27,6 +28,14 @@ local function insert_sorted(list, entry)
   table.insert(list, low, entry)
 end
 
+-- Set the numbers of a tenant that `read_bounded_runs` has read.
+local function set_numbers(model, tenant)
+  tenant.weight, tenant.bound = weight_and_bound(model, tenant.name)
+  tenant.running, tenant.served = runs_of(model, tenant.name), read_usage(model).values[tenant.name] or 0
+  tenant.bounded = math.max(bounded_runs[tenant.name] or 0, tenant.running)
+  return tenant
+end
+
 -- Return the tenants that wait, by priority in their order, the first so many of each, and the tenants by name.
 local function read_tenants(model, most)
   local lists, tenants, names = {}, {}, {}
@@ -44,12 +53,7 @@ local function read_tenants(model, most)
     lists[priority] = list
   end
   read_bounded_runs(model, names)
-  local usage = read_usage(model)
-  for name, tenant in pairs(tenants) do
-    tenant.weight, tenant.bound = weight_and_bound(model, name)
-    tenant.running, tenant.served = runs_of(model, name), usage.values[name] or 0
-    tenant.bounded = math.max(bounded_runs[name] or 0, tenant.running)
-  end
+  for _, tenant in pairs(tenants) do set_numbers(model, tenant) end
   return lists, tenants
 end
 
@@ -65,26 +69,32 @@ local function running_tenants(model, most)
   return names
 end
 
--- Return the place of the tenant of a list that goes next, as `next_tenant` chooses it.
+-- Whether a tenant with a waiting job may take a slot; only_reserve: no other slots are free than those of the reserve.
+local function can_take_slot(tenant, only_reserve)
+  return (tenant.bound == 0 or tenant.bounded < tenant.bound) and (tenant.running == 0 or not only_reserve)
+end
+
+-- Return the place of the tenant of a list that goes next, as `next_tenant` chooses it, and the running jobs for its weight
+-- from which on a tenant is passed over.
 local function next_place(list, only_reserve)
   for first = 1, #list, TENANTS_COMPARED do
     local last, least = math.min(first + TENANTS_COMPARED - 1, #list), math.huge
     local may_take = {}
     for at = first, last do
       local tenant = list[at].tenant
-      may_take[at] = (tenant.bound == 0 or tenant.bounded < tenant.bound) and (tenant.running == 0 or not only_reserve)
+      may_take[at] = can_take_slot(tenant, only_reserve)
       if may_take[at] then least = math.min(least, (tenant.running + 1) / tenant.weight) end
     end
     for at = first, last do
       local tenant = list[at].tenant
-      if may_take[at] and tenant.running / tenant.weight < least then return at end
+      if may_take[at] and tenant.running / tenant.weight < least then return at, least end
     end
   end
   return nil
 end
 
--- Return the priority that goes next and the place in its list, as `next_in_queue` chooses them; nil when no tenant may
--- take a slot.
+-- Return the priority that goes next, and what `next_place` returns for it, as `next_in_queue` chooses them; nil when no
+-- tenant may take a slot.
 local function next_in_lists(lists, skips, only_reserve)
   local priorities = {}
   for _, priority in ipairs(PRIORITIES) do
@@ -92,8 +102,8 @@ local function next_in_lists(lists, skips, only_reserve)
     if count then table.insert(priorities, count >= MAX_SKIPS[priority] and 1 or #priorities + 1, priority) end
   end
   for _, priority in ipairs(priorities) do
-    local place = next_place(lists[priority], only_reserve)
-    if place then return priority, place end
+    local place, share = next_place(lists[priority], only_reserve)
+    if place then return priority, place, share end
   end
   return nil
 end
@@ -130,16 +140,18 @@ end
 
 -- Return the ids of the next jobs of a model in their order, at most so many. The commands grow with that number and
 -- with the replicas, not with the queue.
-local function fair_order(model, most)
+-- on_first: called with the numbers of the first choice, before anything is changed; its job is the only one then.
+local function fair_order(model, most, on_first)
   local values, order = read_usage(model).values, {}
   local skips, lists, tenants = waiting_priorities(model), read_tenants(model, most + TENANTS_COMPARED)
   local running, ended = running_tenants(model, most), 0
-  local slots, taken = values['@slots'] or 0, values['@running'] or 0
+  local slots, taken, open = values['@slots'] or 0, values['@running'] or 0, open_slots(model)
   local reserve = values['@reserve'] or 0
   while #order < most and next(skips) do
-    local priority, place = nil, nil
-    if taken < slots or #running == ended then
-      priority, place = next_in_lists(lists, skips, reserve > 0 and slots - taken <= math.floor(slots / reserve))
+    local priority, place, share, only_reserve = nil, nil, nil, nil
+    if taken < open or #running == ended then
+      only_reserve = reserve > 0 and slots - taken <= math.floor(slots / reserve)
+      priority, place, share = next_in_lists(lists, skips, only_reserve)
     end
     if priority then
       local list = lists[priority]
@@ -148,6 +160,11 @@ local function fair_order(model, most)
       local id, is_last = take_job(model, priority, entry)
       if not id then return order end
       order[#order + 1] = id
+      if on_first then
+        on_first({ priority = priority, entry = entry, share = share, only_reserve = only_reserve, ended = ended,
+          tenants = tenants })
+        return order
+      end
       for name, count in pairs(skips) do skips[name] = name == priority and 0 or count + 1 end
       local cost, weight = read_fields(job_key(id), 'cost', 'weight')
       tenant.served = math.max(tenant.served, entry.score) + (tonumber(cost) or 0) / (tonumber(weight) or 1)

@@ -1,11 +1,31 @@
+-- include: flush
 -- The end of a replica, intended or not. The caller has stopped the engine, or knows that it is dead.
 
+-- The memory (MiB) that the engine held right before it was stopped, '' when it was not measured. Set by the script
+-- `replica_down`.
+local freed_mib = ''
+
+-- Add to an unload what one of its replicas freed on GPUs. The sum is unknown when one of them is.
+local function count_freed(operation, worker)
+  local key = P .. 'operation:' .. operation
+  if redis.call('HGET', worker_key(worker), 'device') ~= 'cuda' then return end
+  if freed_mib == '' then redis.call('HDEL', key, 'gpu_memory_mib')
+  elseif redis.call('HEXISTS', key, 'gpu_memory_mib') == 1 then
+    redis.call('HINCRBY', key, 'gpu_memory_mib', freed_mib)
+  end
+end
+
 local function delete_replica(replica)
-  local model, worker, progress, slots = read_fields(replica_key(replica), 'model', 'worker', 'progress', 'slots')
+  local model, worker, progress, slots, flushes, replica_state =
+    read_fields(replica_key(replica), 'model', 'worker', 'progress', 'slots', 'flushes', 'state')
   if not model then return nil end
+  if flushes then end_flushes_of(replica, replica_state, flushes) end
   if slots then count_slots(model, -slots) end -- its engine was up
   local state, operation = read_fields(model_key(model), 'state', 'operation')
-  if state == 'unloading' then add_progress(operation, 1 - tonumber(progress)) end -- it counts as done
+  if state == 'unloading' then
+    add_progress(operation, 1 - tonumber(progress)) -- it counts as done
+    count_freed(operation, worker)
+  end
   redis.call('ZREM', P .. 'ready:' .. model, replica)
   redis.call('SREM', P .. 'replicas:' .. model, replica)
   redis.call('SREM', P .. 'loading_replicas', replica)
@@ -64,7 +84,7 @@ local function record_crash(model, replica)
   local key = P .. 'crashes:' .. model
   redis.call('ZREMRANGEBYSCORE', key, '-inf', text(NOW - restart_limits.window_us))
   redis.call('ZADD', key, text(NOW), replica)
-  add_to_counter('crashes ' .. model)
+  add_to_counter('crashes ' .. model_label(model))
   local count = redis.call('ZCARD', key)
   if count > restart_limits.most then return nil, count end
   return NOW + math.min(restart_limits.delay_us * 2 ^ (count - 1), restart_limits.longest_us), count

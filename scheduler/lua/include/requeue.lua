@@ -15,7 +15,7 @@ local function will_be_served(model)
 end
 
 local function requeue(id, job)
-  add_to_counter('retries ' .. job.model)
+  add_to_counter('retries ' .. model_label(job.model))
   free_slot(id, job)
   redis.call('ZREM', P .. 'leases', id)
   redis.call('HDEL', job_key(id), 'replica', 'slots', 'worker', 'fence', 'claimed_us', 'counted')

@@ -11,8 +11,6 @@ from flask.testing import FlaskClient
 from api.app import create_app
 from api.services import EXTENSION, AppServices
 from config.settings import Settings
-from governance.audit import AuditLog
-from scheduler.redis_connections import command_client
 from tests.api.conftest import ADMIN_KEY, make_services
 from tests.support.api_fakes import make_fakes
 
@@ -54,8 +52,3 @@ def error_of(answer: Any) -> tuple[int, str, str | None]:
     """Status, code and param of a refusal."""
     error = answer.json["error"]
     return answer.status_code, error["code"], error["param"]
-
-
-def audit_of(settings: Settings) -> AuditLog:
-    """The audit log."""
-    return AuditLog(command_client(settings), settings.redis.prefix)

@@ -36,7 +36,7 @@ def refusal(authenticator: Authenticator, access: Access, address: str, **header
 
 
 def test_an_access_level_is_public_or_a_scope() -> None:
-    assert {level.value for level in Access} == {"public", *SCOPES}
+    assert {level.value for level in Access} == {"public", "lifecycle", *SCOPES}
     assert {f"{scope}_required" for scope in SCOPES} <= CODES.keys()
 
 
@@ -44,13 +44,13 @@ def test_an_access_level_is_public_or_a_scope() -> None:
 def test_a_key_opens_the_routes_of_its_scope_only(scope: str) -> None:
     caller = caller_with(scope)
     for access in Access:
-        if access.value in ("public", scope):
+        if access.scope in ("public", scope):
             caller.check_access(access)
             continue
         with pytest.raises(Forbidden) as caught:
             caller.check_access(access)
-        assert caught.value.code == f"{access.value}_required"
-        assert f"`{access.value}`" in caught.value.message
+        assert caught.value.code == f"{access.scope}_required"
+        assert f"`{access.scope}`" in caught.value.message
 
 
 def test_a_key_of_the_configuration_has_the_scope_inference_and_an_administrators_all(app: Flask) -> None:
@@ -60,10 +60,18 @@ def test_a_key_of_the_configuration_has_the_scope_inference_and_an_administrator
         if access in (Access.PUBLIC, Access.INFERENCE) or "GET" not in (rule.methods or ()):
             continue
         path = rule.rule.replace("<model:name>", "demo").replace("<id>", "x")
+        kind = path.rpartition("/<task:id>")[0].rpartition("/")[2]
+        path = path.replace("<task:id>", f"{kind}_{'0' * 24}")
         refused = client.get(path, headers={"x-api-key": KEY})
-        assert (refused.status_code, refused.json["error"]["code"]) == (403, f"{access.value}_required")
-        if not path.endswith("/events"):
-            assert client.get(path, headers={"x-api-key": ADMIN_KEY}).status_code not in (401, 403)
+        assert access is not None
+        assert (refused.status_code, refused.json["error"]["code"]) == (403, f"{access.scope}_required")
+        if path.endswith("/events"):
+            continue
+        allowed = client.get(path, headers={"x-api-key": ADMIN_KEY})
+        if access is Access.LIFECYCLE:
+            assert allowed.json["error"]["code"] == "governance_not_configured"
+        else:
+            assert allowed.status_code not in (401, 403)
 
 
 def test_a_caller_may_use_the_models_of_its_key(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +137,7 @@ def test_a_proxy_names_the_tenant_of_a_request_without_a_key(behind: Authenticat
     for header, tenant in named.items():
         headers = {} if header is None else {"X-Tenant-ID": header}
         caller = behind.identify(headers, Access.INFERENCE, PROXY)
-        assert (caller.tenant.name, caller.key.scopes) == (tenant, {"inference"})
+        assert (caller.tenant.name, caller.key.scopes) == (tenant, {"inference", "lifecycle"})
 
 
 def test_a_name_of_another_form_is_refused(behind: Authenticator) -> None:
@@ -139,6 +147,13 @@ def test_a_name_of_another_form_is_refused(behind: Authenticator) -> None:
 
 def test_a_proxy_opens_no_route_of_an_operator(behind: Authenticator) -> None:
     assert refusal(behind, Access.ADMIN, PROXY, X_Tenant_ID="boss") == "admin_required"
+    assert refusal(behind, Access.GOVERNANCE, PROXY, X_Tenant_ID="boss") == "governance_required"
+
+
+def test_a_proxy_opens_the_lifecycle_which_an_approval_authorises(behind: Authenticator) -> None:
+    assert behind.identify({"X-Tenant-ID": "one"}, Access.LIFECYCLE, PROXY).tenant.name == "one"
+    assert refusal(behind, Access.LIFECYCLE, PROXY, x_api_key=KEY) == "governance_required"
+    assert refusal(behind, Access.LIFECYCLE, CLIENT, X_Tenant_ID="one") == "invalid_api_key"
 
 
 def test_a_key_from_a_proxy_has_to_be_valid_and_to_agree(behind: Authenticator) -> None:

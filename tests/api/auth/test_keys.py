@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,16 @@ import redis
 from api.auth import caller, key_changes
 from api.auth.identities import WITHOUT_KEY
 from config.api_keys import digest_of
-from config.settings import Settings
-from tests.api.auth.conftest import Process, audit_of, error_of, services_of
+from config.settings import GovernanceSettings, Settings
+from fleet.dynamic_model import Origin, dynamic_model
+from fleet.fleet import Fleet
+from fleet.load_request import LoadRequest
+from scheduler.ledger import Ledger
+from scheduler.redis_connections import command_client
+from tests.api.auth.conftest import Process, error_of, services_of
 from tests.api.conftest import KEY
 from tests.conftest import ValkeyServer
+from tests.support.audit import audit_of
 
 KEYS, TENANTS = "/v1/admin/keys", "/v1/admin/tenants"
 ASK = {"model": "demo", "input": "x"}
@@ -113,6 +120,21 @@ def test_a_key_is_for_its_models(process: Process) -> None:
     )
 
 
+def test_a_key_is_for_a_model_that_another_process_has_just_loaded(
+    start: Callable[..., Process], shared_settings: Settings, tmp_path: Path
+) -> None:
+    governance = GovernanceSettings(models="allow", allow={"llama_cpp": ("*",)})
+    settings = replace(shared_settings, governance=governance, model_base_path=tmp_path)
+    process, name = start(settings), "models/of/acme/extra.gguf"
+    assert error_of(process.post(KEYS, json={"tenant": "one", "models": [name]}))[1] == "unknown_model"
+    fleet = Fleet(command_client(settings), settings)
+    Ledger(fleet.client, settings).register("w1", "cpu")
+    model = dynamic_model(name, {"backend": "llama_cpp"}, Origin("path", name), 1, settings)
+    assert fleet.load(name, LoadRequest(dynamic=model)).begun
+    _, created = create(process, models=[name])
+    assert created["models"] == [name]
+
+
 def test_a_key_ends_at_its_date(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     key, created = create(process, expires_at=int(time.time()) + 60)
     assert ask(process, key).status_code == 200
@@ -184,12 +206,14 @@ def test_known_keys_are_recognised_while_redis_is_unreachable(
 def test_a_key_is_revoked_when_the_memory_of_redis_is_full(
     start: Callable[..., Process], shared_settings: Settings, own_server: ValkeyServer
 ) -> None:
-    process = start(replace(shared_settings, redis=replace(shared_settings.redis, url=own_server.url)))
+    settings = replace(shared_settings, redis=replace(shared_settings.redis, url=own_server.url))
+    process = start(settings)
     key, created = create(process)
     client = redis.Redis.from_url(own_server.url)
     client.config_set("maxmemory", 1)
     assert process.delete(f"{KEYS}/{created['id']}").status_code == 200
     assert ask(process, key).status_code == 401
+    assert [entry.action for entry in audit_of(settings).records()] == ["create_key", "revoke_key"]
     client.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from api.auth import registry as registry_module
 from api.auth.access_store import AccessStore
+from api.auth.author import author_of
 from api.auth.caller import Caller
 from api.auth.identities import WITHOUT_KEY
 from api.auth.registry import AccessRegistry
@@ -22,7 +23,7 @@ from scheduler.async_connection import AsyncConnection
 from scheduler.redis_connections import command_client
 from tests.conftest import ValkeyServer
 
-OPERATOR = Caller(Tenant("admin"), "normal", WITHOUT_KEY)
+OPERATOR = author_of(Caller(Tenant("admin"), "normal", WITHOUT_KEY))
 
 
 @pytest.fixture
@@ -33,7 +34,9 @@ def own_settings(settings: Settings, own_server: ValkeyServer) -> Settings:
 def registry_of(settings: Settings) -> tuple[AccessRegistry, TenantChanges]:
     """A registry of its own, and what changes the tenants in its store."""
     client = command_client(settings)
-    store = AccessStore(client, settings.redis.prefix, AuditLog(client, settings.redis.prefix))
+    store = AccessStore(
+        client, settings.redis.prefix, AuditLog(client, settings.redis.prefix, settings.data_dir / "audit")
+    )
     registry = AccessRegistry(settings, store)
     return registry, TenantChanges(settings, registry, store)
 

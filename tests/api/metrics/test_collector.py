@@ -13,12 +13,18 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from api.metrics.collector import MAX_TENANTS, PlatformCollector, StateReader
+from api.auth.access_records import TenantRecord
+from api.auth.access_store import AccessStore, Change
+from api.auth.author import Author
+from api.metrics.collector import PlatformCollector, StateReader
 from api.metrics.definitions import METRICS
 from config.settings import RedisSettings, Settings
 from fleet.engine_report import EngineReport
+from fleet.flush import FlushCount, FlushScope
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
+from governance.audit import AuditLog
+from governance.authorization import ADMIN_KEY, Authorization
 from scheduler.counters import CounterStore
 from scheduler.errors import Fenced, StokerError
 from scheduler.job import Status
@@ -36,9 +42,9 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     return platform
 
 
-def scrape(settings: Settings, tenants: Iterable[str] = ("acme",)) -> CollectorRegistry:
+def scrape(settings: Settings) -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(PlatformCollector(StateReader(settings), lambda: tenants))
+    registry.register(PlatformCollector(StateReader(settings)))
     return registry
 
 
@@ -97,23 +103,68 @@ def test_a_histogram_is_cumulative_and_its_sum_is_in_seconds(platform: Simulated
     assert 60 <= total < 80
 
 
+def end_requests(platform: SimulatedPlatform, tenants: Iterable[str]) -> None:
+    """End a request of each tenant, and count all of them."""
+    for tenant in tenants:
+        line = f"{tenant} alpha normal completed - stop 1 0 250000 - 1 {{}}"
+        platform.client.xadd(f"{platform.prefix}ended", {"e": line})
+    while platform.client.xlen(f"{platform.prefix}ended"):
+        platform.expire()
+
+
+def requests_by_tenant(platform: SimulatedPlatform) -> dict[str, float]:
+    families = {family.name: family for family in scrape(platform.settings).collect()}
+    samples = families["vllm_requests"].samples
+    return {one.labels["tenant"]: one.value for one in samples if one.labels["status"] == "success"}
+
+
+MAX_TENANTS = 200
+
+
 @pytest.mark.rule("runner/metrics-requests")
-def test_tenants_without_a_record_share_one_label(platform: SimulatedPlatform) -> None:
-    for tenant in ("acme", "gone", "forgotten"):
-        serve(platform, tenant, Usage(1, 1))
-    platform.expire()
-    metrics = scrape(platform.settings)
-    assert value(metrics, "vllm_requests_total", model="alpha", tenant="acme", status="success") == 1
-    assert value(metrics, "vllm_requests_total", model="alpha", tenant="other", status="success") == 2
+def test_tenants_beyond_the_first_ones_share_one_label(platform: SimulatedPlatform) -> None:
+    first = [f"t{number:03}" for number in range(MAX_TENANTS)]
+    end_requests(platform, [*first, "a", "b", "a"])
+    found = requests_by_tenant(platform)
+    assert found == {**dict.fromkeys(first, 1), "other": 3}
 
 
-def test_labels_of_tenants_are_bounded(platform: SimulatedPlatform) -> None:
-    tenants = [f"t{number:04}" for number in range(2 * MAX_TENANTS)]
-    counters = {f"requests alpha {tenant} completed": 1 for tenant in tenants}
-    CounterStore(platform.client, platform.settings).report("p", 1, gauges(), counters)
-    (family,) = [one for one in scrape(platform.settings, tenants).collect() if one.name == "vllm_requests"]
-    assert len(family.samples) == MAX_TENANTS + 1
-    assert sum(sample.value for sample in family.samples) == 2 * MAX_TENANTS
+def test_no_counter_takes_over_the_count_of_another_tenant(platform: SimulatedPlatform) -> None:
+    first = [f"t{number:03}" for number in range(MAX_TENANTS)]
+    end_requests(platform, [*first, "zz", "zz"])
+    before = requests_by_tenant(platform)
+    end_requests(platform, ["a"])  # a new tenant, whose name is before all others
+    assert requests_by_tenant(platform) == {**before, "other": 3}
+    change_tenants(platform, t000=None)  # nothing is left of it
+    end_requests(platform, ["zz", "t001"])
+    found = requests_by_tenant(platform)
+    assert found["other"] == 3
+    assert (found["zz"], found["t001"]) == (1, 2)
+    assert "t000" not in found
+
+
+def change_tenants(platform: SimulatedPlatform, **records: TenantRecord | None) -> None:
+    """Write the records of tenants, or forget them."""
+    settings = platform.settings
+    audit = AuditLog(platform.client, settings.redis.prefix, settings.data_dir / "audit")
+    author = Author(Authorization("boss", ADMIN_KEY), frozenset())
+    change = Change("remove_tenant", "any", tenants=records)
+    AccessStore(platform.client, settings.redis.prefix, audit).change(author, lambda _: (change, None))
+
+
+@pytest.mark.parametrize("kind", ["requests", "input_tokens", "output_tokens", "cached_tokens"])
+def test_only_the_counters_of_a_forgotten_tenant_are_removed(platform: SimulatedPlatform, kind: str) -> None:
+    end_requests(platform, ["stop", "acme"])
+    counters = f"{platform.prefix}counters"
+    others = {f"{kind} alpha acme x": 1, "failures alpha stop": 2, "finishes alpha stop": 3}
+    others |= {"tenant_refusals acme queue_full": 4, "refusals stop": 5}
+    forgotten = {f"{kind} alpha stop x": 1, "tenant_refusals stop queue_full": 2}
+    platform.client.hset(counters, mapping=forgotten | others)
+    change_tenants(platform, acme=TenantRecord(), stop=None)
+    fields = {field.decode() for field in platform.client.hkeys(counters)}
+    assert fields >= others.keys()
+    assert not fields & forgotten.keys()
+    assert platform.client.smembers(f"{platform.prefix}counted_tenants") == {b"acme"}
 
 
 def gauges(connections: int = 1, lag: float = 0.0) -> dict[str, float]:
@@ -186,6 +237,37 @@ def test_loads_crashes_restarts_retries_fences_and_the_reaper_are_counted(
     assert value(metrics, "stoker_expired_total", what="worker") == 1
 
 
+def test_flushes_are_counted_as_operations(platform: SimulatedPlatform) -> None:
+    for scope in (FlushScope(), FlushScope("model", model="beta")):  # without engines, except alpha's
+        for assignment in (outcome := platform.fleet.flush(scope)).assignments:
+            incarnation = platform.incarnations[assignment.worker]
+            operation = outcome.operation
+            assert operation is not None
+            platform.fleet.replica_flushed(
+                assignment.replica, assignment.worker, incarnation, operation.id, FlushCount(1, 0.0)
+            )
+    metrics = scrape(platform.settings)
+    for model in ("", "beta"):
+        assert value(metrics, "stoker_operations_total", kind="flush", model=model, status="completed") == 1
+
+
+def test_counters_that_alerts_compare_are_there_before_the_first_event(platform: SimulatedPlatform) -> None:
+    metrics = scrape(platform.settings)
+    for model in ("alpha", "beta"):
+        for event in ("engine_crashes", "engine_restarts", "request_retries"):
+            assert value(metrics, f"stoker_{event}_total", model=model) == 0
+    for what in ("lease", "deadline", "worker", "load"):
+        assert value(metrics, "stoker_expired_total", what=what) == 0
+    for call in ("step", "heartbeat"):
+        assert value(metrics, "stoker_fenced_calls_total", call=call) == 0
+    assert value(metrics, "stoker_refusals_total", code="queue_full") == 0
+    serve(platform, "acme", Usage(1, 1))
+    platform.expire()
+    metrics = scrape(platform.settings)
+    for status in ("error", "cancelled"):
+        assert value(metrics, "vllm_requests_total", model="alpha", tenant="acme", status=status) == 0
+
+
 def test_only_replicas_that_crashed_count_as_restarts(platform: SimulatedPlatform) -> None:
     platform.register("w2")
     platform.ledger.heartbeat("w2", platform.incarnations["w2"])
@@ -210,7 +292,7 @@ def test_only_refused_steps_of_former_claims_count_as_fenced(platform: Simulated
     other = platform.run(platform.admit())
     platform.ledger.cancel(other.id, "acme")
     platform.append_text(other, 1, "refused, since it is cancelled")
-    assert value(scrape(platform.settings), "stoker_fenced_calls_total", call="step") is None
+    assert value(scrape(platform.settings), "stoker_fenced_calls_total", call="step") == 0
     platform.register()
     platform.append_text(claim, 1, "too late")
     assert value(scrape(platform.settings), "stoker_fenced_calls_total", call="step") == 1
@@ -245,6 +327,18 @@ def test_a_report_counts_once_when_it_is_repeated(platform: SimulatedPlatform) -
     metrics = scrape(platform.settings)
     assert value(metrics, "stoker_refusals_total", code="rate_limit_exceeded") == 6
     assert value(metrics, "stoker_refusals_total", code="other") == 2
+
+
+def test_refused_requests_of_tenants_have_their_labels(platform: SimulatedPlatform) -> None:
+    store = CounterStore(platform.client, platform.settings)
+    store.report("one", 1, gauges(), {}, {("acme", "queue_full"): 2, ("acme", "invented"): 1})
+    metrics = scrape(platform.settings)
+    assert value(metrics, "stoker_tenant_refusals_total", tenant="acme", code="queue_full") == 2
+    assert value(metrics, "stoker_tenant_refusals_total", tenant="acme", code="other") == 1
+    first = {(f"t{number:03}", "queue_full"): 1 for number in range(MAX_TENANTS + 3)}
+    store.report("one", 2, gauges(), {}, first)
+    metrics = scrape(platform.settings)
+    assert value(metrics, "stoker_tenant_refusals_total", tenant="other", code="queue_full") == 4
 
 
 def test_only_stoker_up_is_there_while_redis_is_down(settings: Settings) -> None:

@@ -11,6 +11,7 @@ import pytest
 from api.server.access_log import AccessLog
 from api.server.http_answer import HttpAnswer
 from api.server.request import HttpRequest
+from tests.api.server.conftest import THREADS
 from tests.support.raw_http import request as http_request
 from tests.support.waiting import wait_until
 
@@ -54,6 +55,55 @@ def test_a_long_path_is_cut(server):
     wait_until(lambda: lines(server))
 
     assert lines(server)[0]["path"] == "/" + "x" * 199 + "... (5001 characters)"
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "method", "path"),
+    [
+        (b"FOO BAR\r\n\r\n", 400, "-", "-"),
+        (b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n", 414, "-", "-"),
+        (b"GET /echo HTTP/1.1\r\nX: " + b"x" * 90_000, 431, "-", "-"),
+        (
+            b"POST /echo?a=secret HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999999\r\n\r\n",
+            413,
+            "POST",
+            "/echo",
+        ),
+        (b"GET /echo HTTP/1.1\r\n\r\n", 400, "GET", "/echo"),
+    ],
+)
+def test_a_refused_request_has_a_line_with_the_id_of_its_answer(
+    server, request_bytes: bytes, status: int, method: str, path: str
+):
+    answer = server.exchange(request_bytes)
+    wait_until(lambda: lines(server))
+
+    assert answer.status == status
+    (line,) = lines(server)
+    assert (line["status"], line["method"], line["path"]) == (status, method, path)
+    assert line["request_id"] == answer.headers["x-request-id"] == answer.headers["request-id"]
+    assert line["bytes"] > len(answer.body) > 0
+    assert "disconnected" not in line
+    assert "secret" not in server.access_log.getvalue()
+
+
+@pytest.mark.parametrize(("path", "status"), [("/broken_body", 500), ("/echo", 503)])
+def test_an_answer_of_the_server_itself_has_the_id_of_its_line(serve, monkeypatch, path: str, status: int):
+    if status == 503:
+        monkeypatch.setattr("api.server.application.MAX_WAITING", -THREADS)
+    server = serve()
+    answer = server.get(path)
+    wait_until(lambda: lines(server))
+
+    assert answer.status == status
+    assert lines(server)[0]["request_id"] == answer.headers["x-request-id"]
+
+
+def test_a_path_with_an_api_key_is_written_without_it(server):
+    server.get("/v1/admin/keys/sk-stoker-0123_abc-DEF?x=1")
+    wait_until(lambda: lines(server))
+
+    assert lines(server)[0]["path"] == "/v1/admin/keys/sk-..."
 
 
 def test_requests_without_a_tenant_cannot_fill_the_log(server, caplog, monkeypatch):

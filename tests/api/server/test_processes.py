@@ -144,7 +144,7 @@ def test_a_port_in_use_ends_in_one_sentence(start: Start) -> None:
     assert (
         other.log.read_text()
         .strip()
-        .endswith(f"cannot listen on 127.0.0.1 port {port}: Address already in use")
+        .endswith(f"cannot listen on 127.0.0.1 port {port} (api.port): Address already in use")
     )
     assert "Traceback" not in other.log.read_text()
 

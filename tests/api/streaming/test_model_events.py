@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.services import AppServices
+from api.streaming import sse
 from api.streaming.model_events import ModelFollower
+from api.streaming.model_snapshots import MODEL, CurrentValue, Snapshot, removals
 from fleet.operation import Operation
 from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
@@ -61,6 +64,26 @@ def test_the_stream_begins_with_the_current_state(admin: FlaskClient) -> None:
     listed = admin.get("/v1/admin/models").json["models"]
     assert [data["model"] for _, name, data in events if name == "model"] == listed
     assert events[-1][2]["gpu_memory"] == admin.get("/v1/admin/gpu-memory").json
+
+
+def test_the_first_events_end_with_an_id_so_that_no_later_change_is_missed(
+    admin: FlaskClient, fakes: Fakes
+) -> None:
+    fakes.changes.entries = [change(7)]
+    for address in (URL, f"{URL}?follow=false"):
+        answer = admin.get(address)
+        begin = next(answer.iter_encoded())
+        answer.close()
+        ids = [id for id, _, _ in parsed(begin)]
+        assert ids == [None] * (len(ids) - 1) + ["7-0"]
+
+
+def test_a_model_that_leaves_the_catalogue_is_removed() -> None:
+    value = CurrentValue(b"event", b"compared")
+    before = {"model a": value, "model org/b": value, "operation model c": value, "gpu_memory": value}
+    (event,) = removals(before, {"model a": value})
+    assert parsed(event) == [(None, "model_removed", {"type": "model_removed", "name": "org/b"})]
+    assert removals({}, before) == []
 
 
 def test_state_changes_after_last_event_id_are_replayed(admin: FlaskClient, fakes: Fakes) -> None:
@@ -167,6 +190,15 @@ def test_an_operation_is_sent_until_its_end(following: StreamFollower, fakes: Fa
     fleet.states["demo"] = ModelState.LOADED
     fleet.reads_until_end = 1
     following.wait_for("operation", status="completed")
+
+
+def test_an_operation_that_changes_no_state_is_sent_once(following: StreamFollower, fakes: Fakes) -> None:
+    ended = Operation("flush_9", "flush", "", OperationStatus.COMPLETED, "completed", 1.0, None, 1.0, 2.0)
+    fakes.fleet.operations["flush_9"] = ended
+    assert following.wait_for("operation", id="flush_9")["status"] == "completed"
+    fakes.fleet.states["demo"] = ModelState.FAILED
+    following.wait_for("model", name="demo", runtime_state="failed")
+    assert names(following.received).count("operation") == 1
 
 
 def test_the_stream_continues_after_redis_was_unreachable(following: StreamFollower, fakes: Fakes) -> None:
@@ -286,3 +318,21 @@ def test_a_slow_client_gets_later_what_it_missed(services: AppServices, fakes: F
     wait_until(lambda: client.states()[-1] == "4-0")
     services.loop.call_soon_threadsafe(client.disconnect)
     task.result(5)
+
+
+def test_a_model_is_not_removed_by_a_snapshot_that_is_older_than_the_followers_own() -> None:
+    def snapshot(last: str, began_at: float, *models: str) -> Snapshot:
+        values = {f"{MODEL}{name}": CurrentValue(sse.encode_one("model", {}), b"") for name in models}
+        return Snapshot(last, (), values, frozenset(), began_at)
+
+    async def written() -> list[str]:
+        client = SlowClient()
+        follower = ModelFollower(client, 3600, lambda: True)  # type: ignore[arg-type]
+        older = snapshot("1-0", time.monotonic(), "demo")
+        follower.on_snapshot(older)
+        follower._catch_up(snapshot("2-0", time.monotonic(), "demo", "dynamic"))
+        follower.on_snapshot(older)
+        follower.on_snapshot(snapshot("2-0", time.monotonic(), "demo"))
+        return [name for data in client.written for name in names(parsed(data))]
+
+    assert asyncio.run(written()) == ["model", "model", "model_removed"]

@@ -91,6 +91,7 @@ def load_error(start: Start, model: ModelDefinition, slots: int = 1) -> str:
 class TestLlamaCpp(GrammarModelContract, LocalEngineContract):
     backend = "llama_cpp"
     reports_cache_use = reports_cache_size = True
+    sizes_entries = True
 
     def model(self, **fields: object) -> ModelDefinition:
         options = {"gguf_n_ctx": 4096, "gguf_threads": 1}

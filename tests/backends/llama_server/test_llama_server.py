@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import urllib.error
+import urllib.request
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from backends.base import GenerationError, LoadError
 from backends.catalogue import BACKENDS
 from backends.llama_server.adapter import _body, _environment, _refusal
 from backends.llama_server.arguments import LlamaServerOptions
+from config import ports
 from config.commands import program
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask
@@ -63,6 +66,7 @@ def test_only_options_that_differ_from_the_servers_defaults_are_passed(binary: P
     assert argv == [
         *(str(binary), "--model", str(DEMO_MODEL), "--host", "127.0.0.1", "--port", "8000"),
         *("--parallel", "1", "--ctx-size", "4096", "--jinja", "--no-webui"),
+        *("--slot-save-path", "/proc/self/task"),
     ]
 
 
@@ -135,6 +139,31 @@ def test_the_address_and_the_variables_of_a_native_server_are_configured(
         "LLAMA_API_KEY": "the key",
         "LLAMA_ARG_CACHE_RAM": "0",
     }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--spec-type", "ngram-mod"],
+        ["--spec_type=draft-mtp,ngram-mod"],
+        ["--spec-default"],
+        ["--lookup-cache-dynamic", "learned.bin"],
+        ["-lcd", "learned.bin"],
+        ["--lookup_cache_dynamic=learned.bin"],
+    ],
+)
+def test_extra_arguments_may_not_make_requests_share_what_they_learned(
+    binary: Path, arguments: list[str]
+) -> None:
+    flag = arguments[0].partition("=")[0]
+    assert f"llama_server_extra_args may not contain {flag}" in refusal(
+        llama(binary=str(binary), extra_args=arguments)
+    )
+
+
+def test_extra_arguments_may_choose_drafts_from_the_request_itself(binary: Path) -> None:
+    model = llama(binary=str(binary), extra_args=["--spec-type", "ngram-simple"])
+    assert LlamaServerOptions.of(model, 1).argv(8000)[-2:] == ["--spec-type", "ngram-simple"]
 
 
 @pytest.mark.parametrize("name", ["LLAMA_API_KEY", "LLAMA_ARG_HOST", "LLAMA_ARG_SSL_KEY_FILE"])
@@ -307,8 +336,7 @@ def test_an_engine_listens_on_the_loopback_interface_only(start: Start) -> None:
 @pytest.mark.parametrize("binary", sorted({None, os.environ.get(NATIVE)}, key=str))
 def test_an_engine_has_the_configured_address_and_key(start: Start, binary: str | None) -> None:
     host, key = "127.0.0.2", "a-configured-key-0123456789"
-    with socket.create_server((host, 0)) as probe:
-        port = probe.getsockname()[1]
+    port = ports.free_port(host, 0)
     options = {"host": host, "port": port, "api_key": key, "binary": binary}
     launched = start(llama(n_ctx=256, threads=1, **options))
     assert launched.answer(ask("What is the capital of France?", temperature=0.0)).text
@@ -431,3 +459,27 @@ def completion(launched: Launched, text: str) -> dict[str, Any]:
     answer: dict[str, Any] = orjson.loads(connection.getresponse().read())
     connection.close()
     return answer
+
+
+def test_a_client_that_knows_the_key_can_neither_save_nor_restore_a_slot(start: Start) -> None:
+    """The folder for saved slots is set only so that slots can be erased."""
+    launched = start(llama())
+    launched.answer(ask("What is the capital of Norway?"))
+    client = launched.engine._client
+
+    def act(action: str, name: str) -> tuple[int, bytes]:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{client.port}/slots/0?action={action}",
+            orjson.dumps({"filename": name}),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {client.key}"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    assert act("save", "saved")[0] != 200
+    for name in ("saved", str(launched.engine.pid), "../environ", ".."):
+        assert act("restore", name)[0] != 200
+    assert act("erase", "")[0] == 200

@@ -10,6 +10,19 @@ from hypothesis import given, strategies
 from backends.llama_server.slots import COMPARED_BYTES, Slots, common_bytes
 
 
+class Erasures:
+    """Records which slots the server was asked to erase; with `refused` it does not do it."""
+
+    def __init__(self, *, refused: bool = False) -> None:
+        self.slots: list[int] = []
+        self._refused = refused
+
+    async def __call__(self, slot: int) -> int | None:
+        self.slots.append(slot)
+        await asyncio.sleep(0)
+        return None if self._refused else 7
+
+
 async def ask(
     slots: Slots, namespace: str | None, prompt: bytes = b"a prompt", *, answered: bool = True
 ) -> tuple[int, bool]:
@@ -21,7 +34,7 @@ async def ask(
 
 def run(*requests: tuple[str | None, bytes], count: int = 2) -> list[tuple[int, bool]]:
     async def all_of_them() -> list[tuple[int, bool]]:
-        slots = Slots(count)
+        slots = Slots(count, Erasures())
         return [await ask(slots, *request) for request in requests]
 
     return asyncio.run(all_of_them())
@@ -57,7 +70,7 @@ def test_the_tokens_of_another_namespace_are_not_reused_after_a_refused_request(
     """The server has not replaced them."""
 
     async def requests() -> list[tuple[int, bool]]:
-        slots = Slots(1)
+        slots = Slots(1, Erasures())
         await ask(slots, "a")
         refused = await ask(slots, "b", answered=False)
         return [refused, await ask(slots, "b"), await ask(slots, "b", answered=False), await ask(slots, "b")]
@@ -67,7 +80,7 @@ def test_the_tokens_of_another_namespace_are_not_reused_after_a_refused_request(
 
 def test_requests_wait_for_a_slot_in_their_order_and_a_cancelled_one_takes_none() -> None:
     async def requests() -> list[str]:
-        slots = Slots(1)
+        slots = Slots(1, Erasures())
         begun: list[str] = []
         release = asyncio.Event()
 
@@ -114,3 +127,97 @@ def test_a_conversation_is_kept_while_there_is_an_empty_slot() -> None:
 @pytest.mark.parametrize("size", [0, 1, 2, 1000])
 def test_equal_prompts_have_their_whole_length_in_common(size: int) -> None:
     assert common_bytes(b"x" * size, b"x" * size) == size
+
+
+# ---- flushes
+
+
+@pytest.mark.anyio
+async def test_a_flush_erases_the_slots_of_other_namespaces_alone() -> None:
+    erasures = Erasures()
+    slots = Slots(3, erasures)
+    await ask(slots, "a")
+    await ask(slots, "b")
+    assert await slots.flush({"b"}) == 1
+    assert erasures.slots == [0]
+    assert await ask(slots, "b") == (1, True)
+    assert await ask(slots, "a") == (2, False)
+    assert await slots.flush(()) == 2
+    assert await slots.flush(()) == 0
+
+
+@pytest.mark.anyio
+async def test_a_running_request_is_erased_at_its_end() -> None:
+    erasures = Erasures()
+    slots = Slots(1, erasures)
+    async with slots.use("a", b"x") as use:
+        assert await slots.flush(()) == 0
+        use.replaced = True
+    assert await ask(slots, "a") == (0, False)  # it waits until the slot was erased
+    assert erasures.slots == [0]
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_request_is_erased_as_well() -> None:
+    erasures = Erasures()
+    slots = Slots(1, erasures)
+    began = asyncio.Event()
+
+    async def stay() -> None:
+        async with slots.use("a", b"x") as use:
+            use.replaced = True
+            began.set()
+            await asyncio.Event().wait()
+
+    running = asyncio.create_task(stay())
+    await began.wait()
+    await slots.flush(())
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert await ask(slots, "b") == (0, False)
+    assert erasures.slots == [0]
+
+
+@pytest.mark.anyio
+async def test_a_running_request_of_a_kept_namespace_stays_in_a_slot_that_had_another_one() -> None:
+    erasures = Erasures()
+    slots = Slots(1, erasures)
+    await ask(slots, "a")
+    async with slots.use("b", b"x") as use:
+        assert await slots.flush({"b"}) == 0
+        use.replaced = True
+    assert await ask(slots, "b") == (0, True)
+    assert erasures.slots == []
+
+
+@pytest.mark.anyio
+async def test_a_request_that_waits_during_a_flush_reuses_nothing_and_leaves_nothing() -> None:
+    erasures = Erasures()
+    slots = Slots(1, erasures)
+    async with slots.use("b", b"x") as use:
+        waiting = asyncio.create_task(ask(slots, "a"))
+        await asyncio.sleep(0)
+        await slots.flush({"b"})
+        use.replaced = True
+    assert await waiting == (0, False)
+    assert await ask(slots, "a") == (0, False)
+    assert erasures.slots == [0]
+
+
+@pytest.mark.anyio
+async def test_a_request_that_has_to_leave_nothing_is_erased() -> None:
+    erasures = Erasures()
+    slots = Slots(1, erasures)
+    async with slots.use(None, b"x", erase=True) as use:
+        use.replaced = True
+    assert await slots.flush(()) == 0
+    await ask(slots, "a")
+    assert erasures.slots == [0]
+
+
+@pytest.mark.anyio
+async def test_a_server_that_erases_nothing_has_no_count_and_reuses_nothing() -> None:
+    slots = Slots(1, Erasures(refused=True))
+    await ask(slots, "a")
+    assert await slots.flush(()) is None
+    assert await ask(slots, "a") == (0, False)

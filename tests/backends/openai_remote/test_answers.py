@@ -56,11 +56,11 @@ def test_an_answer_is_streamed_with_its_usage(launched: Launched) -> None:
     assert 4 <= answer.finish.usage.output_tokens <= 16
 
 
-@pytest.mark.parametrize("field", ["prompt_cache_key", None])
-def test_cached_tokens_are_reported_only_where_the_server_knows_the_namespace(
+@pytest.mark.parametrize("field", ["cache_salt", "prompt_cache_key", None])
+def test_cached_tokens_are_reported_only_where_the_field_keeps_tenants_apart(
     llama_server: LlamaServer, start: Start, field: str | None
 ) -> None:
-    """This server ignores it, and shares its cache."""
+    """This server ignores all of them, and shares its cache, as OpenAI may with `prompt_cache_key`."""
     model = remote_model(
         llama_server.url, model=llama_server.model, key_variable="LLAMA_KEY", cache_field=field
     )
@@ -68,7 +68,9 @@ def test_cached_tokens_are_reported_only_where_the_server_knows_the_namespace(
     for _ in range(2):
         answer = launched.answer(ask("What is the capital of Norway?", temperature=0.0))
     assert answer.finish is not None
-    assert (0 < answer.finish.usage.cached_tokens <= answer.finish.usage.input_tokens) == (field is not None)
+    assert (0 < answer.finish.usage.cached_tokens <= answer.finish.usage.input_tokens) == (
+        field == "cache_salt"
+    )
 
 
 def test_the_thinking_mode_is_passed_to_the_server(launched: Launched) -> None:

@@ -206,7 +206,7 @@ def test_stop_texts_are_rejected_for_the_responses_api(start: Start) -> None:
 
 def answer_to(start: Start, *script: dict[str, Any]) -> Any:
     with scripted_server(events(*script)) as server:
-        model = remote_model(server.url, api="responses", cache_field="prompt_cache_key", retries=0)
+        model = remote_model(server.url, api="responses", cache_field="cache_salt", retries=0)
         return start(model).answer(ask("Hi"))
 
 
@@ -343,8 +343,22 @@ def test_another_stoker_gets_the_cache_namespace_as_its_tag(start: Start) -> Non
     assert (alone.get("x-cache-tag"), alone.get("x-cache-mode")) == (None, "none")
 
 
-@pytest.mark.parametrize(("field", "reported"), [("cache_salt", 4), (None, 0)])
-def test_cached_tokens_of_a_server_that_does_not_know_the_namespace_are_not_reported(
+def test_a_prompt_without_a_conversation_has_the_salt_of_its_namespace(start: Start) -> None:
+    def sent(**fields: Any) -> str:
+        prompt = Generation("model", (), prompt="Hi", allow_remote=True, **fields)
+        return str(sent_body(start, prompt, cache_field="cache_salt")["cache_salt"])
+
+    assert sent(cache_namespace="a") == sent(cache_namespace="a") == "a"
+    assert len({sent(cache_mode="none"), sent(cache_mode="none"), sent(cache_namespace=None)}) == 3
+
+
+def test_a_prompt_without_a_conversation_has_no_field_that_completions_refuse(start: Start) -> None:
+    prompt = Generation("model", (), prompt="Hi", allow_remote=True, cache_namespace="a")
+    assert "prompt_cache_key" not in sent_body(start, prompt, cache_field="prompt_cache_key")
+
+
+@pytest.mark.parametrize(("field", "reported"), [("cache_salt", 4), ("prompt_cache_key", 0), (None, 0)])
+def test_cached_tokens_of_a_server_that_may_share_its_cache_are_not_reported(
     start: Start, field: str | None, reported: int
 ) -> None:
     """They would tell a tenant what others have sent."""

@@ -8,6 +8,7 @@ import pytest
 
 from backends.base import CancellationToken, LoadError
 from backends.openai_remote import errors
+from backends.openai_remote.remote_engine import NOT_OURS
 from tests.backends.conftest import Start, ask
 from tests.backends.openai_remote.calls import load_error
 from tests.backends.openai_remote.scripted_server import (
@@ -96,6 +97,19 @@ def test_the_key_is_not_in_the_repr_of_the_options(start: Start, key: str) -> No
     with scripted_server() as server:
         engine = start(remote_model(server.url, key_variable=key, headers={"X-Key": KEY})).engine
     assert KEY not in repr(engine._options)
+
+
+# ---- flushing
+
+
+def test_a_flush_gives_as_its_reason_that_the_cache_is_the_servers(start: Start) -> None:
+    with scripted_server(chat("a")) as server:
+        launched = start(remote_model(server.url))
+        launched.answer(ask("Hi"))
+        count = launched.flush()
+        assert len(server.posts) == 1
+    assert (count.entries, count.memory_mib) == (None, None)
+    assert count.reason == NOT_OURS
 
 
 # ---- loading

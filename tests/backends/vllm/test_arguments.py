@@ -70,6 +70,7 @@ def test_each_option_reaches_the_engine(folder: Path) -> None:
         kv_cache_memory_bytes=1 << 31,
         gpu_memory_utilization=0.25,
         dtype="bfloat16",
+        quantization="fp8",
         enforce_eager=True,
         block_size=16,
         tensor_parallel_size=2,
@@ -84,6 +85,7 @@ def test_each_option_reaches_the_engine(folder: Path) -> None:
             "kv_cache_memory_bytes": 1 << 31,
             "gpu_memory_utilization": 0.25,
             "dtype": "bfloat16",
+            "quantization": "fp8",
             "enforce_eager": True,
             "block_size": 16,
             "tensor_parallel_size": 2,
@@ -104,6 +106,11 @@ def test_without_a_method_there_is_no_speculative_decoding(folder: Path) -> None
     assert engine(folder, speculative_method="ngram")["speculative_config"] == {
         "method": "ngram",
         "num_speculative_tokens": 1,
+    }
+    assert engine(folder, speculative_method="suffix")["speculative_config"] == {
+        "method": "suffix",
+        "num_speculative_tokens": 1,
+        "suffix_decoding_max_cached_requests": 0,  # else it drafts from the answers of all tenants
     }
     assert "correct vllm_speculative_model" in refusal(
         folder, speculative_method="mtp", speculative_model="/none"

@@ -16,7 +16,7 @@ from tasks.generation import Generation, Message, Sampling, text_content
 from tests.backends.conftest import NAMESPACE, Launched, Start, ask
 from tests.backends.contract import WEATHER
 from tests.backends.contract_local import LocalEngineContract
-from tests.backends.contract_models import GrammarModelContract
+from tests.backends.contract_models import ZEROS, GrammarModelContract
 from tests.support.process_groups import core_of, group_is_gone, members
 from workers.engine_process.errors import EngineLost
 
@@ -36,6 +36,7 @@ LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFF
 class VllmContract(GrammarModelContract, LocalEngineContract):
     checkpoint: Path
     load_s = 150.0
+    drops_namespaces = False
     rendered = (
         "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n"
         "<|im_start|>assistant\nThe capital of Norway is Oslo.<|im_end|>\n"
@@ -61,6 +62,10 @@ class VllmContract(GrammarModelContract, LocalEngineContract):
         fields = {"cache_namespace": NAMESPACE}
         fields |= {name: overrides.pop(name) for name in list(overrides) if name.startswith("cache_")}
         return Generation("model", messages, Sampling(**{"temperature": 0.0, **overrides}), **fields)
+
+    def flushed(self) -> Generation:
+        messages = (*NORWAY, Message("user", text_content(ZEROS)))
+        return Generation("model", messages, Sampling(temperature=0.0, max_tokens=400))
 
     def test_a_tool_is_called_only_when_there_is_a_reason(self, shared: Launched) -> None:
         answer = shared.answer(ask("What is the capital of Norway?", tools=(WEATHER,), temperature=0.0))

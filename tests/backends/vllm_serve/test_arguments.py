@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from backends.vllm_serve.arguments import MIDDLEWARE_FOLDER, VllmServeOptions
-from backends.vllm_serve.engine.stoker_key import RequireKey
+from backends.vllm_serve.engine.stoker_key import RESET, RequireKey
 from tests.backends.vllm.test_arguments import folder, machine, refusal, vllm
 
 __all__ = ["folder", "machine"]  # fixtures
@@ -183,3 +185,37 @@ def test_no_endpoint_answers_without_the_key(monkeypatch: pytest.MonkeyPatch, ki
             ("http.response.start", 401),
             ("websocket.close", None),
         )
+
+
+@pytest.mark.parametrize("is_reset", [True, False])
+def test_the_endpoint_that_frees_the_cache_requires_the_key(
+    monkeypatch: pytest.MonkeyPatch, is_reset: bool
+) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", "the key")
+    calls: list[str] = []
+
+    async def reset_prefix_cache() -> bool:
+        calls.append("reset")
+        return is_reset
+
+    def answer(key: bytes) -> tuple[int, bytes]:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        async def nothing(*_arguments: object) -> dict[str, Any]:
+            raise AssertionError("the request was passed on")
+
+        client = SimpleNamespace(reset_prefix_cache=reset_prefix_cache)
+        app = SimpleNamespace(state=SimpleNamespace(engine_client=client))
+        headers = [(b"authorization", key)]
+        scope = {"type": "http", "path": RESET, "headers": headers, "app": app}
+        asyncio.run(RequireKey(nothing)(scope, nothing, send))
+        return sent[0]["status"], sent[1]["body"]
+
+    assert answer(b"Bearer another")[0] == 401
+    assert calls == []
+    status, body = answer(b"Bearer the key")
+    assert (status, json.loads(body)) == (200, {"reset": is_reset})
+    assert calls == ["reset"]

@@ -236,3 +236,24 @@ API nvmlDeviceGetUtilizationRates(Device *device, Utilization *rates) {
     *rates = (Utilization){(unsigned)setting("FAKE_NVML_UTILIZATION", 0), 0};
     return SUCCESS;
 }
+
+API nvmlDeviceGetTemperature(Device *device, unsigned sensor, unsigned *celsius) {
+    RETURN_UNLESS_READY;
+    (void)device;
+    (void)sensor;
+    *celsius = (unsigned)setting("FAKE_NVML_TEMPERATURE", 40);
+    return SUCCESS;
+}
+
+API nvmlDeviceGetPowerUsage(Device *device, unsigned *milliwatts) {
+    RETURN_UNLESS_READY;
+    (void)device;
+    *milliwatts = (unsigned)setting("FAKE_NVML_MILLIWATTS", 120400);
+    return SUCCESS;
+}
+
+API nvmlSystemGetDriverVersion(char *version, unsigned size) {
+    RETURN_UNLESS_READY;
+    snprintf(version, size, "570.00");
+    return SUCCESS;
+}

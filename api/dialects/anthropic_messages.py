@@ -1,0 +1,241 @@
+"""Anthropic's Messages (Anthropic API reference, "Messages" and "Streaming messages").
+
+Events of a stream have names, which Anthropic's SDKs need. A failed stream ends with an `error` event, which
+they raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from api.dialects.anthropic_errors import error_object
+from api.dialects.anthropic_prompt import from_anthropic
+from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
+from api.dialects.images import Images
+from api.dialects.options import check_tool_choice, refuse
+from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
+from api.errors import InvalidRequest, error_from_end
+from api.limit_headers import anthropic_limit_headers
+from api.measurements import measurements
+from api.streaming.frame_template import FrameTemplate
+from streams.events import Event, Usage
+from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoice
+
+NAME = "anthropic"
+ID_PREFIX = "msg_"
+HAS_CANCELLED_STATUS = False
+
+error_body = error_object
+limit_headers = anthropic_limit_headers
+
+_THINKING = {"enabled": "enabled", "disabled": "disabled", "adaptive": "default"}
+
+
+# ---- parse
+
+
+def parse(body: dict[str, Any]) -> ParsedRequest:
+    """Parse a body that fits `MessagesRequest`. Raises `InvalidRequest`."""
+    refuse(body, "top_k")
+    tools = tuple(
+        Tool(raw["name"], raw.get("description"), raw["input_schema"]) for raw in body.get("tools") or ()
+    )
+    images = Images()
+    thinking = body.get("thinking")
+    generation = Generation(
+        model=body["model"],
+        messages=from_anthropic(body, images),
+        sampling=Sampling(
+            max_tokens=body["max_tokens"],
+            temperature=body.get("temperature"),
+            top_p=body.get("top_p"),
+            stop=tuple(body.get("stop_sequences") or ()),
+        ),
+        tools=tools,
+        tool_choice=check_tool_choice(_tool_choice(body), tools),
+        thinking="default" if thinking is None else _THINKING[thinking["type"]],
+        allow_remote=bool(body.get("allow_remote")),
+    )
+    return ParsedRequest(generation, stream=bool(body.get("stream")), image_params=tuple(images.params))
+
+
+def _tool_choice(body: dict[str, Any]) -> ToolChoice:
+    choice = body.get("tool_choice")
+    if choice is None:
+        return "auto"
+    if choice.get("disable_parallel_tool_use"):
+        raise InvalidRequest(
+            "disable_parallel_tool_use is not supported",
+            code="unsupported_parameter",
+            param="tool_choice.disable_parallel_tool_use",
+        )
+    match choice["type"]:
+        case "tool":
+            return NamedTool(choice["name"])
+        case "any":
+            return "required"
+        case "none":
+            return "none"
+        case _:
+            return "auto"
+
+
+# ---- message object
+
+
+def response_object(
+    metadata: ResponseMetadata,
+    events: Iterable[Event],
+    pending: str = "",  # noqa: ARG001 - a message has no status
+) -> dict[str, Any]:
+    """Return the message of a response that completed or ran out of tokens."""
+    output = ResponseOutput.of(events)
+    content = [_whole_block(metadata, item) for item in output.items]
+    return _message(metadata, content, stop_reason(output), usage_object(output.usage))
+
+
+def _message(
+    metadata: ResponseMetadata, content: list[dict[str, Any]], reason: str | None, usage: dict[str, int]
+) -> dict[str, Any]:
+    return {
+        "id": metadata.id,
+        "type": "message",
+        "role": "assistant",
+        "model": metadata.model,
+        "content": content,
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+
+
+def _whole_block(metadata: ResponseMetadata, item: OutputItem) -> dict[str, Any]:
+    block = _empty_block(metadata, item)
+    match item.kind:
+        case ItemKind.MESSAGE:
+            block["text"] = item.text
+        case ItemKind.REASONING:
+            block["thinking"] = item.text
+        case ItemKind.CALL:
+            block["input"] = _arguments(item.text)
+    return block
+
+
+def _empty_block(metadata: ResponseMetadata, item: OutputItem) -> dict[str, Any]:
+    match item.kind:
+        case ItemKind.MESSAGE:
+            return {"type": "text", "text": "", "citations": None}
+        case ItemKind.REASONING:
+            return {"type": "thinking", "thinking": "", "signature": ""}
+        case ItemKind.CALL:
+            id = item.call_id or f"toolu_{metadata.id.removeprefix(ID_PREFIX)}{item.call_number:03x}"
+            return {"type": "tool_use", "id": id, "name": item.name, "input": {}}
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """The arguments of a call as an object.
+
+    A text that is none, since the answer was cut or the model wrote something else, stands under the name
+    that Anthropic's documentation gives it ("Fine-grained tool streaming").
+    """
+    try:
+        found = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        return {"INVALID_JSON": text}
+    return found if isinstance(found, dict) else {"INVALID_JSON": text}
+
+
+def stop_reason(output: ResponseOutput) -> str:
+    """The `stop_reason` of a message that is complete."""
+    if output.status == "incomplete":
+        filtered = output.end is not None and output.end.finish_reason == "content_filter"
+        return "refusal" if filtered else "max_tokens"
+    return "tool_use" if output.calls() else "end_turn"
+
+
+def usage_object(usage: Usage) -> dict[str, int]:
+    """The `usage` of a message."""
+    return {
+        "input_tokens": usage.input_tokens - usage.cached_tokens,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+    }
+
+
+# ---- stream
+
+
+class _MessageRenderer:
+    """Renders a response as the events of a message stream."""
+
+    def __init__(self, metadata: ResponseMetadata) -> None:
+        self._metadata = metadata
+        self._output = ResponseOutput()
+        self._text_frame: tuple[int, FrameTemplate] | None = None
+
+    def begin(self) -> list[Frame]:
+        """Return the event with the empty message; the tokens of the prompt are known at the end only."""
+        message = _message(self._metadata, [], None, usage_object(Usage()))
+        return [_frame("message_start", message=message)]
+
+    def render(self, event: Event) -> list[Frame]:
+        """Return the events of one event of the log; a failed or cancelled end becomes an error event."""
+        frames = [self._block_frame(kind, item, piece) for kind, item, piece in self._output.apply(event)]
+        if self._output.end is None:
+            return frames
+        if self._output.status in ("failed", "cancelled"):
+            error = error_object(error_from_end(self._output.end))
+            return [("error", {**error, **measurements(self._output.end)})]
+        return [*frames, *self._finish()]
+
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded event of a text that continues the message."""
+        item = self._output.continue_message(text)
+        if item is None:
+            return b""
+        if self._text_frame is None or self._text_frame[0] != item.index:
+            template = FrameTemplate(_delta(item, type="text_delta", text=FrameTemplate.TEXT))
+            self._text_frame = item.index, template
+        return self._text_frame[1].fill(text)
+
+    def _block_frame(self, kind: ChangeKind, item: OutputItem, piece: str) -> Frame:
+        match kind:
+            case ChangeKind.OPENED:
+                block = _empty_block(self._metadata, item)
+                return _frame("content_block_start", index=item.index, content_block=block)
+            case ChangeKind.CLOSED:
+                return _frame("content_block_stop", index=item.index)
+        match item.kind:
+            case ItemKind.MESSAGE:
+                return _delta(item, type="text_delta", text=piece)
+            case ItemKind.REASONING:
+                return _delta(item, type="thinking_delta", thinking=piece)
+            case ItemKind.CALL:
+                return _delta(item, type="input_json_delta", partial_json=piece)
+
+    def _finish(self) -> list[Frame]:
+        end = self._output.end
+        assert end is not None  # noqa: S101 - the caller has checked it
+        delta = {"stop_reason": stop_reason(self._output), "stop_sequence": None}
+        usage = usage_object(self._output.usage)
+        return [
+            _frame("message_delta", delta=delta, usage=usage),
+            _frame("message_stop", **measurements(end)),
+        ]
+
+
+def _frame(name: str, **rest: object) -> Frame:
+    return name, {"type": name, **rest}
+
+
+def _delta(item: OutputItem, **delta: str) -> Frame:
+    return _frame("content_block_delta", index=item.index, delta=delta)
+
+
+def stream_renderer(metadata: ResponseMetadata) -> _MessageRenderer:
+    """Return a renderer for a stream of this response."""
+    return _MessageRenderer(metadata)

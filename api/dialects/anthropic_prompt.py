@@ -1,0 +1,108 @@
+"""The conversation of a request to Anthropic's Messages becomes `Message`s.
+
+The body has been validated against its schema; this module checks what a schema cannot express.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from api.dialects.images import Images
+from api.errors import InvalidRequest
+from tasks.generation import ContentPart, Message, TextPart, ToolCall, text_content
+
+Json = dict[str, Any]
+
+FAILED_CALL = "The call failed: "
+"""What the model reads before the result of a call with `is_error`; chat templates have no place for it."""
+
+OF_USERS = ("text", "image", "document", "tool_result")
+OF_ASSISTANTS = ("text", "tool_use", "thinking", "redacted_thinking")
+
+
+def from_anthropic(body: Json, images: Images) -> tuple[Message, ...]:
+    """The system prompt and the messages of a body that fits `MessagesRequest`.
+
+    Raises `InvalidRequest` for a block that the role of its message forbids.
+    """
+    messages = [Message("system", _texts(body["system"]))] if body.get("system") else []
+    for index, raw in enumerate(body["messages"]):
+        messages += _messages(raw, f"messages[{index}]", images)
+    return tuple(messages)
+
+
+def _messages(raw: Json, param: str, images: Images) -> list[Message]:
+    role, content = raw["role"], raw["content"]
+    blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    match role:
+        case "assistant":
+            _check(blocks, role, OF_ASSISTANTS, param)
+            return [_assistant(blocks)]
+        case "user":
+            _check(blocks, role, OF_USERS, param)
+            return _user(blocks, param, images)
+        case _:
+            _check(blocks, role, ("text",), param)
+            return [Message("system", _texts(blocks))]
+
+
+def _check(blocks: list[Json], role: str, allowed: tuple[str, ...], param: str) -> None:
+    for index, block in enumerate(blocks):
+        if block["type"] not in allowed:
+            raise InvalidRequest(
+                f"messages of the role {role} may hold {', '.join(allowed)}, and no {block['type']}",
+                param=f"{param}.content[{index}].type",
+            )
+
+
+def _assistant(blocks: list[Json]) -> Message:
+    of_type = {kind: [block for block in blocks if block["type"] == kind] for kind in OF_ASSISTANTS}
+    return Message(
+        "assistant",
+        _texts(of_type["text"]),
+        reasoning="".join(block["thinking"] for block in of_type["thinking"]) or None,
+        tool_calls=tuple(
+            ToolCall(block["id"], block["name"], orjson.dumps(block["input"]).decode())
+            for block in of_type["tool_use"]
+        ),
+    )
+
+
+def _user(blocks: list[Json], param: str, images: Images) -> list[Message]:
+    """The results of calls first, each a message of its own, then the rest as one message of the user."""
+    results = [
+        Message("tool", _result(block), tool_call_id=block["tool_use_id"])
+        for block in blocks
+        if block["type"] == "tool_result"
+    ]
+    content = tuple(
+        _part(block, f"{param}.content[{index}]", images)
+        for index, block in enumerate(blocks)
+        if block["type"] != "tool_result"
+    )
+    return [*results, Message("user", content)] if content or not results else results
+
+
+def _result(block: Json) -> tuple[ContentPart, ...]:
+    parts = _texts(block.get("content") or "")
+    return (TextPart(FAILED_CALL), *parts) if block.get("is_error") else parts
+
+
+def _part(block: Json, param: str, images: Images) -> ContentPart:
+    if block["type"] == "image":
+        source = block["source"]
+        url = f"data:{source['media_type']};base64,{source['data']}"
+        return images.add_url(url, None, param, f"{param}.source")
+    if block["type"] == "document":
+        return TextPart(
+            "\n".join(filter(None, (block.get("title"), block.get("context"), block["source"]["data"])))
+        )
+    return TextPart(block["text"])
+
+
+def _texts(content: str | list[Json]) -> tuple[ContentPart, ...]:
+    if isinstance(content, str):
+        return text_content(content)
+    return tuple(TextPart(block["text"]) for block in content if block["text"])

@@ -1,0 +1,26 @@
+"""The body of an error by the path of its request: the client APIs have forms of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.dialects import anthropic_errors
+from api.errors import body_of, envelope
+from scheduler.errors import StokerError
+
+
+def error_body(error: StokerError, path: str, request_id: str | None = None) -> dict[str, Any]:
+    """The body of an error, in the form of the API to which the path belongs.
+
+    `request_id` is that of the current request unless given.
+    """
+    if anthropic_errors.is_anthropic(path):
+        return anthropic_errors.error_object(error, request_id)
+    return body_of(error)
+
+
+def http_error_body(status: int, code: str, message: str, path: str) -> dict[str, Any]:
+    """The same for an error that the error table does not have, with its status."""
+    if anthropic_errors.is_anthropic(path):
+        return anthropic_errors.anthropic_envelope(status, code, message)
+    return envelope(code, message)

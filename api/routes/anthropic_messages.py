@@ -1,0 +1,40 @@
+"""POST /v1/messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from api.auth.access import Access
+from api.dialects import anthropic_messages
+from api.openapi import RouteGroup
+from api.routes.error_codes import GENERATION
+from api.routes.parameters import GENERATION_HEADERS
+from api.schemas.anthropic_messages import AnthropicError, MessageObject, MessagesRequest
+from api.streaming.respond import generate
+
+routes = RouteGroup("anthropic", __name__, description="Anthropic's Messages.")
+
+
+@routes.endpoint(
+    "/v1/messages",
+    "POST",
+    access=Access.INFERENCE,
+    body=MessagesRequest,
+    responses={200: MessageObject},
+    streams=True,
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=GENERATION,
+    error_body=AnthropicError,
+)
+def create_message(body: dict[str, Any]) -> Response:
+    """Answer a conversation, in Anthropic's form
+
+    Generates the next message of a conversation. With `stream: true` the answer comes as the events of
+    Anthropic's message streams; a failure after the first of them is sent as an `error` event. A client that
+    disconnects ends the generation. Errors have Anthropic's form, with the platform's `code` and `param`.
+    `cache_control` is ignored: every prompt is cached, by tenant.
+    """
+    return generate(anthropic_messages, body)

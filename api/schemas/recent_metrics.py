@@ -1,0 +1,58 @@
+"""The body of `GET /v1/admin/metrics/recent`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import marshmallow
+from marshmallow import fields
+
+
+def _nullable(description: str) -> dict[str, Any]:
+    return {"required": True, "allow_none": True, "metadata": {"description": description}}
+
+
+class MetricSample(marshmallow.Schema):
+    """A sample. Rates are per second since the sample before, and null after a gap."""
+
+    at = fields.Float(required=True, metadata={"description": "Unix seconds, by the clock of Redis."})
+    running = fields.Integer(required=True, metadata={"description": "Running requests at this time."})
+    waiting = fields.Integer(required=True, metadata={"description": "Waiting requests at this time."})
+    memory_used_mib = fields.Integer(
+        required=True, metadata={"description": "Of all GPUs; of the machines if there is no GPU."}
+    )
+    memory_total_mib = fields.Integer(required=True)
+    input_tokens_per_s = fields.Float(**_nullable("Tokens of prompts of requests that ended."))
+    output_tokens_per_s = fields.Float(**_nullable("Tokens of answers of requests that ended."))
+    requests_per_s = fields.Float(**_nullable("Requests that ended."))
+    failures_per_s = fields.Float(**_nullable("Requests that failed."))
+    queue_wait_p95_ms = fields.Integer(**_nullable("Of the requests that ended; null if none did."))
+    refusals_429 = fields.Integer(**_nullable("Requests that were refused with 429 since the sample before."))
+    refusals_503 = fields.Integer(**_nullable("Requests that were refused with 503 since the sample before."))
+    cache_hit_rate = fields.Float(
+        **_nullable("The share of prompt tokens that came from a prefix cache, 0 to 1; null without prompts.")
+    )
+
+
+class ModelRates(marshmallow.Schema):
+    """The rates of a model at the last sample, per second."""
+
+    model = fields.String(required=True)
+    input_tokens_per_s = fields.Float(required=True)
+    output_tokens_per_s = fields.Float(required=True)
+    requests_per_s = fields.Float(required=True)
+
+
+class RecentMetricsBody(marshmallow.Schema):
+    """The samples of the last hour."""
+
+    now = fields.Float(required=True, metadata={"description": "The time of the answer, by Redis' clock."})
+    interval_s = fields.Integer(required=True, metadata={"description": "A longer distance is a gap."})
+    samples = fields.List(
+        fields.Nested(MetricSample), required=True, metadata={"description": "The oldest first."}
+    )
+    models = fields.List(
+        fields.Nested(ModelRates),
+        required=True,
+        metadata={"description": "At the last sample; empty after a gap, and if it is older than 20 s."},
+    )

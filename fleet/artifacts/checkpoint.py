@@ -1,0 +1,149 @@
+"""What the files of a folder say about its weights: Hugging Face's safetensors, EXL3, and CTranslate2.
+
+Only JSON and headers are read. Weights as pickle files, which can run code, are refused, and no code of a
+folder is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from backends.load_parameters import Weights
+from fleet.artifacts.errors import UnusableArtifact
+
+MAX_JSON_BYTES = 4 * 1024 * 1024
+MAX_INDEX_BYTES = 64 * 1024 * 1024
+MAX_HEADER_BYTES = 32 * 1024 * 1024
+MAX_SHOWN = 255  # characters of a name
+PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
+NUMBERS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float": "fp32"}
+CT2_MODELS = ("TransformerSpec", "TransformerDecoderModelSpec")
+"""The models of CTranslate2 that translate and generate text; it has others for sound and for vectors."""
+
+
+def read_checkpoint(folder: Path, files: Sequence[Path]) -> Weights:
+    """What these files of a folder say. Raises `UnusableArtifact`, `OSError`."""
+    names = {file.name for file in files}
+    shards = [file for file in files if file.suffix == ".safetensors"]
+    if not shards and (name := ct2_name(folder, names)) is not None:
+        if name not in CT2_MODELS:
+            raise UnusableArtifact(f"{folder.name} is a {name} of CTranslate2, which makes no text")
+        return Weights("ct2", (folder / "model.bin").stat().st_size, architecture=name)
+    if not shards:
+        if pickles := sorted(name for name in names if name.endswith(PICKLES)):
+            raise UnusableArtifact(
+                f"{pickles[0]} is a pickle file, which could run code: convert the weights to safetensors"
+            )
+        raise UnusableArtifact(f"{folder.name} has no weights: neither safetensors nor GGUF files")
+    if "config.json" not in names:
+        raise UnusableArtifact(f"{folder.name} has no config.json beside its weights")
+    config = _object(folder / "config.json", MAX_JSON_BYTES)
+    _check_complete(folder, names)
+    stored = [dtype for shard in shards for dtype in (_check_safetensors(shard),) if dtype]
+    quantized = config.get("quantization_config")
+    text = config.get("text_config")
+    inner = {**config, **text} if isinstance(text, Mapping) else config
+    return Weights(
+        form="exl3" if isinstance(quantized, Mapping) and _method(quantized) == "exl3" else "safetensors",
+        size_bytes=sum(shard.stat().st_size for shard in shards),
+        quantization=_quantization(quantized, inner, stored),
+        layers=_number(inner, "num_hidden_layers"),
+        cache_bytes=_cache_bytes(inner),
+        context=_number(inner, "max_position_embeddings"),
+        vocabulary=_number(inner, "vocab_size"),
+    )
+
+
+def ct2_name(folder: Path, names: set[str]) -> str | None:
+    """The kind of a model of CTranslate2, whose `model.bin` is a format of its own; None of other folders."""
+    if not {"model.bin", "config.json"} <= names:
+        return None
+    with (folder / "model.bin").open("rb") as file:
+        head = file.read(128)
+    # a version, the length of a name, and the name, which ends with a zero (CTranslate2, src/models/model.cc)
+    if len(head) < struct.calcsize("<IH"):
+        return None
+    version, length = struct.unpack_from("<IH", head)
+    name = head[6 : 6 + length].decode("ascii", "replace")
+    return name[:-1] if 1 <= version <= 100 and name.endswith("Spec\0") else None
+
+
+def _check_complete(folder: Path, names: set[str]) -> None:
+    """A missing part would make an engine look for other weights."""
+    if "model.safetensors.index.json" not in names:
+        return
+    index = _object(folder / "model.safetensors.index.json", MAX_INDEX_BYTES).get("weight_map")
+    parts = {str(part) for part in index.values()} if isinstance(index, Mapping) else {"each file"}
+    if missing := sorted(parts - names):
+        raise UnusableArtifact(f"{missing[0][:MAX_SHOWN]} is missing, a part of the weights of {folder.name}")
+
+
+def _check_safetensors(path: Path) -> str | None:
+    """The type of most tensors of a file, whose header is valid; None without tensors."""
+    with path.open("rb") as file:
+        head = file.read(8)
+        size = int.from_bytes(head, "little")
+        if len(head) < 8 or not 2 <= size <= MAX_HEADER_BYTES or size + 8 > path.stat().st_size:
+            raise UnusableArtifact(f"{path.name} is damaged: it is no safetensors file")
+        data = file.read(size)
+    tensors = _parsed(path, data)
+    types = [entry.get("dtype") for entry in tensors.values() if isinstance(entry, Mapping)]
+    known = Counter(str(each) for each in types if each)
+    return known.most_common(1)[0][0] if known else None
+
+
+def _quantization(quantized: Any, config: Mapping[str, Any], stored: Sequence[str]) -> str | None:
+    if isinstance(quantized, Mapping):
+        method, bits = _method(quantized), quantized.get("bits", quantized.get("w_bit"))
+        if method == "exl3":
+            return f"exl3-{bits}bpw" if isinstance(bits, (int, float)) else "exl3"
+        if method in ("awq", "gptq"):
+            return f"{method}-{bits if isinstance(bits, int) else 4}bit"
+        if method == "bitsandbytes":
+            return "bitsandbytes-4bit" if quantized.get("load_in_4bit") else "bitsandbytes-8bit"
+        return method or "unknown"
+    dtype = config.get("torch_dtype") or config.get("dtype")
+    if isinstance(dtype, str) and dtype in NUMBERS:
+        return NUMBERS[dtype]
+    return {"BF16": "bf16", "F16": "fp16", "F32": "fp32"}.get(stored[0]) if stored else None
+
+
+def _method(quantized: Mapping[str, Any]) -> str:
+    return str(quantized.get("quant_method", ""))[:40].lower()
+
+
+def _cache_bytes(config: Mapping[str, Any]) -> int | None:
+    layers, heads = _number(config, "num_hidden_layers"), _number(config, "num_attention_heads")
+    width = _number(config, "head_dim")
+    if width is None and heads and (hidden := _number(config, "hidden_size")):
+        width = hidden // heads
+    heads_kv = _number(config, "num_key_value_heads") or heads
+    return layers * heads_kv * width * 2 * 2 if layers and heads_kv and width else None
+
+
+def _number(config: Mapping[str, Any], name: str) -> int | None:
+    value = config.get(name)
+    return value if type(value) is int and 0 < value < 2**40 else None
+
+
+def _object(path: Path, most: int) -> dict[str, Any]:
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise UnusableArtifact(f"{path.name} has more than {most >> 20} MiB")
+    return _parsed(path, data)
+
+
+def _parsed(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise UnusableArtifact(f"{path.name} is damaged: it is no JSON") from None
+    if not isinstance(value, dict):
+        raise UnusableArtifact(f"{path.name} is damaged: it is no JSON object")
+    return value

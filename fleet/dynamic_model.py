@@ -1,0 +1,115 @@
+"""A model that the configuration does not name: a load defined it, and its unload removes it.
+
+Redis holds its definition in the form of a configuration file, with a path relative to the folder that the
+origin names: each host has these folders at places of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from config.errors import ConfigError
+from config.hub_artifact import HubArtifact
+from config.load import read_definition
+from config.settings import ModelDefinition, Settings
+
+NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w][\w.-]{0,95}){0,7}", re.ASCII)
+MAX_NAME = 200
+ACTIONS = ("load", "unload")
+"""Parts of paths that are actions: no name ends with one (`/v1/admin/models/x/load`), nor begins with one
+(`/v1/models/load/plan`)."""
+
+ACTION_PATH = re.compile(r"(.*/)?(un)?load(/plan)?|.*/log")
+"""Names that end like the path of an action on a model, or of its log."""
+
+MAX_DYNAMIC_MODELS = 64
+"""How many dynamic models there may be at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a dynamic model comes from.
+
+    `kind` is `path` (below `model_base_path`) or `hub` (a repository of Hugging Face at the commit
+    `revision`). `file` is relative to `model_base_path` or to the repository; "" is the folder itself.
+    `files` is the digest of the files that the load was decided by; a commit is one by itself.
+    """
+
+    kind: str
+    file: str = ""
+    repository: str | None = None
+    revision: str | None = None
+    files: str = ""
+
+    def path(self, settings: Settings) -> str:
+        """The path as a configuration has it; the files need not be on this host.
+
+        Raises `ValueError` without the folder.
+        """
+        if self.kind == "hub":
+            return str(HubArtifact(self.repository or "", self.revision or "", self.file or None))
+        if settings.model_base_path is None:
+            raise ValueError("model_base_path is not set on this host")
+        return str(settings.model_base_path / self.file)
+
+    def to_dict(self) -> dict[str, str]:
+        """As a JSON object, without what is None."""
+        fields = {name: getattr(self, name) for name in ("kind", "file", "repository", "revision", "files")}
+        return {name: value for name, value in fields.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicModel:
+    """A dynamic model on this host. `configuration` are its fields as in a configuration file, without its
+    path; `size_mib` is the size of its files."""
+
+    definition: ModelDefinition
+    configuration: Mapping[str, Any]
+    origin: Origin
+    size_mib: int
+
+    def to_json(self) -> bytes:
+        """Encode for Redis."""
+        return orjson.dumps(
+            {
+                "configuration": dict(self.configuration),
+                "origin": self.origin.to_dict(),
+                "size_mib": self.size_mib,
+            }
+        )
+
+
+def is_name(text: str) -> bool:
+    """Whether a dynamic model may have this name: it stands in paths of requests and in names of keys."""
+    return (
+        len(text) <= MAX_NAME
+        and NAME.fullmatch(text) is not None
+        and ".." not in text
+        and ACTION_PATH.fullmatch(text) is None
+        and text.partition("/")[0] not in ACTIONS
+    )
+
+
+def dynamic_model(
+    name: str, configuration: Mapping[str, Any], origin: Origin, size_mib: int, settings: Settings
+) -> DynamicModel:
+    """Make a dynamic model for this host. Raises `ValueError` (`ConfigError`) for invalid fields."""
+    path = origin.path(settings)
+    definition = read_definition(name, {**configuration, "model_path": path, "enabled": False}, settings)
+    return DynamicModel(replace(definition, origin=origin.to_dict()), dict(configuration), origin, size_mib)
+
+
+def decode_dynamic_model(name: str, data: bytes, settings: Settings) -> DynamicModel:
+    """Decode the result of `to_json`. Raises `ValueError` for anything else."""
+    try:
+        raw = orjson.loads(data)
+        return dynamic_model(
+            name, raw["configuration"], Origin(**raw["origin"]), int(raw["size_mib"]), settings
+        )
+    except (KeyError, TypeError, ConfigError) as error:
+        raise ValueError(f"not a dynamic model: {error}") from error

@@ -1,0 +1,52 @@
+#!lua flags=no-writes,allow-oom
+-- Return one job, the last event of its log if it has ended, and of a waiting one the numbers by which the next job of its
+-- model is chosen. Changes nothing. The commands do not grow with the queue.
+-- KEYS[1] prefix
+-- ARGV    2 id  3 how far to look: tenants of each priority, and running jobs
+-- returns {} for an unknown job, else {the time (us), its row (`job_row`), the terminal event or '', {} or the choice}
+--   the choice: {{skips of high, normal, low; '' where no job waits}, slots, running, one slot in so many is reserved or
+--     0, level of idle tenants, jobs of the tenant that stand before it, its tenant (below), {} or the next one}
+--   the next one: {id, priority, running jobs for its weight from which on a tenant is passed over, 1 when only the
+--     reserve is free, number of running jobs that are assumed to end before, its tenant}
+--   a tenant: {name, weight, most running jobs or 0, running ones of the model, of all models, score (tokens served for
+--     its weight), 1 when it may take a slot}
+-- include: base
+-- include: queue
+-- include: fair_order
+-- include: job_row
+local id, look = ARGV[2], tonumber(ARGV[3])
+local row = job_row(id)
+local tenant_name, model, priority, status = row[2], row[3], row[4], row[5]
+if not status then return {} end
+if TERMINAL[status] then
+  local last = redis.call('XREVRANGE', log_key(id), '+', '-', 'COUNT', 1)[1]
+  return { text(NOW), row, last and last[2][2] or '', {} }
+end
+if status ~= 'queued' then return { text(NOW), row, '', {} } end
+
+local function decimal(number) return string.format('%.6f', number) end
+
+local function numbers_of(tenant, score, only_reserve)
+  return { tenant.name, decimal(tenant.weight), tenant.bound, tenant.running, tenant.bounded, decimal(score),
+    can_take_slot(tenant, only_reserve) and 1 or 0 }
+end
+
+local skips = {}
+for at, name in ipairs(PRIORITIES) do skips[at] = waiting_priorities(model)[name] or '' end
+local values = read_usage(model).values
+local choice = nil
+local order = fair_order(model, look, function(numbers) choice = numbers end)
+local own = choice and choice.tenants[tenant_name]
+if not own then -- it is not among the first tenants
+  read_bounded_runs(model, { tenant_name })
+  own = set_numbers(model, { name = tenant_name })
+end
+local score = tonumber(redis.call('ZSCORE', fair_share_key(model, priority), tenant_name)) or own.served
+local next_one = {}
+if choice then
+  next_one = { order[1], choice.priority, decimal(choice.share), choice.only_reserve and 1 or 0, choice.ended,
+    numbers_of(choice.entry.tenant, choice.entry.score, choice.only_reserve) }
+end
+return { text(NOW), row, '', { skips, open_slots(model), values['@running'] or 0, values['@reserve'] or 0,
+  decimal(values['@floor'] or 0), redis.call('ZRANK', queue_key(model, priority, tenant_name), id) or 0,
+  numbers_of(own, score, choice and choice.only_reserve), next_one } }

@@ -1,0 +1,22 @@
+-- Included by the scripts of sessions: uses and ends one.
+
+-- Record a use of a session at this moment; `as_admin`: of its admin part, too.
+local function use_session(id, api_key, idle_us, as_admin)
+  local session, sessions = P .. 'session:' .. id, P .. 'key_sessions:' .. api_key
+  redis.call('HSET', session, 'used_us', text(NOW))
+  if as_admin then redis.call('HSET', session, 'admin_used_us', text(NOW)) end
+  redis.call('ZADD', sessions, text(NOW), id)
+  redis.call('EXPIRE', session, math.ceil(idle_us / 1000000))
+  redis.call('EXPIRE', sessions, math.ceil(idle_us / 1000000))
+end
+
+-- End a session. Return 1 if there was one, else 0.
+local function end_session(id)
+  local session = P .. 'session:' .. id
+  local api_key = redis.call('HGET', session, 'key')
+  if not api_key then return 0 end
+  redis.call('DEL', session)
+  local sessions = P .. 'key_sessions:' .. api_key
+  redis.call('ZREM', sessions, id)
+  return 1
+end

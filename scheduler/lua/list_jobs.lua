@@ -1,0 +1,61 @@
+#!lua flags=no-writes,allow-oom
+-- Return a page of the jobs of a model: those that run in the order of their dispatches, then those that wait in the order
+-- of their admissions. Changes nothing. The commands grow with the page and the replicas, not with the queue.
+-- KEYS[1] prefix
+-- ARGV    2 model  3 tenant, or '' for all  4 'running' or 'queued', or '' for both
+--         5 'running' or 'queued': where the page before ended; '' at first
+--         6 fence or admission (us) of the last job that it looked at; '0' at first
+--         7 most jobs to look at
+-- returns {the time (us), {row of a job (`job_row`), ...}, and where to go on: 'running' or 'queued', fence or admission
+--         of the last job that was looked at; '' and '0' at the end}
+-- include: base
+-- include: job_row
+local model, tenant, only, section, after = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local rows, left = {}, tonumber(ARGV[7])
+
+-- Take the jobs of a list of {number, id, whether to show it} until the page is full; returns whether jobs are left.
+local function take(jobs)
+  for _, job in ipairs(jobs) do
+    if left == 0 then return true end
+    left, after = left - 1, job[1]
+    if not job[3] or job[3](job[2]) then rows[#rows + 1] = job_row(job[2]) end
+  end
+  return false
+end
+
+local function is_of_tenant(id) return redis.call('HGET', job_key(id), 'tenant') == tenant end
+
+local function running_jobs()
+  local jobs, shown = {}, tenant ~= '' and is_of_tenant
+  for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
+    local flat = redis.call('HGETALL', slots_key(replica))
+    for at = 1, #flat, 2 do
+      local fence = tonumber(string.match(flat[at + 1], '%d+'))
+      if fence > after then jobs[#jobs + 1] = { fence, flat[at], shown } end
+    end
+  end
+  table.sort(jobs, function(a, b) return a[1] < b[1] end)
+  return jobs
+end
+
+-- The next waiting jobs: one more than the page takes, if there are as many.
+local function waiting_jobs()
+  local keys, jobs = { P .. 'waiting:' .. model }, {}
+  if tenant ~= '' then
+    keys = {}
+    for at, priority in ipairs(PRIORITIES) do keys[at] = queue_key(model, priority, tenant) end
+  end
+  for _, key in ipairs(keys) do
+    local flat = redis.call('ZRANGE', key, '(' .. text(after), '+inf', 'BYSCORE', 'LIMIT', 0, left + 1, 'WITHSCORES')
+    for at = 1, #flat, 2 do jobs[#jobs + 1] = { tonumber(flat[at + 1]), flat[at] } end
+  end
+  table.sort(jobs, function(a, b) return a[1] < b[1] end)
+  return jobs
+end
+
+if section ~= 'queued' and only ~= 'queued' then
+  if take(running_jobs()) then return { text(NOW), rows, 'running', text(after) } end
+  after = 0
+end
+if only ~= 'running' and take(waiting_jobs()) then return { text(NOW), rows, 'queued', text(after) } end
+return { text(NOW), rows, '', '0' }

@@ -1,0 +1,263 @@
+"""Why a waiting job stands where it stands: what the next job is chosen by, and the reason in words.
+
+The numbers are those of `explain_job`; README.md, "Which job is next", has the rules.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.job_listing import JobView, parse_row
+
+LOOK = 100
+"""So many running jobs, and somewhat more tenants of each priority, are looked at."""
+
+MOST_SKIPS = {"high": 0, "normal": 4, "low": 16}
+"""A lower priority that was skipped so often goes next; also in `lua/include/queue.lua`."""
+
+
+class Cause(enum.StrEnum):
+    """What decides that a job waits, or goes next."""
+
+    NEXT = "next"
+    NO_SLOTS = "no_slots"
+    MAX_RUNNING = "max_running"
+    RESERVE = "reserve"
+    NO_TENANT = "no_tenant"
+    PRIORITY = "priority"
+    EARLIER_JOB = "earlier_job"
+    SHARE = "share"
+    SERVED = "served"
+
+
+@dataclass(frozen=True, slots=True)
+class TenantNumbers:
+    """What a tenant is compared by. `max_running` 0: no bound; `running_in_all` counts all models for it.
+
+    `served` is the tokens that it was served, divided by its weight: its place among the waiting tenants.
+    """
+
+    tenant: str
+    weight: float
+    max_running: int
+    running: int
+    running_in_all: int
+    served: float
+    may_take_slot: bool
+
+    @property
+    def runs_by_weight(self) -> float:
+        """Its running jobs, divided by its weight."""
+        return self.running / self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class NextJob:
+    """The job that goes next. A tenant with `share` running jobs for its weight, or more, is passed over.
+
+    `assumed_ends`: so many running jobs, the oldest dispatches first, were taken as ended in the numbers,
+    since no slot is free before.
+    """
+
+    id: str
+    priority: str
+    share: float
+    only_reserve_is_free: bool
+    assumed_ends: int
+    tenant: TenantNumbers
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The numbers of a choice. `skips` is by priority, of those with waiting jobs.
+
+    `floor` is the level at which an idle tenant starts, `jobs_before` the jobs of the same tenant and
+    priority that stand before the job, `own` its tenant. `next_job` is None when no waiting tenant may take a
+    slot.
+    """
+
+    skips: dict[str, int]
+    slots: int
+    running: int
+    reserve_one_in: int
+    floor: float
+    jobs_before: int
+    own: TenantNumbers
+    next_job: NextJob | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobExplanation:
+    """A job, the terminal event of one that has ended, and the choice that a waiting one waits for."""
+
+    now: float
+    job: JobView
+    end: bytes
+    choice: Choice | None
+
+
+def parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
+    """Return the result of `explain_job`; None for an unknown job."""
+    if not reply:
+        return None
+    now_us, row, end, choice = reply
+    return JobExplanation(float(now_us) / 1e6, parse_row(row), end, _parse_choice(choice) if choice else None)
+
+
+def _parse_choice(reply: Sequence[Any]) -> Choice:
+    skips, slots, running, reserve, floor, before, own, following = reply
+    counts = zip(MOST_SKIPS, skips, strict=True)
+    return Choice(
+        skips={priority: int(count) for priority, count in counts if count != b""},
+        slots=int(slots),
+        running=int(running),
+        reserve_one_in=int(reserve),
+        floor=float(floor),
+        jobs_before=int(before),
+        own=_parse_tenant(own),
+        next_job=_parse_next(following) if following else None,
+    )
+
+
+def _parse_tenant(values: Sequence[Any]) -> TenantNumbers:
+    name, weight, bound, running, in_all, served, may = values
+    return TenantNumbers(
+        name.decode(), float(weight), int(bound), int(running), int(in_all), float(served), bool(may)
+    )
+
+
+def _parse_next(values: Sequence[Any]) -> NextJob:
+    id, priority, share, only_reserve, ends, tenant = values
+    return NextJob(
+        id.decode(), priority.decode(), float(share), bool(only_reserve), int(ends), _parse_tenant(tenant)
+    )
+
+
+def cause_of(job: JobView, choice: Choice) -> Cause:
+    """What decides that this waiting job goes next, or that another one does."""
+    own, following = choice.own, choice.next_job
+    if not choice.slots:
+        return Cause.NO_SLOTS
+    if following is not None and following.id == job.id:
+        return Cause.NEXT
+    if not own.may_take_slot:
+        at_bound = own.max_running and own.running_in_all >= own.max_running
+        return Cause.MAX_RUNNING if at_bound else Cause.RESERVE
+    return Cause.NO_TENANT if following is None else _what_prefers(following, job, own)
+
+
+def _what_prefers(following: NextJob, job: JobView, own: TenantNumbers) -> Cause:
+    """What decides that another job goes next, where both tenants may take a slot."""
+    if following.priority != job.priority:
+        return Cause.PRIORITY
+    if following.tenant.tenant == own.tenant:
+        return Cause.EARLIER_JOB
+    return Cause.SHARE if own.runs_by_weight >= following.share else Cause.SERVED
+
+
+def reason_in_words(job: JobView, choice: Choice) -> str:
+    """Why the job goes next, or waits, in sentences."""
+    cause, following = cause_of(job, choice), choice.next_job
+    if cause in _WORDS or following is None:
+        return _WORDS[cause](choice)
+    return _WORDS_WITH_NEXT[cause](job, choice, following)
+
+
+def _no_slots(_choice: Choice) -> str:
+    return "No replica of the model accepts requests at the moment."
+
+
+def _no_tenant(_choice: Choice) -> str:
+    return "No waiting tenant may take a slot at the moment."
+
+
+def _max_running(choice: Choice) -> str:
+    own = choice.own
+    return (
+        f"The tenant runs {_count(own.running_in_all, 'job')} on all models, and may run {own.max_running} at"
+        " once: its jobs wait until one of them ends."
+    )
+
+
+def _reserve(choice: Choice) -> str:
+    return (
+        f"Only the reserve is free: one slot in {choice.reserve_one_in} is kept for tenants that run nothing"
+        f" on the model, and this tenant runs {_count(choice.own.running, 'job')} there."
+    )
+
+
+def _next(_job: JobView, choice: Choice, following: NextJob) -> str:
+    sentences = ["It goes next."]
+    if len(choice.skips) > 1:
+        skipped, most = choice.skips.get(following.priority, 0), MOST_SKIPS[following.priority]
+        if following.priority != "high" and skipped >= most:
+            sentences.append(f"Its priority was skipped {skipped} times, and goes next after {most}.")
+        else:
+            sentences.append("No higher priority may take a slot, and no lower one was skipped too often.")
+    sentences.append(
+        "Of the tenants that run less than their share of the slots, its tenant was served least:"
+        f" {following.tenant.served:.0f} tokens for each unit of weight."
+    )
+    if following.assumed_ends:
+        sentences.append("It gets the slot of the next job that ends.")
+    return " ".join(sentences)
+
+
+def _priority(job: JobView, choice: Choice, following: NextJob) -> str:
+    order = list(MOST_SKIPS)
+    if order.index(following.priority) > order.index(job.priority):
+        return (
+            f"Priority {following.priority} goes next, since it was skipped"
+            f" {choice.skips.get(following.priority, 0)} times; after {MOST_SKIPS[following.priority]} it"
+            f" goes before {job.priority}."
+        )
+    return (
+        f"Priority {following.priority} goes before {job.priority}, which was skipped"
+        f" {choice.skips.get(job.priority, 0)} times, and goes next after {MOST_SKIPS[job.priority]}."
+    )
+
+
+def _earlier_job(_job: JobView, choice: Choice, _following: NextJob) -> str:
+    before = choice.jobs_before
+    return (
+        f"Its tenant goes next, with an earlier job: {_count(before, 'job')} of the same tenant and priority"
+        f" {'stands' if before == 1 else 'stand'} before it."
+    )
+
+
+def _share(_job: JobView, choice: Choice, following: NextJob) -> str:
+    own = choice.own
+    return (
+        f"The tenant runs its share of the slots already: {_count(own.running, 'job')} for weight"
+        f" {own.weight:g} are {own.runs_by_weight:.2f} for each unit of weight, and from"
+        f" {following.share:.2f} on another waiting tenant goes first. {following.tenant.tenant} goes next."
+    )
+
+
+def _served(_job: JobView, choice: Choice, following: NextJob) -> str:
+    return (
+        f"{following.tenant.tenant} goes next, since it was served less:"
+        f" {following.tenant.served:.0f} tokens for each unit of weight, against {choice.own.served:.0f}."
+    )
+
+
+_WORDS: dict[Cause, Callable[[Choice], str]] = {
+    Cause.NO_SLOTS: _no_slots,
+    Cause.NO_TENANT: _no_tenant,
+    Cause.MAX_RUNNING: _max_running,
+    Cause.RESERVE: _reserve,
+}
+_WORDS_WITH_NEXT: dict[Cause, Callable[[JobView, Choice, NextJob], str]] = {
+    Cause.NEXT: _next,
+    Cause.PRIORITY: _priority,
+    Cause.EARLIER_JOB: _earlier_job,
+    Cause.SHARE: _share,
+    Cause.SERVED: _served,
+}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

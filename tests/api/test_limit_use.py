@@ -1,0 +1,111 @@
+"""/v1/admin/limits on two API processes: what tenants use, and how often they were refused."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from config.api_keys import digest_of
+from tests.conftest import ValkeyServer
+from tests.support.served_api import Served, serving
+
+TENANTS = {
+    "boss": {"admin": True},
+    "limited": {"rate_limit": "2req/min", "token_limit": "100000tok/min"},
+    "queued": {"max_running": 1, "max_waiting": 1},
+    "quiet": {},
+}
+
+
+@pytest.fixture(scope="module")
+def served(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    tenants = {
+        name: {**limits, "api_keys_sha256": [digest_of(f"sk-{name}")]} for name, limits in TENANTS.items()
+    }
+    variables = {"STOKER_API__PROCESSES": "2", "ENABLE_METRICS": "false"}
+    with serving(
+        shared_server, tmp_path_factory.mktemp("use"), variables, slots=8, tenants=tenants
+    ) as served:
+        yield served
+
+
+def call(served: Served, path: str, key: str, body: object = None) -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(served.url + path, data, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def ask(served: Served, key: str, **fields: Any) -> int:
+    return call(served, "/v1/responses", key, {"model": "alpha", "input": "Hi", **fields})[0]
+
+
+def use_of(served: Served, tenant: str) -> dict[str, Any]:
+    status, row = call(served, f"/v1/admin/tenants/{tenant}/limits", "sk-boss")
+    assert status == 200, row
+    return dict(row)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_refusals_of_all_processes_are_counted_for_their_tenant(served: Served) -> None:
+    served.handle = served.answer_hello
+    assert [ask(served, "sk-limited") for _ in range(2)] == [200, 200]
+    assert {ask(served, "sk-limited") for _ in range(12)} == {429}
+    assert {ask(served, "sk-nobody") for _ in range(3)} == {401}
+    counts = {"code": "rate_limit_exceeded", "status": 429, "last_5_minutes": 12, "last_hour": 12}
+    wait_until(lambda: use_of(served, "limited")["refusals"] == [counts])
+    _, listing = call(served, "/v1/admin/limits", "sk-boss")
+    rows = {row["tenant"]: row for row in listing["data"]}
+    assert rows.keys() == {"boss", "default", "limited", "queued", "quiet"}
+    assert [name for name, row in rows.items() if row["refusals"]] == ["limited"]
+    row = rows["limited"]
+    assert row["at_limit"] == ["requests"]
+    assert (row["requests"]["most"], row["requests"]["remaining"], row["requests"]["window_s"]) == (2, 0, 60)
+    assert 0 < row["requests"]["reset_s"] <= 60
+    assert row["tokens"]["most"] == 100_000
+    assert row["tokens"]["remaining"] < 100_000
+    assert rows["quiet"]["requests"] is None
+
+
+def test_running_and_waiting_requests_are_shown_while_they_are_there(served: Served) -> None:
+    claims = {}
+    served.handle = lambda claim: claims.update({claim.id: claim})
+    for _ in range(2):
+        assert ask(served, "sk-queued", background=True, store=True) == 200
+    assert ask(served, "sk-queued", background=True, store=True) == 503
+    use = use_of(served, "queued")
+    assert use["running"] == {"most": 1, "used": 1}
+    assert use["waiting"] == {"most": 1, "used": 1, "model": "alpha", "all_models": 1}
+    assert use["at_limit"] == ["running", "waiting"]
+    assert use["bytes"]["most"] == 1 << 30
+    wait_until(lambda: len(claims) == 1)
+    served.handle = served.answer_hello
+    served.answer_hello(*claims.values())
+    wait_until(lambda: use_of(served, "queued")["at_limit"] == [])
+    wait_until(lambda: [row["code"] for row in use_of(served, "queued")["refusals"]] == ["queue_full"])
+
+
+def test_limits_have_pages_and_need_an_administrator(served: Served) -> None:
+    _, page = call(served, "/v1/admin/limits?limit=2&after=boss", "sk-boss")
+    assert [row["tenant"] for row in page["data"]] == ["default", "limited"]
+    assert (page["has_more"], page["last_id"]) == (True, "limited")
+    assert call(served, "/v1/admin/limits?limit=0", "sk-boss")[1]["data"] == []
+    assert call(served, "/v1/admin/limits", "sk-quiet")[0] == 403
+    status, problem = call(served, "/v1/admin/tenants/nobody/limits", "sk-boss")
+    assert (status, problem["error"]["code"]) == (404, "not_found")

@@ -1,0 +1,157 @@
+"""`stoker audit`, against the real API, a real chain in Redis, and its files."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from werkzeug.serving import make_server
+
+from api.app import create_app
+from api.services import EXTENSION, AppServices
+from config.api_keys import digest_of
+from config.settings import Settings, Tenant
+from governance.audit import AuditEvent
+from governance.audit.record import GENESIS
+from governance.audit.signed_head import sign_head
+from governance.platform_key import KEY_FILE
+from stoker import audit_commands
+from stoker.cli import cli
+from tests.support.audit import change_in_redis
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def services(settings: Settings) -> Iterator[AppServices]:
+    """The services of an API with an operator, and a chain of three records."""
+    operator = Tenant("operator", api_keys_sha256=(digest_of("sk-admin"),), admin=True)
+    app = create_app(replace(settings, tenants={"operator": operator}))
+    services: AppServices = app.extensions[EXTENSION]
+    services.start()
+    for subject in ("a", "b", "c"):
+        services.audit.record(AuditEvent("one", "op token", "load", subject, "refused"))
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    services.url = f"http://127.0.0.1:{server.server_port}"  # type: ignore[attr-defined]
+    yield services
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    services.stop()
+
+
+@pytest.fixture
+def run(services: AppServices) -> Run:
+    """Run a command as the operator, on the host of the API."""
+    environment = {
+        "STOKER_DATA_DIR": str(services.settings.data_dir),
+        "STOKER_ADMIN_KEY": "sk-admin",
+        "STOKER_URL": services.url,  # type: ignore[attr-defined]
+    }
+    return lambda *words: CliRunner().invoke(cli, ["audit", *map(str, words)], env=environment)
+
+
+def problem(result: Result) -> str:
+    assert result.exit_code == 1, result.output
+    return result.stderr.removeprefix("Error: ").strip()
+
+
+def chain_path(services: AppServices) -> Path:
+    (path,) = services.audit.file.paths()
+    return path
+
+
+def test_the_files_and_redis_are_verified(run: Run, services: AppServices) -> None:
+    for place, options in ((str(services.audit.file.folder), ()), ("Redis", ("--redis",))):
+        result = run("verify", *options)
+        assert result.exit_code == 0, result.output
+        end = services.audit.store.end()
+        assert result.stdout == f"{place}: records 1 to 3 are one chain, digest {end.digest}\n"  # type: ignore[union-attr]
+
+
+def test_one_changed_byte_in_a_file_is_found_and_its_record_named(run: Run, services: AppServices) -> None:
+    path = chain_path(services)
+    whole, lines = path.read_bytes(), path.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, 1):
+        start = sum(map(len, lines[: number - 1]))
+        for at in range(0, len(line) - 1, 29):
+            changed = bytearray(whole)
+            changed[start + at] ^= 1
+            path.write_bytes(changed)
+            text = problem(run("verify"))
+            assert text.startswith(f"the chain is broken at record {number} ({path.name}, line {number}): ")
+    path.write_bytes(whole)
+    assert run("verify").exit_code == 0
+
+
+def test_a_changed_record_in_redis_is_found_and_named(run: Run, services: AppServices) -> None:
+    change_in_redis(services.audit, 2, lambda line: line.replace(b'"actor":"one"', b'"actor":"two"'))
+    text = problem(run("verify", "--redis"))
+    assert text == "the chain is broken at record 2 (in Redis): its digest is not that of its content"
+
+
+def test_a_shortened_chain_is_found_by_a_head_that_was_kept(
+    run: Run, services: AppServices, tmp_path: Path
+) -> None:
+    head = tmp_path / "head.json"
+    head.write_text(run("head").stdout)
+    assert run("verify", "--head", head).exit_code == 0
+    assert run("verify", "--redis", "--head", head).exit_code == 0
+    path = chain_path(services)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+    assert run("verify").exit_code == 0  # a shorter chain is a chain
+    shortened = "the chain was shortened: it ends with record 2, and record 3 is missing"
+    assert problem(run("verify", "--head", head)) == f"{head}: {shortened}"
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "a head of record 1;"), (0, "a head of an empty chain;")])
+def test_a_head_that_does_not_cover_the_end_is_named(
+    run: Run, services: AppServices, tmp_path: Path, number: int, words: str
+) -> None:
+    head = tmp_path / "head.json"
+    digest = json.loads(chain_path(services).read_bytes().splitlines()[0])["digest"] if number else GENESIS
+    head.write_text(json.dumps(sign_head(services.platform_key, number, digest, 1e9, "runner")))
+    found = run("verify", "--head", head)
+    assert found.exit_code == 0, found.output
+    assert f"{head}: {words} it says nothing about the records after it" in found.stdout
+    head.write_text(run("head").stdout)
+    assert "says nothing" not in run("verify", "--head", head).stdout
+
+
+def test_a_head_is_trusted_by_its_key_only(run: Run, services: AppServices, tmp_path: Path) -> None:
+    head = tmp_path / "head.json"
+    head.write_text(run("head").stdout)
+    values = json.loads(head.read_text())
+    (services.settings.data_dir / KEY_FILE).unlink()
+    assert "is signed by the key" in problem(run("verify", "--head", head))
+    assert run("verify", "--head", head, "--public-key", values["publicKey"]).exit_code == 0
+    head.write_text(json.dumps(values | {"number": 2}))
+    assert problem(run("verify", "--head", head)).endswith("its signature is not that of its content")
+    head.write_text("[]")
+    assert "is no signed head" in problem(run("verify", "--head", head))
+
+
+def test_an_export_has_all_records_and_is_verified_as_a_file(
+    run: Run, services: AppServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_commands, "AT_ONCE", 2)  # two answers
+    exported = tmp_path / "export.jsonl"
+    exported.write_bytes(run("export").stdout_bytes)
+    assert exported.read_bytes() == chain_path(services).read_bytes()
+    assert run("verify", "--file", exported).exit_code == 0
+    assert len(run("export", "--subject", "b").stdout.splitlines()) == 1
+    assert problem(run("export", "--since", "yesterday")).startswith("since must be Unix time in seconds")
+
+
+def test_a_host_without_files_gets_an_error_that_names_the_options(run: Run, services: AppServices) -> None:
+    chain_path(services).unlink()
+    assert problem(run("verify")).endswith("has no audit file: name one with --file, or use --redis")
+    both = run("verify", "--redis", "--file", services.settings.data_dir / "x")
+    assert both.exit_code == 2

@@ -1,0 +1,114 @@
+"""A running platform, and pages of a real browser that fail a test on whatever should not happen."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from config.settings import ROOT
+from tests.support.platform import Platform, running_platform
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+WCAG = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
+HOSTILE = "<img src=x onerror=alert(1)>"
+MODELS = {
+    "stub": {"backend": "stub", "enabled": True},
+    "broken": {"backend": "stub", "stub_load_fail": HOSTILE},
+    "org/slow": {"backend": "stub", "stub_load_s": 4},
+}
+
+
+@pytest.fixture(scope="session")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    with running_platform(
+        tmp_path_factory.mktemp("ui"),
+        {"models": MODELS},
+        *("--port", "0", "--no-flower"),
+        environment={"CUDA_VISIBLE_DEVICES": ""},
+    ) as platform:
+        yield platform
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def problems() -> list[str]:
+    """What went wrong in the pages of a test; a test may remove what it expects."""
+    return []
+
+
+@pytest.fixture
+def page(chromium: Any, platform: Platform, problems: list[str]) -> Iterator[Any]:
+    """A page in a profile of its own.
+
+    A violation of the policy and a refused request are errors in the console: the test fails at its end for
+    an error in the console, an exception that nothing caught, and a request to another origin.
+    """
+    context = chromium.new_context()
+    page = context.new_page()
+    page.on("console", lambda line: problems.append(line.text) if line.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith(platform.url) else problems.append(request.url),
+    )
+    yield page
+    context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def link(platform: Platform) -> Callable[[], str]:
+    """Make a sign-in link."""
+
+    def make() -> str:
+        status, answer = platform.admin("POST", "/v1/session/links")
+        assert status == 201, answer
+        return f"{platform.url}{answer['path']}"
+
+    return make
+
+
+@pytest.fixture
+def signed_in(page: Any, platform: Platform, link: Callable[[], str]) -> Callable[[str], Any]:
+    """Open a page of the UI by its path (`/ui/admin/queue`) as an administrator."""
+
+    def open_page(path: str) -> Any:
+        page.goto(link())
+        page.wait_for_selector("li h2")
+        if not page.url.endswith(path):
+            page.goto(platform.url + path)
+        page.wait_for_selector("h1")
+        return page
+
+    return open_page
+
+
+def check_accessible(page: Any) -> None:
+    """Check what is shown against WCAG 2.2 AA, in both themes, on a phone and on a desk; the width, too."""
+    assert AXE.exists(), "axe-core is missing: run `npm ci --ignore-scripts` in ui/"
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        for width in (360, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            result = page.evaluate("tags => axe.run({ runOnly: tags })", WCAG)
+            found = [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in result["violations"]]
+            assert found == [], (theme, width)
+            assert result["passes"]
+            assert page.evaluate("document.documentElement.scrollWidth") <= width

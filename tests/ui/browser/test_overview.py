@@ -1,0 +1,78 @@
+"""The overview: health without a key; for an operator what needs one, charts, and the latest changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.platform import Platform
+from tests.ui.browser.conftest import HOSTILE, check_accessible
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+PATH = "/ui/"
+CHARTS = 6
+
+
+def test_the_health_is_shown_without_a_key_and_nothing_else(page: Any, platform: Platform) -> None:
+    page.goto(f"{platform.url}{PATH}")
+    page.get_by_text("The platform is healthy.").wait_for()
+    page.locator("main").get_by_role("link", name="Sign in").wait_for()
+    assert page.locator("figure").count() == 0
+    assert page.get_by_role("heading", name="Needs an operator").count() == 0
+
+
+def test_a_failed_model_is_listed_with_its_error_and_a_link_to_its_log(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    platform.admin("POST", "/v1/admin/models/broken/load", {})
+    platform.wait_state("broken", "failed")
+    page = signed_in(PATH)
+    item = (
+        page.get_by_role("list", name="Needs an operator").get_by_role("listitem").filter(has_text="broken")
+    )
+    item.wait_for()
+    assert HOSTILE in item.inner_text()
+    assert page.locator("main img").count() == 0
+    assert "/ui/admin/model?name=broken" in item.locator("a").evaluate("link => link.href")
+    change = page.get_by_role("list", name="What changed lately").get_by_role("listitem").first
+    assert "broken" in change.inner_text()
+    assert "loading → failed" in change.inner_text()
+
+
+def test_a_drained_worker_is_listed_until_its_drain_ends(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    platform.admin("POST", "/v1/admin/workers/cpu0/drain")
+    try:
+        page = signed_in(PATH)
+        item = page.get_by_text("Worker cpu0 is drained by")
+        item.wait_for()
+        assert "replicas missing" not in page.locator("main").inner_text(), "a drained replica is not lost"
+    finally:
+        platform.admin("DELETE", "/v1/admin/workers/cpu0/drain")
+    item.wait_for(state="detached", timeout=15_000)
+
+
+def test_the_charts_show_the_tokens_of_requests_that_ended(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in(PATH)
+    page.locator("figure svg").first.wait_for(timeout=20_000)
+    assert page.locator("figure").count() == CHARTS
+    platform.wait_state("stub", "loaded")
+    for _ in range(5):
+        assert platform.respond("stub", "/stub tokens=20")[0] == 200
+    chart = page.get_by_role("img", name=re.compile(r"^Tokens per second.*Output: .*at most [1-9]"))
+    chart.wait_for(timeout=45_000)
+    assert page.locator("figure svg path[d^=M]").count() >= CHARTS
+    assert page.locator("figure [style]").count() == 0
+
+
+def test_the_overview_has_no_violation_of_wcag(signed_in: Callable[[str], Any]) -> None:
+    page = signed_in(PATH)
+    page.locator("figure svg").first.wait_for(timeout=20_000)
+    check_accessible(page)

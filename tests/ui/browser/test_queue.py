@@ -1,0 +1,221 @@
+"""The page Queue: jobs of two tenants at a model with one slot and a slow engine."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.platform import Platform, running_platform
+from tests.ui.browser.conftest import HOSTILE, check_accessible
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+SLOW = {
+    "backend": "stub",
+    "enabled": True,
+    "target_inflight": 1,
+    "stub_tokens": 100_000,
+    "stub_tokens_per_s": 20,
+}
+TOKENS, STATUS, POSITION = "td:nth-child(8) span:first-child", "td:nth-child(5)", "td:nth-child(6)"
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """A platform of its own: the jobs of other tests would be in the queues."""
+    with running_platform(
+        tmp_path_factory.mktemp("queue"),
+        {"models": {"stub": {"backend": "stub", "enabled": True}, "slow": SLOW}},
+        *("--port", "0", "--no-flower"),
+        environment={"CUDA_VISIBLE_DEVICES": ""},
+    ) as platform:
+        platform.wait_state("slow", "loaded")
+        yield platform
+
+
+@pytest.fixture(scope="module")
+def keys(platform: Platform) -> dict[str, str]:
+    """The keys of two tenants."""
+    keys = {}
+    for tenant in ("acme", "umbrella"):
+        status, answer = platform.admin("POST", "/v1/admin/tenants", {"name": tenant})
+        assert status == 201, answer
+        status, answer = platform.admin("POST", "/v1/admin/keys", {"tenant": tenant})
+        assert status == 201, answer
+        keys[tenant] = answer["key"]
+    return keys
+
+
+@pytest.fixture
+def ask(platform: Platform, keys: dict[str, str]) -> Iterator[Callable[[str], str]]:
+    """Send a request of a tenant in the background; returns its id. All are cancelled at the end."""
+
+    def send(tenant: str) -> str:
+        body = {"model": "slow", "input": "x", "background": True}
+
+        def accepted() -> str | None:  # a new key is known within a second
+            status, answer = platform.call("POST", "/v1/responses", body, keys[tenant])
+            return str(answer["id"]) if status == 200 else None
+
+        return str(platform.wait_for(accepted, 10, f"request of {tenant}"))
+
+    yield send
+    for tenant in keys:
+        platform.admin("DELETE", f"/v1/admin/queue?tenant={tenant}&running=true")
+    platform.wait_for(
+        lambda: platform.admin("GET", "/v1/admin/jobs")[1]["data"] == [], 10, "end of the cancelled jobs"
+    )
+
+
+def row(page: Any, id: str) -> Any:
+    return page.locator(f"tbody tr:has(button:text-is('{id}'))")
+
+
+def test_the_tokens_of_a_running_job_move_and_waiting_ones_have_their_places(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    running, own, other = ask("acme"), ask("acme"), ask("umbrella")
+    page = signed_in("/ui/admin/queue")
+    tokens = row(page, running).locator(TOKENS)
+    tokens.get_by_text(re.compile(r"^\d+$")).wait_for()
+    before = tokens.inner_text()
+    page.wait_for_function(
+        "([cell, before]) => Number(cell.innerText) > Number(before)",
+        arg=[tokens.element_handle(), before],
+    )
+    assert "tokens/s" in row(page, running).inner_text()
+    assert "running" in row(page, running).locator(STATUS).inner_text()
+    assert row(page, other).locator(POSITION).inner_text().startswith("1")
+    assert row(page, own).locator(POSITION).inner_text().startswith("2")
+    summary = page.locator("section:has(#summary)")
+    assert "1 of 1" in summary.inner_text()
+    assert {"acme", "umbrella"} <= set(re.findall(r"\w+", summary.inner_text()))
+    check_accessible(page)
+
+
+def test_the_details_explain_why_a_job_waits_and_another_one_is_next(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    ask("acme")
+    own, other = ask("acme"), ask("umbrella")
+    page = signed_in("/ui/admin/queue")
+    row(page, own).get_by_text(own).focus()
+    page.keyboard.press("Enter")
+    reason = page.locator("dialog [data-cause]")
+    reason.get_by_text("umbrella goes next, since it was served less").wait_for()
+    shown = page.locator("dialog").inner_text()
+    for words in ("Running jobs by weight", "Tokens served by weight", "Level of idle tenants"):
+        assert words in shown
+    assert "acme (this job)" in shown
+    assert "umbrella (goes next)" in shown
+    check_accessible(page)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    assert page.evaluate("document.activeElement.innerText") == own
+    row(page, other).get_by_text(other).click()
+    page.locator("dialog [data-cause=next]").get_by_text("It goes next.").wait_for()
+
+
+def test_a_cancel_of_the_page_frees_the_slot_for_the_next_job(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    running, waiting = ask("acme"), ask("umbrella")
+    page = signed_in("/ui/admin/queue")
+    row(page, running).get_by_role("button", name="Cancel").click()
+    dialog = page.locator("dialog")
+    dialog.get_by_text("its engine is asked to stop").wait_for()
+    dialog.get_by_role("button", name="Cancel the job").click()
+    dialog.get_by_text("The engine is asked to stop the job.").wait_for()
+    dialog.get_by_role("button", name="Close").click()
+    row(page, running).wait_for(state="detached")
+    row(page, waiting).locator(STATUS).get_by_text("running").wait_for()
+
+
+def test_the_result_of_a_cancel_stays_when_the_list_is_empty_afterwards(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    only = ask("acme")
+    page = signed_in("/ui/admin/queue")
+    row(page, only).get_by_role("button", name="Cancel").click()
+    dialog = page.locator("dialog")
+    dialog.get_by_role("button", name="Cancel the job").click()
+    page.get_by_text("No job runs or waits that fits the filter.").wait_for()
+    assert dialog.get_by_text("The engine is asked to stop the job.").is_visible()
+    dialog.get_by_role("button", name="Close").click()
+    dialog.wait_for(state="detached")
+
+
+def test_all_jobs_of_a_tenant_are_cancelled_and_no_others(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    running, others = ask("acme"), [ask("umbrella"), ask("umbrella")]
+    page = signed_in("/ui/admin/queue")
+    row(page, others[0]).wait_for()
+    page.get_by_role("button", name="Cancel all jobs of umbrella at slow").click()
+    dialog = page.locator("dialog")
+    dialog.get_by_text("umbrella has 2 waiting and 0 running jobs at slow.").wait_for()
+    dialog.get_by_role("button", name="Cancel the jobs").click()
+    dialog.get_by_text("2 waiting jobs have ended").wait_for()
+    page.keyboard.press("Escape")
+    row(page, others[1]).wait_for(state="detached")
+    assert row(page, running).count() == 1
+
+
+def test_a_filter_shows_fewer_jobs_and_a_wrong_one_its_reason(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str], problems: list[str]
+) -> None:
+    running, other = ask("acme"), ask("umbrella")
+    page = signed_in("/ui/admin/queue?tenant=umbrella")
+    row(page, other).wait_for()
+    assert row(page, running).count() == 0
+    page.fill("input[placeholder='All tenants']", "")
+    row(page, running).wait_for()
+    page.get_by_label("Status", exact=True).select_option("queued")
+    row(page, running).wait_for(state="detached")
+    page.get_by_label("Model", exact=True).select_option("stub")
+    page.get_by_text("No job runs or waits that fits the filter.").wait_for()
+    page.fill("input[placeholder='All tenants']", "A wrong name")
+    page.locator("[role=alert]", has_text="tenant must match").wait_for()
+    assert {problem for problem in problems if "400" not in problem} == set()
+    problems.clear()
+
+
+def test_a_hostile_name_of_a_tenant_is_text(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    id = ask("acme")
+    page = signed_in("/ui/")
+
+    def hostile(route: Any) -> None:
+        answer = route.fetch()
+        text = json.dumps(answer.json()).replace('"acme"', json.dumps(HOSTILE))
+        route.fulfill(response=answer, body=text)
+
+    page.route(re.compile("/v1/admin/(queue|jobs)"), hostile)
+    page.get_by_role("link", name="Queue").click()
+    row(page, id).get_by_text(HOSTILE).wait_for()
+    page.locator("section:has(#summary)").get_by_text(HOSTILE, exact=True).wait_for()
+    row(page, id).get_by_text(id).click()
+    page.locator("dialog").get_by_text(HOSTILE).wait_for()
+    assert page.locator("main img, dialog img").count() == 0
+    page.unroute_all()
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_page_without_jobs_is_empty_and_shows_a_lost_connection(
+    signed_in: Callable[[str], Any], problems: list[str]
+) -> None:
+    page = signed_in("/ui/admin/queue")
+    page.get_by_text("No job runs or waits.", exact=True).wait_for()
+    check_accessible(page)
+    page.route(re.compile("/v1/admin/(queue|jobs)"), lambda route: route.abort())
+    page.get_by_text("The connection was lost").first.wait_for()
+    page.get_by_text("No job runs or waits.", exact=True).wait_for()
+    page.unroute_all()
+    page.get_by_text("The connection was lost").wait_for(state="detached")
+    assert {problem for problem in problems if "ERR_FAILED" not in problem} == set()
+    problems.clear()

@@ -1,0 +1,88 @@
+"""`python -m tests.ui.built_files FOLDER`: compares a fresh build of the UI with the committed one.
+
+It also checks that the pages stay small, and that they refer to nothing of another origin.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from api.ui_files import FOLDER
+from config.settings import ROOT
+
+ADMIN_BUDGET_BYTES = 160 * 1024
+"""The most that all scripts and styles of the admin pages may have, compressed."""
+
+KNOWN_ADDRESSES = ("http://www.w3.org/", "https://svelte.dev/e/")
+"""Addresses in scripts that are never fetched: names of XML namespaces, and those of Svelte's messages."""
+
+ADDRESS = re.compile(r"""(?:\b(?:https?|wss?):)?//[a-z0-9-]+(?:\.[a-z0-9-]+)+[^\s"'`)<]*""", re.IGNORECASE)
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """The content of all files below the folder, by their paths."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def differences(committed: Mapping[str, bytes], fresh: Mapping[str, bytes]) -> list[str]:
+    """A line for each file that is missing, added or changed in the committed build."""
+    lines = [f"{name} is missing" for name in sorted(fresh.keys() - committed.keys())]
+    lines += [f"{name} is not part of a fresh build" for name in sorted(committed.keys() - fresh.keys())]
+    both = sorted(fresh.keys() & committed.keys())
+    return lines + [f"{name} differs from a fresh build" for name in both if fresh[name] != committed[name]]
+
+
+def over_budget(files: Mapping[str, bytes], budget: int = ADMIN_BUDGET_BYTES) -> list[str]:
+    """A line if the scripts and styles, compressed, are larger than the budget (bytes)."""
+    parts = {name: data for name, data in files.items() if name.endswith((".js", ".css"))}
+    size = sum(len(gzip.compress(data, mtime=0)) for data in parts.values())
+    return [f"the scripts and styles have {size} bytes, compressed; the budget is {budget}"] * (size > budget)
+
+
+def foreign_addresses(files: Mapping[str, bytes]) -> list[str]:
+    """A line for each address of another origin in a page, a script or a style."""
+    return [
+        f"{name} refers to {address}"
+        for name, data in sorted(files.items())
+        if name.endswith((".css", ".html", ".js"))
+        for address in ADDRESS.findall(data.decode())
+        if not address.startswith(KNOWN_ADDRESSES)
+    ]
+
+
+def untracked(folder: Path, files: Mapping[str, bytes]) -> list[str]:
+    """A line for each file that git does not know; none outside a clone."""
+    if not (ROOT / ".git").exists():
+        return []
+    listed = subprocess.run(
+        ["git", "-C", str(folder), "ls-files", "-z"],  # noqa: S607 - that of the PATH
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [f"{name} is not in git" for name in sorted(set(files) - set(listed.stdout.split("\0")))]
+
+
+def main(fresh: Path) -> int:
+    """Print all problems of the committed build. Returns the exit code."""
+    committed = read_files(FOLDER)
+    problems = differences(committed, read_files(fresh)) + untracked(FOLDER, committed)
+    problems += over_budget(committed) + foreign_addresses(committed)
+    for problem in problems:
+        print(f"api/static/ui: {problem}", file=sys.stderr)
+    if problems:
+        print("`make ui` builds it again; commit the result.", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,120 @@
+"""`make ui-shots`, `python -m tests.ui.shots FOLDER`: pictures of the UI's pages, of a platform at work.
+
+In both themes, on a desk and on a phone.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.platform import Platform, running_platform
+from tests.ui.browser.conftest import ARGUMENTS, CHROMIUM
+
+# the overview is the last one: its charts have a sample each 10 seconds
+PAGES = {
+    "models": "/ui/admin/models",
+    "model": "/ui/admin/model?name=assistant",
+    "operations": "/ui/admin/operations",
+    "workers": "/ui/admin/workers",
+    "queue": "/ui/admin/queue",
+    "tenants": "/ui/admin/tenants",
+    "cache": "/ui/admin/cache",
+    "approvals": "/ui/admin/approvals",
+    "audit": "/ui/admin/audit",
+    "overview": "/ui/",
+}
+SIZES = {"desk": (1280, 900), "phone": (360, 800)}
+
+MODELS = {
+    "stoker-demo": {"enabled": False},
+    "assistant": {"backend": "stub", "enabled": True, "stub_tokens_per_s": 30, "target_inflight": 2},
+    "coder": {"backend": "stub", "enabled": True, "stub_tokens_per_s": 20},
+    "summaries": {"backend": "stub"},
+    "translator": {"backend": "stub", "stub_load_fail": "not enough memory for 32 layers"},
+}
+TENANTS = ("research", "support", "website")
+
+
+def main(folder: Path) -> int:
+    """Write the pictures into the folder. Returns the exit code."""
+    from playwright.sync_api import sync_playwright
+
+    if CHROMIUM is None:
+        print("Chromium is missing: run `apt-get install chromium`.", file=sys.stderr)
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="stoker-shots-") as data,
+        running_platform(
+            Path(data),
+            {"models": MODELS},
+            *("--port", "0", "--no-flower"),
+            environment={"CUDA_VISIBLE_DEVICES": ""},
+        ) as platform,
+        at_work(platform),
+        sync_playwright() as driver,
+    ):
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        for theme in ("light", "dark"):
+            for size, (width, height) in SIZES.items():
+                viewport = {"width": width, "height": height}
+                context = browser.new_context(color_scheme=theme, viewport=viewport)
+                take(context, platform, folder, f"{size}-{theme}")
+                context.close()
+        browser.close()
+    print(f"{len(PAGES) * len(SIZES) * 2} pictures are in {folder}")
+    return 0
+
+
+def take(context: Any, platform: Platform, folder: Path, kind: str) -> None:
+    """Write the pictures of all pages in one theme and size."""
+    _, link = platform.admin("POST", "/v1/session/links")
+    page = context.new_page()
+    page.goto(f"{platform.url}{link['path']}")
+    page.wait_for_selector("li h2")
+    for name, path in PAGES.items():
+        page.goto(platform.url + path)
+        page.wait_for_selector("h1")
+        page.wait_for_timeout(1_500)  # what the page polls has come
+        page.screenshot(path=folder / f"{name}-{kind}.png", full_page=kind.startswith("desk"))
+
+
+@contextmanager
+def at_work(platform: Platform) -> Iterator[None]:
+    """Some tenants ask for answers all the time, one model has failed, another was unloaded."""
+    keys = {}
+    for tenant in TENANTS:
+        platform.admin("POST", "/v1/admin/tenants", {"name": tenant, "weight": 1 + TENANTS.index(tenant)})
+        _, created = platform.admin("POST", "/v1/admin/keys", {"tenant": tenant, "scopes": ["inference"]})
+        keys[tenant] = created["key"]
+    platform.admin("POST", "/v1/admin/models/translator/load", {})
+    platform.run_operation("load", "summaries")
+    platform.run_operation("unload", "summaries")
+    stop = threading.Event()
+
+    def ask(tenant: str, model: str) -> None:
+        body = {"model": model, "input": "Summarise the report of this week.", "max_output_tokens": 200}
+        while not stop.is_set():
+            platform.call("POST", "/v1/responses", body, keys[tenant])
+
+    threads = [
+        threading.Thread(target=ask, args=(tenant, model), daemon=True)
+        for tenant in TENANTS
+        for model in ("assistant", "assistant", "coder")
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

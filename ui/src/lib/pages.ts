@@ -1,0 +1,14 @@
+import { text } from '$lib/text';
+
+/** The pages of the navigation, in its order: the route and its title. */
+export const PAGES = [
+	{ route: '/', title: text.nav.overview },
+	{ route: '/admin/models', title: text.nav.models },
+	{ route: '/admin/operations', title: text.nav.operations },
+	{ route: '/admin/workers', title: text.nav.workers },
+	{ route: '/admin/queue', title: text.nav.queue },
+	{ route: '/admin/tenants', title: text.nav.tenants },
+	{ route: '/admin/cache', title: text.nav.cache },
+	{ route: '/admin/approvals', title: text.nav.approvals },
+	{ route: '/admin/audit', title: text.nav.audit }
+] as const;

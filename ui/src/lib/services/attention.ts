@@ -1,0 +1,49 @@
+import type { Model } from '$lib/services/feed_events';
+import { isDrained, type Worker } from '$lib/services/workers';
+
+/** What needs an operator, or will be interesting to one, the most urgent first. */
+export type Attention =
+	| { kind: 'failed'; model: string; error: string; restartAt: number | null }
+	| { kind: 'missing'; model: string; up: number; wanted: number; error: string }
+	| { kind: 'lost'; worker: string; at: number }
+	| { kind: 'proposals'; count: number }
+	| { kind: 'drained'; worker: string; actor: string; running: number };
+
+/** Derive it from the models, the workers and the number of proposals that wait for signatures. */
+export function attentionOf(models: readonly Model[], workers: readonly Worker[], proposals: number): Attention[] {
+	const failed = models
+		.filter((model) => model.runtime_state === 'failed')
+		.map((model) => ({
+			kind: 'failed' as const,
+			model: model.name,
+			error: model.last_error ?? '',
+			restartAt: model.restart_at
+		}));
+	const drained = new Set(workers.filter((worker) => worker.drain).map((worker) => worker.name));
+	// a replica on a worker that drains is up, and accepts no requests: it is not missing
+	const closed = (name: string): number =>
+		workers
+			.filter((worker) => drained.has(worker.name))
+			.flatMap((worker) => worker.replicas)
+			.filter((replica) => replica.model === name && replica.state === 'up').length;
+	const missing = models
+		.filter((model) => model.runtime_state === 'loaded' && model.loaded_replicas + closed(model.name) < model.replicas)
+		.map((model) => ({
+			kind: 'missing' as const,
+			model: model.name,
+			up: model.loaded_replicas,
+			wanted: model.replicas,
+			error: model.last_error ?? ''
+		}));
+	const lost = workers
+		.filter((worker) => worker.state === 'lost')
+		.map((worker) => ({ kind: 'lost' as const, worker: worker.name, at: worker.lost_at ?? 0 }));
+	const waiting = proposals > 0 ? [{ kind: 'proposals' as const, count: proposals }] : [];
+	const drains = workers.filter(isDrained).map((worker) => ({
+		kind: 'drained' as const,
+		worker: worker.name,
+		actor: worker.drain?.actor ?? '',
+		running: worker.replicas.reduce((sum, replica) => sum + replica.slots_used, 0)
+	}));
+	return [...failed, ...missing, ...lost, ...waiting, ...drains];
+}

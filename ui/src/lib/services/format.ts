@@ -1,0 +1,31 @@
+/** Numbers, times and sizes as people read them. */
+
+const NUMBERS = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
+const WHOLE = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
+
+/** `12,345`, `0.4`. */
+export function number(value: number): string {
+	return Math.abs(value) >= 100 ? WHOLE.format(value) : NUMBERS.format(value);
+}
+
+/** A share (0 to 1) as `41 %`. */
+export function percent(share: number): string {
+	return `${WHOLE.format(share * 100)} %`;
+}
+
+/** A number of MiB: `512 MiB`, `23.4 GiB`. */
+export function mebibytes(count: number): string {
+	return count < 1024 ? `${WHOLE.format(count)} MiB` : `${(count / 1024).toFixed(1)} GiB`;
+}
+
+/** A time (Unix seconds) as `14:03:27`, with its day unless that is today. */
+export function clock(seconds: number, now: Date = new Date()): string {
+	const at = new Date(seconds * 1000);
+	const time = at.toLocaleTimeString('en-GB');
+	return at.toDateString() === now.toDateString() ? time : `${at.toLocaleDateString('en-GB')} ${time}`;
+}
+
+/** The present time. */
+export function now(): Date {
+	return new Date();
+}

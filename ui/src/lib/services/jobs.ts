@@ -1,0 +1,76 @@
+import { api } from '$lib/api/client';
+import type { components } from '$lib/api/schema';
+import { call } from '$lib/services/call';
+
+export type Job = components['schemas']['JobObject'];
+export type JobDetails = components['schemas']['JobDetails'];
+export type QueuedModel = components['schemas']['QueuedModel'];
+export type QueuedTenant = components['schemas']['QueuedTenant'];
+
+/** Which jobs; empty texts, and another status, are no filter. */
+export interface JobFilter {
+	model?: string;
+	tenant?: string;
+	status?: string;
+}
+
+type JobStatus = 'running' | 'queued';
+
+/** The first jobs of a filter, and whether there are more. */
+export interface Jobs {
+	jobs: Job[];
+	hasMore: boolean;
+}
+
+/** The API gives so many jobs in a page. */
+const PAGE = 200;
+/** A page may have fewer jobs than were asked for, so that the others follow on further ones. */
+const MOST_PAGES = 5;
+
+/** The queues of all models. Raises `ApiProblem`. */
+export async function readQueues(): Promise<QueuedModel[]> {
+	return (await call(api.GET('/v1/admin/queue'))).models;
+}
+
+function isStatus(status: string | undefined): status is JobStatus {
+	return status === 'running' || status === 'queued';
+}
+
+/** The first `most` jobs of a filter. Raises `ApiProblem`. */
+export async function readJobs(filter: JobFilter, most: number): Promise<Jobs> {
+	const jobs: Job[] = [];
+	let after: string | undefined;
+	for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+		const query = {
+			...(filter.model ? { model: filter.model } : {}),
+			...(filter.tenant ? { tenant: filter.tenant } : {}),
+			...(isStatus(filter.status) ? { status: filter.status } : {}),
+			...(after === undefined ? {} : { after }),
+			limit: Math.min(PAGE, most - jobs.length)
+		};
+		const page = await call(api.GET('/v1/admin/jobs', { params: { query } }));
+		jobs.push(...page.data);
+		if (page.next_after === null) return { jobs, hasMore: false };
+		if (jobs.length >= most) break;
+		after = page.next_after;
+	}
+	return { jobs, hasMore: true };
+}
+
+/** One job, and why it waits. Raises `ApiProblem`. */
+export function readJob(id: string): Promise<JobDetails> {
+	return call(api.GET('/v1/admin/jobs/{id}', { params: { path: { id } } }));
+}
+
+/** Cancel a job; returns its status: `running` while its engine is asked to stop. Raises `ApiProblem`. */
+export async function cancelJob(id: string): Promise<string> {
+	return (await call(api.DELETE('/v1/admin/queue/{id}', { params: { path: { id } } }))).status;
+}
+
+/** What the cancel of a tenant's jobs did. */
+export type CancelledTenant = components['schemas']['CancelledTenant'];
+
+/** Cancel the waiting jobs of a tenant at a model, and the running ones, too. Raises `ApiProblem`. */
+export function cancelTenant(tenant: string, model: string, running: boolean): Promise<CancelledTenant> {
+	return call(api.DELETE('/v1/admin/queue', { params: { query: { tenant, model, running } } }));
+}

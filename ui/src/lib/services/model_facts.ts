@@ -1,0 +1,25 @@
+import { mebibytes, number } from '$lib/services/format';
+import { slotsOf, type Model } from '$lib/services/models';
+import { text } from '$lib/text';
+
+const words = text.models;
+
+/** What a page shows of each model, as titles with their values. `speed`: tokens of answers per second; undefined: not measured. */
+export function factsOf(model: Model, speed: number | undefined): [title: string, value: string][] {
+	return [
+		[words.backend, model.resolved_backend],
+		[words.configured, model.dynamic ? words.dynamic : model.configured_enabled ? words.enabled : words.notEnabled],
+		[words.replicas, `${model.loaded_replicas} / ${model.replicas}`],
+		[words.slots, words.slotsOf(model.inflight_requests, slotsOf(model))],
+		[words.queue, String(model.queue_depth)],
+		[words.speed, speed === undefined ? words.noSpeed : number(speed)],
+		[words.memory, memoryOf(model)]
+	];
+}
+
+/** The estimate of a model's memory, of how many replicas it is, and where it comes from. */
+function memoryOf(model: Model): string {
+	if (model.vram_estimate_mib === null) return words.unknown;
+	const source = words.sources[model.vram_estimate_source] ?? model.vram_estimate_source;
+	return `${mebibytes(model.vram_estimate_mib)}, ${words.forReplicas(model.vram_estimate_replica_count)} (${source})`;
+}

@@ -1,0 +1,27 @@
+import type { Model } from '$lib/services/feed_events';
+
+export type { Model };
+export type ModelState = Model['runtime_state'];
+export type Action = 'load' | 'repair' | 'unload' | 'cancel';
+
+/** What can be done with a model in its present state. */
+export function actionsOf(model: Model): Action[] {
+	switch (model.runtime_state) {
+		case 'unloaded':
+			return ['load'];
+		case 'failed':
+			// an unload ends a restart that is due
+			return model.restart_at === null ? ['repair', 'load'] : ['repair', 'load', 'unload'];
+		case 'loading':
+			return model.operation_id === null ? [] : ['cancel'];
+		case 'loaded':
+			return model.loaded_replicas < model.replicas ? ['repair', 'unload'] : ['unload'];
+		default:
+			return [];
+	}
+}
+
+/** The requests that the engines that are up can run at the same time. */
+export function slotsOf(model: Model): number {
+	return model.loaded_replicas * model.effective_target_inflight;
+}

@@ -1,0 +1,148 @@
+import { api } from '$lib/api/client';
+import type { components } from '$lib/api/schema';
+import { call } from '$lib/services/call';
+import type { Operation } from '$lib/services/feed_events';
+
+/** Loads, unloads and flushes: how they are read, cancelled and begun again. */
+
+export type { Operation };
+export type OperationPage = components['schemas']['OperationList'];
+
+export const KINDS = ['load', 'unload', 'flush'] as const;
+export const STATUSES = ['open', 'pending', 'running', 'completed', 'failed', 'cancelled'] as const;
+
+/** Which operations are listed; undefined: all. */
+export interface OperationFilter {
+	kind?: (typeof KINDS)[number] | undefined;
+	model?: string | undefined;
+	/** `open`: pending or running. */
+	status?: (typeof STATUSES)[number] | undefined;
+}
+
+/** The request that an operation began with: the same again. */
+export interface OperationRequest {
+	path: string;
+	body: Record<string, unknown> | undefined;
+}
+
+/** A page of operations, the newest first. Raises `ApiProblem`. */
+export function readOperations(
+	{ kind, model, status }: OperationFilter,
+	limit: number,
+	after?: string
+): Promise<OperationPage> {
+	const query = { limit, ...(kind && { kind }), ...(model && { model }), ...(status && { status }), ...(after && { after }) };
+	return call(api.GET('/v1/admin/operations', { params: { query } }));
+}
+
+/** One operation. Raises `ApiProblem`. */
+export function readOperation(id: string): Promise<Operation> {
+	return call(api.GET('/v1/admin/operations/{id}', { params: { path: { id } } }));
+}
+
+/** Cancel a load. Raises `ApiProblem`. */
+export async function cancelOperation(id: string): Promise<void> {
+	await call(api.DELETE('/v1/admin/operations/{id}', { params: { path: { id } } }));
+}
+
+export function isOpen(operation: Operation): boolean {
+	return operation.status === 'pending' || operation.status === 'running';
+}
+
+export function isCancellable(operation: Operation): boolean {
+	return operation.kind === 'load' && isOpen(operation);
+}
+
+export function matches(operation: Operation, { kind, model, status }: OperationFilter): boolean {
+	if (kind !== undefined && operation.kind !== kind) return false;
+	if (model !== undefined && operation.model !== model) return false;
+	if (status === undefined) return true;
+	return status === 'open' ? isOpen(operation) : operation.status === status;
+}
+
+/** The later of two states of one operation. */
+export function later(one: Operation, other: Operation): Operation {
+	if (isOpen(one) !== isOpen(other)) return isOpen(one) ? other : one;
+	if (one.status !== other.status) return one.status === 'pending' ? other : one;
+	return one.progress > other.progress ? one : other;
+}
+
+/**
+ * What a list shows: the operations that were read, as the feed has them if that is later, and those that have begun since.
+ * The newest first.
+ */
+export function merged(
+	read: readonly Operation[],
+	fromFeed: Readonly<Record<string, Operation>>,
+	filter: OperationFilter
+): Operation[] {
+	const known = new Map(read.map((operation) => [operation.id, operation]));
+	const oldest = Math.min(...read.map((operation) => operation.created_at));
+	for (const operation of Object.values(fromFeed)) {
+		const before = known.get(operation.id);
+		if (before) known.set(operation.id, later(before, operation));
+		else if (read.length === 0 || operation.created_at >= oldest) known.set(operation.id, operation);
+	}
+	return [...known.values()]
+		.filter((operation) => matches(operation, filter))
+		.sort((one, other) => other.created_at - one.created_at || (one.id < other.id ? 1 : -1));
+}
+
+/** The request that does the same again. */
+export function requestOf(operation: Operation): OperationRequest {
+	if (operation.kind === 'flush') return { path: '/v1/admin/cache/flush', body: flushBody(operation) };
+	const name = (operation.model ?? '').split('/').map(encodeURIComponent).join('/');
+	const path = `/v1/admin/models/${name}/${operation.kind}`;
+	return { path, body: operation.kind === 'load' ? loadBody(operation) : undefined };
+}
+
+/** Begin the same operation again. Returns the new one; null if nothing had to be done. Raises `ApiProblem`. */
+export async function beginAgain(operation: Operation): Promise<Operation | null> {
+	const path = { name: operation.model ?? '' };
+	switch (operation.kind) {
+		case 'load': {
+			const params = { path };
+			const body = loadBody(operation);
+			return (await call(api.POST('/v1/admin/models/{name}/load', { params, body }))).operation;
+		}
+		case 'unload':
+			return (await call(api.POST('/v1/admin/models/{name}/unload', { params: { path } }))).operation;
+		case 'flush':
+			return call(api.POST('/v1/admin/cache/flush', { body: flushBody(operation) }));
+	}
+}
+
+/** A load that restored replicas did not choose their number, and has none here. */
+function loadBody(operation: Operation): Record<string, unknown> {
+	return {
+		...operation.load_override,
+		...(operation.restores ? {} : { replicas: operation.replicas }),
+		...(operation.evicts === null ? {} : { evictModel: operation.evicts })
+	};
+}
+
+function flushBody({ scope }: Operation): components['schemas']['FlushBody'] {
+	const { kind = 'all', ...named } = scope ?? {};
+	return { scope: kind, ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== null)) };
+}
+
+/**
+ * The address of a Celery task in Flower; undefined without Flower, and if it is on the loopback of the platform's host and the
+ * page is not: `host` is that of the page.
+ */
+export function flowerTask(flower: string | null, task: string, host: string): string | undefined {
+	if (flower === null) return undefined;
+	let url: URL;
+	try {
+		url = new URL(flower);
+	} catch {
+		return undefined;
+	}
+	if (!['http:', 'https:'].includes(url.protocol)) return undefined;
+	if (isLoopback(url.hostname) && !isLoopback(host)) return undefined;
+	return `${url.href.replace(/\/$/, '')}/task/${encodeURIComponent(task)}`;
+}
+
+function isLoopback(host: string): boolean {
+	return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}

@@ -1,0 +1,154 @@
+import { api } from '$lib/api/client';
+import type { components } from '$lib/api/schema';
+import { call } from '$lib/services/call';
+
+export type Tenant = components['schemas']['TenantObject'];
+export type TenantUse = components['schemas']['TenantLimits'];
+export type TenantBody = components['schemas']['TenantBody'];
+
+/** A tenant with what it uses; `use` is missing for one that was added between the two readings. */
+export interface TenantRow {
+	tenant: Tenant;
+	use: TenantUse | undefined;
+	refused: { recent: number; hour: number };
+}
+
+export interface TenantListing {
+	rows: TenantRow[];
+	/** Whether a change needs the signatures of a proposal. */
+	needsProposal: boolean;
+}
+
+const PAGE = 1_000;
+const MOST_PAGES = 5;
+
+/** All tenants with what they use, by name. Raises `ApiProblem`. */
+export async function readTenants(): Promise<TenantListing> {
+	const tenants: Tenant[] = [];
+	const uses: TenantUse[] = [];
+	let needsProposal = false;
+	let after: string | null = '';
+	for (let page = 0; page < MOST_PAGES && after !== null; page += 1) {
+		const query: { limit: number; after: string } = { limit: PAGE, after };
+		const [names, limits] = await Promise.all([
+			call(api.GET('/v1/admin/tenants', { params: { query } })),
+			call(api.GET('/v1/admin/limits', { params: { query } }))
+		]);
+		tenants.push(...names.data);
+		uses.push(...limits.data);
+		needsProposal = names.needs_proposal;
+		after = names.has_more ? names.last_id : null;
+	}
+	return { rows: joined(tenants, uses), needsProposal };
+}
+
+/** The tenants with their uses, in the order of the tenants. */
+export function joined(tenants: readonly Tenant[], uses: readonly TenantUse[]): TenantRow[] {
+	const byName = new Map(uses.map((use) => [use.tenant, use]));
+	return tenants.map((tenant) => {
+		const use = byName.get(tenant.name);
+		const refused = { recent: 0, hour: 0 };
+		for (const count of use?.refusals ?? []) {
+			refused.recent += count.last_5_minutes;
+			refused.hour += count.last_hour;
+		}
+		return { tenant, use, refused };
+	});
+}
+
+export type SortKey = 'name' | 'weight' | 'running' | 'waiting' | 'refused' | 'keys';
+export interface TenantView {
+	search: string;
+	/** Only tenants that are at a limit, or were refused within the last 5 minutes. */
+	onlyLimited: boolean;
+	sort: SortKey;
+	descending: boolean;
+}
+
+/** The rows that a view shows, in its order; equal ones by name. */
+export function viewed(rows: readonly TenantRow[], view: TenantView): TenantRow[] {
+	const wanted = view.search.trim().toLowerCase();
+	const found = rows.filter((row) => row.tenant.name.includes(wanted) && (!view.onlyLimited || isLimited(row)));
+	const sign = view.descending ? -1 : 1;
+	return found.sort((one, other) => {
+		const byName = one.tenant.name < other.tenant.name ? -1 : 1;
+		return sign * (view.sort === 'name' ? byName : rank(one, view.sort) - rank(other, view.sort)) || byName;
+	});
+}
+
+/** Whether a tenant is at a limit now, or was refused within the last 5 minutes. */
+export function isLimited(row: TenantRow): boolean {
+	return row.refused.recent > 0 || (row.use?.at_limit.length ?? 0) > 0;
+}
+
+function rank(row: TenantRow, key: Exclude<SortKey, 'name'>): number {
+	switch (key) {
+		case 'weight':
+			return row.tenant.weight;
+		case 'running':
+			return row.use?.running.used ?? 0;
+		case 'waiting':
+			return row.use?.waiting.all_models ?? 0;
+		case 'refused':
+			return row.refused.recent * 1e9 + row.refused.hour;
+		case 'keys':
+			return row.tenant.keys;
+	}
+}
+
+/** How much of a limit of requests or tokens is in use. */
+export function windowUsed(use: components['schemas']['WindowUse']): number {
+	return Math.max(0, use.at_once - use.remaining);
+}
+
+/** The tone of a meter: a limit that is reached, one that is near, and others. */
+export function toneOf(used: number, total: number): 'accent' | 'wait' | 'bad' {
+	if (used >= total) return 'bad';
+	return used >= 0.8 * total ? 'wait' : 'accent';
+}
+
+// ---- the form
+
+/** The fields of a tenant in the order of the form. Limits are null where that of all tenants counts. */
+export const TENANT_FIELDS = [
+	{ name: 'weight', kind: 'number' },
+	{ name: 'max_priority', kind: 'priority' },
+	{ name: 'rate_limit', kind: 'text' },
+	{ name: 'token_limit', kind: 'text' },
+	{ name: 'max_running', kind: 'number' },
+	{ name: 'max_waiting', kind: 'number' },
+	{ name: 'max_streams', kind: 'number' },
+	{ name: 'max_readers', kind: 'number' },
+	{ name: 'max_bytes', kind: 'number' },
+	{ name: 'receipts', kind: 'boolean' }
+] as const;
+export type TenantField = (typeof TENANT_FIELDS)[number]['name'];
+export type TenantForm = Record<TenantField, string>;
+
+/** The texts of the form for a tenant, or for a new one. Receipts are `true` or `false`. */
+export function formOf(tenant: Tenant | undefined): TenantForm {
+	const texts = TENANT_FIELDS.map(({ name }) => [name, tenant ? String(tenant[name] ?? '') : '']);
+	return Object.fromEntries(texts) as TenantForm;
+}
+
+/** The body of a change: the fields whose texts differ; an empty text is null, the default. */
+export function changesOf(before: TenantForm, after: TenantForm): Partial<TenantBody> {
+	const body: Record<string, unknown> = {};
+	for (const { name, kind } of TENANT_FIELDS) {
+		const text = after[name].trim();
+		if (text !== before[name]) body[name] = text === '' ? null : valueOf(text, kind);
+	}
+	return body;
+}
+
+/** A text that is no number is sent as it is: the API says what is wrong with it. */
+function valueOf(text: string, kind: (typeof TENANT_FIELDS)[number]['kind']): string | number | boolean {
+	if (kind === 'boolean') return text === 'true';
+	const value = Number(text);
+	return kind === 'number' && Number.isFinite(value) ? value : text;
+}
+
+/** The field of a form that an error names: `models` for `models.0`. Undefined if it names none of them. */
+export function fieldOf(param: string | undefined, fields: readonly string[]): string | undefined {
+	return fields.find((field) => param === field || param?.startsWith(`${field}.`) || param?.startsWith(`${field}[`));
+}

@@ -1,0 +1,48 @@
+import { readSession, signIn, signOut, type Session } from '$lib/services/session';
+
+/** The session of this browser. `current` is undefined until it was read, and null while the API does not answer. */
+class SessionStore {
+	current: Session | null | undefined = $state();
+	/** How often it was read: it grows also when nothing has changed. */
+	readings = $state(0);
+	/** How often somebody has signed in here: what was refused before is asked for again. */
+	signIns = $state(0);
+
+	get isAdmin(): boolean {
+		return this.current?.scopes.includes('admin') ?? false;
+	}
+
+	/** The number of the latest call: the answer to an earlier one may come later, and counts no more. */
+	#latest = 0;
+
+	async read(): Promise<void> {
+		const call = ++this.#latest;
+		const found = await readSession();
+		if (call !== this.#latest) return;
+		this.current = found;
+		this.readings += 1;
+	}
+
+	/** Sign in. Returns the message of a refusal, null if the API does not answer, undefined if it was done. */
+	async begin(secret: Parameters<typeof signIn>[0]): Promise<string | null | undefined> {
+		const call = ++this.#latest;
+		const answer = await signIn(secret);
+		if (answer === null || typeof answer === 'string') {
+			if (call === this.#latest) await this.read();
+			return answer;
+		}
+		this.#latest += 1;
+		this.current = answer;
+		this.signIns += 1;
+		return undefined;
+	}
+
+	/** Sign out. Returns whether the session has ended. */
+	async end(): Promise<boolean> {
+		const hasEnded = await signOut();
+		await this.read();
+		return hasEnded;
+	}
+}
+
+export const session = new SessionStore();

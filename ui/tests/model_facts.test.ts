@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { factsOf } from '../src/lib/services/model_facts';
+import type { Model } from '../src/lib/services/models';
+
+const ROW = {
+	resolved_backend: 'stub',
+	dynamic: false,
+	configured_enabled: true,
+	loaded_replicas: 1,
+	replicas: 2,
+	effective_target_inflight: 4,
+	inflight_requests: 3,
+	queue_depth: 5,
+	vram_estimate_mib: 512,
+	vram_estimate_replica_count: 2,
+	vram_estimate_source: 'model_artifact_size'
+};
+
+function facts(fields: Partial<Model> = {}, speed?: number): Record<string, string> {
+	return Object.fromEntries(factsOf({ ...ROW, ...fields } as unknown as Model, speed));
+}
+
+test('the estimate of the memory has its replicas and its source', () => {
+	expect(facts()['Memory estimate']).toBe('512 MiB, 2 replicas (size of the files)');
+	expect(facts({ vram_estimate_replica_count: 1 })['Memory estimate']).toContain('1 replica (');
+	expect(facts({ vram_estimate_mib: null })['Memory estimate']).toBe('unknown');
+});
+
+test('a source that the page does not know is shown as it is', () => {
+	expect(facts({ vram_estimate_source: 'guess' as Model['vram_estimate_source'] })['Memory estimate']).toContain('(guess)');
+});
+
+test('a speed that was not measured is not zero', () => {
+	expect(facts()['Answer tokens per second']).toBe('not measured');
+	expect(facts({}, 0)['Answer tokens per second']).toBe('0');
+	expect(facts({}, 12)['Answer tokens per second']).toBe('12');
+});

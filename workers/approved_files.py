@@ -1,0 +1,34 @@
+"""Checks that the files of a dynamic model are those by which its load was decided.
+
+Those who approved a load saw the digest of the files. Files may be exchanged between the load and the start
+of an engine, also of one that starts again weeks later, and another host may have other files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backends.base import LoadError
+from config.settings import ModelDefinition
+from fleet.artifacts.errors import UnusableArtifact
+from fleet.artifacts.read import read_artifact
+
+
+def check_approved_files(model: ModelDefinition, base: Path | None) -> None:
+    """Raise `LoadError` (hash_mismatch) if the digest of the files below `base` is not that of the origin.
+
+    A model without such a digest is not checked: a configured one, and one on a hub, whose commit is fixed.
+    """
+    approved = (model.origin or {}).get("files")
+    if approved is None or model.model_path is None or base is None:
+        return
+    try:
+        found = read_artifact(Path(model.model_path), base).digest
+    except (OSError, UnusableArtifact) as error:
+        raise LoadError("load_failed", f"the files of {model.name} cannot be read: {error}") from None
+    if found != approved:
+        raise LoadError(
+            "hash_mismatch",
+            f"the files of {model.name} on this host are not those by which its load was decided: put them"
+            " back, or unload the model and load it again",
+        )

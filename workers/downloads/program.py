@@ -1,0 +1,304 @@
+"""The process that downloads one artifact: `python -m workers.downloads.program`, started by `download`.
+
+It reads one JSON object from stdin (`artifact`, `sha256`: digests by file, `keep_free_bytes`, `weights`: file
+names that count as weights beside safetensors) and writes JSON lines: `{"done", "total"}` in bytes, and at
+last `{"path"}` or `{"code", "message"}`. It ends when its stdin is closed, as it is when the worker dies.
+
+Each file is written to `blobs/<digest>.part`, under a lock, and becomes `blobs/<digest>` when its digest is
+right. huggingface_hub's own download would begin anew after the end of its process; this one continues.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+
+from config.hub_artifact import HubArtifact, parse
+from fleet.hub_cache import repository_folder
+from fleet.hub_listing import HubFailed, RemoteFile, attempt, bound_memory, list_files
+from workers.downloads.bounded_file import BoundedFile
+
+REPORT_INTERVAL_S = 0.3
+CHUNK = 1024 * 1024
+"""Bytes of a piece that is written. The library's own, of 10 MiB, would be minutes on a slow line."""
+
+
+def main() -> int:
+    """Download as stdin asks. Returns the exit status: 0 when the artifact is there."""
+    asked = orjson.loads(sys.stdin.buffer.readline())
+    bound_memory()
+    threading.Thread(target=_end_with_the_worker, daemon=True).start()
+    try:
+        path = fetch(
+            parse(asked["artifact"]) or HubArtifact(asked["artifact"]),
+            asked["sha256"],
+            asked["keep_free_bytes"],
+            asked["weights"],
+        )
+    except HubFailed as error:
+        _write({"code": error.code, "message": str(error)})
+        return 1
+    _write({"path": str(path)})
+    return 0
+
+
+def fetch(
+    artifact: HubArtifact, sha256: Mapping[str, str], keep_free_bytes: int, weights: Sequence[str]
+) -> Path:
+    """Download what is missing of an artifact, and return its path. Raises `HubFailed`."""
+    commit, files = list_files(artifact, weights)
+    try:
+        folder = repository_folder(artifact.repository)
+    except ValueError as error:
+        raise HubFailed("hub_refused", str(error)) from None
+    blobs, snapshot = folder / "blobs", folder / "snapshots" / commit
+    progress = None
+    try:
+        blobs.mkdir(parents=True, exist_ok=True)
+        missing = [file for file in files if not (blobs / file.digest).exists()]
+        _check_space(blobs, missing, keep_free_bytes)
+        total = sum(file.size for file in files)
+        progress = _Progress(total, total - sum(file.size for file in missing))
+        for file in missing:
+            _fetch_file(artifact, commit, file, blobs, progress)
+        if absent := sha256.keys() - {file.name for file in files}:
+            raise HubFailed(
+                "hash_mismatch", f"`model_sha256` names {min(absent)}, which is none of the model's files"
+            )
+        for file in files:
+            _check_wanted_digest(file, blobs / file.digest, sha256.get(file.name))
+            _link(snapshot / file.name, blobs / file.digest)
+        if not artifact.is_pinned:
+            reference = folder / "refs" / artifact.revision
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            reference.write_text(commit)
+    except OSError as error:
+        raise _storage_failure(error, folder) from error
+    finally:
+        if progress is not None:
+            progress.finish()
+    return snapshot if artifact.file is None else snapshot / artifact.file
+
+
+def _check_space(blobs: Path, missing: Sequence[RemoteFile], keep_free_bytes: int) -> None:
+    needed = sum(file.size for file in missing)
+    needed -= sum(part.stat().st_size for file in missing if (part := _part(blobs, file)).exists())
+    free = shutil.disk_usage(blobs).free
+    if needed > 0 and needed + keep_free_bytes > free:
+        raise HubFailed(
+            "disk_full",
+            f"{_size(needed)} are to be downloaded to {blobs.parent.parent}, which has {_size(free)} free, of"
+            f" which {_size(keep_free_bytes)} are kept (hub.keep_free_mib): free some, or set HF_HOME to"
+            " another disk",
+        )
+
+
+def _fetch_file(
+    artifact: HubArtifact, commit: str, file: RemoteFile, blobs: Path, progress: _Progress
+) -> None:
+    """Download one file, or continue it; another process that downloads it is waited for."""
+    from huggingface_hub import hf_hub_url  # noqa: PLC0415
+
+    part, blob, before = _part(blobs, file), blobs / file.digest, progress.done
+    with _locked(part, lambda: progress.reach(before + _written(part))):
+        progress.reach(before)
+        if blob.exists():
+            progress.add(file.size)
+            return
+        url = hf_hub_url(
+            artifact.repository, file.name, revision=commit, endpoint=os.environ.get("HF_ENDPOINT")
+        )
+        began_with = _written(part)
+        if began_with > file.size:
+            part.unlink()
+            began_with = 0
+        progress.add(began_with)
+        _receive(url, part, file, progress)
+        if _digest(part, file) != file.digest:
+            part.unlink()
+            raise HubFailed(
+                "hash_mismatch",
+                f"{file.name} of {artifact.repository} does not have the digest that the hub names "
+                f"({file.digest}); it was deleted: load again, and if it happens again do not trust this hub",
+            )
+        part.replace(blob)
+    Path(str(part) + ".lock").unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(part: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock of a part; `on_wait` is called each second in which another process holds it."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - comes with huggingface_hub
+
+    lock = FileLock(str(part) + ".lock")
+    while True:
+        try:
+            lock.acquire(timeout=1)
+            break
+        except Timeout:
+            on_wait()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _written(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+def _receive(url: str, part: Path, file: RemoteFile, progress: _Progress) -> None:
+    """Append to the part until it is complete, through broken connections."""
+    from huggingface_hub import constants  # noqa: PLC0415
+    from huggingface_hub.file_download import http_get  # noqa: PLC0415
+    from huggingface_hub.utils._headers import build_hf_headers  # noqa: PLC0415
+
+    class Bar:
+        """What the library needs of a progress bar."""
+
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def __enter__(self) -> Bar:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def update(self, count: int) -> None:
+            progress.add(count)
+
+    if file.size > constants.MAX_HTTP_DOWNLOAD_SIZE:
+        raise HubFailed(
+            "hub_refused",
+            f"{file.name} has more than {_size(constants.MAX_HTTP_DOWNLOAD_SIZE)}, which the hub does not"
+            " send over HTTP: fetch the model with `hf download`, and load it again",
+        )
+    constants.DOWNLOAD_CHUNK_SIZE = CHUNK
+
+    def once() -> None:
+        with part.open("ab") as output:
+            size = output.tell()
+            http_get(
+                url,
+                BoundedFile(output, part, file),  # type: ignore[arg-type]
+                resume_size=size,
+                headers=build_hf_headers() | {"Accept-Encoding": "identity"},
+                expected_size=file.size,
+                tqdm_class=Bar,
+            )
+
+    if file.size == 0:
+        part.touch()
+        return
+    attempt(once, lambda: _written(part))
+
+
+def _digest(path: Path, file: RemoteFile) -> str:
+    """The file's digest, of the kind of the wanted one."""
+    if len(file.digest) == 64:
+        found = hashlib.sha256()
+    else:
+        found = hashlib.sha1(f"blob {path.stat().st_size}\0".encode())  # noqa: S324 - git's name of the file
+    with path.open("rb") as data:
+        while chunk := data.read(CHUNK):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def _check_wanted_digest(file: RemoteFile, blob: Path, wanted: str | None) -> None:
+    """Compare a file with the digest that the catalogue has of it."""
+    if wanted is None:
+        return
+    found = _digest(blob, RemoteFile(file.name, file.size, wanted))
+    if found != wanted:
+        raise HubFailed(
+            "hash_mismatch",
+            f"{file.name} has the SHA-256 {found}, the model's definition says {wanted}: correct "
+            "`model_sha256`, or the revision",
+        )
+
+
+def _link(path: Path, blob: Path) -> None:
+    """Make the file's name in the snapshot a relative link to its content, as Hugging Face's libraries do."""
+    target = os.path.relpath(blob, path.parent)
+    if path.is_symlink() and os.readlink(path) == target:  # noqa: PTH115 - compared as text
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.replace(path)
+
+
+def _part(blobs: Path, file: RemoteFile) -> Path:
+    return blobs / f"{file.digest}.part"
+
+
+def _storage_failure(error: OSError, folder: Path) -> HubFailed:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return HubFailed(
+            "disk_full", f"the disk of {folder} is full: free some space; the download continues where it was"
+        )
+    return HubFailed("load_failed", f"cannot write to {folder}: {error.strerror or error}")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+class _Progress:
+    """Counts bytes; a thread reports them at intervals, until `finish`."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self.total, self.done, self._reported = total, done, -1
+        self._finished = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def add(self, count: int) -> None:
+        """Add bytes that are there."""
+        self.done += count
+
+    def reach(self, done: int) -> None:
+        """Set the number of bytes that are there."""
+        self.done = done
+
+    def finish(self) -> None:
+        """Report for the last time."""
+        self._finished.set()
+        self._thread.join()
+        self._report()
+
+    def _run(self) -> None:
+        self._report()
+        while not self._finished.wait(REPORT_INTERVAL_S):
+            self._report()
+
+    def _report(self) -> None:
+        done = min(self.done, self.total)
+        if done != self._reported:
+            self._reported = done
+            _write({"done": done, "total": self.total})
+
+
+def _write(line: Mapping[str, object]) -> None:
+    sys.stdout.buffer.write(orjson.dumps(line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _end_with_the_worker() -> None:
+    while os.read(0, 4096):  # not by `sys.stdin`, whose lock would stop the interpreter's end
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
