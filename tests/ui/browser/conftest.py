@@ -10,6 +10,7 @@ import pytest
 
 from config.settings import ROOT
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import wait_until
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
@@ -96,6 +97,19 @@ def signed_in(page: Any, platform: Platform, link: Callable[[], str]) -> Callabl
         return page
 
     return open_page
+
+
+def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: float = 30) -> None:
+    """Wait until a function of the page returns a true value.
+
+    `Page.wait_for_function` polls inside the page, where the content security policy refuses its `eval`: it
+    works only if the first look is true.
+    """
+    wait_until(
+        lambda: page.evaluate(expression, argument) or page.wait_for_timeout(20),
+        seconds,
+        lambda: f"{expression} of {page.url}",
+    )
 
 
 def check_accessible(page: Any) -> None:

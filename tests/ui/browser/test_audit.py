@@ -16,7 +16,7 @@ from governance.audit.signed_head import sign_head
 from governance.audit.verification import read_lines, verify
 from governance.platform_key import PlatformKey
 from tests.support.platform import Platform
-from tests.ui.browser.conftest import HOSTILE, check_accessible
+from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -48,10 +48,11 @@ def shown(page: Any) -> list[int]:
 
 
 def wait_for_numbers(page: Any, expected: list[int]) -> None:
-    page.wait_for_function(
+    wait_in_page(
+        page,
         "numbers => [...document.querySelectorAll('tbody td:first-child')]"
         ".map(one => one.textContent).join() === numbers",
-        arg=",".join(map(str, expected)),
+        ",".join(map(str, expected)),
     )
 
 

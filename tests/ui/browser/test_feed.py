@@ -11,12 +11,13 @@ import psutil
 import pytest
 
 from tests.support.platform import Platform
+from tests.ui.browser.conftest import wait_in_page
 from tests.ui.browser.cuttable_proxy import CuttableProxy
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 EVENTS = "/v1/admin/events"
-SHOWN_MS = 7_000
+SHOWN_S = 7
 """How long after a worker's death a page may show its models as loaded: its lease is 5 s."""
 
 RECORD = """() => {
@@ -65,7 +66,6 @@ def test_twelve_tabs_have_one_connection_and_the_api_no_further_thread(
     assert threads_of_the_api(platform) <= threads + 1  # of the calls that this test itself has made
 
     tabs[0].close()  # the tab with the connection
-    tabs[1].wait_for_function("() => true")
     platform.run_operation("unload", "stub")
     for tab in tabs[1:]:
         tab.locator("li:has(h2:text-is('stub'))").get_by_text("unloaded", exact=True).wait_for()
@@ -86,7 +86,7 @@ def test_the_changes_during_a_cut_come_once_and_all(
         page.locator("li:has(h2:text-is('stub'))").get_by_text("loaded", exact=True).wait_for()
         for verb in ("unload", "load"):
             platform.run_operation(verb, "stub")
-        recorder.wait_for_function(f"{CHANGES}.length === 4")
+        wait_in_page(recorder, f"() => {CHANGES}.length === 4")
 
         proxy.cut()
         page.get_by_text("The connection was lost at").wait_for()
@@ -95,7 +95,7 @@ def test_the_changes_during_a_cut_come_once_and_all(
         proxy.restore()
         page.get_by_text("The connection was lost at").wait_for(state="detached")
         platform.run_operation("load", "stub")
-        recorder.wait_for_function(f"{CHANGES}.length >= 12")
+        wait_in_page(recorder, f"() => {CHANGES}.length >= 12")
         page.locator("li:has(h2:text-is('stub'))").get_by_text("loaded", exact=True).wait_for()
         found = recorder.evaluate(CHANGES)
         assert len(found) == len(set(found)) == 12
@@ -141,6 +141,6 @@ def test_a_killed_worker_is_shown_in_each_tab_and_its_recovery_after(
         )
     os.kill(platform.worker_pid(worker), signal.SIGKILL)
     for tab in tabs:
-        tab.wait_for_function("() => seen.some((text) => /failed|unloaded/.test(text))", timeout=SHOWN_MS)
+        wait_in_page(tab, "() => seen.some((text) => /failed|unloaded/.test(text))", seconds=SHOWN_S)
     for row in rows:
         row.get_by_text("loaded", exact=True).wait_for(timeout=60_000)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform, running_platform
-from tests.ui.browser.conftest import HOSTILE, check_accessible
+from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -158,11 +158,11 @@ def test_the_log_is_filtered_by_a_replica_with_the_keyboard(signed_in: Callable[
     replica = link.get_attribute("aria-label").removeprefix("Engine log of the replica ")
     link.focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("new URL(location).searchParams.has('replica')")
+    wait_in_page(page, "() => new URL(location).searchParams.has('replica')")
     assert page.get_by_label("Replica", exact=True).input_value() == replica
     page.wait_for_selector(f"{LINES}:text-is('ready')")
     page.get_by_label("Replica", exact=True).select_option("")
-    page.wait_for_function("!new URL(location).searchParams.has('replica')")
+    wait_in_page(page, "() => !new URL(location).searchParams.has('replica')")
 
 
 def test_a_flood_is_shown_with_the_bytes_that_were_left_out(

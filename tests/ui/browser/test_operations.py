@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.support.platform import Platform
-from tests.ui.browser.conftest import HOSTILE, check_accessible
+from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -56,10 +56,11 @@ def test_the_progress_and_the_eta_of_a_load_move_and_a_cancel_ends_it(
     shown.get_by_text("pretending to load").wait_for()
     shown.get_by_text(re.compile(r"About \d+ s left")).wait_for()
     progress, left = progress_of(shown), seconds_left(shown)
-    page.wait_for_function(
+    wait_in_page(
+        page,
         "([list, before]) => { const now = document.querySelector(`${list} progress`);"
         " return now === null || now.value > before; }",
-        arg=[ROWS, progress],
+        [ROWS, progress],
     )
     platform.wait_for(lambda: seconds_left(shown) < left, 5, "smaller estimate")
     shown.get_by_role("button", name=f"Cancel: {SLOW}").click()

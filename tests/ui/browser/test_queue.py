@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform, running_platform
-from tests.ui.browser.conftest import HOSTILE, check_accessible
+from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -83,9 +83,10 @@ def test_the_tokens_of_a_running_job_move_and_waiting_ones_have_their_places(
     tokens = row(page, running).locator(TOKENS)
     tokens.get_by_text(re.compile(r"^\d+$")).wait_for()
     before = tokens.inner_text()
-    page.wait_for_function(
+    wait_in_page(
+        page,
         "([cell, before]) => Number(cell.innerText) > Number(before)",
-        arg=[tokens.element_handle(), before],
+        [tokens.element_handle(), before],
     )
     assert "tokens/s" in row(page, running).inner_text()
     assert "running" in row(page, running).locator(STATUS).inner_text()
