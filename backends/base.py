@@ -43,11 +43,13 @@ class GenerationError(EngineError):
 class Finish:
     """How a generation ended in the engine, and its token usage.
 
-    `reason` is stop, length, tool_calls, content_filter or cancelled.
+    `reason` is stop, length, tool_calls, content_filter or cancelled; `stop_sequence` is the text of
+    `Sampling.stop` that ended it, None for any other end and from engines that do not report it.
     """
 
     reason: str
     usage: Usage
+    stop_sequence: str | None = None
 
 
 class Sink(Protocol):

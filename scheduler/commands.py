@@ -268,6 +268,7 @@ def step_arguments(
             "" if release.last is None else release.last,
             "" if release.log_bytes is None else release.log_bytes,
             "" if release.first_ms is None else release.first_ms,
+            release.stop_sequence,
         )
     return arguments
 

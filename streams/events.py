@@ -1,6 +1,7 @@
 """The events of a response, independent of the API dialect that renders them.
 
-A log is a sequence of deltas (`TextDelta`, `ReasoningDelta`, `ToolCallDelta`) followed by exactly one `End`.
+A log is a sequence of deltas (`TextDelta`, `ScoredTextDelta`, `ReasoningDelta`, `ToolCallDelta`), and then
+exactly one `End`.
 Entries are numbered from 1. A dialect renders the same log to the same frames every time.
 """
 
@@ -31,6 +32,53 @@ class TextDelta:
     def encode(self) -> bytes:
         """Return the JSON form that the log stores."""
         return TEXT_PREFIX + orjson.dumps(self.text) + b"}"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """A token of the answer with its natural log probability, and the likeliest tokens in its place.
+
+    `token` is its text; `data` its bytes where they are no whole text (UTF-8), else None. The tokens in `top`
+    have no `top` of their own.
+    """
+
+    token: str
+    logprob: float
+    data: bytes | None = None
+    top: tuple[TokenLogprob, ...] = ()
+
+    @property
+    def bytes(self) -> list[int]:
+        """The token's bytes, as numbers."""
+        return list(self.token.encode() if self.data is None else self.data)
+
+    def to_json(self) -> list[Any]:
+        """The JSON form: token, log probability, bytes or null, and the alternatives if there are any."""
+        form: list[Any] = [self.token, self.logprob, None if self.data is None else list(self.data)]
+        return [*form, [one.to_json() for one in self.top]] if self.top else form
+
+    @classmethod
+    def from_json(cls, raw: list[Any]) -> TokenLogprob:
+        """Read the JSON form."""
+        token, logprob, data, *top = raw
+        alternatives = tuple(cls.from_json(one) for one in top[0]) if top else ()
+        return cls(token, logprob, None if data is None else bytes(data), alternatives)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTextDelta:
+    """A piece of the answer's text with the log probabilities of its tokens (`Sampling.top_logprobs`).
+
+    The texts of the tokens need not be `text`: an engine may hold back the beginning of a stop sequence, and
+    a character may have several tokens.
+    """
+
+    text: str
+    tokens: tuple[TokenLogprob, ...]
+
+    def encode(self) -> bytes:
+        """Return the JSON form that the log stores."""
+        return orjson.dumps({"t": "scored", "d": self.text, "p": [one.to_json() for one in self.tokens]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +128,9 @@ class End:
     """The terminal event.
 
     `status` is one of TERMINAL_STATUSES. `finish_reason` (stop, length, tool_calls, content_filter) is the
-    reason why a completed or incomplete generation ended; `code` and `message` explain a failed or cancelled
-    one. `queue_ms` and `run_ms` are measured with Redis' clock.
+    reason why a completed or incomplete generation ended, `stop_sequence` the text of `Sampling.stop` that
+    ended it; `code` and `message` explain a failed or cancelled one. `queue_ms` and `run_ms` are measured
+    with Redis' clock.
     """
 
     status: str
@@ -91,9 +140,10 @@ class End:
     usage: Usage | None = None
     queue_ms: int = 0
     run_ms: int = 0
+    stop_sequence: str | None = None
 
 
-Delta = TextDelta | ReasoningDelta | ToolCallDelta
+Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta
 Event = Delta | End
 
 
@@ -117,7 +167,7 @@ def merge_pieces(deltas: Sequence[Delta]) -> Iterator[Delta]:
         yield deltas[0]
         return
     for kind, group in groupby(deltas, key=type):
-        if kind is ToolCallDelta:
+        if kind is ToolCallDelta or kind is ScoredTextDelta:
             yield from group
         else:
             yield from merge_texts(kind, [delta.text for delta in group])  # type: ignore[union-attr]
@@ -175,6 +225,8 @@ def _from_json(raw: dict[str, Any]) -> Event:
     kind = raw.get("t")
     if kind == "text":
         return TextDelta(raw["d"])
+    if kind == "scored":
+        return ScoredTextDelta(raw["d"], tuple(TokenLogprob.from_json(one) for one in raw["p"]))
     if kind == "reasoning":
         return ReasoningDelta(raw["d"])
     if kind == "tool_call":
@@ -189,5 +241,6 @@ def _from_json(raw: dict[str, Any]) -> Event:
             usage=Usage(**usage) if usage else None,
             queue_ms=raw.get("queue_ms", 0),
             run_ms=raw.get("run_ms", 0),
+            stop_sequence=raw.get("stop_sequence"),
         )
     raise ValueError(f"unknown event type {kind!r}")

@@ -107,17 +107,42 @@ class Tool:
     name: str
     description: str | None = None
     parameters: Mapping[str, Any] | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFormat:
+    """JSON as the form of the answer: a value that fits `schema`, or any JSON object if that is None.
+
+    `name` and `description` are those that the client gave to the schema.
+    """
+
+    schema: Mapping[str, Any] | None = None
+    name: str | None = None
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters; the engine decides those that are None."""
+    """Sampling parameters; the engine decides those that are None.
+
+    The penalties and `logit_bias` (pairs of a token id and what is added to its logit) are OpenAI's;
+    `repetition_penalty` divides the logits of tokens that occurred (1 has no effect). With `top_logprobs` the
+    output has the log probability of each token and of so many alternatives (0: of none).
+    """
 
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    top_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +177,13 @@ class Generation:
     `thinking` is one of THINKING_MODES. `allow_remote` permits sending it to a server of another operator
     (models of backend openai_remote need it). `cache_namespace` is the cache namespace of `cache_owner` in
     hex; None if the platform knew none. `prompt` is a text that the model continues as it is, without a
-    chat template; then there are no messages, tools nor `thinking`.
+    chat template; then there are no messages, tools nor `thinking`. `suffix` is the text after the place that
+    a prompt's continuation fills.
+
+    `output_format` constrains the answer's text, `parallel_tool_calls` permits several calls in one answer.
+    `thinking_budget` is the most tokens of reasoning, `reasoning_effort` an amount in the client's words
+    (low, medium, high, ...). `lora` is the configured name of an adapter. With `count_only` the engine counts
+    the tokens of the prompt and generates nothing: the input tokens of the usage are the result.
     """
 
     model: str
@@ -169,6 +200,13 @@ class Generation:
     cache_owner: CacheOwner | None = None
     cache_mode: CacheMode = "prefix"
     prompt: str | None = None
+    suffix: str | None = None
+    output_format: JsonFormat | None = None
+    parallel_tool_calls: bool = True
+    thinking_budget: int | None = None
+    reasoning_effort: str | None = None
+    lora: str | None = None
+    count_only: bool = False
 
     @property
     def shared_namespace(self) -> str | None:
@@ -203,6 +241,13 @@ class Generation:
                 cache_owner=CacheOwner(**owner) if (owner := raw.get("cache_owner")) else None,
                 cache_mode=raw.get("cache_mode", "prefix"),
                 prompt=raw.get("prompt"),  # absent before there were completions
+                suffix=raw.get("suffix"),  # this and all after it are absent in jobs of an older platform
+                output_format=JsonFormat(**form) if (form := raw.get("output_format")) else None,
+                parallel_tool_calls=raw.get("parallel_tool_calls", True),
+                thinking_budget=raw.get("thinking_budget"),
+                reasoning_effort=raw.get("reasoning_effort"),
+                lora=raw.get("lora"),
+                count_only=raw.get("count_only", False),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error
@@ -246,4 +291,5 @@ def _tool_choice(raw: Any) -> ToolChoice:
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:
-    return Sampling(**{**raw, "stop": tuple(raw["stop"])})
+    bias = tuple((token, value) for token, value in raw.get("logit_bias") or ())
+    return Sampling(**{**raw, "stop": tuple(raw["stop"]), "logit_bias": bias})

@@ -151,6 +151,7 @@ def release_after_finish(job: RunningJob, finish: Finish) -> Release:
         usage=orjson.dumps(finish.usage),
         tokens=finish.usage.total_tokens,
         first_ms=job.first_ms,
+        stop_sequence="" if code else finish.stop_sequence or "",
     )
 
 

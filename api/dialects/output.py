@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from streams.events import (
+    End,
+    Event,
+    ReasoningDelta,
+    ScoredTextDelta,
+    TextDelta,
+    TokenLogprob,
+    ToolCallDelta,
+    Usage,
+)
 
 
 class ItemKind(Enum):
@@ -38,6 +47,7 @@ class OutputItem:
     call_id: str | None = None
     name: str = ""
     pieces: list[str] = field(default_factory=list)
+    logprobs: list[TokenLogprob] = field(default_factory=list)
     complete: bool = False
     """False while the item is open, and for good if the response ended before it."""
 
@@ -79,6 +89,10 @@ class ResponseOutput:
         match event:
             case TextDelta(text):
                 return self._extend(ItemKind.MESSAGE, text)
+            case ScoredTextDelta(text, tokens):
+                changes = self._extend(ItemKind.MESSAGE, text, keep=True)
+                changes[-1][1].logprobs += tokens
+                return changes
             case ReasoningDelta(text):
                 return self._extend(ItemKind.REASONING, text)
             case ToolCallDelta():
@@ -112,9 +126,10 @@ class ResponseOutput:
         """The function calls, in the order in which they were opened."""
         return [item for item in self.items if item.kind is ItemKind.CALL]
 
-    def _extend(self, kind: ItemKind, piece: str) -> list[ItemChange]:
+    def _extend(self, kind: ItemKind, piece: str, *, keep: bool = False) -> list[ItemChange]:
+        """Add a piece to the open item of that kind, or open one; an empty piece counts only with `keep`."""
         changes: list[ItemChange] = []
-        if not piece:
+        if not (piece or keep):
             return changes
         item = self._open
         if item is None or item.kind is not kind:

@@ -21,7 +21,16 @@ from backends.base import NO_FACTS, EngineFacts, Finish, GenerationError, Sink
 from backends.shared.end_of_generation import fail, finish
 from backends.shared.start import EngineStart
 from fleet.flush import FlushCount
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_texts
+from streams.events import (
+    Delta,
+    ReasoningDelta,
+    ScoredTextDelta,
+    TextDelta,
+    TokenLogprob,
+    ToolCallDelta,
+    Usage,
+    merge_texts,
+)
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineLost
 from workers.engine_process.pipe_protocol import Frames, MalformedFrameError
@@ -204,10 +213,12 @@ class PipeEngine:
             self._emit(number, merge_texts(ReasoningDelta, pieces))
         for number, pieces in frame.get("text", ()):
             self._emit(number, merge_texts(TextDelta, pieces))
+        for number, piece, tokens in frame.get("scored", ()):
+            self._emit(number, (ScoredTextDelta(piece, tuple(map(TokenLogprob.from_json, tokens))),))
         for number, calls in frame.get("calls", ()):
             self._emit(number, itertools.starmap(ToolCallDelta, calls))
-        for number, reason, usage in frame.get("ends", ()):
-            outcome = Finish(reason, Usage(*usage))
+        for number, reason, usage, stop_sequence in frame.get("ends", ()):
+            outcome = Finish(reason, Usage(*usage), stop_sequence)
             if running := self._end(number):
                 finish(running.id, running.sink, outcome)
         for number, code, message in frame.get("errors", ()):

@@ -11,13 +11,14 @@
 --         the last section has no replica ('') where jobs have events, and end in this call
 --         then ends: id, fence, status, finish_reason, code, message, usage (JSON) or '', tokens or '',
 --         '1' when the job may be queued again if its log is empty, number of the run's last event or '',
---         size of the run's events (bytes) or '', time from its claim to its first output (ms) or ''
+--         size of the run's events (bytes) or '', time from its claim to its first output (ms) or '', the stop
+--         sequence that ended it or ''
 -- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
 -- include: keys
 -- include: log
 -- include: counters
-local END_FIELDS, SPACE = 12, 32
+local END_FIELDS, SPACE = 13, 32
 local stopped, lost = {}, {}
 collect_copies()
 
@@ -122,7 +123,7 @@ for _, id in ipairs(lost) do
 end
 
 for first = at + 1, #ARGV, END_FIELDS do
-  local id, fence, status, finish_reason, code, message, usage, tokens, retry, last, log_bytes, first_ms =
+  local id, fence, status, finish_reason, code, message, usage, tokens, retry, last, log_bytes, first_ms, stop =
     unpack(ARGV, first, first + END_FIELDS - 1)
   local job = job_of(id)
   if job.status == 'running' and job.fence == fence then
@@ -140,7 +141,7 @@ for first = at + 1, #ARGV, END_FIELDS do
     else
       if job.cancel == '1' and status == 'failed' then status, code = 'cancelled', 'cancelled' end
       finish(id, status, { finish_reason = finish_reason, code = code, message = message, usage = usage,
-        tokens = tonumber(tokens), log_bytes = log_bytes, first_ms = first_ms }, job)
+        tokens = tonumber(tokens), log_bytes = log_bytes, first_ms = first_ms, stop_sequence = stop }, job)
     end
   end
 end

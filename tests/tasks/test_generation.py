@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies
 
-from streams.events import ReasoningDelta, TextDelta, ToolCallDelta
+from streams.events import ReasoningDelta, ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDelta
 from tasks.generation import (
     THINKING_MODES,
     TOOL_CHOICE_MODES,
@@ -17,6 +17,7 @@ from tasks.generation import (
     CacheOwner,
     Generation,
     ImagePart,
+    JsonFormat,
     Message,
     NamedTool,
     Sampling,
@@ -45,7 +46,20 @@ LARGEST = Generation(
             (ImagePart("data:image/png;base64,AAAA", "low"), ImagePart("data:image/gif;base64,BB==")),
         ),
     ),
-    sampling=Sampling(max_tokens=0, temperature=0.0, top_p=1.0, seed=-1, stop=("", "\n\n")),
+    sampling=Sampling(
+        max_tokens=0,
+        temperature=0.0,
+        top_p=1.0,
+        seed=-1,
+        stop=("", "\n\n"),
+        top_k=0,
+        min_p=0.0,
+        presence_penalty=-2.0,
+        frequency_penalty=2.0,
+        repetition_penalty=1.1,
+        logit_bias=((0, -100.0), (7, 0.5)),
+        top_logprobs=0,
+    ),
     tools=(
         Tool(
             "weather",
@@ -58,7 +72,7 @@ LARGEST = Generation(
                 "examples": [None, "", 0, False, [], {}],
             },
         ),
-        Tool("now"),
+        Tool("now", strict=True),
     ),
     tool_choice=NamedTool("weather"),
     thinking="enabled",
@@ -68,11 +82,33 @@ LARGEST = Generation(
     cache_namespace="0123456789abcdef0123456789abcdef",
     cache_owner=CacheOwner("acme", "session", "a name"),
     cache_mode="none",
+    prompt="",
+    suffix="}",
+    output_format=JsonFormat({"type": "object"}, "answer", ""),
+    parallel_tool_calls=False,
+    thinking_budget=0,
+    reasoning_effort="low",
+    lora="pirate",
+    count_only=True,
 )
-BEFORE_CACHE_OWNERS = replace(LARGEST, cache_owner=None)
+BEFORE_OUTPUT_FORMATS = replace(
+    LARGEST,
+    sampling=Sampling(max_tokens=0, temperature=0.0, top_p=1.0, seed=-1, stop=("", "\n\n")),
+    tools=(LARGEST.tools[0], Tool("now")),
+    prompt=None,
+    suffix=None,
+    output_format=None,
+    parallel_tool_calls=True,
+    thinking_budget=None,
+    reasoning_effort=None,
+    lora=None,
+    count_only=False,
+)
+BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")
 EVENTS = (
     TextDelta("Hello"),
+    ScoredTextDelta(" ", (TokenLogprob(" ", -0.5, top=(TokenLogprob("\ufffd", -1.5, b"\xc3"),)),)),
     ReasoningDelta("They greet."),
     ToolCallDelta(0, "", "call_1", "weather"),
     ToolCallDelta(0, '{"city":'),
@@ -105,6 +141,10 @@ samplings = strategies.builds(
     top_p=strategies.none() | strategies.floats(0, 1),
     seed=strategies.none() | numbers,
     stop=strategies.lists(words, max_size=3).map(tuple),
+    logit_bias=strategies.lists(strategies.tuples(numbers, strategies.floats(-100, 100)), max_size=2).map(
+        tuple
+    ),
+    top_logprobs=strategies.none() | strategies.integers(0, 20),
 )
 tools = strategies.builds(
     Tool,
@@ -125,6 +165,11 @@ generations = strategies.builds(
     cache_namespace=strategies.none() | words,
     cache_owner=strategies.none() | strategies.builds(CacheOwner, words, strategies.none() | words),
     cache_mode=strategies.sampled_from(get_args(CacheMode)),
+    output_format=strategies.none()
+    | strategies.builds(JsonFormat, strategies.none() | strategies.dictionaries(words, values, max_size=3)),
+    parallel_tool_calls=strategies.booleans(),
+    thinking_budget=strategies.none() | numbers,
+    count_only=strategies.booleans(),
 )
 
 
@@ -148,6 +193,12 @@ def test_the_json_form_is_the_stored_sample(name: str, form: bytes) -> None:
 @pytest.mark.parametrize("generation", [SMALLEST, LARGEST], ids=["smallest", "largest"])
 def test_a_generation_is_decoded_from_text(generation: Generation) -> None:
     assert Generation.from_json(generation.to_json().decode()) == generation
+
+
+def test_the_form_before_there_were_output_formats_is_still_read() -> None:
+    old = (SAMPLES / "generation_before_output_formats.json").read_bytes()
+    assert b"output_format" not in old
+    assert Generation.from_json(old) == BEFORE_OUTPUT_FORMATS
 
 
 def test_the_form_before_there_were_images_is_still_read() -> None:

@@ -11,8 +11,10 @@ From the engine:  {"load": [fraction, stage]}  while it loads, then
                   {"ready": {"slots": k, "context": tokens or null, ...}} or {"failed": text}; a further key
                   of "ready" is a field of `backends.base.EngineFacts`. From then on steps, each key optional:
                   {"reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
+                   "scored": [[n, text, [token, ...]], ...] (`streams.events.TokenLogprob`),
                    "calls": [[n, [[index, arguments, id, name], ...]], ...],
-                   "ends": [[n, reason, [input, output, cached, reasoning tokens]], ...],
+                   "ends": [[n, reason, [input, output, cached, reasoning tokens],
+                             stop sequence or null], ...],
                    "errors": [[n, code, message], ...],
                    "flushed": [[n, entries, MiB, reason], ...], each of them or null, see `Engine.flush`
                    "cache": share of the KV cache in use}

@@ -34,13 +34,21 @@ class Step:
         """Add a piece of reasoning or text; `kind` is "reasoning" or "text"."""
         self._add(kind, (number, [piece]))
 
+    def add_scored(self, number: int, piece: str, tokens: list[list[Any]]) -> None:
+        """Add a piece of text with the log probabilities of its tokens (`streams.events.TokenLogprob`)."""
+        self._add("scored", (number, piece, tokens))
+
     def add_tool_call(self, number: int, piece: ToolCallPiece) -> None:
         """Add a piece of a tool call."""
         self._add("calls", (number, [piece]))
 
-    def add_end(self, number: int, reason: str, usage: tuple[int, int, int, int]) -> None:
-        """Add the end of a generation: its reason, and its input, output, cached and reasoning tokens."""
-        self._add("ends", (number, reason, usage))
+    def add_end(
+        self, number: int, reason: str, usage: tuple[int, int, int, int], stop_sequence: str | None = None
+    ) -> None:
+        """Add the end of a generation: its reason, its input, output, cached and reasoning tokens, and the
+        stop sequence that ended it.
+        """
+        self._add("ends", (number, reason, usage, stop_sequence))
 
     def add_error(self, number: int, code: str, message: str) -> None:
         """Add the end of a generation that failed while the engine continues."""

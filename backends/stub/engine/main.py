@@ -64,7 +64,7 @@ class StubGeneration:
     def end(self, frame: dict[str, list[Any]], reason: str) -> None:
         """Add the end of the generation to `frame`."""
         usage = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
-        frame.setdefault("ends", []).append((self.number, reason, usage))
+        frame.setdefault("ends", []).append((self.number, reason, usage, None))
 
 
 class StepTimer:

@@ -12,7 +12,7 @@ end
 -- lease and deadline, settle the usage, append and publish the terminal event, and list the job in `ended`.
 --
 -- job: its fields, if the caller has read them (`read_job`); `last` is the number of its last event, if known.
--- outcome: { code, message, finish_reason, usage, tokens, log_bytes, first_ms }, all optional; usage is JSON text,
+-- outcome: { code, message, finish_reason, stop_sequence, usage, tokens, log_bytes, first_ms }, all optional; usage is JSON text,
 -- tokens its sum, log_bytes the size of the run's events, first_ms the time from the claim to the first output.
 -- Returns the model to dispatch for, or nil when the job had ended already.
 finish = function(id, status, outcome, job)
@@ -37,7 +37,7 @@ finish = function(id, status, outcome, job)
 
   local admitted, claimed = tonumber(job.admitted_us), tonumber(job.claimed_us)
   local parts = { '{"t":"end","status":"', status, '"' }
-  for _, field in ipairs({ 'finish_reason', 'code', 'message' }) do
+  for _, field in ipairs({ 'finish_reason', 'stop_sequence', 'code', 'message' }) do
     if outcome[field] and outcome[field] ~= '' then
       parts[#parts + 1] = ',"' .. field .. '":' .. cjson.encode(outcome[field])
     end
