@@ -48,8 +48,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
     """Raise `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
 
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
-    prompt_unsupported, invalid_request. Runs for every request, so the usual request passes after a few
-    comparisons.
+    prompt_unsupported, unsupported_parameter, invalid_request. Runs for every request, so the usual request
+    passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
         raise ApiError(
@@ -76,6 +76,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
             code="image_unsupported",
             param=parsed.image_params[0],
         )
+    if parsed.generation.output_format is not None or any(tool.strict for tool in parsed.generation.tools):
+        _check_constrains_output(model, parsed)
     if parsed.generation.prompt is not None:
         if not accepts_prompts(model):
             raise ApiError(
@@ -85,6 +87,17 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
             )
     elif not multi_turn(model):
         _check_single_turn(model, parsed)
+
+
+def _check_constrains_output(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    if BACKENDS[model.backend].constrains_output:
+        return
+    given = "output_format" if parsed.generation.output_format is not None else "tools"
+    raise ApiError(
+        f"model {model.name} cannot be made to follow a JSON Schema",
+        code="unsupported_parameter",
+        param=parsed.field_names.get(given, given),
+    )
 
 
 def _check_single_turn(model: ModelDefinition, parsed: ParsedRequest) -> None:

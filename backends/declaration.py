@@ -159,6 +159,9 @@ class Backend:
     With `takes_prompts` they continue a prompt without a chat template (POST /v1/completions), unless an
     option in `takes_messages_only_when` has the value given there.
 
+    With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,
+    `Tool.strict`).
+
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
     name ends in `port`).
 
@@ -186,6 +189,7 @@ class Backend:
     one_replica_with: tuple[str, ...] = ()
     image_option: str | None = None
     takes_prompts: bool = False
+    constrains_output: bool = False
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
     single_turn_when: Mapping[str, str] = field(default_factory=dict)
     thinking_formats: tuple[str, ...] = ()

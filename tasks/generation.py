@@ -102,7 +102,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function the model may call; `parameters` is its JSON Schema."""
+    """A function the model may call; `parameters` is its JSON Schema.
+
+    The arguments of a `strict` tool always fit its schema, which is in the form of `tasks.output_schema`.
+    """
 
     name: str
     description: str | None = None
@@ -114,12 +117,14 @@ class Tool:
 class JsonFormat:
     """JSON as the form of the answer: a value that fits `schema`, or any JSON object if that is None.
 
-    `name` and `description` are those that the client gave to the schema.
+    The schema is in the form of `tasks.output_schema`. `name` and `description` are those that the client
+    gave to it; `strict` is whether it asked for OpenAI's strict subset, which another server has to know.
     """
 
     schema: Mapping[str, Any] | None = None
     name: str | None = None
     description: str | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ they raise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -17,16 +17,20 @@ from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
-from api.errors import InvalidRequest, error_from_end
+from api.dialects.output_format import from_output_config, tool_of
+from api.errors import error_from_end
 from api.limit_headers import anthropic_limit_headers
 from api.measurements import measurements
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
-from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoice
+from tasks.generation import Generation, NamedTool, Sampling, ToolChoice
 
 NAME = "anthropic"
 ID_PREFIX = "msg_"
 HAS_CANCELLED_STATUS = False
+
+FIELD_NAMES: Mapping[str, str] = {"output_format": "output_config.format"}
+"""See `ParsedRequest.field_names`."""
 
 error_body = error_object
 limit_headers = anthropic_limit_headers
@@ -41,7 +45,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `MessagesRequest`. Raises `InvalidRequest`."""
     refuse(body, "top_k")
     tools = tuple(
-        Tool(raw["name"], raw.get("description"), raw["input_schema"]) for raw in body.get("tools") or ()
+        tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
+        for raw in body.get("tools") or ()
     )
     images = Images()
     thinking = body.get("thinking")
@@ -58,20 +63,21 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         tool_choice=check_tool_choice(_tool_choice(body), tools),
         thinking="default" if thinking is None else _THINKING[thinking["type"]],
         allow_remote=bool(body.get("allow_remote")),
+        output_format=from_output_config(body.get("output_config")),
+        parallel_tool_calls=not (body.get("tool_choice") or {}).get("disable_parallel_tool_use"),
     )
-    return ParsedRequest(generation, stream=bool(body.get("stream")), image_params=tuple(images.params))
+    return ParsedRequest(
+        generation,
+        stream=bool(body.get("stream")),
+        image_params=tuple(images.params),
+        field_names=FIELD_NAMES,
+    )
 
 
 def _tool_choice(body: dict[str, Any]) -> ToolChoice:
     choice = body.get("tool_choice")
     if choice is None:
         return "auto"
-    if choice.get("disable_parallel_tool_use"):
-        raise InvalidRequest(
-            "disable_parallel_tool_use is not supported",
-            code="unsupported_parameter",
-            param="tool_choice.disable_parallel_tool_use",
-        )
     match choice["type"]:
         case "tool":
             return NamedTool(choice["name"])

@@ -21,7 +21,8 @@ class ParsedRequest:
 
     `echo` (plain JSON) is stored with the event log, so that any API process can render the response again.
     For the `param` of errors: `conversation_param` is the body's field with the conversation (`input` or
-    `messages`), `image_params` are the paths of its images (`input[0].content[1]`).
+    `messages`), `image_params` are the paths of its images (`input[0].content[1]`),
+    `field_names` has the body's names of the fields of `Generation` and `Sampling` with other names there.
     """
 
     generation: Generation
@@ -31,6 +32,7 @@ class ParsedRequest:
     background: bool = False
     conversation_param: str = "messages"
     image_params: tuple[str, ...] = ()
+    field_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stays_connected(self) -> bool:

@@ -6,7 +6,7 @@ stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
@@ -14,6 +14,7 @@ from api.dialects.conversation import from_messages
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
+from api.dialects.output_format import from_response_format, tool_of
 from api.errors import body_of, error_from_end
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
@@ -24,6 +25,9 @@ from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMo
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"
 HAS_CANCELLED_STATUS = False
+
+FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format"}
+"""See `ParsedRequest.field_names`."""
 
 error_body = body_of
 limit_headers = openai_limit_headers
@@ -50,6 +54,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
         allow_remote=bool(body.get("allow_remote")),
+        output_format=from_response_format(body.get("response_format")),
+        parallel_tool_calls=body.get("parallel_tool_calls") is not False,
     )
     options = body.get("stream_options") or {}
     echo = {"include_usage": True} if options.get("include_usage") else {}
@@ -58,6 +64,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         echo,
         bool(body.get("stream")),
         image_params=tuple(images.params),
+        field_names=FIELD_NAMES,
     )
 
 
@@ -83,7 +90,7 @@ def _sampling(body: dict[str, Any]) -> Sampling:
 
 
 def _tool(raw: dict[str, Any]) -> Tool:
-    return Tool(raw["name"], raw.get("description"), raw.get("parameters"))
+    return tool_of(raw["name"], raw.get("description"), raw.get("parameters"), strict=raw.get("strict"))
 
 
 # ---- response object

@@ -20,6 +20,7 @@ from api.dialects.conversation import from_input, from_messages
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
+from api.dialects.output_format import from_text_format, text_format_echo, tool_of
 from api.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
@@ -30,6 +31,9 @@ from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, Too
 NAME = "responses"
 ID_PREFIX = "resp_"
 HAS_CANCELLED_STATUS = True
+
+FIELD_NAMES: Mapping[str, str] = {"output_format": "text.format"}
+"""See `ParsedRequest.field_names`."""
 
 error_body = body_of
 limit_headers = openai_limit_headers
@@ -110,6 +114,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
         allow_remote=bool(body.get("allow_remote")),
+        output_format=from_text_format((body.get("text") or {}).get("format")),
+        parallel_tool_calls=body.get("parallel_tool_calls") is not False,
     )
     store, background = body.get("store") is not False, bool(body.get("background"))
     if background and not store:
@@ -122,6 +128,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         background,
         conversation_param="messages" if body.get("input") is None else "input",
         image_params=tuple(images.params),
+        field_names=FIELD_NAMES,
     )
 
 
@@ -144,13 +151,15 @@ def _messages(body: dict[str, Any], images: Images) -> tuple[Message, ...]:
 
 
 def _tool(raw: dict[str, Any]) -> Tool:
-    return Tool(raw["name"], raw.get("description"), raw.get("parameters"))
+    return tool_of(raw["name"], raw.get("description"), raw.get("parameters"), strict=raw.get("strict"))
 
 
 def _echo(body: dict[str, Any]) -> dict[str, Any]:
     echo = {key: body[key] for key in _ECHOED if body.get(key) is not None}
     if body.get("tools"):
         echo["tools"] = [_tool_echo(raw) for raw in body["tools"]]
+    if (given := (body.get("text") or {}).get("format")) is not None:
+        echo["text"] = {"format": text_format_echo(given)}
     if body.get("reasoning"):
         echo["reasoning"] = {
             key: value if (value := body["reasoning"].get(key)) in known else None

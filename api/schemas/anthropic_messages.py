@@ -7,6 +7,7 @@ from marshmallow import fields
 
 from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS
 from api.schemas.messages import FUNCTION_NAME, MAX_TOOLS
+from api.schemas.output_format import OutputConfig, check_strict_tool
 from api.schemas.strict_fields import (
     BooleanField,
     EnumField,
@@ -144,13 +145,20 @@ class CustomTool(StrictSchema):
     input_schema = SchemaField(
         "JSON Schema of its arguments, within the bounds of docs/api.md.", required=True
     )
+    strict = BooleanField("Whether the input always fits the schema.")
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        super().check(value)
+        check_strict_tool(value, "input_schema", openai=False)
 
 
 class AutoChoice(StrictSchema):
     """The model may call tools (`auto`), must call one (`any`), or must not (`none`)."""
 
     type = EnumField("The mode.", ("auto", "any", "none"), required=True)
-    disable_parallel_tool_use = BooleanField("Only false is supported.")
+    disable_parallel_tool_use = BooleanField("Whether an answer has at most one call.")
 
 
 class ToolChoice(StrictSchema):
@@ -158,7 +166,7 @@ class ToolChoice(StrictSchema):
 
     type = EnumField("The mode.", ("tool",), required=True)
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
-    disable_parallel_tool_use = BooleanField("Only false is supported.")
+    disable_parallel_tool_use = BooleanField("Whether an answer has at most one call.")
 
 
 class Thinking(StrictSchema):
@@ -215,6 +223,7 @@ class MessagesRequest(StrictSchema):
         code="unsupported_parameter",
     )
     thinking = NestedField("Whether the model reasons first.", Thinking)
+    output_config = NestedField("Options of the answer.", OutputConfig)
     allow_remote = BooleanField(ALLOW_REMOTE)
 
 

@@ -12,6 +12,7 @@ from api.schemas.messages import (
     ChatTool,
     ChatToolChoice,
 )
+from api.schemas.output_format import chat_formats
 from api.schemas.strict_fields import (
     BooleanField,
     EnumField,
@@ -40,12 +41,6 @@ class StreamOptions(StrictSchema):
     """Options of a stream."""
 
     include_usage = BooleanField("End with a chunk that has the usage and no choices.")
-
-
-class TextFormat(StrictSchema):
-    """Text; no other format is supported."""
-
-    type = EnumField("Only `text`.", ("text",), required=True)
 
 
 class SamplingFields(StrictSchema):
@@ -103,9 +98,8 @@ class ChatRequest(SamplingFields):
         EnumField("The mode.", TOOL_CHOICES),
         TaggedUnionField("The function to call.", {"function": ChatToolChoice}, code="unsupported_parameter"),
     )
-    response_format = TaggedUnionField(
-        "The format of the answer.", {"text": TextFormat}, code="unsupported_parameter"
-    )
+    parallel_tool_calls = BooleanField("False: at most one call in an answer.")
+    response_format = chat_formats()
     reasoning_effort = StringField(
         "`none` turns thinking off, as `thinking: disabled` does; others are ignored."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from api.schemas.output_format import check_strict_tool
 from api.schemas.strict_fields import (
     BooleanField,
     EnumField,
@@ -135,7 +136,13 @@ class ChatFunction(StrictSchema):
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME, example="get_weather")
     description = StringField("What it does and when to call it.")
     parameters = SchemaField("JSON Schema of its arguments, within the bounds of docs/api.md.")
-    strict = BooleanField("Ignored: arguments are not validated against the schema.")
+    strict = BooleanField("Whether arguments always fit the schema, which is OpenAI's strict subset then.")
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        super().check(value)
+        check_strict_tool(value, "parameters")
 
 
 class ChatTool(StrictSchema):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import marshmallow
 from marshmallow import fields
 
-from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, TextFormat
+from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS
 from api.schemas.messages import (
     FUNCTION_NAME,
     MAX_TOOLS,
@@ -24,6 +24,7 @@ from api.schemas.messages import (
     RefusalPartSchema,
     TextPartSchema,
 )
+from api.schemas.output_format import responses_formats
 from api.schemas.strict_fields import (
     BooleanField,
     EnumField,
@@ -116,7 +117,7 @@ class InputReasoning(StrictSchema):
 class TextOptions(StrictSchema):
     """Options of the answer's text."""
 
-    format = TaggedUnionField("The format.", {"text": TextFormat}, code="unsupported_parameter")
+    format = responses_formats()
 
 
 class Reasoning(StrictSchema):
@@ -205,7 +206,7 @@ class ResponsesRequest(StrictSchema):
         EnumField("The mode.", TOOL_CHOICES),
         TaggedUnionField("The function to call.", {"function": FunctionChoice}, code="unsupported_parameter"),
     )
-    parallel_tool_calls = BooleanField("Repeated and ignored.")
+    parallel_tool_calls = BooleanField("False: at most one call in an answer.")
     max_tool_calls = IntegerField("Repeated and ignored.", minimum=1)
     text = NestedField("Options of the answer's text.", TextOptions)
     reasoning = NestedField("Options of the model's reasoning.", Reasoning)

@@ -17,6 +17,7 @@ BACKEND = Backend(
     ),
     needs_model_path=False,
     takes_prompts=True,
+    constrains_output=True,
     image_option="stub_image_input",
     thinking_formats=PROMPT_FORMATS,
     caches_prefixes=True,

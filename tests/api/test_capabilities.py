@@ -257,3 +257,24 @@ def test_a_translation_model_refuses_images(http: FlaskClient) -> None:
     image = {"role": "user", "content": [{"type": "input_image", "image_url": DOT}]}
     refusal = refused(http, "responses", model="gemma", input=[image], target_lang_code="en")
     assert refusal == ("image_unsupported", "input[0].content[0]")
+
+
+# ---- output formats
+
+FORMAT = {"type": "json_object"}
+STRICT = {"name": "f", "parameters": {"type": "object", "additionalProperties": False}, "strict": True}
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "param"),
+    [
+        ("responses", {"input": "Hi", "text": {"format": FORMAT}}, "text.format"),
+        ("chat/completions", {"messages": TURNS[:1], "response_format": FORMAT}, "response_format"),
+        ("responses", {"input": "Hi", "tools": [{"type": "function", **STRICT}]}, "tools"),
+    ],
+)
+def test_a_format_is_refused_when_the_engine_cannot_be_constrained(
+    http: FlaskClient, fakes: Fakes, path: str, fields: dict[str, Any], param: str
+) -> None:
+    assert refused(http, path, model="nllb", **fields) == ("unsupported_parameter", param)
+    assert not fakes.ledger.jobs

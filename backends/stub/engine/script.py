@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .instance import NoInstance, instance
+
 COMMAND = "/stub"
 FLAGS = ("echo", "echo_json")
 VALUES: Mapping[str, Callable[[str], Any]] = {
@@ -130,15 +132,28 @@ def _fill(
         script.parts.append(("text", pieces(json.dumps(generation, ensure_ascii=False))))
     elif "echo" in directives:
         script.parts.append(("text", pieces(text)))
+    elif (form := generation.get("output_format")) is not None and "tool_call" not in directives:
+        script.parts.append(("text", pieces(_json_of(form["schema"]))))
     elif "tokens" in directives or "tool_call" not in directives:
         script.parts.append(("text", numbered("tok", directives.get("tokens", options["stub_tokens"]))))
     if name := directives.get("tool_call"):
-        arguments = json.dumps({"echo": text}, ensure_ascii=False)
+        tool = next(
+            (tool for tool in generation["tools"] if tool["name"] == name and tool.get("strict")), None
+        )
+        echo = json.dumps({"echo": text}, ensure_ascii=False)
+        arguments = echo if tool is None else _json_of(tool["parameters"])
         first, *others = pieces(arguments)
         script.parts.append(
             ("calls", [(0, first, f"call_{name}", name), *((0, o, None, None) for o in others)])
         )
         script.reason = "tool_calls"
+
+
+def _json_of(schema: Mapping[str, Any] | None) -> str:
+    try:
+        return json.dumps(instance(schema), ensure_ascii=False)
+    except NoInstance as error:
+        raise DirectiveError(str(error)) from error
 
 
 def _shorten(script: Script, sampling: Mapping[str, Any]) -> None:

@@ -152,11 +152,6 @@ def test_images_and_documents_of_text_are_read(http: FlaskClient, fakes: Fakes) 
         ({"tools": [{"type": "web_search_20250305", "name": "w"}]}, "tools[0].type", "unsupported_tool"),
         ({"tool_choice": {"type": "any"}}, "tool_choice", "invalid_request"),
         (
-            {"tools": [TOOL], "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
-            "tool_choice.disable_parallel_tool_use",
-            "unsupported_parameter",
-        ),
-        (
             {
                 "messages": [
                     {

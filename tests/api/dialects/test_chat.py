@@ -221,7 +221,8 @@ def test_an_unsupported_field_that_would_change_the_answer_is_refused(
         ({"stop": ["a"] * 5}, "invalid_request", "stop"),
         ({"stop": ["a", 1]}, "invalid_request", "stop[1]"),
         ({"seed": 1.5}, "invalid_request", "seed"),
-        ({"response_format": {"type": "json_schema"}}, "unsupported_parameter", "response_format"),
+        ({"response_format": {"type": "grammar"}}, "unsupported_parameter", "response_format"),
+        ({"response_format": {"type": "json_schema"}}, "invalid_request", "response_format.json_schema"),
         (
             {"tools": [{"type": "function", "function": {"name": "no spaces"}}]},
             "invalid_request",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -9,17 +10,21 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from backends.base import CancellationToken, GenerationError, LoadError
 from backends.stub.engine.script import DirectiveError, directives_of
 from config.settings import ModelDefinition
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
-from tasks.generation import Generation, ImagePart, Message, TextPart, text_content
+from tasks.generation import Generation, ImagePart, JsonFormat, Message, TextPart, Tool, text_content
+from tasks.output_schema import enforceable
 from tests.backends.conftest import NAMESPACE, Launched, Start, ask
 from tests.support.generations import run_generation
+from tests.support.output_schemas import output_schema
 from tests.support.process_groups import group_is_gone
 from workers.engine_process.errors import EngineLost
 
@@ -35,6 +40,23 @@ def engine(start: Start) -> Launched:
 
 
 # requests
+
+
+def test_an_answer_fits_the_schema_of_its_format(engine: Launched) -> None:
+    for seed in range(20):
+        schema = output_schema(Random(seed))
+        answer = engine.answer(ask("hi", output_format=JsonFormat(enforceable(schema))))
+        jsonschema_rs.validate(schema, json.loads(answer.text))
+    assert engine.answer(ask("hi", output_format=JsonFormat())).text == "{}"
+
+
+def test_the_arguments_of_a_strict_tool_fit_its_schema(engine: Launched) -> None:
+    schema = {"type": "object", "properties": {"city": {"enum": ["Oslo"]}}, "required": ["city"]}
+    for strict, arguments in ((True, {"city": "Oslo"}), (False, {"echo": "hi"})):
+        tool = Tool("get_weather", None, enforceable(schema), strict=strict)
+        answer = engine.answer(ask("/stub tool_call=get_weather hi", tools=(tool,)))
+        calls = [delta for delta in answer.deltas if isinstance(delta, ToolCallDelta)]
+        assert json.loads("".join(call.arguments for call in calls)) == arguments
 
 
 def test_each_answer_consists_of_the_same_numbered_tokens(engine: Launched) -> None:

@@ -1,0 +1,360 @@
+"""Converts the JSON Schemas of answers and of strict tools into a form that every engine can enforce.
+
+Engines know different parts of JSON Schema, and leave out what they do not know. Here a schema is converted
+to the parts that all of them enforce, or refused with the path of what cannot be enforced: an answer then
+fits the client's schema, whichever engine wrote it. The result may be narrower than the schema (an object
+with listed properties has no others), never wider.
+
+The form, for engines: each schema is `{}` (any value) or has exactly one of
+
+- `$ref`: a name in `$defs` of the root,
+- `anyOf`: a list of schemas,
+- `enum`: a list of values,
+- `type`: one type, with `properties`, `required` (a part of the properties) and `additionalProperties` (false
+  if there are properties, else false or a schema) for an object; `minItems`, `maxItems`, `items` and
+  `prefixItems` for an array; `minLength` and `maxLength` for a string,
+
+and its `title` and `description`. Bounds on the whole (bytes, depth, ...) are checked before
+(`api.schemas.tool_schema`). Source: JSON Schema 2020-12, "Core" and "Validation".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+MAX_COUNT = 2000
+"""The largest `minItems`, `maxItems`, `minLength` and `maxLength`: llama.cpp's grammars repeat no more."""
+
+Path = tuple[str | int, ...]
+Schema = dict[str, Any]
+
+KEPT = ("title", "description")
+IGNORED = frozenset(
+    {
+        *(
+            "default",
+            "examples",
+            "example",
+            "deprecated",
+            "readOnly",
+            "writeOnly",
+            "$comment",
+            "$schema",
+            "$id",
+        ),
+        *("discriminator", "contentEncoding", "contentMediaType", "$defs", "definitions"),
+    }
+)
+"""Keywords without an effect on what is valid."""
+
+ALONE = ("$ref", "anyOf", "oneOf", "allOf", "const", "enum")
+"""Keywords that no other one may accompany (`type` may accompany the last two)."""
+
+KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    "object": ("properties", "required", "additionalProperties"),
+    "array": ("items", "prefixItems", "minItems", "maxItems"),
+    "string": ("minLength", "maxLength"),
+    "integer": (),
+    "number": (),
+    "boolean": (),
+    "null": (),
+}
+"""The keywords of each type."""
+
+KNOWN = frozenset({"type", *ALONE, *(name for names in KEYWORDS.values() for name in names)})
+
+
+class OutputSchemaError(ValueError):
+    """Raised when a schema cannot be enforced; `path` is that of the part which cannot."""
+
+    def __init__(self, message: str, path: Path = ()) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def enforceable(schema: Mapping[str, Any]) -> Schema:
+    """The schema in the form for engines. Raises `OutputSchemaError`."""
+    return _Converter(schema).convert()
+
+
+class _Converter:
+    """Converts one schema and what it refers to."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._names: dict[str, str] = {}  # of the definitions, by JSON pointer
+        self._defs: dict[str, Schema] = {}
+        self._exclusive: list[tuple[Path, list[Schema]]] = []
+
+    def convert(self) -> Schema:
+        """The whole schema."""
+        found = self._schema(self._root, ())
+        for path, alternatives in self._exclusive:
+            self._check_apart(alternatives, path)
+        finite = self._finite_names()
+        if not _is_finite(found, finite):
+            raise OutputSchemaError("has no value that ends: it always contains itself")
+        return {**found, "$defs": self._defs} if self._defs else found
+
+    def _schema(self, schema: Any, path: Path) -> Schema:
+        if schema is True:
+            return {}
+        if schema is False:
+            raise OutputSchemaError("allows no value", path)
+        if not isinstance(schema, Mapping):
+            raise OutputSchemaError("must be a schema: an object, true or false", path)
+        names = [name for name in schema if name not in IGNORED and name not in KEPT and name[:2] != "x-"]
+        for name in names:
+            if name not in KNOWN:
+                raise OutputSchemaError("is a keyword that answers cannot be made to follow", (*path, name))
+        found = self._converted(schema, names, path)
+        kept = {name: schema[name] for name in KEPT if isinstance(schema.get(name), str)}
+        return {**kept, **found}
+
+    def _converted(self, schema: Mapping[str, Any], names: Sequence[str], path: Path) -> Schema:
+        for name in ALONE:
+            if name in schema:
+                allowed = {name, "type"} if name in ("const", "enum") else {name}
+                if others := [other for other in names if other not in allowed]:
+                    raise OutputSchemaError(f"cannot be combined with {name}", (*path, others[0]))
+                return self._alone(name, schema, path)
+        kinds = schema.get("type", _guessed_type(names, path))
+        if kinds is None:
+            return {}
+        if isinstance(kinds, list):
+            return _any_of([self._typed(kind, schema, path) for kind in kinds], (*path, "type"))
+        return self._typed(kinds, schema, path)
+
+    def _alone(self, name: str, schema: Mapping[str, Any], path: Path) -> Schema:
+        value = schema[name]
+        path = (*path, name)
+        if name == "$ref":
+            return {"$ref": f"#/$defs/{self._defined(value, path)}"}
+        if name in ("const", "enum"):
+            return _enum([value] if name == "const" else value, schema.get("type"), path)
+        if not isinstance(value, list) or not value:
+            raise OutputSchemaError("must be an array with items", path)
+        if name == "allOf" and len(value) > 1:
+            raise OutputSchemaError("can only have one item", path)
+        found = [self._schema(item, (*path, at)) for at, item in enumerate(value)]
+        if name == "oneOf":
+            self._exclusive.append((path, found))
+        return _any_of(found, path)
+
+    # ---- types
+
+    def _typed(self, kind: Any, schema: Mapping[str, Any], path: Path) -> Schema:
+        convert: Mapping[str, Callable[[Mapping[str, Any], Path], Schema]] = {
+            "object": self._object,
+            "array": self._array,
+            "string": _string,
+        }
+        if not isinstance(kind, str) or kind not in KEYWORDS:
+            raise OutputSchemaError("is no type of JSON Schema", (*path, "type"))
+        return {"type": kind, **(convert[kind](schema, path) if kind in convert else {})}
+
+    def _object(self, schema: Mapping[str, Any], path: Path) -> Schema:
+        given, more = schema.get("properties") or {}, schema.get("additionalProperties", True)
+        if not isinstance(given, Mapping):
+            raise OutputSchemaError("must be an object", (*path, "properties"))
+        required = schema.get("required") or []
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            raise OutputSchemaError("must be an array of names", (*path, "required"))
+        properties = {name: self._schema(part, (*path, "properties", name)) for name, part in given.items()}
+        for at, name in enumerate(required):
+            if name not in properties:
+                if more is False:
+                    raise OutputSchemaError("is not among the properties", (*path, "required", at))
+                properties[name] = self._schema(more, (*path, "additionalProperties"))
+        names = list(dict.fromkeys(required))
+        if properties or more is False:
+            return {"properties": properties, "required": names, "additionalProperties": False}
+        return {"additionalProperties": self._schema(more, (*path, "additionalProperties"))}
+
+    def _array(self, schema: Mapping[str, Any], path: Path) -> Schema:
+        least, most = _count(schema, "minItems", path) or 0, _count(schema, "maxItems", path)
+        fixed, items = schema.get("prefixItems") or [], schema.get("items", True)
+        if not isinstance(fixed, list):
+            raise OutputSchemaError("must be an array", (*path, "prefixItems"))
+        if fixed:
+            # all of them and no more: narrower than JSON Schema, which allows fewer and others after them
+            if least > len(fixed) or (most is not None and most < len(fixed)):
+                raise OutputSchemaError("does not fit minItems or maxItems", (*path, "prefixItems"))
+            found = [self._schema(item, (*path, "prefixItems", at)) for at, item in enumerate(fixed)]
+            return {"prefixItems": found, "items": False, "minItems": len(fixed), "maxItems": len(fixed)}
+        if items is False:
+            most = 0
+        if most is not None and most < least:
+            raise OutputSchemaError("must not be less than minItems", (*path, "maxItems"))
+        bounds: Schema = {"minItems": least} if least else {}
+        if most is not None:
+            bounds["maxItems"] = most
+        return {"items": {} if most == 0 else self._schema(items, (*path, "items")), **bounds}
+
+    # ---- references
+
+    def _defined(self, pointer: Any, path: Path) -> str:
+        """The name of a definition, which is converted at the first reference to it."""
+        if not isinstance(pointer, str):
+            raise OutputSchemaError("must be a string", path)
+        known = self._names.get(pointer)
+        if known is not None:
+            return known
+        target, keys = _resolved(self._root, pointer)
+        if target is None:
+            raise OutputSchemaError("names no part of the schema", path)
+        last = str(keys[-1]) if keys else "root"
+        plain = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in last)
+        name = plain if plain not in self._names.values() else f"{plain}_{len(self._names)}"
+        self._names[pointer] = name
+        self._defs[name] = {}
+        self._defs[name] = self._schema(target, keys)
+        return name
+
+    def _check_apart(self, alternatives: Sequence[Schema], path: Path) -> None:
+        """Check that no value fits two alternatives of a `oneOf`. Raises `OutputSchemaError`."""
+        flat = [list(self._leaves(alternative, ())) for alternative in alternatives]
+        for at, one in enumerate(flat):
+            for other in flat[at + 1 :]:
+                if not all(_apart(left, right) for left in one for right in other):
+                    raise OutputSchemaError("has alternatives that one value may fit both: use anyOf", path)
+
+    def _leaves(self, schema: Schema, above: tuple[str, ...]) -> Iterable[Schema]:
+        """The alternatives of a schema, references followed."""
+        if "$ref" in schema:
+            name = schema["$ref"].removeprefix("#/$defs/")
+            if name not in above:
+                yield from self._leaves(self._defs[name], (*above, name))
+        elif "anyOf" in schema:
+            for part in schema["anyOf"]:
+                yield from self._leaves(part, above)
+        else:
+            yield schema
+
+    def _finite_names(self) -> frozenset[str]:
+        """The definitions that have a finite value."""
+        finite: frozenset[str] = frozenset()
+        while True:
+            found = frozenset(name for name, schema in self._defs.items() if _is_finite(schema, finite))
+            if found == finite:
+                return finite
+            finite = found
+
+
+def _guessed_type(names: Sequence[str], path: Path) -> str | None:
+    """The type of a schema without one, by its keywords; None if it has none."""
+    kinds = [kind for kind in ("object", "array", "string") if any(name in KEYWORDS[kind] for name in names)]
+    if len(kinds) > 1:
+        raise OutputSchemaError("needs a type", path)
+    return kinds[0] if kinds else None
+
+
+def _any_of(alternatives: list[Schema], path: Path) -> Schema:
+    if not alternatives:
+        raise OutputSchemaError("must not be empty", path)
+    return alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
+
+
+def _enum(values: Any, kinds: Any, path: Path) -> Schema:
+    if not isinstance(values, list):
+        raise OutputSchemaError("must be an array", path)
+    if kinds is not None:
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        values = [value for value in values if any(_is_of_type(value, kind) for kind in kinds)]
+    if not values:
+        raise OutputSchemaError("holds no value of the type", path)
+    return {"enum": values}
+
+
+def _is_of_type(value: Any, kind: Any) -> bool:
+    return kind in _types(value) or (kind == "number" and "integer" in _types(value))
+
+
+def _types(value: Any) -> tuple[str, ...]:
+    """The type of a JSON value; 1.0 is an integer."""
+    if isinstance(value, bool):
+        return ("boolean",)
+    if isinstance(value, int | float):
+        return ("integer",) if value == int(value) else ("number",)
+    kinds: dict[type, str] = {str: "string", list: "array", dict: "object", type(None): "null"}
+    return (kinds[type(value)],)
+
+
+def _string(schema: Mapping[str, Any], path: Path) -> Schema:
+    least, most = _count(schema, "minLength", path), _count(schema, "maxLength", path)
+    if least is not None and most is not None and most < least:
+        raise OutputSchemaError("must not be less than minLength", (*path, "maxLength"))
+    lengths = {"minLength": least or None, "maxLength": most}
+    return {name: value for name, value in lengths.items() if value is not None}
+
+
+def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
+    value = schema.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise OutputSchemaError("must be an integer of at least 0", (*path, name))
+    if value > MAX_COUNT:
+        raise OutputSchemaError(
+            f"is more than {MAX_COUNT}, which an answer can be made to follow", (*path, name)
+        )
+    return value
+
+
+def _apart(one: Schema, other: Schema) -> bool:
+    """Whether no value fits both schemas. False if that is not obvious."""
+    if not (one and other):
+        return False
+    if "enum" in one and "enum" in other:
+        return not {_text(value) for value in one["enum"]} & {_text(value) for value in other["enum"]}
+    kinds, others = _kinds(one), _kinds(other)
+    if not kinds & others:
+        return True
+    if kinds != {"object"} or others != {"object"} or "enum" in one or "enum" in other:
+        return False
+    for name in set(one.get("required", ())) & set(other.get("required", ())):
+        left, right = one["properties"][name], other["properties"][name]
+        if "enum" in left and "enum" in right and _apart(left, right):
+            return True
+    return False
+
+
+def _kinds(schema: Schema) -> set[str]:
+    values = schema.get("enum")
+    kinds = {schema["type"]} if values is None else {kind for value in values for kind in _types(value)}
+    return kinds | {"integer"} if "number" in kinds else kinds
+
+
+def _text(value: Any) -> str:
+    whole = isinstance(value, float) and value == int(value)
+    return json.dumps(int(value) if whole else value, sort_keys=True)
+
+
+def _is_finite(schema: Schema, finite: frozenset[str]) -> bool:
+    """Whether a schema has a finite value, given the definitions that have one."""
+    if "$ref" in schema:
+        return schema["$ref"].removeprefix("#/$defs/") in finite
+    if "anyOf" in schema:
+        return any(_is_finite(part, finite) for part in schema["anyOf"])
+    needed = [schema["properties"][name] for name in schema.get("required", ())]
+    needed += schema.get("prefixItems", ())
+    if schema.get("minItems") and isinstance(schema.get("items"), dict):
+        needed.append(schema["items"])
+    return all(_is_finite(part, finite) for part in needed)
+
+
+def _resolved(root: Any, pointer: str) -> tuple[Any, Path]:
+    """The value at a JSON pointer (#/$defs/name) and its path; None when there is none."""
+    start, *keys = pointer.split("/")
+    found, path = (root if start == "#" else None), []
+    for key in keys:
+        name: str | int = key.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and key.isascii() and key.isdigit() and int(key) < len(found):
+            name = int(key)
+            found = found[name]
+        else:
+            found = found.get(name) if isinstance(found, Mapping) else None
+        path.append(name)
+    return found, tuple(path)
