@@ -24,8 +24,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-MAX_COUNT = 2000
-"""The largest `minItems`, `maxItems`, `minLength` and `maxLength`: llama.cpp's grammars repeat no more."""
+MAX_COUNT = 1000
+"""The largest `minItems`, `maxItems`, `minLength` and `maxLength`: engines compile no more in time."""
 
 Path = tuple[str | int, ...]
 Schema = dict[str, Any]

@@ -71,6 +71,7 @@ BACKEND = Backend(
     image_option="exllama_image_input",
     thinking_formats=(GEMMA4, QWEN3),
     groups=(("exllama_cache_quant",), ("exllama_cache_k_bits", "exllama_cache_v_bits")),
+    constrains_output=True,
     caches_prefixes=True,
     options=(
         Option(

@@ -81,6 +81,7 @@ BACKEND = Backend(
     ),
     environment=ENVIRONMENT,
     takes_prompts=True,
+    constrains_output=True,
     thinking_formats=(GEMMA4,),
     caches_prefixes=True,
     prefix_cache_option="gguf_cache_prompt",

@@ -12,7 +12,7 @@ import os
 import re
 import select
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,17 +20,21 @@ from typing import Any
 
 import orjson
 
-from backends.base import EngineFacts, GenerationError, Launch, LoadError
+from backends.base import EngineFacts, GenerationError, Launch, LoadError, Sink
+from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars
 from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.schemas import for_grammar
 from backends.llama_server.slots import Slots
+from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_request import llama_body
 from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
+from backends.shared.engine.schema_rules import RECURSION
+from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_client import HttpError
-from backends.shared.http_engine import LONGEST_BODY, HttpEngine, ServerClient, ServerProtocol
+from backends.shared.http_engine import LONGEST_BODY, HttpEngine, RunningRequest, ServerClient, ServerProtocol
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
@@ -75,9 +79,11 @@ class LlamaServerAdapter:
                     process, version = _start_native(start, options, address, env), None
             client = ServerClient(address)
             slots, context, facts = _verify(start, process, client)
-            body = partial(_body, prompt_format=launch.model.prompt_format)
+            grammars = AnswerGrammars.of(client, launch.model.prompt_format)
+            body = partial(_body, prompt_format=launch.model.prompt_format, grammars=grammars)
             protocol = ServerProtocol(body, _refusal, cache_path="/slots", cache_use=_cache_use)
             engine = LlamaServerEngine(process, client, protocol, slots, context)
+            engine.syntax = grammars.syntax
             engine.caches_prompts = options.cache_prompt
             engine.facts = replace(facts, version=version or facts.version)
             return engine
@@ -89,6 +95,9 @@ class LlamaServerEngine(HttpEngine):
     caches_prompts = True
     """Whether a slot continues the prompt of its last request."""
 
+    syntax = Syntax()
+    """The syntax of the model's answers."""
+
     def __init__(
         self,
         process: EngineProcess,
@@ -99,6 +108,14 @@ class LlamaServerEngine(HttpEngine):
     ) -> None:
         super().__init__(process, client, protocol, slots, context)
         self._slots = Slots(slots, self._erase)
+
+    def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
+        running = super()._new(id, generation, sink)
+        if generation.output_format is not None:
+            single = not generation.parallel_tool_calls
+            tools = bool(generation.tools)
+            running.reader = AnswerReader(sink.delta, self.syntax, tools=tools, single_call=single)
+        return running
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
         """See `Engine.flush`. An entry is a slot with tokens."""
@@ -235,17 +252,29 @@ def _as_json(arguments: str) -> str:
     return arguments
 
 
-def _body(generation: Generation, prompt_format: str) -> bytes:
+def _body(generation: Generation, prompt_format: str, grammars: AnswerGrammars = NO_GRAMMARS) -> bytes:
     body = llama_body(generation, prompt_format)
     if "seed" in body:
         body["seed"] %= SEEDS
     for message in body.get("messages", ()):
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
+    if "response_format" in body:
+        grammars.apply(body, generation.thinking)
     for tool in body.get("tools", ()):
-        tool["function"]["parameters"] = for_grammar(tool["function"]["parameters"])
+        tool["function"]["parameters"] = _parameters(tool["function"])
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(body)
+
+
+def _parameters(function: Mapping[str, Any]) -> Any:
+    """The parameters of a tool for the server. Raises `GenerationError` if a strict one would lose some."""
+    given = function["parameters"]
+    found = for_grammar(given)
+    if function.get("strict") and found != given:
+        sentence = f"the server cannot follow the schema of the strict tool {function['name']}: {RECURSION}"
+        raise GenerationError("invalid_prompt", sentence)
+    return found
 
 
 def _refusal(status: int, body: bytes, generation: Generation) -> GenerationError:

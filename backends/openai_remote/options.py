@@ -23,6 +23,7 @@ BACKEND = Backend(
     ),
     needs_model_path=False,
     takes_prompts=True,
+    constrains_output=True,
     takes_messages_only_when={"openai_remote_api": "responses"},
     required=("openai_remote_url",),
     remote=True,

@@ -40,6 +40,10 @@ def responses_body(chat: dict[str, Any]) -> dict[str, Any]:
         # strict is its default, unlike that of chat completions, and refuses many schemas
         body["tools"] = [{"type": "function", "strict": False, **tool["function"]} for tool in chat["tools"]]
         body["tool_choice"] = chat["tool_choice"]
+        if "parallel_tool_calls" in chat:
+            body["parallel_tool_calls"] = chat["parallel_tool_calls"]
+    if (form := chat.get("response_format")) is not None:
+        body["text"] = {"format": {"type": form["type"], **form.get("json_schema", {})}}
     return body
 
 

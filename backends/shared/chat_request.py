@@ -6,7 +6,7 @@ from typing import Any
 
 from backends.prompt_formats import TRANSLATE_GEMMA
 from backends.shared import translation
-from tasks.generation import Generation, ImagePart, Message, NamedTool, Tool, ToolChoice
+from tasks.generation import Generation, ImagePart, JsonFormat, Message, NamedTool, Tool, ToolChoice
 
 
 def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
@@ -36,6 +36,10 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     # with the choice "none" the tools are left out: a model cannot call tools that it does not see
     if generation.tools and generation.tool_choice != "none":
         body |= _tools(generation.tools, generation.tool_choice)
+        if not generation.parallel_tool_calls:
+            body["parallel_tool_calls"] = False
+    if generation.output_format is not None and body.get("tool_choice") != "required":
+        body["response_format"] = _response_format(generation.output_format)
     return body
 
 
@@ -120,9 +124,21 @@ def _tools(tools: tuple[Tool, ...], choice: ToolChoice) -> dict[str, Any]:
     return {"tools": [_tool(tool) for tool in tools], "tool_choice": choice}
 
 
+def _response_format(form: JsonFormat) -> dict[str, Any]:
+    if form.schema is None:
+        return {"type": "json_object"}
+    named: dict[str, Any] = {"name": form.name or "answer"}
+    if form.description is not None:
+        named["description"] = form.description
+    named |= {"schema": form.schema, "strict": form.strict}
+    return {"type": "json_schema", "json_schema": named}
+
+
 def _tool(tool: Tool) -> dict[str, Any]:
     function: dict[str, Any] = {"name": tool.name}
     if tool.description is not None:
         function["description"] = tool.description
     function["parameters"] = tool.parameters or {"type": "object", "properties": {}}
+    if tool.strict:
+        function["strict"] = True
     return {"type": "function", "function": function}

@@ -17,6 +17,7 @@ import orjson
 from yarl import URL
 
 from backends.base import NO_FACTS, Finish, GenerationError, Sink
+from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_stream import ChatParser, EventStream, engine_failed
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.http_client import HttpClient, HttpError
@@ -49,13 +50,20 @@ class ServerClient(HttpClient):
 
         Returns the status and the JSON body (None if empty). Raises `HttpError`.
         """
+        return self._call("GET", path, None, with_key=with_key)
+
+    def post(self, path: str, body: bytes) -> tuple[int, Any]:
+        """POST a JSON body, as `get` does."""
+        return self._call("POST", path, body, with_key=True)
+
+    def _call(self, method: str, path: str, body: bytes | None, *, with_key: bool) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {self.key}"} if with_key else {}
         with closing(HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)) as connection:
             try:
-                connection.request("GET", path, headers=headers)
+                connection.request(method, path, body, headers)
                 response = connection.getresponse()
-                body = response.read()
-                return response.status, orjson.loads(body) if body else None
+                answer = response.read()
+                return response.status, orjson.loads(answer) if answer else None
             except (OSError, HTTPException, orjson.JSONDecodeError) as error:
                 raise HttpError(error) from error
 
@@ -81,6 +89,8 @@ class RunningRequest(RunningGeneration):
     """A generation and the parser of its answer."""
 
     parser: ChatParser | None = None
+    reader: AnswerReader | None = None
+    """Reads the deltas of the parser, for an answer whose text has more than text."""
 
 
 class HttpEngine(TaskEngine[RunningRequest]):
@@ -124,13 +134,18 @@ class HttpEngine(TaskEngine[RunningRequest]):
         return RunningRequest(id, generation, sink)
 
     async def _answer(self, running: RunningRequest) -> Finish:
-        parser = running.parser = ChatParser(running.sink.delta, self._protocol.stream_error)
+        emit = running.sink.delta if running.reader is None else running.reader.read
+        parser = running.parser = ChatParser(emit, self._protocol.stream_error)
         try:
             await self._stream(running.generation, parser)
         except HttpError as error:
             raise await self._lost() from error
         if parser.reason is None:
             raise await self._lost()
+        if (reader := running.reader) is not None:
+            reader.finish()
+            if reader.has_calls and parser.reason == "stop":
+                return Finish("tool_calls", parser.usage)
         return Finish(parser.reason, parser.usage)
 
     async def _cancelled(self, running: RunningRequest) -> Finish:

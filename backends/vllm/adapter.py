@@ -20,7 +20,7 @@ from backends.vllm.arguments import VllmOptions
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.facts import kv_cache_mib
 from backends.vllm.progress import reporting_progress
-from backends.vllm.schemas import bounded_schemas
+from backends.vllm.schemas import bounded_schemas, check_compilable
 from tasks.generation import Generation
 
 NO_SEED = -1  # vLLM takes this seed for no seed
@@ -60,10 +60,12 @@ def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         _name_images(message["content"], body["cache_salt"])
     if body.get("seed") == NO_SEED:
         body["seed"] = SEED_FOR_NO_SEED
-    if body.get("tool_choice") == "required":
-        functions = [tool["function"] for tool in body["tools"]]
-        for function, schema in zip(functions, bounded_schemas(functions), strict=True):
+    functions = [tool["function"] for tool in body.get("tools", ())]
+    required = body.get("tool_choice") == "required"
+    for function, schema in zip(functions, bounded_schemas(functions) if required else (), strict=required):
+        if not function.get("strict"):
             function |= {"parameters": schema, "strict": True}
+    check_compilable(body)
     return body
 
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from backends.base import GenerationError
 from backends.shared.engine.counts import without_large_counts
 from backends.shared.engine.recursion import DATA, MAPS
 from tasks.schema_pattern import positions_of
@@ -35,6 +36,27 @@ def bounded_schemas(functions: Iterable[Mapping[str, Any]]) -> list[Any]:
     """
     bounds = _Bounds()
     return [bounds.schema(without_large_counts(function["parameters"], MAX_COUNT)) for function in functions]
+
+
+def check_compilable(body: Mapping[str, Any]) -> None:
+    """Check the schemas that the answer has to fit exactly: those of its format and of strict tools.
+
+    Raises `GenerationError` if one of them would take long to compile.
+    """
+    named = [
+        (f"the strict tool {tool['function']['name']}", tool["function"]["parameters"])
+        for tool in body.get("tools", ())
+        if tool["function"].get("strict")
+    ]
+    if schema := body.get("response_format", {}).get("json_schema", {}).get("schema"):
+        named.append(("the format", schema))
+    bounds = _Bounds()
+    for name, schema in named:
+        if bounds.schema(schema) != schema:
+            sentence = (
+                f"the schema of {name} has more than {MAX_CHARACTERS} characters in its lengths and patterns"
+            )
+            raise GenerationError("invalid_prompt", f"{sentence}, which this engine takes long to compile")
 
 
 class _Bounds:

@@ -1,4 +1,4 @@
-"""The grammar of an answer that must be a tool call, and the filter that applies it.
+"""The grammars of answers (a tool call, JSON, arguments of strict tools), and the filter that applies one.
 
 The grammar is in the Lark dialect of llguidance.
 
@@ -21,34 +21,112 @@ from importlib import import_module
 from typing import Any
 
 from ...shared.engine.counts import without_large_counts
+from ...shared.engine.recursion import DATA, MAPS
 from ...shared.engine.syntax import Syntax
 
 MAX_COUNT = 2000
 """The largest number of items or characters that a grammar counts: 10^9 items take minutes to compile."""
 
+SPACING = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+"""The white space of JSON, as most models write it."""
+
+LARGEST = 10**15
+"""The largest absolute value of a number."""
+
+Tools = Sequence[Mapping[str, Any]]
 TokenOf = Callable[[str], int | None]
 """Returns the number of the token with this text; None when there is none."""
 
 
-def call_grammar(
-    tools: Sequence[Mapping[str, Any]], syntax: Syntax, token_of: TokenOf, *, thinking: bool
-) -> str | None:
+class GrammarError(ValueError):
+    """Raised when there is no grammar for an answer; the text says why."""
+
+
+def call_grammar(tools: Tools, syntax: Syntax, token_of: TokenOf, *, thinking: bool) -> str:
     """The grammar of one call to one of these functions, after reasoning if the model reasons.
 
-    `thinking` says that the prompt has opened the reasoning. None when calls of this syntax cannot be forced.
+    `thinking` says that the prompt has opened the reasoning. Raises `GrammarError`.
     """
-    if syntax.forced_call is None:
-        return None
-    before, between, behind = (_literal(part, syntax, token_of) for part in syntax.forced_call)
     rules = [f"start: {_reasoning_rule(syntax, token_of, thinking)} call"]
-    rules.append(f"call: {before} ({' | '.join(f'f{i}' for i in range(len(tools)))}) {behind}")
+    return "\n".join(rules + _call_rules(tools, syntax, token_of))
+
+
+def json_grammar(
+    schema: Mapping[str, Any] | None, tools: Tools, syntax: Syntax, token_of: TokenOf, *, thinking: bool
+) -> str:
+    """The grammar of JSON that fits the schema (None: of any object), or of a call to one of the functions.
+
+    Reasoning may come before it. Raises `GrammarError`.
+    """
+    answer = "(call | json)" if tools else "json"
+    rules = [f"start: {_reasoning_rule(syntax, token_of, thinking)} {answer}"]
+    rules.append(f"json: {_json(_with_finite_numbers({'type': 'object'} if schema is None else schema))}")
+    return "\n".join(rules + (_call_rules(_free(tools), syntax, token_of) if tools else []))
+
+
+def strict_grammar(tools: Tools, syntax: Syntax, token_of: TokenOf, *, thinking: bool) -> str:
+    """The grammar of any text with calls, in which the arguments of strict tools fit their schemas.
+
+    Reasoning may come before it. Raises `GrammarError`.
+    """
+    rules = [f"start: {_reasoning_rule(syntax, token_of, thinking)} TEXT (call TEXT)*"]
+    rules += _call_rules(_free(tools), syntax, token_of)
+    marker = re.escape(syntax.call_start or "").replace("/", r"\/")
+    rules.append(f"TEXT: /(?s:.*)/ & ~/(?s:.*){marker}(?s:.*)/")
+    return "\n".join(rules)
+
+
+def _free(tools: Tools) -> list[Mapping[str, Any]]:
+    """The tools with any arguments for those that are not strict."""
+    return [
+        tool
+        if tool["function"].get("strict")
+        else {"function": {"name": tool["function"]["name"], "parameters": {"type": "object"}}}
+        for tool in tools
+    ]
+
+
+def _call_rules(tools: Tools, syntax: Syntax, token_of: TokenOf) -> list[str]:
+    """The rule `call` and those that it needs. Raises `GrammarError`."""
+    if syntax.forced_call is None:
+        raise GrammarError("this model cannot be made to call a tool")
+    before, between, behind = (_literal(part, syntax, token_of) for part in syntax.forced_call)
+    rules = [f"call: {before} ({' | '.join(f'f{i}' for i in range(len(tools)))}) {behind}"]
     for i, tool in enumerate(tools):
         function = tool["function"]
         name = json.dumps(json.dumps(function["name"])[1:-1])
         rules.append(f"f{i}: {name} {between} a{i}")
-        schema = without_large_counts(function["parameters"], MAX_COUNT)
-        rules.append(f"a{i}: %json {json.dumps(schema)}")
-    return "\n".join(rules)
+        strict, given = function.get("strict"), function["parameters"]
+        schema = _with_finite_numbers(given) if strict else without_large_counts(given, MAX_COUNT)
+        rules.append(f"a{i}: {_json(schema)}")
+    return rules
+
+
+def _with_finite_numbers(schema: Any) -> Any:
+    """The schema with bounds for its numbers: the library writes exponents that no reader of JSON takes."""
+    if isinstance(schema, list):
+        return [_with_finite_numbers(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    found = {
+        key: {name: _with_finite_numbers(part) for name, part in value.items()}
+        if key in MAPS and isinstance(value, Mapping)
+        else value
+        if key in DATA
+        else _with_finite_numbers(value)
+        for key, value in schema.items()
+    }
+    if schema.get("type") == "number":
+        if not found.keys() & {"minimum", "exclusiveMinimum"}:
+            found["minimum"] = -LARGEST
+        if not found.keys() & {"maximum", "exclusiveMaximum"}:
+            found["maximum"] = LARGEST
+    return found
+
+
+def _json(schema: Mapping[str, Any]) -> str:
+    """The expression of JSON that fits a schema. White space is bounded: a model may write it without end."""
+    return f"%json {json.dumps({**schema, 'x-guidance': SPACING})}"
 
 
 def _reasoning_rule(syntax: Syntax, token_of: TokenOf, thinking: bool) -> str:

@@ -69,7 +69,13 @@ class ExllamaLoop:
             calls = bool(body.get("tools"))
             stop = body.get("stop", ())
             parser = OutputParser(
-                number, self._model.syntax, stop, tools=calls, in_reasoning=request.thinking
+                number,
+                self._model.syntax,
+                stop,
+                tools=calls,
+                in_reasoning=request.thinking,
+                single_call=body.get("parallel_tool_calls") is False,
+                json_text="response_format" in body,
             )
             self._running[number] = ExllamaGeneration(number, request, parser)
 
@@ -112,7 +118,7 @@ class ExllamaLoop:
             return
         if any(each.failure for each in result["job"].filters):
             del self._running[generation.number]
-            message = "the parameters of a tool are too complex a schema"
+            message = "the schema of a tool or of the format is too complex"
             step.add_error(generation.number, "invalid_prompt", message)
             return
         if not stopped:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from ...shared.engine.chat_template import PromptError
+from ...shared.engine.chat_template import PromptError, without_strict
 from ...shared.engine.literal_text import LiteralText
-from .grammar import call_grammar, grammar_filter
+from .grammar import GrammarError, call_grammar, grammar_filter, json_grammar, strict_grammar
 from .images import ImageError
 from .model import ExllamaModel
 
@@ -96,7 +96,8 @@ class ExllamaRequestBuilder:
                 namespace = body.get("cache_namespace")
                 messages, embeddings = self._model.images.replace_images(body["messages"], namespace)
                 body = {**body, "messages": messages}
-            return self._model.template.render(self._literal_text.marked(body)), embeddings
+            marked = self._literal_text.marked(without_strict(body))
+            return self._model.template.render(marked), embeddings
         except (ImageError, PromptError) as error:
             raise ExllamaRequestError("invalid_prompt", str(error)) from error
 
@@ -112,17 +113,28 @@ class ExllamaRequestBuilder:
         return self._model.library.ComboSampler(**sampling)
 
     def _filters(self, body: dict[str, Any], thinking: bool) -> list[Any]:
-        if not body.get("tools") or body.get("tool_choice") != "required":
-            return []
         model = self._model
-        grammar = call_grammar(body["tools"], model.syntax, self._numbers.get, thinking=thinking)
-        if grammar is None:
-            raise ExllamaRequestError("invalid_prompt", "this model cannot be made to call a tool")
         try:
-            return [grammar_filter(model.library, model.tokenizer, grammar)]
+            grammar = self._grammar(body, thinking)
+            return [] if grammar is None else [grammar_filter(model.library, model.tokenizer, grammar)]
+        except GrammarError as error:
+            raise ExllamaRequestError("invalid_prompt", str(error)) from error
         except ValueError as error:
-            sentence = "the parameters of a tool are no schema that the engine can follow"
+            sentence = "the schema of a tool or of the format is none that the engine can follow"
             raise ExllamaRequestError("invalid_prompt", sentence) from error
+
+    def _grammar(self, body: dict[str, Any], thinking: bool) -> str | None:
+        """The grammar of an answer, if it is constrained. Raises `GrammarError`."""
+        tools, form = body.get("tools", ()), body.get("response_format")
+        syntax, token_of = self._model.syntax, self._numbers.get
+        if tools and body.get("tool_choice") == "required":
+            return call_grammar(tools, syntax, token_of, thinking=thinking)
+        if form is not None:
+            schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else None
+            return json_grammar(schema, tools, syntax, token_of, thinking=thinking)
+        if any(tool["function"].get("strict") for tool in tools):
+            return strict_grammar(tools, syntax, token_of, thinking=thinking)
+        return None
 
 
 def encoded(tokenizer: Any, parts: Sequence[tuple[str, bool]], embeddings: Sequence[Any]) -> Any:

@@ -19,6 +19,7 @@ class Output:
     """The sampler, grammar and parser of one request.
 
     The `grammar` applies once the reasoning has ended. The reasoning may begin with the token `opening`.
+    A grammar `within_calls` applies to each tool call, from the end of the marker that begins it.
     """
 
     vocabulary: Vocabulary
@@ -26,6 +27,8 @@ class Output:
     parser: OutputParser
     grammar: Grammar | None = None
     opening: int | None = None
+    within_calls: bool = False
+    _in_call: bool = field(default=False, init=False)
     _decoder: Any = field(default=None, init=False)  # a decoder, while a character is incomplete
 
     @property
@@ -41,6 +44,8 @@ class Output:
         token = self.sampler.pick(logits)
         grammar = self.grammar
         if grammar is None or self.parser.in_reasoning or (count == 0 and token == self.opening):
+            return token
+        if self.within_calls and not self._in_call:
             return token
         if not grammar.allows(token):
             logits = grammar.restricted(logits)
@@ -60,7 +65,21 @@ class Output:
         data, text = self.vocabulary.piece(token)
         if text is None or self._decoder is not None:
             text = self._complete_text(data)
-        return self.parser.feed(text, step)
+        ended = self.parser.feed(text, step)
+        if self.within_calls and self.parser.in_call is not self._in_call:
+            self._in_call = self.parser.in_call
+            return ended or (self._in_call and not self._begin_call())
+        return ended
+
+    def _begin_call(self) -> bool:
+        """Begin the grammar again for a new call. False if the text behind the marker does not fit it."""
+        assert self.grammar is not None  # noqa: S101 - there is one within calls
+        self.grammar.reset()
+        for token in self.vocabulary.text_tokens(self.parser.call_text):
+            if not self.grammar.allows(token):
+                return False
+            self.grammar.accept(token)
+        return True
 
     def finish(self, step: Step) -> bool:
         """Add the remaining text to `step`; true when the output contains a tool call."""

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...shared.engine.chat_template import ChatTemplate, PromptError
+from ...shared.engine.answer_grammar import grammar_of_calls, grammar_of_json, grammar_within_call
+from ...shared.engine.chat_template import ChatTemplate, PromptError, without_strict
+from ...shared.engine.gbnf import SchemaError
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
-from .gbnf import SchemaError
 from .output import Output
 from .running_request import RunningRequest
 from .sampling import Grammar, GrammarError, Sampler
-from .tool_grammar import grammar_of_calls
 from .vocabulary import Vocabulary
 
 
@@ -52,8 +52,9 @@ class LlamaRequestBuilder:
             raise
         except (SchemaError, GrammarError) as error:
             log_refusal(error)
-            reason = str(error) if isinstance(error, SchemaError) else "a schema cannot be enforced"
-            raise LlamaRequestError("invalid_prompt", f"these tools cannot be required: {reason}") from error
+            reason = str(error) if isinstance(error, SchemaError) else "the grammar is refused"
+            message = f"the answer cannot be made to fit the schema of a tool or its format: {reason}"
+            raise LlamaRequestError("invalid_prompt", message) from error
         except PromptError as error:
             log_refusal(error.__cause__ or error)
             raise LlamaRequestError("invalid_prompt", str(error)) from error
@@ -73,7 +74,7 @@ class LlamaRequestBuilder:
         if prompt is None:
             _check_images(body["messages"])
             template = self.tool_template if tools else self.template
-            prompt = template.render(self.vocabulary.literal_text.marked(body))
+            prompt = template.render(self.vocabulary.literal_text.marked(without_strict(body)))
         minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
         if minimum >= self.context:  # tokenizing it would only take time
             raise self._too_long(f"at least {minimum}")
@@ -86,26 +87,47 @@ class LlamaRequestBuilder:
         buffer = self.numpy.empty(self.context, self.numpy.int32)
         buffer[:count] = tokens
         thinking = _starts_in_reasoning(prompt, syntax)
-        grammar = opening = None
-        if tools and body.get("tool_choice") == "required":
-            text = grammar_of_calls(tools, self.syntax)
-            grammar = Grammar(self.library, self.vocabulary, self.numpy, text)
-            if (
-                body.get("chat_template_kwargs", {}).get("enable_thinking", True)
-                and self.syntax.reasoning_start
-            ):
-                opening = self.vocabulary.single(self.syntax.reasoning_start)
+        grammar, within_calls = self._grammar(body)
+        opening = None
+        thinks = body.get("chat_template_kwargs", {}).get("enable_thinking", True)
+        if grammar is not None and not within_calls and thinks and self.syntax.reasoning_start:
+            opening = self.vocabulary.single(self.syntax.reasoning_start)
         max_tokens = body.get("max_tokens")
         left = self.context - count
         output = Output(
             self.vocabulary,
             Sampler(self.numpy, self._settings(body), body.get("seed")),
-            OutputParser(number, syntax, body.get("stop") or (), tools=bool(tools), in_reasoning=thinking),
+            OutputParser(
+                number,
+                syntax,
+                body.get("stop") or (),
+                tools=bool(tools),
+                in_reasoning=thinking,
+                single_call=body.get("parallel_tool_calls") is False,
+                json_text="response_format" in body,
+            ),
             grammar,
             opening,
+            within_calls,
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
         return RunningRequest(number, buffer, count, limit, output, body.get("cache_namespace"))
+
+    def _grammar(self, body: Mapping[str, Any]) -> tuple[Grammar | None, bool]:
+        """The grammar of an answer, if it is constrained, and whether it applies within calls only."""
+        tools, form = body.get("tools") or (), body.get("response_format")
+        within_calls = False
+        if tools and body.get("tool_choice") == "required":
+            text = grammar_of_calls(tools, self.syntax)
+        elif form is not None:
+            schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else None
+            text = grammar_of_json(schema, tools, self.syntax)
+        elif any(tool["function"].get("strict") for tool in tools):
+            within_calls = True
+            text = grammar_within_call(tools, self.syntax)
+        else:
+            return None, False
+        return Grammar(self.library, self.vocabulary, self.numpy, text), within_calls
 
     def _too_long(self, count: int | str) -> LlamaRequestError:
         message = f"the prompt has {count} tokens; {self.context - 1} fit"

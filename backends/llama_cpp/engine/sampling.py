@@ -106,6 +106,10 @@ class Grammar:
         """Advance the state by an allowed token that does not end the output."""
         self._library.llama_sampler_accept(self._sampler, token)
 
+    def reset(self) -> None:
+        """Return to the state before the first token."""
+        self._library.llama_sampler_reset(self._sampler)
+
     def close(self) -> None:
         """Free the library's memory of the grammar."""
         if self._sampler:

@@ -56,6 +56,11 @@ class Vocabulary:
         others = (self._tokenize(part, add_bos=False, special=not literal) for part, literal in rest)
         return self._numpy.concatenate([first, *others])
 
+    def text_tokens(self, text: str) -> list[int]:
+        """The tokens of a text, without special tokens."""
+        tokens = self._tokenize(text, add_bos=False, special=False) if text else ()
+        return [int(token) for token in tokens]
+
     def single(self, text: str) -> int | None:
         """The token whose text this is; None when the text is not a single token."""
         tokens = self._tokenize(text, add_bos=False)

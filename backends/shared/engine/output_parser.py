@@ -23,11 +23,13 @@ class OutputParser:
 
     `number` is the number of the generation in the pipe. `tools` says whether the request has tools; without
     tools, the text of a tool call is ordinary text. `in_reasoning` says whether the prompt has opened the
-    reasoning; it is updated as the output is parsed. `reasoning_tokens` counts the tokens of the reasoning,
+    reasoning; it is updated as the output is parsed. With `single_call` the first tool call ends the answer.
+    With `json_text` a marker of reasoning or of a call inside the text is text: the answer is either or.
+    `reasoning_tokens` counts the tokens of the reasoning,
     `has_tool_calls` says whether a tool call was found.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the marks of one request
         self,
         number: int,
         syntax: Syntax,
@@ -35,6 +37,8 @@ class OutputParser:
         *,
         tools: bool = False,
         in_reasoning: bool = False,
+        single_call: bool = False,
+        json_text: bool = False,
     ) -> None:
         self.reasoning_tokens = 0
         self.has_tool_calls = False
@@ -42,6 +46,9 @@ class OutputParser:
         self._syntax = syntax
         self._stop = tuple(filter(None, stop))
         self._tools = tools and syntax.call_start is not None
+        self._single_call = single_call
+        self._json_text = json_text
+        self._has_text = False
         self._held = ""
         self._trim = in_reasoning  # remove the white space at the beginning of what follows
         self._indices = count()
@@ -54,11 +61,25 @@ class OutputParser:
         """Whether the next piece continues the reasoning."""
         return self._state == "reasoning"
 
+    @property
+    def in_call(self) -> bool:
+        """Whether the next piece continues a tool call."""
+        return self._state == "call"
+
+    @property
+    def call_text(self) -> str:
+        """The text of the present tool call so far, behind its marker."""
+        return self._call.text + self._held
+
     def feed(self, piece: str, step: Step, tokens: int = 1) -> bool:
-        """Parse the text of `tokens` tokens into `step`. Returns true if a stop string ended the answer."""
+        """Parse the text of `tokens` tokens into `step`.
+
+        Returns true if a stop string, or the end of a single call, ended the answer.
+        """
         if self._state == "reasoning":
             self.reasoning_tokens += tokens
         if not self._held and self._is_plain(piece):
+            self._has_text = self._has_text or self._state == "text"
             step.add_text(self._number, self._state, piece)
             return False
         self._held += piece
@@ -69,6 +90,9 @@ class OutputParser:
                 self._held = ""
                 return True
             self._pass_marker(at, marker, step)
+            if self._single_call and self.has_tool_calls and not self.in_call:
+                self._held = ""
+                return True
         self._release(step)
         return False
 
@@ -110,9 +134,17 @@ class OutputParser:
         if self._trim and self._state == "text":
             self._held = self._held.lstrip()  # the template's white space is not a stop string
         found = [
-            (at, -len(marker), marker) for marker in self._markers if (at := self._held.find(marker)) >= 0
+            (at, -len(marker), marker)
+            for marker in self._markers
+            if (at := self._held.find(marker)) >= 0 and not self._is_text(at, marker)
         ]
         return (min(found)[0], min(found)[2]) if found else None
+
+    def _is_text(self, at: int, marker: str) -> bool:
+        """Whether a marker at a position of the held text is a part of JSON that is the answer."""
+        if not self._json_text or self._state != "text" or marker in self._stop:
+            return False
+        return self._has_text or bool(self._held[:at].strip())
 
     def _pass_marker(self, at: int, marker: str, step: Step) -> None:
         """Add the text before a marker, and enter the state that follows it."""
@@ -124,7 +156,8 @@ class OutputParser:
             return
         if self._state == "call":
             self._end_call(step, marker if marker == self._syntax.call_end else "")
-        if self._state != "text" and marker != self._syntax.call_start:
+        ended = self._single_call and self.has_tool_calls
+        if self._state != "text" and (ended or marker != self._syntax.call_start):
             self._enter("text")
         elif marker == self._syntax.reasoning_start:
             self._enter("reasoning")
@@ -158,6 +191,7 @@ class OutputParser:
                 text = text.removeprefix(self._syntax.reasoning_label).lstrip()
         if text:
             self._trim = False
+            self._has_text = self._has_text or (self._state == "text" and not text.isspace())
             step.add_text(self._number, self._state, text)
 
     def _add_to_call(self, text: str, step: Step) -> None:
@@ -183,7 +217,7 @@ class OutputParser:
         except (ValueError, LookupError, AttributeError, RecursionError):
             step.add_text(self._number, "text", f"{self._syntax.call_start}{text}{end}")
             return
-        for name, arguments in calls:
+        for name, arguments in calls[:1] if self._single_call else calls:
             self._begin_call(name, step)
             step.add_tool_call(self._number, (self._index, arguments, None, None))
 

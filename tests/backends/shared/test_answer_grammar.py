@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from backends.llama_cpp.engine.gbnf import SchemaError
-from backends.llama_cpp.engine.tool_grammar import grammar_of_calls
+from backends.shared.engine.answer_grammar import grammar_of_calls
+from backends.shared.engine.gbnf import SchemaError
 from backends.shared.engine.syntax import GEMMA4, MISTRAL, PLAIN, QWEN3, Syntax
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ...shared.engine.syntax import QUOTE
+from .syntax import QUOTE
 
 MAX_RULES = 2000
 MAX_SIZE = 400_000
@@ -22,11 +22,13 @@ class SchemaError(ValueError):
 class Notation:
     """How a model writes values.
 
-    `quote` delimits strings; `letter` is a rule for one character of a string, `blank` for optional space.
+    `quote` delimits strings; `letter` is a rule for a piece of a string, `single` for one that is a single
+    character, `blank` for optional space.
     """
 
     quote: str
     letter: str
+    single: str
     blank: str
     escaped: bool
     """Whether strings are escaped as in JSON, and keys are strings."""
@@ -45,8 +47,11 @@ class Notation:
         return json.dumps(key, ensure_ascii=False) if self.escaped else key
 
 
-JSON = Notation('"', r'[^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})', '" "?', escaped=True)
-GEMMA = Notation(QUOTE, r'[^<\x00] | "<" [^|<\x00]', '""', escaped=False)
+# half of a surrogate pair is no character, and readers of JSON refuse it
+_ESCAPED = r'"\\" (["\\/bfnrt] | "u" ([0-9abcefABCEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))'
+_LETTER = rf'[^"\\\x00-\x1F\x7F] | {_ESCAPED}'
+JSON = Notation('"', _LETTER, "letter", '" "?', escaped=True)
+GEMMA = Notation(QUOTE, r'[^<\x00] | "<" [^|<\x00]', r"[^<\x00]", '""', escaped=False)
 
 
 class Rules:
@@ -61,9 +66,10 @@ class Rules:
         for name, body in {
             "blank": notation.blank,
             "letter": notation.letter,
+            "single": notation.single,
             "string": f"{quote} letter* {quote}",
             "integer": '"-"? ("0" | [1-9] [0-9]{0,17})',
-            "number": 'integer ("." [0-9]{1,17})? ([eE] [-+]? [0-9]{1,3})?',
+            "number": 'integer ("." [0-9]{1,17})? ([eE] [-+]? [0-9]{1,2})?',
             "boolean": '"true" | "false"',
             "null": '"null"',
             "pair": f'{notation.key} ":" blank value',

@@ -1,4 +1,4 @@
-"""Converts tools to a grammar whose only outputs are calls of one of them.
+"""Converts JSON Schemas to rules of a grammar.
 
 A schema becomes rules as far as a grammar can express it: types, properties and their order, required ones,
 enumerations, alternatives, references within the schema, sizes. Patterns, formats and numeric bounds are left
@@ -7,54 +7,40 @@ out, and so is ambiguous recursion: the grammar allows every value that the sche
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...shared.engine.recursion import without_ambiguous_recursion
-from ...shared.engine.syntax import GEMMA4, Syntax
-from .gbnf import GEMMA, JSON, Rules, SchemaError, literal
+from .gbnf import Rules, SchemaError, literal
+from .recursion import without_ambiguous_recursion
 
 MAX_DEPTH = 40
 MAX_REPEATED = 2000  # llama.cpp takes no more
+RECURSION = "it has alternatives that begin alike and lead back to the same $ref"
 SCALARS = ("string", "number", "integer", "boolean", "null")
 
 
-def grammar_of_calls(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
-    """The grammar of one call of one of the tools, as the syntax writes calls. Raises `SchemaError`."""
-    notation, forced = JSON, syntax.forced_call
-    if syntax.call_start == GEMMA4.call_start:
-        notation, forced = GEMMA, ("<|tool_call>call:", "", "<tool_call|>")
-    if forced is None:
-        raise SchemaError("the prompt format of this model has no tool calls")
-    before, between, behind = forced
-    rules = Rules(notation)
-    calls = []
-    try:
-        for tool in tools:
-            name = str(tool["function"]["name"])
-            schema = tool["function"].get("parameters") or {"type": "object"}
-            bounded = without_ambiguous_recursion(schema, list if notation.escaped else sorted)
-            arguments = _Schema(rules, bounded).arguments()
-            written = json.dumps(name, ensure_ascii=False)[1:-1] if notation.escaped else name
-            calls.append(f"{literal(before + written + between)} {arguments} {literal(behind)}")
-    except (TypeError, AttributeError, LookupError) as error:
-        raise SchemaError("a schema is malformed") from error
-    return rules.text(rf"[\n]{{0,2}} ({' | '.join(calls)})")
+class SchemaRules:
+    """Converts one schema.
 
+    The rules of an `exact` one, in the form of `tasks.output_schema`, allow only what the schema allows;
+    raises `SchemaError` for one that llama.cpp cannot follow in time.
+    """
 
-class _Schema:
-    """Converts the parameters of one tool."""
-
-    def __init__(self, rules: Rules, root: Any) -> None:
+    def __init__(self, rules: Rules, root: Any, *, exact: bool = False) -> None:
         self._rules = rules
-        self._root = root
+        self._root = without_ambiguous_recursion(root, list if rules.notation.escaped else sorted)
+        if exact and self._root is not root:
+            raise SchemaError(RECURSION)
         self._references: dict[str, str] = {}
         self._leaves: dict[str, tuple[str, ...]] = {}  # the alternatives of a rule
         self._depth = 0
 
+    def value(self) -> str:
+        """The rule for the schema's values."""
+        return self._value(self._root)
+
     def arguments(self) -> str:
-        """The rule for all arguments, which are always an object."""
+        """The rule for a tool's arguments, which are always an object."""
         root = self._root
         if not isinstance(root, dict) or root.get("type", "object") != "object":
             raise SchemaError("parameters are not of the type object")
@@ -177,7 +163,8 @@ class _Schema:
             return self._rules.rule('"[" blank "]"')
         another = self._rules.rule(f'"," blank {item}')
         more = _repetition(max(minimum - 1, 0), None if maximum is None else maximum - 1)
-        items = f"{item} {another}{more}" if minimum else f"({item} {another}{more})?"
+        items = item if maximum == 1 else f"{item} {another}{more}"
+        items = items if minimum else f"({items})?"
         return self._rules.rule(f'"[" blank {items} blank "]"', maximum or minimum)
 
     def _string(self, schema: dict[str, Any]) -> str:
@@ -185,7 +172,8 @@ class _Schema:
         if not minimum and maximum is None:
             return "string"
         quote = literal(self._rules.notation.quote)
-        return self._rules.rule(f"{quote} letter{_repetition(minimum, maximum)} {quote}", maximum or minimum)
+        letters = "" if maximum == 0 else f"single{_repetition(minimum, maximum)}"
+        return self._rules.rule(f"{quote} {letters} {quote}", maximum or minimum)
 
     def _literal(self, value: Any) -> str:
         """A rule for exactly this value."""

@@ -1,0 +1,76 @@
+"""The grammars of answers in JSON for llama-server, which applies them from the first token of an answer.
+
+The server's own converter of schemas is not used for answers: it leaves keywords out, and with tools it
+permits no call. With a grammar in the request it refuses tools, unless their choice is `none`: then it shows
+them to the model, and passes the text of a call on as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from backends.base import GenerationError
+from backends.shared.engine.answer_grammar import Reasoning, grammar_of_json
+from backends.shared.engine.gbnf import SchemaError
+from backends.shared.engine.syntax import Syntax, syntax_of
+from backends.shared.http_client import HttpError
+from backends.shared.http_engine import ServerClient
+from tasks.generation import THINKING_MODES
+
+PROBE = {"messages": [{"role": "user", "content": "Hi"}]}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class AnswerGrammars:
+    """Makes the grammars for one model. Prompts of the modes in `begun` end within the reasoning."""
+
+    syntax: Syntax
+    begun: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, client: ServerClient, prompt_format: str) -> AnswerGrammars:
+        """Ask a server for its template, and for a prompt in each mode of thinking."""
+        template = ""
+        begun = set()
+        try:
+            template = str(client.get("/props")[1].get("chat_template") or "")
+            syntax = syntax_of(prompt_format, template)
+            for mode in THINKING_MODES if syntax.reasoning_start else ():
+                prompt = _prompt(client, mode).rstrip().removesuffix(syntax.reasoning_label).rstrip()
+                if prompt.endswith(syntax.reasoning_start or ""):
+                    begun.add(mode)
+        except (HttpError, AttributeError, LookupError, TypeError) as error:
+            log.warning("llama-server makes no prompt of a short message: %s", error)
+        return cls(syntax_of(prompt_format, template), frozenset(begun))
+
+    def apply(self, body: dict[str, Any], thinking: str) -> None:
+        """Replace the format in a request by its grammar. Raises `GenerationError`."""
+        form = body.pop("response_format")
+        schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else None
+        reasoning: Reasoning | None = "begun" if thinking in self.begun else "possible"
+        if thinking == "disabled":
+            reasoning = None
+        tools = body.get("tools", ())
+        try:
+            body["grammar"] = grammar_of_json(schema, tools, self.syntax, reasoning)
+        except SchemaError as error:
+            sentence = f"the answer cannot be made to fit the schema of its format or of a tool: {error}"
+            raise GenerationError("invalid_prompt", sentence) from error
+        if tools:
+            body["tool_choice"] = "none"
+
+
+def _prompt(client: ServerClient, mode: str) -> str:
+    """A prompt of the server's template."""
+    choice = {} if mode == "default" else {"chat_template_kwargs": {"enable_thinking": mode == "enabled"}}
+    return str(client.post("/apply-template", orjson.dumps(PROBE | choice))[1]["prompt"])
+
+
+NO_GRAMMARS = AnswerGrammars(Syntax())
+"""For a model without markers of reasoning and of calls."""

@@ -1,0 +1,50 @@
+"""Reads reasoning and tool calls in the text of a server that passes it on as it is.
+
+llama-server does so for an answer with a grammar of its request.
+"""
+
+from __future__ import annotations
+
+from backends.base import Emit
+from backends.shared.engine.output_parser import OutputParser
+from backends.shared.engine.pipe import Step
+from backends.shared.engine.syntax import Syntax
+from streams.events import Delta, ReasoningDelta, ScoredTextDelta, TextDelta, ToolCallDelta
+
+
+class AnswerReader:
+    """Emits the deltas of one answer whose text is JSON, or a tool call if it has `tools`."""
+
+    def __init__(self, emit: Emit, syntax: Syntax, *, tools: bool, single_call: bool) -> None:
+        self._emit = emit
+        self._parser = OutputParser(0, syntax, tools=tools, single_call=single_call, json_text=True)
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the answer has a tool call."""
+        return self._parser.has_tool_calls
+
+    def read(self, delta: Delta) -> None:
+        """Read a delta of the server."""
+        if isinstance(delta, TextDelta | ScoredTextDelta):
+            step = Step()
+            self._parser.feed(delta.text, step)
+            self._emit_step(step)
+        else:
+            self._emit(delta)
+
+    def finish(self) -> None:
+        """Emit what was held back until the end."""
+        step = Step()
+        self._parser.finish(step)
+        self._emit_step(step)
+
+    def _emit_step(self, step: Step) -> None:
+        """Emit what the parser added; JSON and calls never come together, so their order does not matter."""
+        for _, pieces in step.frame.get("reasoning", ()):
+            self._emit(ReasoningDelta("".join(pieces)))
+        for _, pieces in step.frame.get("text", ()):
+            self._emit(TextDelta("".join(pieces)))
+        for _, calls in step.frame.get("calls", ()):
+            for call in calls:
+                self._emit(ToolCallDelta(*call))

@@ -1,0 +1,114 @@
+"""The grammars of answers: a call of one of the tools, JSON that fits a schema, or either of the two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from .gbnf import GEMMA, JSON, Rules, SchemaError, literal
+from .schema_rules import SchemaRules
+from .syntax import GEMMA4, Syntax
+
+BLANK = r"[\n]{0,2}"  # between the reasoning and the answer
+
+Tools = Sequence[Mapping[str, Any]]
+Reasoning = Literal["possible", "begun"]
+"""Whether the answer may have reasoning before it, or the prompt has begun it already."""
+
+
+def grammar_of_calls(tools: Tools, syntax: Syntax) -> str:
+    """The grammar of one call of one of the tools, as the syntax writes calls. Raises `SchemaError`."""
+    rules = _rules_of_calls(syntax)
+    return rules.text(f"{BLANK} ({_calls(rules, tools, syntax)})")
+
+
+def grammar_within_call(tools: Tools, syntax: Syntax) -> str:
+    """The grammar of the rest of a call, after the marker that begins it.
+
+    Only the arguments of strict tools are constrained. Raises `SchemaError`.
+    """
+    rules = _rules_of_calls(syntax)
+    free = [tool if _is_strict(tool) else _with_any_arguments(tool) for tool in tools]
+    return rules.text(_calls(rules, free, syntax, begun=True))
+
+
+def grammar_of_json(
+    schema: Mapping[str, Any] | None, tools: Tools, syntax: Syntax, reasoning: Reasoning | None = None
+) -> str:
+    """The grammar of JSON that fits the schema (None: of any object), or of a call of one of the tools.
+
+    It begins with the `reasoning`, for an engine that applies the grammar from the first token. Raises
+    `SchemaError`.
+    """
+    rules = Rules(JSON)
+    answers = ["object" if schema is None else SchemaRules(rules, schema, exact=True).value()]
+    if tools:
+        if _rules_of_calls(syntax).notation is not JSON:
+            raise SchemaError("this model cannot have tools beside it, whose calls are not JSON")
+        free = [tool if _is_strict(tool) else _with_any_arguments(tool) for tool in tools]
+        answers.append(_calls(rules, free, syntax))
+    before = "" if reasoning is None else _reasoning(rules, syntax, reasoning)
+    return rules.text(f"{before} {BLANK} ({' | '.join(answers)})")
+
+
+def _reasoning(rules: Rules, syntax: Syntax, reasoning: Reasoning) -> str:
+    """The expression of the reasoning: optional, unless the prompt has begun it."""
+    start, end = syntax.reasoning_start, syntax.reasoning_end
+    if start is None or end is None:
+        return ""
+    rest = f"{_text_without(rules, end)} {literal(end)}"
+    return rest if reasoning == "begun" else f"({literal(start)} {rest})?"
+
+
+def _text_without(rules: Rules, marker: str) -> str:
+    """The rule of any text that does not contain the marker, whose next text may be the marker.
+
+    State n of the rules has read n characters of the marker (Knuth, Morris, Pratt).
+    """
+    names = [rules.reserve() for _ in marker]
+    for state, name in enumerate(names):
+        followers: dict[str, int] = {}
+        for letter in dict.fromkeys(marker):
+            read = marker[:state] + letter
+            overlap = next(size for size in range(len(read), -1, -1) if read.endswith(marker[:size]))
+            followers[letter] = overlap
+        ways = [f"{literal(letter)} {names[at]}" for letter, at in followers.items() if at < len(marker)]
+        others = "".join(f"\\x{ord(letter):02X}" for letter in followers)
+        rules.define(name, " | ".join([*ways, f"[^{others}] {names[0]}", '""']))
+    return names[0]
+
+
+def _rules_of_calls(syntax: Syntax) -> Rules:
+    return Rules(GEMMA if syntax.call_start == GEMMA4.call_start else JSON)
+
+
+def _calls(rules: Rules, tools: Tools, syntax: Syntax, *, begun: bool = False) -> str:
+    """The alternatives of one call of each tool, without the marker that begins it if it is `begun`."""
+    gemma = ("<|tool_call>call:", "", "<tool_call|>")
+    forced = syntax.forced_call if rules.notation is JSON else gemma
+    if forced is None:
+        raise SchemaError("the prompt format of this model has no tool calls")
+    before, between, behind = forced
+    if begun:
+        before = before.removeprefix(syntax.call_start or "")
+    escaped = rules.notation.escaped
+    calls = []
+    try:
+        for tool in tools:
+            name = str(tool["function"]["name"])
+            schema = tool["function"].get("parameters") or {"type": "object"}
+            arguments = SchemaRules(rules, schema, exact=_is_strict(tool)).arguments()
+            written = json.dumps(name, ensure_ascii=False)[1:-1] if escaped else name
+            calls.append(f"{literal(before + written + between)} {arguments} {literal(behind)}")
+    except (TypeError, AttributeError, LookupError) as error:
+        raise SchemaError("a schema is malformed") from error
+    return " | ".join(calls)
+
+
+def _is_strict(tool: Mapping[str, Any]) -> bool:
+    return bool(tool["function"].get("strict"))
+
+
+def _with_any_arguments(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {"function": {"name": tool["function"]["name"], "parameters": {"type": "object"}}}
