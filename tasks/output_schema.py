@@ -12,7 +12,8 @@ The form, for engines: each schema is `{}` (any value) or has exactly one of
 - `enum`: a list of values,
 - `type`: one type, with `properties`, `required` (a part of the properties) and `additionalProperties` (false
   if there are properties, else false or a schema) for an object; `minItems`, `maxItems`, `items` and
-  `prefixItems` for an array; `minLength` and `maxLength` for a string,
+  `prefixItems` for an array; `minLength` and `maxLength`, or a `format` of `FORMATS`, for a string; `minimum`
+  and `maximum` for a number, and for an integer or none of the two,
 
 and its `title` and `description`. Bounds on the whole (bytes, depth, ...) are checked before
 (`api.schemas.tool_schema`). Source: JSON Schema 2020-12, "Core" and "Validation".
@@ -22,6 +23,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from math import ceil, floor
 from typing import Any
 
 MAX_COUNT = 1000
@@ -52,12 +55,19 @@ IGNORED = frozenset(
 ALONE = ("$ref", "anyOf", "oneOf", "allOf", "const", "enum")
 """Keywords that no other one may accompany (`type` may accompany the last two)."""
 
+NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+LARGEST = 10**15 - 1
+"""The largest absolute value of a number with a bound: larger ones are not exact in double precision."""
+
+FORMATS = ("date-time", "date", "time", "email", "uuid", "ipv4")
+"""The formats that all engines know."""
+
 KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "object": ("properties", "required", "additionalProperties"),
     "array": ("items", "prefixItems", "minItems", "maxItems"),
-    "string": ("minLength", "maxLength"),
-    "integer": (),
-    "number": (),
+    "string": ("minLength", "maxLength", "format"),
+    "integer": NUMBER,
+    "number": NUMBER,
     "boolean": (),
     "null": (),
 }
@@ -120,7 +130,7 @@ class _Converter:
                 if others := [other for other in names if other not in allowed]:
                     raise OutputSchemaError(f"cannot be combined with {name}", (*path, others[0]))
                 return self._alone(name, schema, path)
-        kinds = schema.get("type", _guessed_type(names, path))
+        kinds = schema["type"] if "type" in schema else _guessed_type(names, path)
         if kinds is None:
             return {}
         if isinstance(kinds, list):
@@ -150,6 +160,8 @@ class _Converter:
             "object": self._object,
             "array": self._array,
             "string": _string,
+            "integer": _integer,
+            "number": _number,
         }
         if not isinstance(kind, str) or kind not in KEYWORDS:
             raise OutputSchemaError("is no type of JSON Schema", (*path, "type"))
@@ -245,7 +257,8 @@ class _Converter:
 
 def _guessed_type(names: Sequence[str], path: Path) -> str | None:
     """The type of a schema without one, by its keywords; None if it has none."""
-    kinds = [kind for kind in ("object", "array", "string") if any(name in KEYWORDS[kind] for name in names)]
+    guessed = ("object", "array", "string", "number")
+    kinds = [kind for kind in guessed if any(name in KEYWORDS[kind] for name in names)]
     if len(kinds) > 1:
         raise OutputSchemaError("needs a type", path)
     return kinds[0] if kinds else None
@@ -286,8 +299,74 @@ def _string(schema: Mapping[str, Any], path: Path) -> Schema:
     least, most = _count(schema, "minLength", path), _count(schema, "maxLength", path)
     if least is not None and most is not None and most < least:
         raise OutputSchemaError("must not be less than minLength", (*path, "maxLength"))
+    if (form := schema.get("format")) is not None:
+        if form not in FORMATS:
+            raise OutputSchemaError(f"must be one of {', '.join(FORMATS)}", (*path, "format"))
+        if least or most is not None:
+            raise OutputSchemaError("cannot be combined with a length", (*path, "format"))
+        return {"format": form}
     lengths = {"minLength": least or None, "maxLength": most}
     return {name: value for name, value in lengths.items() if value is not None}
+
+
+def _integer(schema: Mapping[str, Any], path: Path) -> Schema:
+    if not any(name in schema for name in NUMBER):
+        return {}
+    low, high = _bounds_of(schema, path)
+    least = floor(low[1]) + 1 if low[0] == "exclusiveMinimum" else ceil(low[1])
+    most = ceil(high[1]) - 1 if high[0] == "exclusiveMaximum" else floor(high[1])
+    if least > most:
+        raise OutputSchemaError("leaves no integer", (*path, high[0]))
+    return {"minimum": least, "maximum": most}
+
+
+def _number(schema: Mapping[str, Any], path: Path) -> Schema:
+    # without bounds, engines would write exponents that no reader of JSON takes
+    low, high = _bounds_of(schema, path)
+    least = _beside(low[1], 1) if low[0] == "exclusiveMinimum" else low[1]
+    most = _beside(high[1], -1) if high[0] == "exclusiveMaximum" else high[1]
+    if least > most:
+        raise OutputSchemaError("leaves no number that can be written", (*path, high[0]))
+    return {"minimum": least, "maximum": most}
+
+
+def _beside(bound: float, sign: int) -> float:
+    """The next number above or below a bound, with as many digits as double precision surely has."""
+    value = Decimal(str(bound))
+    digits = len(str(abs(int(value))))
+    return float(value + sign * Decimal(10) ** -min(6, 14 - digits))
+
+
+def _bounds_of(schema: Mapping[str, Any], path: Path) -> tuple[tuple[str, float], tuple[str, float]]:
+    """The lower and the upper bound of a number, each with its name."""
+    low = _bound(schema, "minimum", "exclusiveMinimum", 1, path)
+    high = _bound(schema, "maximum", "exclusiveMaximum", -1, path)
+    if low[1] > high[1]:
+        raise OutputSchemaError("leaves no number", (*path, high[0]))
+    return low, high
+
+
+def _bound(
+    schema: Mapping[str, Any], inclusive: str, exclusive: str, sign: int, path: Path
+) -> tuple[str, float]:
+    """The narrower of two bounds, within LARGEST, and its name.
+
+    `sign` is 1 for lower bounds and -1 for upper ones.
+    """
+    found: list[tuple[float, bool, str]] = [(-LARGEST, False, inclusive)]
+    for name in (inclusive, exclusive):
+        value = schema.get(name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise OutputSchemaError("must be a number", (*path, name))
+        if value * sign > LARGEST:
+            raise OutputSchemaError(f"is beyond {LARGEST}", (*path, name))
+        found.append(
+            (value * sign, name == exclusive, name) if abs(value) <= LARGEST else (-LARGEST, False, inclusive)
+        )
+    value, _, name = max(found)
+    return name, value * sign
 
 
 def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:

@@ -12,7 +12,7 @@ import os
 import re
 import select
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from backends.base import EngineFacts, GenerationError, Launch, LoadError, Sink
-from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars
+from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars, is_constrained
 from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.schemas import for_grammar
@@ -30,7 +30,6 @@ from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_request import llama_body
 from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
-from backends.shared.engine.schema_rules import RECURSION
 from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_client import HttpError
@@ -111,10 +110,14 @@ class LlamaServerEngine(HttpEngine):
 
     def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
         running = super()._new(id, generation, sink)
-        if generation.output_format is not None:
-            single = not generation.parallel_tool_calls
-            tools = bool(generation.tools)
-            running.reader = AnswerReader(sink.delta, self.syntax, tools=tools, single_call=single)
+        if is_constrained(generation):
+            running.reader = AnswerReader(
+                sink.delta,
+                self.syntax,
+                tools=generation.tool_choice != "none" and bool(generation.tools),
+                single_call=not generation.parallel_tool_calls,
+                json_text=generation.output_format is not None,
+            )
         return running
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
@@ -259,22 +262,13 @@ def _body(generation: Generation, prompt_format: str, grammars: AnswerGrammars =
     for message in body.get("messages", ()):
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
-    if "response_format" in body:
+    if is_constrained(generation):
         grammars.apply(body, generation.thinking)
-    for tool in body.get("tools", ()):
-        tool["function"]["parameters"] = _parameters(tool["function"])
+    else:
+        for tool in body.get("tools", ()):
+            tool["function"]["parameters"] = for_grammar(tool["function"]["parameters"])
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(body)
-
-
-def _parameters(function: Mapping[str, Any]) -> Any:
-    """The parameters of a tool for the server. Raises `GenerationError` if a strict one would lose some."""
-    given = function["parameters"]
-    found = for_grammar(given)
-    if function.get("strict") and found != given:
-        sentence = f"the server cannot follow the schema of the strict tool {function['name']}: {RECURSION}"
-        raise GenerationError("invalid_prompt", sentence)
-    return found
 
 
 def _refusal(status: int, body: bytes, generation: Generation) -> GenerationError:

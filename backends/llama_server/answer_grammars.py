@@ -1,6 +1,6 @@
-"""The grammars of answers in JSON for llama-server, which applies them from the first token of an answer.
+"""The grammars of JSON and of strict tools for llama-server, which applies them from the first token.
 
-The server's own converter of schemas is not used for answers: it leaves keywords out, and with tools it
+The server's own converter of schemas is not used for these: it leaves keywords out, and beside a format it
 permits no call. With a grammar in the request it refuses tools, unless their choice is `none`: then it shows
 them to the model, and passes the text of a call on as it is.
 """
@@ -14,16 +14,27 @@ from typing import Any
 import orjson
 
 from backends.base import GenerationError
-from backends.shared.engine.answer_grammar import Reasoning, grammar_of_json
+from backends.shared.engine.answer_grammar import (
+    Reasoning,
+    grammar_of_calls,
+    grammar_of_json,
+    grammar_of_text,
+)
 from backends.shared.engine.gbnf import SchemaError
 from backends.shared.engine.syntax import Syntax, syntax_of
 from backends.shared.http_client import HttpError
 from backends.shared.http_engine import ServerClient
-from tasks.generation import THINKING_MODES
+from tasks.generation import THINKING_MODES, Generation
 
 PROBE = {"messages": [{"role": "user", "content": "Hi"}]}
 
 log = logging.getLogger(__name__)
+
+
+def is_constrained(generation: Generation) -> bool:
+    """Whether an answer needs a grammar."""
+    called = generation.tools if generation.tool_choice != "none" else ()
+    return generation.output_format is not None or any(tool.strict for tool in called)
 
 
 @dataclass(frozen=True)
@@ -50,18 +61,24 @@ class AnswerGrammars:
         return cls(syntax_of(prompt_format, template), frozenset(begun))
 
     def apply(self, body: dict[str, Any], thinking: str) -> None:
-        """Replace the format in a request by its grammar. Raises `GenerationError`."""
-        form = body.pop("response_format")
-        schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else None
+        """Replace the format and the choice of a tool in a request by a grammar. Raises `GenerationError`."""
+        form, tools = body.pop("response_format", None), body.get("tools", ())
         reasoning: Reasoning | None = "begun" if thinking in self.begun else "possible"
         if thinking == "disabled":
             reasoning = None
-        tools = body.get("tools", ())
+        single = body.get("parallel_tool_calls") is False
         try:
-            body["grammar"] = grammar_of_json(schema, tools, self.syntax, reasoning)
+            if body.get("tool_choice") == "required":
+                text = grammar_of_calls(tools, self.syntax, reasoning)
+            elif form is None:
+                text = grammar_of_text(tools, self.syntax, reasoning, single_call=single)
+            else:
+                schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else None
+                text = grammar_of_json(schema, tools, self.syntax, reasoning)
         except SchemaError as error:
             sentence = f"the answer cannot be made to fit the schema of its format or of a tool: {error}"
             raise GenerationError("invalid_prompt", sentence) from error
+        body["grammar"] = text
         if tools:
             body["tool_choice"] = "none"
 

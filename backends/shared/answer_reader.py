@@ -13,11 +13,13 @@ from streams.events import Delta, ReasoningDelta, ScoredTextDelta, TextDelta, To
 
 
 class AnswerReader:
-    """Emits the deltas of one answer whose text is JSON, or a tool call if it has `tools`."""
+    """Emits the deltas of one answer; see `OutputParser` for the parameters."""
 
-    def __init__(self, emit: Emit, syntax: Syntax, *, tools: bool, single_call: bool) -> None:
+    def __init__(
+        self, emit: Emit, syntax: Syntax, *, tools: bool, single_call: bool, json_text: bool
+    ) -> None:
         self._emit = emit
-        self._parser = OutputParser(0, syntax, tools=tools, single_call=single_call, json_text=True)
+        self._parser = OutputParser(0, syntax, tools=tools, single_call=single_call, json_text=json_text)
 
     @property
     def has_calls(self) -> bool:
@@ -40,7 +42,7 @@ class AnswerReader:
         self._emit_step(step)
 
     def _emit_step(self, step: Step) -> None:
-        """Emit what the parser added; JSON and calls never come together, so their order does not matter."""
+        """Emit what the parser added: the reasoning, the text, the calls, which is the order of an answer."""
         for _, pieces in step.frame.get("reasoning", ()):
             self._emit(ReasoningDelta("".join(pieces)))
         for _, pieces in step.frame.get("text", ()):

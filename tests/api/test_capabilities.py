@@ -278,3 +278,7 @@ def test_a_format_is_refused_when_the_engine_cannot_be_constrained(
 ) -> None:
     assert refused(http, path, model="nllb", **fields) == ("unsupported_parameter", param)
     assert not fakes.ledger.jobs
+
+
+def test_every_backend_but_ct2_can_be_constrained() -> None:
+    assert {name for name, backend in BACKENDS.items() if not backend.constrains_output} == {"ct2"}

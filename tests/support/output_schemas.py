@@ -9,6 +9,9 @@ Schema = dict[str, Any]
 
 NAMES = ("a", "name", "größe", 'with "quotes"', "tab\t", "back\\slash", "<tag>", "🔥", "")
 WORDS = ("", "red", "größer", 'a "b"', "line\nbreak", "\\", "</think>", "日本語")
+BOUNDS = (0, 1, -1, 9, 10, -100, 99, 0.5, -0.25, 123456, 999999)
+LOWER, UPPER = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
+FORMATS = ("date-time", "date", "time", "email", "uuid", "ipv4")
 LEAST, MOST = 0, 3
 
 
@@ -73,10 +76,25 @@ class _Builder:
         values = self._random.sample(WORDS, self._random.randint(1, 4))
         return {"type": "string", "enum": values}
 
+    def _bounds(self, kind: str) -> Schema:
+        """Bounds of numbers, between which there is at least one."""
+        low = self._random.choice((*BOUNDS, self._random.uniform(-200, 200)))
+        high = low + self._random.choice((1, 3, 9, 1234, 10**6, 0.75))
+        low, high = (float(f"{bound:.2f}") for bound in (low, high))
+        if kind == "integer":
+            low, high = int(low), int(high) + 2
+        names = (self._random.choice(LOWER), self._random.choice(UPPER))
+        bounds = zip(names, (low, high), strict=True)
+        return {name: bound for name, bound in bounds if self._random.random() < 0.8}
+
     def _scalar(self) -> Schema:
         kind = self._random.choice(("string", "integer", "number", "boolean", "null", "list"))
         if kind == "list":
-            return {"type": ["integer", "null"]}
+            return {"type": ["integer", "null"], "minimum": self._random.randint(-3, 3)}
+        if kind in ("integer", "number") and self._random.random() < 0.6:
+            return {"type": kind, **self._bounds(kind)}
+        if kind == "string" and self._random.random() < 0.2:
+            return {"type": "string", "format": self._random.choice(FORMATS)}
         if kind == "string":
             least = self._random.randint(0, 5)
             bounds = {"minLength": least, "maxLength": least + self._random.randint(0, 5)}

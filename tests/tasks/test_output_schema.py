@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.stub.engine.instance import instance
-from tasks.output_schema import MAX_COUNT, OutputSchemaError, enforceable
+from tasks.output_schema import LARGEST, MAX_COUNT, OutputSchemaError, enforceable
 from tests.support.output_schemas import output_schema
 
 TEXT = {"type": "string"}
+RANGE = {"minimum": -LARGEST, "maximum": LARGEST}
 SEEDS = st.integers(0, 2**32)
 
 
@@ -45,7 +46,19 @@ def test_a_form_is_its_own_form(seed: int) -> None:
         ({"const": 1, "title": "One", "default": 1, "x-order": 2}, {"title": "One", "enum": [1]}),
         ({"type": "integer", "enum": [1, "a", 2.0, 2.5]}, {"enum": [1, 2.0]}),
         ({"type": ["string", "null"]}, {"anyOf": [TEXT, {"type": "null"}]}),
-        ({"oneOf": [TEXT, {"type": "number"}]}, {"anyOf": [TEXT, {"type": "number"}]}),
+        ({"oneOf": [TEXT, {"type": "number"}]}, {"anyOf": [TEXT, {"type": "number", **RANGE}]}),
+        ({"type": "string", "format": "uuid", "minimum": 7}, {"type": "string", "format": "uuid"}),
+        ({"type": "integer", "minLength": 2}, {"type": "integer"}),
+        ({"type": "integer", "exclusiveMinimum": 0}, {**RANGE, "type": "integer", "minimum": 1}),
+        (
+            {"type": "integer", "minimum": -0.5, "exclusiveMaximum": 3},
+            {"type": "integer", "minimum": 0, "maximum": 2},
+        ),
+        ({"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}, {"type": "integer", **RANGE}),
+        (
+            {"minimum": 1, "exclusiveMinimum": 1, "maximum": 2.5, "exclusiveMaximum": 3},
+            {"type": "number", "minimum": 1.000001, "maximum": 2.5},
+        ),
         ({"allOf": [TEXT], "description": "d"}, {"description": "d", **TEXT}),
         ({"minLength": 2, "minimum": 3, "type": "string"}, {"type": "string", "minLength": 2}),
         ({"items": False}, {"type": "array", "items": {}, "maxItems": 0}),
@@ -70,8 +83,6 @@ def test_a_form_is_its_own_form(seed: int) -> None:
     ],
 )
 def test_a_schema_has_this_form(schema: dict[str, Any], form: dict[str, Any]) -> None:
-    # of another type than the value's, keywords have no effect
-    schema = {name: value for name, value in schema.items() if name != "minimum"}
     assert enforceable(schema) == form
 
 
@@ -99,6 +110,16 @@ def test_a_schema_has_this_form(schema: dict[str, Any], form: dict[str, Any]) ->
         (with_a({"type": "string", "maxLength": MAX_COUNT + 1}), ("properties", "a", "maxLength")),
         (with_a({"type": "array", "minItems": 3, "maxItems": 2}), ("properties", "a", "maxItems")),
         (with_a({"type": "array", "prefixItems": [{}], "minItems": 2}), ("properties", "a", "prefixItems")),
+        (with_a({"type": "string", "format": "uri"}), ("properties", "a", "format")),
+        (with_a({"type": "string", "format": "date", "minLength": 2}), ("properties", "a", "format")),
+        (with_a({"type": "string", "pattern": "^a$"}), ("properties", "a", "pattern")),
+        (with_a({"type": "number", "multipleOf": 0.1}), ("properties", "a", "multipleOf")),
+        (with_a({"type": "number", "minimum": "1"}), ("properties", "a", "minimum")),
+        (with_a({"type": "number", "minimum": 1e16}), ("properties", "a", "minimum")),
+        (with_a({"type": "number", "minimum": 2, "maximum": 1}), ("properties", "a", "maximum")),
+        (with_a({"minimum": 1, "exclusiveMaximum": 1}), ("properties", "a", "exclusiveMaximum")),
+        (with_a({"exclusiveMinimum": 1, "maximum": 1.0000001}), ("properties", "a", "maximum")),
+        (with_a({"type": "integer", "minimum": 0.1, "maximum": 0.9}), ("properties", "a", "maximum")),
         (with_a({}, required=["b"], additionalProperties=False), ("required", 0)),
         (with_a({"$ref": "#"}, required=["a"]), ()),
         (with_a({"type": "array", "minItems": 1, "items": {"$ref": "#"}}, required=["a"]), ()),

@@ -21,7 +21,6 @@ from importlib import import_module
 from typing import Any
 
 from ...shared.engine.counts import without_large_counts
-from ...shared.engine.recursion import DATA, MAPS
 from ...shared.engine.syntax import Syntax
 
 MAX_COUNT = 2000
@@ -29,9 +28,6 @@ MAX_COUNT = 2000
 
 SPACING = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """The white space of JSON, as most models write it."""
-
-LARGEST = 10**15
-"""The largest absolute value of a number."""
 
 Tools = Sequence[Mapping[str, Any]]
 TokenOf = Callable[[str], int | None]
@@ -60,7 +56,7 @@ def json_grammar(
     """
     answer = "(call | json)" if tools else "json"
     rules = [f"start: {_reasoning_rule(syntax, token_of, thinking)} {answer}"]
-    rules.append(f"json: {_json(_with_finite_numbers({'type': 'object'} if schema is None else schema))}")
+    rules.append(f"json: {_json({'type': 'object'} if schema is None else schema)}")
     return "\n".join(rules + (_call_rules(_free(tools), syntax, token_of) if tools else []))
 
 
@@ -96,32 +92,8 @@ def _call_rules(tools: Tools, syntax: Syntax, token_of: TokenOf) -> list[str]:
         function = tool["function"]
         name = json.dumps(json.dumps(function["name"])[1:-1])
         rules.append(f"f{i}: {name} {between} a{i}")
-        strict, given = function.get("strict"), function["parameters"]
-        schema = _with_finite_numbers(given) if strict else without_large_counts(given, MAX_COUNT)
-        rules.append(f"a{i}: {_json(schema)}")
+        rules.append(f"a{i}: {_json(without_large_counts(function['parameters'], MAX_COUNT))}")
     return rules
-
-
-def _with_finite_numbers(schema: Any) -> Any:
-    """The schema with bounds for its numbers: the library writes exponents that no reader of JSON takes."""
-    if isinstance(schema, list):
-        return [_with_finite_numbers(item) for item in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    found = {
-        key: {name: _with_finite_numbers(part) for name, part in value.items()}
-        if key in MAPS and isinstance(value, Mapping)
-        else value
-        if key in DATA
-        else _with_finite_numbers(value)
-        for key, value in schema.items()
-    }
-    if schema.get("type") == "number":
-        if not found.keys() & {"minimum", "exclusiveMinimum"}:
-            found["minimum"] = -LARGEST
-        if not found.keys() & {"maximum", "exclusiveMaximum"}:
-            found["maximum"] = LARGEST
-    return found
 
 
 def _json(schema: Mapping[str, Any]) -> str:

@@ -17,10 +17,25 @@ Reasoning = Literal["possible", "begun"]
 """Whether the answer may have reasoning before it, or the prompt has begun it already."""
 
 
-def grammar_of_calls(tools: Tools, syntax: Syntax) -> str:
-    """The grammar of one call of one of the tools, as the syntax writes calls. Raises `SchemaError`."""
+def grammar_of_calls(tools: Tools, syntax: Syntax, reasoning: Reasoning | None = None) -> str:
+    """The grammar of one call of one of the tools, as the syntax writes calls. Raises `SchemaError`.
+
+    It begins with the `reasoning`, for an engine that applies the grammar from the first token.
+    """
     rules = _rules_of_calls(syntax)
-    return rules.text(f"{BLANK} ({_calls(rules, tools, syntax)})")
+    return rules.text(f"{_reasoning(rules, syntax, reasoning)} {BLANK} ({_calls(rules, tools, syntax)})")
+
+
+def grammar_of_text(tools: Tools, syntax: Syntax, reasoning: Reasoning | None, *, single_call: bool) -> str:
+    """The grammar of any text with calls, in which the arguments of strict tools fit their schemas.
+
+    Raises `SchemaError`.
+    """
+    rules = _rules_of_calls(syntax)
+    calls = _calls(rules, _free(tools), syntax)
+    text = _text_without(rules, str(syntax.call_start))
+    more = "?" if single_call else "*"
+    return rules.text(f"{_reasoning(rules, syntax, reasoning)} {text} (({calls}) {text}){more}")
 
 
 def grammar_within_call(tools: Tools, syntax: Syntax) -> str:
@@ -29,8 +44,7 @@ def grammar_within_call(tools: Tools, syntax: Syntax) -> str:
     Only the arguments of strict tools are constrained. Raises `SchemaError`.
     """
     rules = _rules_of_calls(syntax)
-    free = [tool if _is_strict(tool) else _with_any_arguments(tool) for tool in tools]
-    return rules.text(_calls(rules, free, syntax, begun=True))
+    return rules.text(_calls(rules, _free(tools), syntax, begun=True))
 
 
 def grammar_of_json(
@@ -38,24 +52,21 @@ def grammar_of_json(
 ) -> str:
     """The grammar of JSON that fits the schema (None: of any object), or of a call of one of the tools.
 
-    It begins with the `reasoning`, for an engine that applies the grammar from the first token. Raises
-    `SchemaError`.
+    It begins with the `reasoning`, as in `grammar_of_calls`. Raises `SchemaError`.
     """
     rules = Rules(JSON)
     answers = ["object" if schema is None else SchemaRules(rules, schema, exact=True).value()]
     if tools:
         if _rules_of_calls(syntax).notation is not JSON:
             raise SchemaError("this model cannot have tools beside it, whose calls are not JSON")
-        free = [tool if _is_strict(tool) else _with_any_arguments(tool) for tool in tools]
-        answers.append(_calls(rules, free, syntax))
-    before = "" if reasoning is None else _reasoning(rules, syntax, reasoning)
-    return rules.text(f"{before} {BLANK} ({' | '.join(answers)})")
+        answers.append(_calls(rules, _free(tools), syntax))
+    return rules.text(f"{_reasoning(rules, syntax, reasoning)} {BLANK} ({' | '.join(answers)})")
 
 
-def _reasoning(rules: Rules, syntax: Syntax, reasoning: Reasoning) -> str:
+def _reasoning(rules: Rules, syntax: Syntax, reasoning: Reasoning | None) -> str:
     """The expression of the reasoning: optional, unless the prompt has begun it."""
     start, end = syntax.reasoning_start, syntax.reasoning_end
-    if start is None or end is None:
+    if reasoning is None or start is None or end is None:
         return ""
     rest = f"{_text_without(rules, end)} {literal(end)}"
     return rest if reasoning == "begun" else f"({literal(start)} {rest})?"
@@ -108,6 +119,11 @@ def _calls(rules: Rules, tools: Tools, syntax: Syntax, *, begun: bool = False) -
 
 def _is_strict(tool: Mapping[str, Any]) -> bool:
     return bool(tool["function"].get("strict"))
+
+
+def _free(tools: Tools) -> list[Mapping[str, Any]]:
+    """The tools, with any arguments for those that are not strict."""
+    return [tool if _is_strict(tool) else _with_any_arguments(tool) for tool in tools]
 
 
 def _with_any_arguments(tool: Mapping[str, Any]) -> dict[str, Any]:

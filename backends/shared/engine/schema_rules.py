@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .formats import FORMATS
 from .gbnf import Rules, SchemaError, literal
+from .number_rules import has_bounds, number_within
 from .recursion import without_ambiguous_recursion
 
 MAX_DEPTH = 40
@@ -28,6 +30,7 @@ class SchemaRules:
 
     def __init__(self, rules: Rules, root: Any, *, exact: bool = False) -> None:
         self._rules = rules
+        self._exact = exact
         self._root = without_ambiguous_recursion(root, list if rules.notation.escaped else sorted)
         if exact and self._root is not root:
             raise SchemaError(RECURSION)
@@ -76,6 +79,8 @@ class SchemaRules:
         kind = schema.get("type", _guess_type(schema))
         if isinstance(kind, list):
             return self._alternatives([{**schema, "type": one} for one in kind], self._value)
+        if kind in ("integer", "number") and self._exact and has_bounds(schema):
+            return self._rules.rule(number_within(schema, whole=kind == "integer"))
         if kind == "value" or kind in SCALARS[1:]:
             return str(kind)
         by_type = {"object": self._object, "array": self._array, "string": self._string}
@@ -168,6 +173,9 @@ class SchemaRules:
         return self._rules.rule(f'"[" blank {items} blank "]"', maximum or minimum)
 
     def _string(self, schema: dict[str, Any]) -> str:
+        if self._exact and "format" in schema:
+            quote = literal(self._rules.notation.quote)
+            return self._rules.rule(f"{quote} {FORMATS[schema['format']]} {quote}")
         minimum, maximum = _bounds(schema, "minLength", "maxLength")
         if not minimum and maximum is None:
             return "string"

@@ -9,6 +9,16 @@ MAX_DEPTH = 64
 """Levels of references that are followed: the least deep alternative of a recursive schema is closer."""
 
 
+FORMATS: Mapping[str, str] = {
+    "date-time": "2026-01-01T00:00:00Z",
+    "date": "2026-01-01",
+    "time": "00:00:00Z",
+    "email": "a@example.org",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "ipv4": "127.0.0.1",
+}
+
+
 class NoInstance(ValueError):
     """Raised when a schema has no value within `MAX_DEPTH`."""
 
@@ -55,16 +65,28 @@ def _array(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> li
 
 
 def _string(schema: Mapping[str, Any], _defs: Mapping[str, Any], _depth: int) -> str:
+    if "format" in schema:
+        return FORMATS[schema["format"]]
     least: int = schema.get("minLength", 0)
     return ("text " * (least // 5 + 1))[:least]
+
+
+def _integer(schema: Mapping[str, Any], _defs: Mapping[str, Any], _depth: int) -> int:
+    least: int = schema.get("minimum", min(0, schema.get("maximum", 0)))
+    return least
+
+
+def _number(schema: Mapping[str, Any], _defs: Mapping[str, Any], _depth: int) -> float:
+    least: float = schema["minimum"]
+    return 0 if least <= 0 <= schema["maximum"] else least
 
 
 _OF_TYPE: Mapping[str, Any] = {
     "object": _object,
     "array": _array,
     "string": _string,
-    "integer": lambda *_: 0,
-    "number": lambda *_: 0,
+    "integer": _integer,
+    "number": _number,
     "boolean": lambda *_: True,
     "null": lambda *_: None,
 }
