@@ -11,11 +11,12 @@ from random import Random
 
 import pytest
 
+from api.schemas.output_format import check_output_schema
 from api.schemas.strict_schema import SchemaMismatch
 from api.schemas.tool_schema import check_tool_schema
 from backends.base import GenerationError
 from config.settings import ModelDefinition
-from tasks.generation import Tool
+from tasks.generation import JsonFormat, Tool
 from tests.backends.conftest import DEMO_MODEL, Launched, Start, ask
 from tests.support.hostile_schemas import Schema, hostile_schema
 
@@ -62,6 +63,34 @@ def test_an_engine_answers_when_a_property_refers_to_its_object_by_all_of(start:
     tool = Tool("f", None, {**schema, "required": ["node"]})
     answer = start(model, 1).answer(ask("Oslo", max_tokens=20, tools=(tool,), tool_choice="required"))
     assert answer.error is None
+
+
+def formats(seed: int, number: int) -> list[tuple[int, Schema]]:
+    """Hostile schemas that can be the format of an answer, in their form for engines."""
+    found: list[tuple[int, Schema]] = []
+    for at in range(seed * 1_000_000, seed * 1_000_000 + 100 * number):
+        try:
+            found.append((at, check_output_schema(hostile_schema(Random(at)))))
+        except SchemaMismatch:
+            continue
+    return found[:number]
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("backend", MODELS)
+def test_no_engine_is_lost_when_formats_are_hostile(start: Start, backend: str) -> None:
+    model = ModelDefinition("model", backend, model_path=str(DEMO_MODEL), options=MODELS[backend])
+    engine = start(model, 1)
+    schemas = formats(SEED, SCHEMAS)
+    assert len(schemas) > SCHEMAS / 2
+    for at, schema in schemas:
+        request = ask("Hi", max_tokens=100, seed=at, output_format=JsonFormat(schema))
+        answer, thread = engine.begin(request, str(at))
+        thread.join(STALLED_S)
+        assert not thread.is_alive(), f"the format of seed {at} stalls {backend}"
+        assert isinstance(answer.error, GenerationError | None)
+    assert engine.answer(ask("What is the capital of Norway?", temperature=0.0)).text
 
 
 @pytest.mark.engines

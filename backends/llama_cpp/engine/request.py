@@ -52,7 +52,7 @@ class LlamaRequestBuilder:
             raise
         except (SchemaError, GrammarError) as error:
             log_refusal(error)
-            reason = str(error) if isinstance(error, SchemaError) else "the grammar is refused"
+            reason = str(error) if isinstance(error, SchemaError) else "it cannot be enforced"
             message = f"the answer cannot be made to fit the schema of a tool or its format: {reason}"
             raise LlamaRequestError("invalid_prompt", message) from error
         except PromptError as error:

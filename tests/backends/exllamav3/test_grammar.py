@@ -94,7 +94,7 @@ def test_an_answer_is_json_or_a_call_when_there_are_tools() -> None:
 
 @pytest.mark.engines
 @pytest.mark.timeout(600)
-def test_what_the_library_makes_of_a_grammar_fits_the_schema() -> None:
+def test_texts_of_a_grammar_fit_the_schema() -> None:
     """ExLlamaV3 needs a GPU; the library of its grammars, which vLLM's environment has, does not."""
     schemas = [output_schema(Random(at), strict=at % 2 == 1) for at in range(SCHEMAS)]
     forms = [enforceable(schema) for schema in schemas]

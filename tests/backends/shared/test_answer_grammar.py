@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from backends.shared.engine.answer_grammar import grammar_of_calls
-from backends.shared.engine.gbnf import SchemaError
+from backends.shared.engine.answer_grammar import (
+    _text_without,
+    grammar_of_calls,
+    grammar_of_json,
+    grammar_of_text,
+    grammar_within_call,
+)
+from backends.shared.engine.gbnf import JSON, Rules, SchemaError
 from backends.shared.engine.syntax import GEMMA4, MISTRAL, PLAIN, QWEN3, Syntax
 
 
@@ -96,3 +102,73 @@ def test_recursion_allows_every_value_when_its_alternatives_begin_alike() -> Non
     }
     rules = grammar_of_calls([tool(schema)], QWEN3).splitlines()
     assert sum('"[" blank value' in rule for rule in rules) == 2
+
+
+NUMBER = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+def strict(parameters: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "f", "parameters": parameters, "strict": True}}
+
+
+def test_an_answer_is_json_or_a_call_if_there_are_tools() -> None:
+    alone, beside = (
+        grammar_of_json(NUMBER, tools, QWEN3).splitlines()[0] for tools in ([], [strict(NUMBER)])
+    )
+    assert "tool_call" not in alone
+    assert alone.removesuffix(")") in beside
+    assert r"<tool_call>\x0A{\x22name\x22: \x22f\x22" in beside
+    assert grammar_of_json(None, [], PLAIN).splitlines()[0].endswith("(object)")
+
+
+def test_only_strict_tools_have_constrained_arguments_unless_a_call_is_required() -> None:
+    grammar = grammar_of_text([tool(NUMBER, "free"), strict(NUMBER)], QWEN3, None, single_call=False)
+    free, constrained = grammar.splitlines()[0].split(" | ")
+    assert r"free\x22, \x22arguments\x22: " in free
+    assert "object" in free
+    assert "object" not in constrained
+
+
+def test_a_call_has_no_marker_before_it_when_it_has_begun() -> None:
+    rest = grammar_within_call([strict(NUMBER)], QWEN3).splitlines()[0]
+    assert rest.startswith(r'root ::= "\x0A{\x22name\x22: \x22f\x22, \x22arguments\x22: "')
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "beginning"),
+    [(None, "root ::=  ["), ("possible", 'root ::= ("<think>" r'), ("begun", "root ::= r")],
+)
+def test_reasoning_comes_first_where_the_engine_needs_it_in_the_grammar(
+    reasoning: Any, beginning: str
+) -> None:
+    assert grammar_of_json(None, [], QWEN3, reasoning).startswith(beginning)
+    assert grammar_of_json(None, [], PLAIN, reasoning).startswith("root ::=  [")
+
+
+def test_the_text_before_a_marker_does_not_contain_it() -> None:
+    rules = Rules(JSON)
+    name = _text_without(rules, "aab")
+    found = dict(rule.split(" ::= ") for rule in rules.text(name).splitlines())
+    states = [name, *sorted({word for word in found[name].split() if word in found} - {name})]
+    assert len(states) == 2  # of the first state: itself and the one after an "a"
+    second = next(word for word in found[states[1]].split() if word in found and word not in states)
+    assert f'"a" {second}' in found[second]  # "aaa" still ends with the beginning of the marker
+    assert '"b"' not in found[second]  # it would complete the marker
+
+
+def test_an_exact_schema_is_refused_when_its_recursion_is_ambiguous() -> None:
+    arrays = [{"type": "array", "items": {"$ref": "#/$defs/n"}, "minItems": at} for at in (1, 2)]
+    schema = {
+        "type": "object",
+        "additionalProperties": {"$ref": "#/$defs/n"},
+        "$defs": {"n": {"anyOf": arrays}},
+    }
+    with pytest.raises(SchemaError, match="begin alike"):
+        grammar_of_json(schema, [], PLAIN)
+    with pytest.raises(SchemaError, match="begin alike"):
+        grammar_of_text([strict(schema)], QWEN3, None, single_call=False)
+
+
+def test_json_beside_calls_that_are_not_json_is_refused() -> None:
+    with pytest.raises(SchemaError, match="cannot have tools"):
+        grammar_of_json(None, [tool(NUMBER)], GEMMA4)

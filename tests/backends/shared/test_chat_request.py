@@ -9,6 +9,7 @@ from backends.shared.chat_request import chat_body, llama_body
 from tasks.generation import (
     Generation,
     ImagePart,
+    JsonFormat,
     Message,
     NamedTool,
     Sampling,
@@ -130,3 +131,34 @@ def test_translation_languages_are_in_the_content_and_in_the_template_arguments(
     (part,) = body["messages"][0]["content"]
     assert (part["source_lang_code"], part["target_lang_code"]) == ("en", "fr")
     assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}
+
+
+SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+
+
+def test_a_format_is_sent_in_the_form_of_each_api() -> None:
+    form = JsonFormat(SCHEMA, "n", "d", strict=True)
+    body = chat_body(ask("hi", output_format=form), "generic")
+    named = {"name": "n", "description": "d", "schema": SCHEMA, "strict": True}
+    assert body["response_format"] == {"type": "json_schema", "json_schema": named}
+    assert responses_body(body)["text"] == {"format": {"type": "json_schema", **named}}
+    plain = chat_body(ask("hi", output_format=JsonFormat()), "generic")
+    assert plain["response_format"] == {"type": "json_object"}
+    assert responses_body(plain)["text"] == {"format": {"type": "json_object"}}
+
+
+def test_no_format_is_sent_when_the_answer_has_to_be_a_call() -> None:
+    fields = {"tools": TOOLS, "output_format": JsonFormat(SCHEMA)}
+    assert "response_format" not in chat_body(ask("hi", tool_choice="required", **fields), "generic")
+    assert "response_format" not in chat_body(ask("hi", tool_choice=NamedTool("b"), **fields), "generic")
+    assert "response_format" in chat_body(ask("hi", **fields), "generic")
+
+
+def test_strict_tools_and_single_calls_are_sent_as_such() -> None:
+    tools = (Tool("a", None, SCHEMA, strict=True), Tool("b"))
+    body = chat_body(ask("hi", tools=tools, parallel_tool_calls=False), "generic")
+    assert [tool["function"].get("strict") for tool in body["tools"]] == [True, None]
+    assert body["parallel_tool_calls"] is False
+    flat = responses_body(body)
+    assert ([tool["strict"] for tool in flat["tools"]], flat["parallel_tool_calls"]) == ([True, False], False)
+    assert "parallel_tool_calls" not in chat_body(ask("hi", parallel_tool_calls=False), "generic")

@@ -144,3 +144,29 @@ def test_the_syntax_of_the_generic_format_is_guessed_from_the_template() -> None
     assert syntax_of("generic", "<|channel>") == GEMMA4
     assert syntax_of("generic", "nothing") == PLAIN
     assert syntax_of("mistral_template", "nothing") == MISTRAL
+
+
+@pytest.mark.parametrize("sizes", [None, *range(20)])
+def test_the_first_call_ends_the_answer_when_there_may_be_one_only(sizes: object) -> None:
+    first = ("get_weather", {"city": "Oslo", "in": '{"}'})
+    texts = {
+        "<think>\nI look.\n</think>\n" + CALL + "\n" + CALL: (QWEN3, [first]),
+        '[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g{}': (MISTRAL, [("f", {"a": 1})]),
+        '[TOOL_CALLS][{"name": "f", "arguments": {}}, {"name": "g", "arguments": {}}]': (
+            MISTRAL,
+            [("f", {})],
+        ),
+    }
+    for text, (syntax, calls) in texts.items():
+        found = parse(text, syntax, sizes=sizes, single_call=True)
+        assert (found[1], found[2]) == ("", calls)
+
+
+@pytest.mark.parametrize("sizes", [None, *range(20)])
+def test_markers_within_json_are_text_when_the_answer_is_json(sizes: object) -> None:
+    text = '{"a": "<think>b</think>", "c": "<tool_call>d"}'
+    found = parse("<think>\nI add.\n</think>\n\n" + text, QWEN3, sizes=sizes, json_text=True)
+    assert found == ("I add.", text, [], False)
+    assert parse(CALL, QWEN3, sizes=sizes, json_text=True)[2] == [
+        ("get_weather", {"city": "Oslo", "in": '{"}'})
+    ]

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from backends.base import GenerationError
 from backends.vllm.adapter import vllm_body
 from backends.vllm.schemas import MAX_CHARACTERS
-from tasks.generation import Tool
+from tasks.generation import JsonFormat, Tool
 from tests.backends.conftest import ask
 
 TEXT = {"type": "string"}
@@ -74,3 +75,25 @@ def test_names_with_a_common_beginning_count_its_characters_once() -> None:
 def test_a_schema_is_sent_as_it_is_when_no_call_is_required() -> None:
     schema = {"properties": {"a": {**TEXT, "maxLength": 5000}}}
     assert sent(schema, choice="auto") == [schema]
+
+
+LONG = {"type": "string", "maxLength": MAX_CHARACTERS + 1}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"output_format": JsonFormat(LONG)},
+        {"tools": (Tool("f", None, LONG, strict=True),)},
+        {"tools": (Tool("f", None, LONG, strict=True),), "tool_choice": "required"},
+    ],
+)
+def test_a_schema_that_the_answer_has_to_fit_is_refused_when_it_compiles_slowly(fields: Any) -> None:
+    with pytest.raises(GenerationError) as caught:
+        vllm_body(ask("hi", **fields), "generic")
+    assert caught.value.code == "invalid_prompt"
+
+
+def test_lengths_of_tools_that_are_not_strict_are_bounded_and_not_refused() -> None:
+    body = vllm_body(ask("hi", tools=(Tool("f", None, LONG),), tool_choice="required"), "generic")
+    assert body["tools"][0]["function"]["parameters"] == {"type": "string"}
