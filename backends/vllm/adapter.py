@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -37,7 +38,9 @@ class VllmAdapter:
         with starting(launch) as start:
             options = VllmOptions.of(launch.model, launch.slots)
             python = engine_python(launch.environments, self.name, options.python)
-            encode = chat_encoder(vllm_body, launch.model.prompt_format)
+            encode = chat_encoder(
+                partial(vllm_body, tool_parser=options.tool_parser), launch.model.prompt_format
+            )
             command = EngineCommand(
                 [str(python)], self.name, options.for_engine(), options.environment, encode
             )
@@ -47,12 +50,13 @@ class VllmAdapter:
             return engine
 
 
-def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+def vllm_body(generation: Generation, prompt_format: str, tool_parser: str | None = None) -> dict[str, Any]:
     """Return the body of a chat completion for vLLM, whether it is used as a library or as a server.
 
     In addition to `chat_body`, the arguments of a required tool call must match the tool's schema as far as
     `bounded_schemas` keeps it, and the seed -1 is replaced by another one. Every request has a salt for the
-    caches of vLLM: its cache namespace, or one that no other request has. Raises `GenerationError`.
+    caches of vLLM: its cache namespace, or one that no other request has. Strict tools need a `tool_parser`
+    whose calls vLLM's grammar knows. Raises `GenerationError`.
     """
     body = chat_body(generation, prompt_format)
     body["cache_salt"] = generation.shared_namespace or secrets.token_hex(16)
@@ -60,12 +64,12 @@ def vllm_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         _name_images(message["content"], body["cache_salt"])
     if body.get("seed") == NO_SEED:
         body["seed"] = SEED_FOR_NO_SEED
+    check_compilable(body, tool_parser)
     functions = [tool["function"] for tool in body.get("tools", ())]
     required = body.get("tool_choice") == "required"
     for function, schema in zip(functions, bounded_schemas(functions) if required else (), strict=required):
         if not function.get("strict"):
             function |= {"parameters": schema, "strict": True}
-    check_compilable(body)
     return body
 
 

@@ -24,6 +24,11 @@ out, and further objects have only the names that are listed, as without `additi
 MAX_COUNT = 1000
 """The largest number of items that a grammar counts."""
 
+STRICT_PARSERS = frozenset(
+    {"hermes", "qwen3_json", "llama3_json", "llama4_json", "deepseek_v31", "kimi_k2", "openai"}
+)
+"""vLLM's tool parsers for arguments in JSON whose calls it has in its grammars (`structural_tag_model`)."""
+
 LENGTHS = ("minLength", "maxLength")
 OTHERS = ("additionalProperties", "unevaluatedProperties")
 """The keywords that allow an object further properties."""
@@ -38,16 +43,22 @@ def bounded_schemas(functions: Iterable[Mapping[str, Any]]) -> list[Any]:
     return [bounds.schema(without_large_counts(function["parameters"], MAX_COUNT)) for function in functions]
 
 
-def check_compilable(body: Mapping[str, Any]) -> None:
+def check_compilable(body: Mapping[str, Any], tool_parser: str | None) -> None:
     """Check the schemas that the answer has to fit exactly: those of its format and of strict tools.
 
-    Raises `GenerationError` if one of them would take long to compile.
+    Raises `GenerationError` if one of them would take long to compile, or if vLLM does not constrain the
+    calls that this parser reads.
     """
     named = [
         (f"the strict tool {tool['function']['name']}", tool["function"]["parameters"])
         for tool in body.get("tools", ())
         if tool["function"].get("strict")
     ]
+    if named and tool_parser not in STRICT_PARSERS:
+        sentence = (
+            f"the tool parser of this model ({tool_parser or 'none'}) cannot make arguments fit a schema"
+        )
+        raise GenerationError("invalid_prompt", sentence)
     if schema := body.get("response_format", {}).get("json_schema", {}).get("schema"):
         named.append(("the format", schema))
     bounds = _Bounds()

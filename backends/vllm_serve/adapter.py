@@ -67,7 +67,11 @@ class VllmServeAdapter:
                 process, client = _start_server(start, options)
             context, version = _verify(start, process, client, options.served)
             body = partial(
-                _body, prompt_format=launch.model.prompt_format, served=options.served, context=context
+                _body,
+                prompt_format=launch.model.prompt_format,
+                tool_parser=options.vllm.tool_parser,
+                served=options.served,
+                context=context,
             )
             protocol = ServerProtocol(body, _refusal, _failure, cache_path="/metrics", cache_use=cache_use)
             engine = VllmServeEngine(process, client, protocol, launch.slots, context)
@@ -185,8 +189,10 @@ def _verify(
     return int(context), found.get("version") if isinstance(found, dict) else None
 
 
-def _body(generation: Generation, prompt_format: str, served: str, context: int) -> bytes:
-    body = vllm_body(generation, prompt_format)
+def _body(
+    generation: Generation, prompt_format: str, served: str, context: int, tool_parser: str | None = None
+) -> bytes:
+    body = vllm_body(generation, prompt_format, tool_parser)
     body["model"] = served
     if "prompt" in body:
         body.setdefault("max_tokens", context)  # the server's own default for completions is 16

@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import anthropic
 import openai
 import pytest
+from pydantic import BaseModel, Field
 
 from tasks.generation import Generation, ImagePart, TextPart
 from tests.support.pictures import data_url, png
@@ -106,6 +107,43 @@ def test_the_model_thinks_when_thinking_is_enabled(sdk: openai.OpenAI) -> None:
     )
     assert [item.type for item in response.output] == ["reasoning", "message"]
     assert "7" in response.output_text
+
+
+class City(BaseModel):
+    """The model of an answer."""
+
+    name: str = Field(max_length=20)
+    kind: Literal["capital", "village"]
+    share: float = Field(ge=0, le=1)
+    twin: City | None
+
+
+def test_the_sdks_parse_an_answer_into_a_model(shared: Platform, sdk: openai.OpenAI) -> None:
+    question = "What is the capital of Norway?"
+    whole = sdk.responses.parse(model=DEMO, input=question, text_format=City, temperature=0)
+    assert isinstance(whole.output_parsed, City)
+    assert whole.text is not None
+    assert whole.text.format is not None
+    assert whole.text.format.type == "json_schema"
+    messages: Any = [{"role": "user", "content": question}]
+    chat = sdk.chat.completions.parse(model=DEMO, messages=messages, response_format=City, temperature=0)
+    assert chat.choices[0].message.parsed == whole.output_parsed
+    config = {"format": {"type": "json_schema", "schema": City.model_json_schema()}}
+    with anthropic.Anthropic(base_url=shared.url, api_key=sdk.api_key, max_retries=0) as claude:
+        extra = {"temperature": 0, "output_config": config}
+        message = claude.messages.create(model=DEMO, max_tokens=200, messages=messages, extra_body=extra)
+    [text] = [block.text for block in message.content if block.type == "text"]
+    assert City.model_validate_json(text) == whole.output_parsed
+
+
+def test_the_sdk_parses_the_arguments_of_a_strict_tool(sdk: openai.OpenAI) -> None:
+    tool = openai.pydantic_function_tool(City, name="get_weather", description="The weather in a city.")
+    messages: Any = [{"role": "user", "content": "What is the weather in Oslo?"}]
+    answer = sdk.chat.completions.parse(
+        model=DEMO, messages=messages, tools=[tool], tool_choice="required", temperature=2, seed=1
+    )
+    [call] = answer.choices[0].message.tool_calls or []
+    assert isinstance(call.function.parsed_arguments, City)
 
 
 def test_the_model_calls_a_tool_and_reads_its_result(sdk: openai.OpenAI) -> None:

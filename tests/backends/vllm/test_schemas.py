@@ -90,8 +90,17 @@ LONG = {"type": "string", "maxLength": MAX_CHARACTERS + 1}
 )
 def test_a_schema_that_the_answer_has_to_fit_is_refused_when_it_compiles_slowly(fields: Any) -> None:
     with pytest.raises(GenerationError) as caught:
-        vllm_body(ask("hi", **fields), "generic")
+        vllm_body(ask("hi", **fields), "generic", "hermes")
     assert caught.value.code == "invalid_prompt"
+    assert "takes long" in str(caught.value)
+
+
+def test_a_strict_tool_is_refused_when_the_grammar_does_not_know_the_calls_of_the_parser() -> None:
+    request = ask("hi", tools=(Tool("f", None, {"type": "object"}, strict=True),))
+    for parser in ("mistral", None):
+        with pytest.raises(GenerationError, match="cannot make arguments fit"):
+            vllm_body(request, "generic", parser)
+    assert vllm_body(request, "generic", "hermes")["tools"][0]["function"]["strict"]
 
 
 def test_lengths_of_tools_that_are_not_strict_are_bounded_and_not_refused() -> None:
