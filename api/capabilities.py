@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NoReturn
 
 from api.dialects.base import ParsedRequest
@@ -9,7 +10,30 @@ from api.errors import ApiError, InvalidRequest
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
-from tasks.generation import THINKING_MODES, UNKNOWN_SOURCES
+from tasks.generation import THINKING_MODES, UNKNOWN_SOURCES, Sampling
+
+_NAMES = (
+    "top_k",
+    "min_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "logit_bias",
+    "top_logprobs",
+)
+_values = attrgetter(*_NAMES)
+_NOTHING_ASKED = _values(Sampling())
+_WITHOUT_EFFECT = {
+    "top_k": 0,
+    "min_p": 0,
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "repetition_penalty": 1,
+}
+"""The values of sampling fields that change no output, and that each model takes for this reason."""
+
+MAX_LOGIT_BIAS = 1024
+"""Entries of `logit_bias`."""
 
 
 def modalities(model: ModelDefinition) -> tuple[str, ...]:
@@ -78,6 +102,13 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
         )
     if parsed.generation.output_format is not None or any(tool.strict for tool in parsed.generation.tools):
         _check_constrains_output(model, parsed)
+    generation = parsed.generation
+    if _values(generation.sampling) != _NOTHING_ASKED:
+        _check_sampling(model, parsed)
+    if generation.suffix is not None:
+        _check_honours(model, parsed, "suffix")
+    if generation.thinking_budget is not None:
+        _check_honours(model, parsed, "thinking_budget")
     if parsed.generation.prompt is not None:
         if not accepts_prompts(model):
             raise ApiError(
@@ -98,6 +129,28 @@ def _check_constrains_output(model: ModelDefinition, parsed: ParsedRequest) -> N
         code="unsupported_parameter",
         param=parsed.field_names.get(given, given),
     )
+
+
+def _check_sampling(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    sampling = parsed.generation.sampling
+    for name, value, unasked in zip(_NAMES, _values(sampling), _NOTHING_ASKED, strict=True):
+        if value != unasked and (name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]):
+            _check_honours(model, parsed, name)
+    if len(sampling.logit_bias) > MAX_LOGIT_BIAS:
+        param = parsed.field_names.get("logit_bias", "logit_bias")
+        raise InvalidRequest(f"{param} must have at most {MAX_LOGIT_BIAS} entries", param=param)
+    most = BACKENDS[model.backend].max_logprobs
+    if sampling.top_logprobs is not None and sampling.top_logprobs > most:
+        param = parsed.field_names.get("top_logprobs", "top_logprobs")
+        raise InvalidRequest(f"{param} must be at most {most} for model {model.name}", param=param)
+
+
+def _check_honours(model: ModelDefinition, parsed: ParsedRequest, name: str) -> None:
+    if name not in BACKENDS[model.backend].sampling:
+        param = parsed.field_names.get(name, name)
+        raise ApiError(
+            f"model {model.name} does not support {param}", code="unsupported_parameter", param=param
+        )
 
 
 def _check_single_turn(model: ModelDefinition, parsed: ParsedRequest) -> None:

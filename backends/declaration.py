@@ -40,6 +40,21 @@ FORMAT_WORDS: Mapping[str, str] = {
 }
 """The description of a format whose name alone does not say which values it has."""
 
+SAMPLING_FIELDS = frozenset(
+    {
+        "top_k",
+        "min_p",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
+        "logit_bias",
+        "top_logprobs",
+        "suffix",
+        "thinking_budget",
+    }
+)
+"""The fields of `Sampling` and `Generation` that a backend has to declare; it honours the others always."""
+
 HEADER, VARIABLE_VALUE = "header", "variable"
 OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
     HEADER: (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", r"[\x20-\x7e]*"),  # RFC 9110, 5.1 and 5.5
@@ -162,6 +177,9 @@ class Backend:
     With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,
     `Tool.strict`).
 
+    `sampling` are those of `SAMPLING_FIELDS` that its engines honour; a request with another one is refused.
+    `max_logprobs` is the largest `Sampling.top_logprobs`.
+
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
     name ends in `port`).
 
@@ -190,6 +208,8 @@ class Backend:
     image_option: str | None = None
     takes_prompts: bool = False
     constrains_output: bool = False
+    sampling: frozenset[str] = frozenset()
+    max_logprobs: int = 0
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
     single_turn_when: Mapping[str, str] = field(default_factory=dict)
     thinking_formats: tuple[str, ...] = ()

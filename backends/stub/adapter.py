@@ -20,7 +20,8 @@ follow, separated by spaces, and then any text:
     stall_after=N   only this generation stops producing output; it can be cancelled
 
 With an output format it answers the smallest value that fits the schema, unless it echoes; the arguments of
-a strict tool fit its schema, too. It supports max_tokens (reasoning counts), stop strings and slots. Usage
+a strict tool fit its schema, too. It supports max_tokens (reasoning counts), stop strings, the fields of
+`SAMPLING_FIELDS` (see `engine/sampled.py`) and slots. Usage
 counts the words of all messages as input tokens, an image as one word; words that also begin an earlier
 prompt of the same cache namespace count as cached.
 """

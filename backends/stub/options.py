@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import Backend, Option
+from backends.declaration import SAMPLING_FIELDS, Backend, Option
 from backends.load_parameters import QUANTIZATION, LoadParameters
 from backends.parameter_rules import ContextOption, Impossible, KnownNeed
 from backends.prompt_formats import PROMPT_FORMATS
@@ -17,6 +17,8 @@ BACKEND = Backend(
     ),
     needs_model_path=False,
     takes_prompts=True,
+    sampling=SAMPLING_FIELDS,
+    max_logprobs=20,
     constrains_output=True,
     image_option="stub_image_input",
     thinking_formats=PROMPT_FORMATS,

@@ -53,7 +53,9 @@ class StubGeneration:
         if self.part < len(self.script.parts) and count > 0:
             kind, pieces = self.script.parts[self.part]
             output = pieces[self.offset : self.offset + count]
-            if output:
+            if kind == "scored":
+                frame.setdefault(kind, []).extend((self.number, *scored) for scored in output)
+            elif output:
                 frame.setdefault(kind, []).append((self.number, output))
             self.output_tokens += len(output)
             self.reasoning_tokens += len(output) if kind == "reasoning" else 0
@@ -64,7 +66,8 @@ class StubGeneration:
     def end(self, frame: dict[str, list[Any]], reason: str) -> None:
         """Add the end of the generation to `frame`."""
         usage = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
-        frame.setdefault("ends", []).append((self.number, reason, usage, None))
+        stop_sequence = self.script.stop_sequence if reason == "stop" else None
+        frame.setdefault("ends", []).append((self.number, reason, usage, stop_sequence))
 
 
 class StepTimer:
@@ -140,7 +143,7 @@ class StubLoop:
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Plan a generation, and start it when a slot is free."""
         words = [word for message in generation["messages"] for word in words_of(message)]
-        words += (generation.get("prompt") or "").split()
+        words += (generation.get("prompt") or "").split() + (generation.get("suffix") or "").split()
         limit = self.options["stub_context"]
         try:
             script = plan(generation, self.options)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .instance import NoInstance, instance
+from .sampled import BiasError, biased, scored
 
 COMMAND = "/stub"
 FLAGS = ("echo", "echo_json")
@@ -41,13 +42,14 @@ _numbered: dict[str, list[str]] = {}
 class Script:
     """The plan of one generation.
 
-    `parts` is the output in order, as (kind, pieces); a kind is reasoning, text or calls, a piece of calls is
-    (index, arguments, id, name). After `fault_after` pieces the `fault` is injected. First `printed` is
-    written to the engine's log, `prints` times.
+    `parts` is the output in order, as (kind, pieces); a kind is reasoning, text, scored or calls. A
+    piece of calls is (index, arguments, id, name), a piece of scored (text, log probabilities). After
+    `fault_after` pieces the `fault` is injected. First `printed` is written to the engine's log, `prints` times.
     """
 
     parts: list[tuple[str, list[Any]]] = field(default_factory=list)
     reason: str = "stop"
+    stop_sequence: str | None = None
     tokens_per_s: float = 0.0
     first_token_s: float = 0.0
     error: tuple[str, str] | None = None
@@ -79,7 +81,15 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
         if f"{fault}_after" in directives:
             script.fault, script.fault_after = fault, directives[f"{fault}_after"]
     _fill(script, generation, directives, text, options)
-    _shorten(script, generation.get("sampling", {}))
+    sampling = generation.get("sampling", {})
+    if sampling.get("logit_bias"):
+        try:
+            script.parts = [(k, biased(p, sampling) if k == "text" else p) for k, p in script.parts]
+        except BiasError as error:
+            script.error = ("unsupported_parameter", str(error))
+    _shorten(script, sampling)
+    if (count := sampling.get("top_logprobs")) is not None:
+        script.parts = [("scored", scored(p, count)) if k == "text" else (k, p) for k, p in script.parts]
     script.parts = [(kind, pieces) for kind, pieces in script.parts if pieces]
     return script
 
@@ -126,7 +136,9 @@ def _fill(
     options: Mapping[str, Any],
 ) -> None:
     thinking = DEFAULT_THINKING if generation.get("thinking") == "enabled" else 0
-    if thoughts := directives.get("thinking", thinking):
+    budget = generation.get("thinking_budget")
+    thoughts = directives.get("thinking", thinking)
+    if thoughts := thoughts if budget is None else min(thoughts, budget):
         script.parts.append(("reasoning", numbered("think", thoughts)))
     if "echo_json" in directives:
         script.parts.append(("text", pieces(json.dumps(generation, ensure_ascii=False))))
@@ -160,7 +172,8 @@ def _shorten(script: Script, sampling: Mapping[str, Any]) -> None:
     """Apply the stop strings, then max_tokens: the earlier of the two decides the reason."""
     if stops := sampling.get("stop"):
         for i, (kind, output) in enumerate(script.parts):
-            if kind == "text" and (shortened := _before(output, stops)) is not None:
+            if kind == "text" and (found := _before(output, stops)) is not None:
+                shortened, script.stop_sequence = found
                 script.parts[i:] = [("text", shortened)]
                 script.reason = "stop"
                 break
@@ -173,19 +186,20 @@ def _shorten(script: Script, sampling: Mapping[str, Any]) -> None:
         left = max(0, left - len(output))
 
 
-def _before(output: list[str], stops: list[str]) -> list[str] | None:
-    """Return the pieces before the earliest stop string, the last one cut; None if there is none."""
+def _before(output: list[str], stops: list[str]) -> tuple[list[str], str] | None:
+    """Return the pieces before the earliest stop string, the last one cut, and that string; or None."""
     whole = "".join(output)
-    end = min((at for stop in stops if (at := whole.find(stop)) >= 0), default=None)
-    if end is None:
+    found = min(((at, i) for i, stop in enumerate(stops) if (at := whole.find(stop)) >= 0), default=None)
+    if found is None:
         return None
+    end, stop = found[0], stops[found[1]]
     shortened = []
     for piece in output:
         if end <= 0:
             break
         shortened.append(piece[:end])
         end -= len(piece)
-    return shortened
+    return shortened, stop
 
 
 def numbered(stem: str, count: int) -> list[str]:

@@ -1,0 +1,60 @@
+"""Sampling fields that a model's backend does not honour are refused; values without effect are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.capabilities import MAX_LOGIT_BIAS, check
+from api.dialects.base import ParsedRequest
+from api.errors import ApiError
+from config.settings import ModelDefinition
+from tasks.generation import Generation, Message, Sampling, text_content
+
+STUB, CT2 = ModelDefinition("echo", "stub"), ModelDefinition("plain", "ct2")
+ASKED: dict[str, Any] = {
+    "top_k": 5,
+    "min_p": 0.1,
+    "presence_penalty": 1.0,
+    "frequency_penalty": 1.0,
+    "repetition_penalty": 1.1,
+    "logit_bias": ((5, 1.0),),
+    "top_logprobs": 0,
+}
+MESSAGES = (Message("user", text_content("hi")),)
+
+
+def parsed(sampling: dict[str, Any], **fields: Any) -> ParsedRequest:
+    generation = Generation("m", MESSAGES, Sampling(**sampling), **fields)
+    return ParsedRequest(generation, field_names={"top_logprobs": "logprobs"})
+
+
+def refusal(model: ModelDefinition, request: ParsedRequest) -> tuple[str, str | None]:
+    with pytest.raises(ApiError) as caught:
+        check(model, request)
+    return caught.value.code, caught.value.param
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_field_is_refused_when_the_backend_lacks_it(name: str) -> None:
+    check(STUB, parsed({name: ASKED[name]}))
+    param = "logprobs" if name == "top_logprobs" else name
+    assert refusal(CT2, parsed({name: ASKED[name]})) == ("unsupported_parameter", param)
+
+
+@pytest.mark.parametrize("fields", [{"suffix": "end"}, {"thinking_budget": 5}])
+def test_field_of_the_generation_is_refused_when_the_backend_lacks_it(fields: dict[str, Any]) -> None:
+    check(STUB, parsed({}, **fields))
+    assert refusal(CT2, parsed({}, **fields)) == ("unsupported_parameter", next(iter(fields)))
+
+
+def test_values_without_effect_pass() -> None:
+    neutral = {"top_k": 0, "min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+    check(CT2, parsed({**neutral, "repetition_penalty": 1.0}))
+
+
+def test_bounds_are_checked() -> None:
+    biases = tuple((token, 1.0) for token in range(MAX_LOGIT_BIAS + 1))
+    assert refusal(STUB, parsed({"logit_bias": biases}))[1] == "logit_bias"
+    assert refusal(STUB, parsed({"top_logprobs": 21}))[1] == "logprobs"
