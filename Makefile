@@ -15,7 +15,7 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test test-hostile test-gpu test-limits test-runtimes runtimes fuzz-schemas fuzz-optoken lint bench bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test test-clients test-hostile test-gpu test-limits test-runtimes runtimes fuzz-schemas fuzz-optoken lint bench bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
@@ -26,6 +26,9 @@ up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a d
 # all tests run in three processes, since many wait for programs that they start; ARGS runs some, in one process
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
 	@$(BIN)/python -m pytest $(or $(ARGS),-n 3 --dist loadfile --no-loadscope-reorder)
+
+test-clients: $(VENV)/dev.stamp ## run the clients of docs/clients.md against a running platform (needs Node 20 for two of them)
+	@$(BIN)/python -m pytest -m clients tests/clients $(ARGS)
 
 test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kill processes with many streams
 	@$(BIN)/python -m pytest -m hostile $(ARGS)

@@ -44,7 +44,8 @@ class Script:
 
     `parts` is the output in order, as (kind, pieces); a kind is reasoning, text, scored or calls. A
     piece of calls is (index, arguments, id, name), a piece of scored (text, log probabilities). After
-    `fault_after` pieces the `fault` is injected. First `printed` is written to the engine's log, `prints` times.
+    `fault_after` pieces the `fault` is injected. First `printed` is written to the engine's log, `prints`
+    times.
     """
 
     parts: list[tuple[str, list[Any]]] = field(default_factory=list)
@@ -101,6 +102,12 @@ def prompt_of(generation: Mapping[str, Any]) -> str:
     return next((text_of(m) for m in reversed(generation["messages"]) if m["role"] == "user"), "")
 
 
+def has_result(generation: Mapping[str, Any]) -> bool:
+    """Whether the conversation ends with the result of a tool call, which the model answers with a text."""
+    messages = generation["messages"]
+    return bool(messages) and messages[-1]["role"] == "tool"
+
+
 def text_of(message: Mapping[str, Any]) -> str:
     """Return the text of a message."""
     return "".join(part["text"] for part in message.get("content", ()) if part["type"] == "text")
@@ -135,6 +142,7 @@ def _fill(
     text: str,
     options: Mapping[str, Any],
 ) -> None:
+    called = None if has_result(generation) else directives.get("tool_call")
     thinking = DEFAULT_THINKING if generation.get("thinking") == "enabled" else 0
     budget = generation.get("thinking_budget")
     thoughts = directives.get("thinking", thinking)
@@ -144,19 +152,19 @@ def _fill(
         script.parts.append(("text", pieces(json.dumps(generation, ensure_ascii=False))))
     elif "echo" in directives:
         script.parts.append(("text", pieces(text)))
-    elif (form := generation.get("output_format")) is not None and "tool_call" not in directives:
+    elif (form := generation.get("output_format")) is not None and called is None:
         script.parts.append(("text", pieces(_json_of(form["schema"]))))
-    elif "tokens" in directives or "tool_call" not in directives:
+    elif "tokens" in directives or called is None:
         script.parts.append(("text", numbered("tok", directives.get("tokens", options["stub_tokens"]))))
-    if name := directives.get("tool_call"):
+    if called is not None:
         tool = next(
-            (tool for tool in generation["tools"] if tool["name"] == name and tool.get("strict")), None
+            (tool for tool in generation["tools"] if tool["name"] == called and tool.get("strict")), None
         )
         echo = json.dumps({"echo": text}, ensure_ascii=False)
         arguments = echo if tool is None else _json_of(tool["parameters"])
         first, *others = pieces(arguments)
         script.parts.append(
-            ("calls", [(0, first, f"call_{name}", name), *((0, o, None, None) for o in others)])
+            ("calls", [(0, first, f"call_{called}", called), *((0, o, None, None) for o in others)])
         )
         script.reason = "tool_calls"
 

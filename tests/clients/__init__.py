@@ -1,0 +1,1 @@
+"""Clients that people use, each in a program of its own, against a running platform (docs/clients.md)."""

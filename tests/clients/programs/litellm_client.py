@@ -1,0 +1,59 @@
+"""LiteLLM as a client: completion, responses, embedding and rerank."""
+
+from __future__ import annotations
+
+import os
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else its import asks a server for prices
+
+import litellm
+from checks import DEMO, EMBEDDER, KEY, QUESTION, STUB, URL, run
+
+HOW = {"api_base": f"{URL}/v1", "api_key": KEY, "num_retries": 0}
+ASK = {"messages": [{"role": "user", "content": QUESTION}], "temperature": 0}
+
+
+def completion() -> None:
+    """a question"""
+    answer = litellm.completion(model=f"openai/{DEMO}", **ASK, **HOW)
+    assert "language models" in answer.choices[0].message.content
+    assert answer.usage.completion_tokens > 3
+
+
+def stream() -> None:
+    """streaming"""
+    chunks = list(litellm.completion(model=f"openai/{STUB}", stream=True, **ASK, **HOW))
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == litellm.completion(model=f"openai/{STUB}", **ASK, **HOW).choices[0].message.content
+
+
+def messages() -> None:
+    """Anthropic's Messages"""
+    answer = litellm.completion(
+        model=f"anthropic/{DEMO}", max_tokens=60, messages=ASK["messages"], api_base=URL, api_key=KEY
+    )
+    assert answer.choices[0].message.content
+
+
+def responses() -> None:
+    """the Responses API"""
+    answer = litellm.responses(model=f"openai/{DEMO}", input=QUESTION, temperature=0, **HOW)
+    assert "language models" in answer.output[0].content[0].text
+
+
+def embedding() -> None:
+    """embeddings of texts"""
+    answer = litellm.embedding(model=f"openai/{EMBEDDER}", input=["one", "two"], **HOW)
+    assert len(answer.data) == 2
+
+
+def errors() -> None:
+    """an unknown model is its NotFoundError"""
+    try:
+        litellm.completion(model="openai/unknown", **ASK, **HOW)
+    except litellm.NotFoundError:
+        return
+    raise AssertionError("no error")
+
+
+run("litellm", completion, stream, messages, responses, embedding, errors)
