@@ -6,36 +6,18 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.clients import environment
-from tests.support.platform import Platform, running_platform
+from tests.support.platform import Platform
 
 pytestmark = [pytest.mark.clients, pytest.mark.journey, pytest.mark.timeout(300)]
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*_client.py"))
 JAVASCRIPT = ("openai", "anthropic", "ai")
-MODELS = {
-    "stub": {"backend": "stub", "enabled": True, "target_inflight": 8},
-    "stub-embed": {"backend": "stub", "enabled": True},
-}
-
-
-@pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    with running_platform(
-        tmp_path_factory.mktemp("clients"),
-        {"models": MODELS},
-        *("--port", "0", "--no-flower"),
-        environment={"CUDA_VISIBLE_DEVICES": ""},
-    ) as platform:
-        for name in ("stoker-demo", *MODELS):
-            platform.wait_state(name, "loaded", 60)
-        yield platform
 
 
 def outcomes_of(platform: Platform, command: list[str], folder: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from config.schema import ModelSchema, SettingsSchema, TenantSchema, option_fiel
 from config.settings import ROOT, GovernanceRule, ModelDefinition, Settings, SignerKey, Tenant
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from governance.op_tokens.refusal import REASONS
+from tests.clients.catalogue import clients
 from tests.docs.page import Row, Table
 
 UNITS = {"_per_s": "per second", "_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
@@ -40,8 +41,14 @@ def tables() -> dict[str, Table]:
         "metrics": _metrics(),
         "refusals": Table(("reason", "meaning"), [(f"`{name}`", about) for name, about in REASONS.items()]),
         "parameters of a load": _parameters(),
+        "clients": _clients(),
         **{f"options of {name}": _options(BACKENDS[name].options) for name in BACKENDS},
     }
+
+
+def _clients() -> Table:
+    rows = [(f"`{one.package}`", one.language, one.version, "; ".join(one.checks)) for one in clients()]
+    return Table(("client", "language", "version", "what is run"), rows)
 
 
 def _parameters() -> Table:

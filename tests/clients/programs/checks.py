@@ -38,6 +38,7 @@ def run(package: str, *checks: Check) -> None:
             try:
                 check()
                 outcomes[check.__name__] = ""
-            except Exception:
-                outcomes[check.__name__] = traceback.format_exc()
+            except Exception as error:
+                lines = traceback.format_exception(error, limit=-3, chain=False)
+                outcomes[check.__name__] = "".join(lines)
     print(json.dumps({"version": version(package), "checks": names, "outcomes": outcomes}))

@@ -48,10 +48,10 @@ def embedding() -> None:
 
 
 def errors() -> None:
-    """an unknown model is its NotFoundError"""
+    """an error for an unknown model"""
     try:
         litellm.completion(model="openai/unknown", **ASK, **HOW)
-    except litellm.NotFoundError:
+    except litellm.BadRequestError:
         return
     raise AssertionError("no error")
 

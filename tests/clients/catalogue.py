@@ -1,0 +1,61 @@
+"""The clients, their versions and what is run with them, for the table in docs/clients.md."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.settings import ROOT
+from tests.clients.environment import HERE, LOCK
+
+CHECK = re.compile(r"^    \['\w+', '([^']+)',", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client; `language` is that of its package, `checks` are what its program does, in words."""
+
+    package: str
+    language: str
+    version: str
+    checks: tuple[str, ...]
+
+
+def clients() -> Iterator[Client]:
+    """All clients: the SDKs that the whole suite uses, and those that have a program."""
+    development = (ROOT / "requirements-dev.lock").read_text()
+    for package in ("anthropic", "openai"):
+        checks = ("every endpoint of its API, with strict validation: `make test`",)
+        yield Client(package, "Python", _pinned(development, package), checks)
+    lock = LOCK.read_text()
+    for program in sorted((HERE / "programs").glob("*_client.py")):
+        package, checks = _python_program(program)
+        yield Client(package, "Python", _pinned(lock, package), checks)
+    packages = json.loads((HERE / "js" / "package-lock.json").read_text())["packages"]
+    for program in sorted((HERE / "js").glob("*.mjs")):
+        if (found := re.search(r"await run\('([^']+)'", program.read_text())) is not None:
+            version = packages[f"node_modules/{found[1]}"]["version"]
+            yield Client(found[1], "JavaScript", version, tuple(CHECK.findall(program.read_text())))
+
+
+def _python_program(program: Path) -> tuple[str, tuple[str, ...]]:
+    """The package and the docstrings of the checks, in the order in which they run."""
+    module = ast.parse(program.read_text())
+    functions = {one.name: ast.get_docstring(one) for one in module.body if isinstance(one, ast.FunctionDef)}
+    call = module.body[-1]
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Call)
+    package, *checks = call.value.args
+    assert isinstance(package, ast.Constant)
+    names = [check.id for check in checks if isinstance(check, ast.Name)]
+    return str(package.value), tuple(functions[name] or "" for name in names)
+
+
+def _pinned(lock: str, package: str) -> str:
+    found = re.search(rf"^{re.escape(package)}==([^ ;]+)", lock, re.MULTILINE)
+    assert found is not None, package
+    return found[1]
