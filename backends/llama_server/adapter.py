@@ -110,7 +110,7 @@ class LlamaServerEngine(HttpEngine):
 
     def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
         running = super()._new(id, generation, sink)
-        if is_constrained(generation):
+        if is_constrained(generation, self.syntax):
             running.reader = AnswerReader(
                 sink.delta,
                 self.syntax,
@@ -262,7 +262,7 @@ def _body(generation: Generation, prompt_format: str, grammars: AnswerGrammars =
     for message in body.get("messages", ()):
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
-    if is_constrained(generation):
+    if is_constrained(generation, grammars.syntax):
         grammars.apply(body, generation.thinking)
     else:
         for tool in body.get("tools", ()):

@@ -1,8 +1,10 @@
-"""The grammars of JSON and of strict tools for llama-server, which applies them from the first token.
+"""The grammars of JSON, of strict tools and of calls that a request demands, for llama-server, which applies
+them from the first token.
 
 The server's own converter of schemas is not used for these: it leaves keywords out, and beside a format it
-permits no call. With a grammar in the request it refuses tools, unless their choice is `none`: then it shows
-them to the model, and passes the text of a call on as it is.
+permits no call, and for some templates it takes an answer without a call where the choice is `required`. With
+a grammar in the request it refuses tools, unless their choice is `none`: then it shows them to the model, and
+passes the text of a call on as it is.
 """
 
 from __future__ import annotations
@@ -31,10 +33,14 @@ PROBE = {"messages": [{"role": "user", "content": "Hi"}]}
 log = logging.getLogger(__name__)
 
 
-def is_constrained(generation: Generation) -> bool:
-    """Whether an answer needs a grammar."""
-    called = generation.tools if generation.tool_choice != "none" else ()
-    return generation.output_format is not None or any(tool.strict for tool in called)
+def is_constrained(generation: Generation, syntax: Syntax) -> bool:
+    """Whether an answer needs a grammar; a model whose calls have no known syntax is left to the server."""
+    if generation.output_format is not None:
+        return True
+    if generation.tool_choice == "none" or not generation.tools:
+        return False
+    is_demanded = generation.tool_choice != "auto" and syntax.forced_call is not None
+    return is_demanded or any(tool.strict for tool in generation.tools)
 
 
 @dataclass(frozen=True)

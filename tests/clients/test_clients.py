@@ -20,7 +20,7 @@ PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*_client.py"))
 JAVASCRIPT = ("openai", "anthropic", "ai")
 
 
-def outcomes_of(platform: Platform, command: list[str], folder: Path) -> dict[str, Any]:
+def results_of(platform: Platform, command: list[str], folder: Path) -> dict[str, Any]:
     """Run a program and return what it prints."""
     ran = subprocess.run(
         command,
@@ -40,7 +40,7 @@ def outcomes_of(platform: Platform, command: list[str], folder: Path) -> dict[st
     return result
 
 
-def check_outcomes(result: dict[str, Any]) -> None:
+def check_results(result: dict[str, Any]) -> None:
     assert result["outcomes"].keys() == result["checks"].keys()
     failed = {name: text for name, text in result["outcomes"].items() if text}
     assert not failed, "\n\n".join(f"{name}: {text}" for name, text in failed.items())
@@ -49,7 +49,7 @@ def check_outcomes(result: dict[str, Any]) -> None:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem.removesuffix("_client"))
 def test_a_client_for_python_works_as_its_user_expects(platform: Platform, program: Path) -> None:
     environment.install_python()
-    check_outcomes(outcomes_of(platform, [str(environment.PYTHON), str(program)], program.parent))
+    check_results(results_of(platform, [str(environment.PYTHON), str(program)], program.parent))
 
 
 @pytest.mark.parametrize("program", JAVASCRIPT)
@@ -57,4 +57,4 @@ def test_a_client_for_javascript_works_as_its_user_expects(platform: Platform, p
     if shutil.which("node") is None:
         pytest.skip("Node 20 is not installed")
     folder = environment.install_javascript()
-    check_outcomes(outcomes_of(platform, ["node", f"{program}.mjs"], folder))
+    check_results(results_of(platform, ["node", f"{program}.mjs"], folder))

@@ -2,7 +2,8 @@
 
 Token N of its vocabulary is the text " tokN". At each place the token of the plan has the logit `PLANNED`,
 and each other token has 0; `Sampling.logit_bias` and the penalties change them, and the likeliest token is
-taken. The tokens of a plan differ, so that penalties alone change no output, and neither do top_k, min_p and seed.
+taken. The tokens of a plan differ, so that penalties alone change no output, and neither do top_k, min_p and
+seed.
 """
 
 from __future__ import annotations

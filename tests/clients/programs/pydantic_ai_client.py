@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from anthropic import AsyncAnthropic
 from checks import DEMO, KEY, QUESTION, STUB, URL, run
 from pydantic import BaseModel
 from pydantic_ai import Agent, NativeOutput
@@ -34,7 +33,7 @@ def responses() -> None:
 
 def messages() -> None:
     """an agent over Anthropic's Messages"""
-    provider = AnthropicProvider(anthropic_client=AsyncAnthropic(base_url=URL, api_key=KEY))
+    provider = AnthropicProvider(base_url=URL, api_key=KEY)
     assert Agent(AnthropicModel(DEMO, provider=provider)).run_sync(QUESTION).output
 
 
