@@ -28,6 +28,9 @@ from telemetry.request_ids import current_ids
 DEFAULT_OUTPUT_TOKENS = 256
 """The estimated length of an answer where the request sets no limit."""
 
+COUNT_COST = 1
+"""What a count of tokens costs in fair share: not nothing, or many of them would delay other tenants."""
+
 BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 256
 """The estimated cost of an image. Engines resize images, so that the number of bytes is no measure."""
@@ -76,6 +79,8 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         raise InvalidRequest(
             "Idempotency-Key must be 1 to 255 visible ASCII characters", param="Idempotency-Key"
         )
+    if parsed.generation.count_only and limits is not None:
+        limits = replace(limits, token_limit=None)  # no token is computed
     max_tokens = parsed.generation.sampling.max_tokens
     output_tokens = DEFAULT_OUTPUT_TOKENS if max_tokens is None else max_tokens
     return Job(
@@ -89,7 +94,9 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         echo=encode_metadata(parsed, created_at),
         subscriber=subscriber,
         store=parsed.store,
-        cost=_prompt_tokens(parsed, len(generation)) + output_tokens,
+        cost=COUNT_COST
+        if parsed.generation.count_only
+        else _prompt_tokens(parsed, len(generation)) + output_tokens,
         idempotency_key=key,
         body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),

@@ -63,6 +63,11 @@ def accepts_prompts(model: ModelDefinition) -> bool:
     return not _is_translation_form(model) and BACKENDS[model.backend].accepts_prompts(model.options)
 
 
+def counts_tokens(model: ModelDefinition) -> bool:
+    """Whether the model counts the tokens of a prompt without an answer."""
+    return BACKENDS[model.backend].can_count_tokens(model.options)
+
+
 def remote(model: ModelDefinition) -> bool:
     """Whether the model runs on another operator's server, so that each request has to allow it."""
     return BACKENDS[model.backend].remote
@@ -72,8 +77,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
     """Raise `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
 
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
-    prompt_unsupported, unsupported_parameter, invalid_request. Runs for every request, so the usual request
-    passes after a few comparisons.
+    prompt_unsupported, token_count_unsupported, unsupported_parameter, invalid_request. Runs for every
+    request, so the usual request passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
         raise ApiError(
@@ -81,6 +86,12 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
             " set `allow_remote: true` to send the request there",
             code="remote_not_allowed",
             param="allow_remote",
+        )
+    if parsed.generation.count_only and not counts_tokens(model):
+        raise ApiError(
+            f"model {model.name} cannot count the tokens of a prompt: its backend has no tokenizer",
+            code="token_count_unsupported",
+            param="model",
         )
     if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
         raise InvalidRequest(

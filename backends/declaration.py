@@ -171,6 +171,9 @@ class Backend:
     there. `caches_prefixes` says that its engines reuse the computed prefix of a prompt; they do not if the
     `prefix_cache_option` is false.
 
+    With `counts_tokens` they count the tokens of a rendered prompt (`Generation.count_only`), unless an
+    option in `counts_no_tokens_when` has the value given there.
+
     With `takes_prompts` they continue a prompt without a chat template (POST /v1/completions), unless an
     option in `takes_messages_only_when` has the value given there.
 
@@ -211,6 +214,8 @@ class Backend:
     sampling: frozenset[str] = frozenset()
     max_logprobs: int = 0
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
+    counts_tokens: bool = False
+    counts_no_tokens_when: Mapping[str, str] = field(default_factory=dict)
     single_turn_when: Mapping[str, str] = field(default_factory=dict)
     thinking_formats: tuple[str, ...] = ()
     thinking_option: str | None = None
@@ -261,6 +266,10 @@ class Backend:
     def accepts_prompts(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options continues a prompt that is no conversation."""
         return self.takes_prompts and not _any_matches(self.takes_messages_only_when, options)
+
+    def can_count_tokens(self, options: Mapping[str, Any]) -> bool:
+        """Whether an engine with these options counts the tokens of a prompt."""
+        return self.counts_tokens and not _any_matches(self.counts_no_tokens_when, options)
 
     def is_single_turn(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options accepts only a single user message."""

@@ -153,7 +153,8 @@ class Release:
 
     `last` is the number of the run's last event: if the log does not have it, Redis lost it, and the job ends
     as failed (`log_lost`). `log_bytes` is the size of the run's events, `first_ms` the time from the claim to
-    the first output. `stop_sequence` is the text that ended the generation, if one did.
+    the first output. A `usage` without `tokens` is reported, and counts for nothing.
+    `stop_sequence` is the text that ended the generation, if one did.
     """
 
     id: str

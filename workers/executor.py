@@ -140,7 +140,7 @@ class Executor:
             return
         try:
             generation = Generation.from_json(claim.generation)
-            job.trace = generation.trace
+            job.trace, job.counts_only = generation.trace, generation.count_only
             replica.engine.submit(claim.id, self._namespaces.checked(replica.name, generation), job)
         except Exception:
             logger.exception("a job failed with an unexpected error", extra={"response_id": claim.id})

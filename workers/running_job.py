@@ -55,6 +55,7 @@ class RunningJob:
 
     `stop_code` is None while the job may run, then the first reason to stop it: cancelled, fenced,
     engine_stalled, engine_error, output_too_large, storage_unavailable, unload_deadline or worker_shutdown.
+    A job that `counts_only` reports its input tokens, which count for no usage.
     `trace` is the span that the job belongs to; `first_output_at` the Unix time of its first delta.
     """
 
@@ -62,6 +63,7 @@ class RunningJob:
         "_owner",
         "began_at",
         "claim",
+        "counts_only",
         "deltas",
         "first_output_at",
         "has_output",
@@ -91,6 +93,7 @@ class RunningJob:
         self.started = self.last_activity = time.monotonic()
         self.stop_code: str | None = None
         self.trace: TraceContext | None = None
+        self.counts_only = False
 
     @property
     def first_ms(self) -> int | None:
@@ -149,7 +152,7 @@ def release_after_finish(job: RunningJob, finish: Finish) -> Release:
         code=code,
         message=STOP_MESSAGES.get(code, ""),
         usage=orjson.dumps(finish.usage),
-        tokens=finish.usage.total_tokens,
+        tokens=None if job.counts_only else finish.usage.total_tokens,
         first_ms=job.first_ms,
         stop_sequence="" if code else finish.stop_sequence or "",
     )

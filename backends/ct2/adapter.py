@@ -78,6 +78,8 @@ def _text(generation: Generation) -> bytes:
         raise GenerationError(
             "invalid_prompt", "a translator takes one user message of text, and nothing else"
         )
+    if generation.count_only:  # the API refuses it, but may have another configuration
+        raise GenerationError("token_count_unsupported", "a translator does not count tokens alone")
     source = generation.source_lang_code
     request: dict[str, Any] = {
         "text": messages[0].text,

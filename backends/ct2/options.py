@@ -42,6 +42,8 @@ BACKEND = Backend(
     ),
     environment=ENVIRONMENT,
     weight_files=("model.bin",),
+    counts_tokens=True,
+    counts_no_tokens_when={"ct2_task": "translate"},
     single_turn_when={"ct2_task": "translate"},
     thinking_formats=(QWEN3,),
     options=(

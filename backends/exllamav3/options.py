@@ -72,6 +72,7 @@ BACKEND = Backend(
     thinking_formats=(GEMMA4, QWEN3),
     groups=(("exllama_cache_quant",), ("exllama_cache_k_bits", "exllama_cache_v_bits")),
     constrains_output=True,
+    counts_tokens=True,
     caches_prefixes=True,
     options=(
         Option(

@@ -81,6 +81,7 @@ BACKEND = Backend(
     ),
     environment=ENVIRONMENT,
     takes_prompts=True,
+    counts_tokens=True,
     constrains_output=True,
     thinking_formats=(GEMMA4,),
     caches_prefixes=True,

@@ -33,7 +33,14 @@ from backends.shared.diagnosis import diagnosing
 from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_client import HttpError
-from backends.shared.http_engine import LONGEST_BODY, HttpEngine, RunningRequest, ServerClient, ServerProtocol
+from backends.shared.http_engine import (
+    LONGEST_BODY,
+    HttpEngine,
+    RunningRequest,
+    ServerClient,
+    ServerProtocol,
+    malformed_answer,
+)
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
@@ -46,6 +53,7 @@ RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
 """The text of `raise_exception` in the server's message."""
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
 ERASE_TIMEOUT_S = 10.0
+COUNT_PATH = "/v1/chat/completions/input_tokens"
 UNSIZED = "llama-server does not report the size of its cache"
 NOT_ERASED = "this llama-server cannot erase its slots; no later request can reach what was flushed"
 LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
@@ -124,6 +132,18 @@ class LlamaServerEngine(HttpEngine):
         """See `Engine.flush`. An entry is a slot with tokens."""
         erased = await self._slots.flush(kept)
         return FlushCount(erased, None, NOT_ERASED if erased is None else UNSIZED)
+
+    async def count_tokens(self, generation: Generation) -> int:
+        """See `HttpEngine.count_tokens`."""
+        body = self._protocol.body(generation)
+        try:
+            if generation.prompt is not None:
+                text = generation.prompt
+                request = orjson.dumps({"content": text, "add_special": True, "parse_special": True})
+                return len((await self._post_json("/tokenize", request, generation))["tokens"])
+            return int((await self._post_json(COUNT_PATH, body, generation))["input_tokens"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise malformed_answer() from error
 
     async def _erase(self, slot: int) -> int | None:
         """Erase the tokens of a slot, which waits for the end of its request. None if the server refuses."""

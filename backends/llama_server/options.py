@@ -35,6 +35,7 @@ BACKEND = Backend(
     ),
     environment=ENVIRONMENT,
     takes_prompts=True,
+    counts_tokens=True,
     constrains_output=True,
     image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),

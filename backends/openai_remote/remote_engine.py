@@ -111,6 +111,8 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
                 "remote_not_allowed",
                 "the model now runs on a remote server, which this request does not allow",
             )
+        if running.generation.count_only:  # the API refuses it, but may have another configuration
+            raise GenerationError("token_count_unsupported", "a remote server does not count tokens alone")
         body = self._api.body(running.generation)
         if self._stopped:
             raise _stopped()

@@ -22,6 +22,7 @@ from backends.shared.chat_stream import ChatParser, EventStream, engine_failed
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.http_client import HttpClient, HttpError
 from backends.shared.server_address import ServerAddress
+from streams.events import Usage
 from tasks.generation import Generation
 from workers.engine_process.errors import EngineError, Exit
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
@@ -32,6 +33,13 @@ COMPLETIONS_PATH = "/v1/completions"
 TIMEOUT_S = 10.0  # to connect, and for requests that are answered at once
 LONGEST_BODY = 1 << 20  # bytes read of an answer that is no stream
 CACHE_USE_TIMEOUT_S = 1.0
+COUNT_TIMEOUT_S = 60.0  # a server may tokenize long prompts, one after the other
+LONGEST_COUNT = 64 << 20  # bytes of an answer with the tokens of a prompt
+
+
+def malformed_answer() -> GenerationError:
+    """Return the error for an answer that is not in the expected form."""
+    return GenerationError("engine_error", "the engine sent an answer that cannot be read")
 
 
 class ServerClient(HttpClient):
@@ -135,6 +143,8 @@ class HttpEngine(TaskEngine[RunningRequest]):
 
     async def _answer(self, running: RunningRequest) -> Finish:
         emit = running.sink.delta if running.reader is None else running.reader.read
+        if running.generation.count_only:
+            return await self._counted(running.generation)
         parser = running.parser = ChatParser(emit, self._protocol.stream_error)
         try:
             await self._stream(running.generation, parser)
@@ -151,6 +161,32 @@ class HttpEngine(TaskEngine[RunningRequest]):
     async def _cancelled(self, running: RunningRequest) -> Finish:
         parser = running.parser or ChatParser(running.sink.delta)
         return Finish(parser.reason or "cancelled", parser.usage)
+
+    async def _counted(self, generation: Generation) -> Finish:
+        """Return the end of a generation whose tokens are only counted."""
+        try:
+            tokens = await self.count_tokens(generation)
+        except HttpError as error:
+            raise await self._lost() from error
+        if tokens >= self.context:
+            sentence = f"the prompt has {tokens} tokens; {self.context - 1} fit"
+            raise GenerationError("context_length_exceeded", sentence)
+        return Finish("stop", Usage(tokens))
+
+    async def count_tokens(self, generation: Generation) -> int:
+        """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
+        raise NotImplementedError
+
+    async def _post_json(self, path: str, body: bytes, generation: Generation) -> Any:
+        """POST a request that is answered at once, and return the answer's JSON."""
+        async with self._client.request("POST", path, body, read_timeout_s=COUNT_TIMEOUT_S) as response:
+            answer = await response.read(LONGEST_COUNT)
+            if response.status != 200:
+                raise self._protocol.error(response.status, answer, generation)
+        try:
+            return orjson.loads(answer)
+        except orjson.JSONDecodeError as error:
+            raise malformed_answer() from error
 
     async def _stream(self, generation: Generation, parser: ChatParser) -> None:
         await self._post(self._protocol.body(generation), generation, parser)

@@ -48,8 +48,16 @@ BodyForm = Callable[[Generation, str], dict[str, Any]]
 
 
 def chat_encoder(form: BodyForm, prompt_format: str) -> RequestEncoder:
-    """Return the encoder for an engine that takes the bodies of chat completions, which `form` makes."""
-    return lambda generation: orjson.dumps(form(generation, prompt_format))
+    """Return the encoder for an engine that takes the bodies of chat completions, which `form` makes.
+
+    That of a generation whose tokens are only counted has `count_only`.
+    """
+
+    def encode(generation: Generation) -> bytes:
+        body = form(generation, prompt_format)
+        return orjson.dumps({**body, "count_only": True} if generation.count_only else body)
+
+    return encode
 
 
 def messages_only(form: BodyForm) -> BodyForm:

@@ -19,6 +19,7 @@ BACKEND = Backend(
     takes_prompts=True,
     sampling=SAMPLING_FIELDS,
     max_logprobs=20,
+    counts_tokens=True,
     constrains_output=True,
     image_option="stub_image_input",
     thinking_formats=PROMPT_FORMATS,

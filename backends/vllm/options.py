@@ -251,6 +251,7 @@ BACKEND = Backend(
     parameters=PARAMETERS,
     environment=ENVIRONMENT,
     takes_prompts=True,
+    counts_tokens=True,
     constrains_output=True,
     takes_hub_ids=True,
     needs=NEEDS,

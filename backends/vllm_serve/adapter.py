@@ -26,6 +26,7 @@ from backends.shared.http_engine import (
     RunningRequest,
     ServerClient,
     ServerProtocol,
+    malformed_answer,
 )
 from backends.shared.server_address import server_address
 from backends.shared.start import EngineStart, starting
@@ -133,19 +134,28 @@ class VllmServeEngine(HttpEngine):
             return replace(finish, usage=replace(finish.usage, input_tokens=counted))
         return finish
 
+    async def count_tokens(self, generation: Generation) -> int:
+        """See `HttpEngine.count_tokens`."""
+        body = _tokenize_body(self._protocol.body(generation))
+        try:
+            return int((await self._post_json("/tokenize", body, generation))["count"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise malformed_answer() from error
+
     async def _count(self, body: bytes) -> int:
         """Count the tokens of a prompt; 0 if the server does not answer."""
-        request = orjson.loads(body)
-        request = {
-            name: request[name]
-            for name in ("model", "messages", "prompt", "tools", "chat_template_kwargs")
-            if name in request
-        }
         with suppress(HttpError, orjson.JSONDecodeError, LookupError, TypeError, ValueError):
-            data, limit_s = orjson.dumps(request), COUNT_TIMEOUT_S
+            data, limit_s = _tokenize_body(body), COUNT_TIMEOUT_S
             async with self._client.request("POST", "/tokenize", data, read_timeout_s=limit_s) as response:
                 return int(orjson.loads(await response.read(LONGEST_BODY))["count"])
         return 0
+
+
+def _tokenize_body(body: bytes) -> bytes:
+    """Return the body of POST /tokenize for that of a generation."""
+    request = orjson.loads(body)
+    names = ("model", "messages", "prompt", "tools", "chat_template_kwargs")
+    return orjson.dumps({name: request[name] for name in names if name in request})
 
 
 def _start_server(start: EngineStart, options: VllmServeOptions) -> tuple[EngineProcess, ServerClient]:

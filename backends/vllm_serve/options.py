@@ -13,6 +13,7 @@ BACKEND = Backend(
     parameters=replace(PARAMETERS, rank=1),
     environment=ENVIRONMENT,
     takes_prompts=True,
+    counts_tokens=True,
     constrains_output=True,
     takes_hub_ids=True,
     one_replica_with=("vllm_serve_port",),

@@ -15,9 +15,10 @@ from dataclasses import replace
 
 import pytest
 
-from backends.base import GenerationError
+from backends.base import Finish, GenerationError
+from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
-from streams.events import TextDelta, ToolCallDelta
+from streams.events import TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation, Message, Tool, text_content
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.contract_cache import CacheContract
@@ -104,6 +105,7 @@ class EngineContract(CacheContract):
     seeded = True  # whether the seed of a request determines the answer
     thinks = True  # whether it separates reasoning from the answer
     takes_prompts = True  # whether it continues a text without a chat template
+    counts_tools = True  # whether a request for its short answer may have tools
     rendered = ""  # the text that the template makes of the short request
     load_s = 20.0  # the longest duration of a load
     many = 200  # generations at once, most of which wait for a slot
@@ -202,6 +204,32 @@ class EngineContract(CacheContract):
         assert expected.finish is not None
         assert answer.finish.reason == "stop"
         assert 0 < answer.finish.usage.input_tokens <= expected.finish.usage.input_tokens
+
+    def counted(self) -> list[Generation]:
+        """Return requests with short answers, whose prompts are of different kinds."""
+        tools = {"tools": (WEATHER,)} if self.counts_tools else {}
+        prompts = [replace(self.short(), messages=(), prompt=self.rendered)] if self.takes_prompts else []
+        return [self.short(), self.short(max_tokens=1, **tools), *prompts]
+
+    def test_the_tokens_of_a_prompt_are_counted_as_in_an_answer(self, shared: Launched) -> None:
+        for request in self.counted():
+            counting = replace(request, count_only=True)
+            if not BACKENDS[self.backend].can_count_tokens(self.model().options):
+                with pytest.raises(GenerationError) as caught:
+                    shared.answer(counting)
+                assert caught.value.code == "token_count_unsupported"
+                continue
+            answered, counted = shared.answer(request).finish, shared.answer(counting)
+            assert answered is not None
+            assert counted.finish == Finish("stop", Usage(answered.usage.input_tokens))
+            assert counted.deltas == []
+
+    def test_a_count_of_a_prompt_that_is_too_long_fails_alone(self, shared: Launched) -> None:
+        if BACKENDS[self.backend].can_count_tokens(self.model().options):
+            with pytest.raises(GenerationError) as caught:
+                shared.answer(replace(self.too_long(), count_only=True))
+            assert caught.value.code == "context_length_exceeded"
+        assert shared.answer(self.short()).text
 
     def test_a_seed_determines_the_answer(self, shared: Launched) -> None:
         if not self.seeded:

@@ -109,6 +109,9 @@ class GenerationService:
             raise Ct2RequestError(
                 "context_length_exceeded", f"the prompt has {len(tokens)} tokens; {max_prompt_tokens} fit"
             )
+        if "count_only" in request:
+            step.add_end(number, "stop", (len(tokens), 0, 0, 0))
+            return
         limit = min(free, request.get("max_tokens", free))
         row = PromptRow(number, tokens, limit, sampling=self._sampling(request))
         start = self._syntax.reasoning_start

@@ -58,6 +58,9 @@ class ExllamaLoop:
     def _begin(self, number: int, body: dict[str, Any], step: Step) -> None:
         try:
             request = self._request_builder.build(body, number)
+            if body.get("count_only"):
+                step.add_end(number, "stop", (request.input_tokens, 0, 0, 0))
+                return
             self._generator.enqueue(request.job)
         except ExllamaRequestError as error:
             if error.__cause__ is not None:

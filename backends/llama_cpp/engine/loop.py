@@ -79,6 +79,9 @@ class LlamaCppLoop:
             if number not in self._requests:
                 if request is not None:
                     request.output.close()
+            elif request is not None and request.count_only:
+                del self._requests[number]
+                request.end_counted(step)
             elif request is not None:
                 request.namespace = namespace  # None if it was flushed meanwhile
                 self._requests[number] = request

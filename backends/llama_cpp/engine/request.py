@@ -111,7 +111,8 @@ class LlamaRequestBuilder:
             within_calls,
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
-        return RunningRequest(number, buffer, count, limit, output, body.get("cache_namespace"))
+        namespace, count_only = body.get("cache_namespace"), "count_only" in body
+        return RunningRequest(number, buffer, count, limit, output, namespace, count_only)
 
     def _grammar(self, body: Mapping[str, Any]) -> tuple[Grammar | None, bool]:
         """The grammar of an answer, if it is constrained, and whether it applies within calls only."""

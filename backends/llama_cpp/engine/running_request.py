@@ -18,7 +18,8 @@ class RunningRequest:
 
     `tokens` holds the prompt (`prompt_length` tokens) and then the generated tokens (at most `max_tokens`),
     `length` in all. `done` of these are in the memory of its `sequence`; `cached` of them were in it when the
-    request began. It shares prefixes with requests of its cache `namespace`, with None with no other.
+    request began. With `count_only` its prompt is not read, only counted. It shares
+    prefixes with requests of its cache `namespace`, with None with no other.
     """
 
     number: int
@@ -27,6 +28,7 @@ class RunningRequest:
     max_tokens: int
     output: Output
     namespace: str | None = None
+    count_only: bool = False
     length: int = field(init=False)
     done: int = 0
     cached: int = 0
@@ -81,6 +83,10 @@ class RunningRequest:
     def cancel(self, step: Step) -> None:
         """End the request because it was cancelled."""
         self._write_end("cancelled", step)
+
+    def end_counted(self, step: Step) -> None:
+        """End a request whose prompt was only counted."""
+        self._write_end("stop", step)
 
     def fail(self, step: Step) -> None:
         """End the request because the engine cannot continue it."""

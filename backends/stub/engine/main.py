@@ -156,6 +156,9 @@ class StubLoop:
         if script.error is not None:
             frame.setdefault("errors", []).append((number, *script.error))
             return
+        if generation.get("count_only"):
+            frame.setdefault("ends", []).append((number, "stop", (len(words), 0, 0, 0), None))
+            return
         cached = self.count_cached(_shared_namespace(generation), words)
         self.queued.append(StubGeneration(number, script, len(words), cached))
         self.fill_slots()

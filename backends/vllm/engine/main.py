@@ -85,8 +85,13 @@ class VllmLoop:
     async def _run(self, number: int, body: dict[str, Any]) -> None:
         """Run one generation from its request to its end."""
         output = None
+        count_only = body.pop("count_only", False)
         try:
             request = await self._chat.prepare(body)
+            if count_only:
+                self._step.add_end(number, "stop", (len(request.tokens), 0, 0, 0))
+                self._flush_soon()
+                return
             output = self._outputs[number] = VllmOutput(number, request)
             outputs = self._engine.generate(
                 request.prompt, request.sampling, str(number), **request.reasoning_arguments

@@ -5,7 +5,7 @@
 local function append_ended(job, status, outcome, queue_us, run_us, bytes)
   redis.call('XADD', P .. 'ended', '*', 'e', table.concat({ job.tenant, job.model, job.priority, status,
     string.match(outcome.code or '', '^[%w_]+$') or '-', string.match(outcome.finish_reason or '', '^[%w_]+$') or '-',
-    job.attempts, text(queue_us), text(run_us), outcome.first_ms or '-', text(bytes), outcome.usage or '' }, ' '))
+    job.attempts, text(queue_us), text(run_us), outcome.first_ms or '-', text(bytes), outcome.tokens and outcome.usage or '' }, ' '))
 end
 
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
@@ -13,7 +13,7 @@ end
 --
 -- job: its fields, if the caller has read them (`read_job`); `last` is the number of its last event, if known.
 -- outcome: { code, message, finish_reason, stop_sequence, usage, tokens, log_bytes, first_ms }, all optional; usage is JSON text,
--- tokens its sum, log_bytes the size of the run's events, first_ms the time from the claim to the first output.
+-- tokens its sum (nil: the usage is reported, and counts for nothing), log_bytes the size of the run's events, first_ms the time from the claim to the first output.
 -- Returns the model to dispatch for, or nil when the job had ended already.
 finish = function(id, status, outcome, job)
   job = job or read_job(id)

@@ -161,6 +161,7 @@ class TestCt2(DemoModelContract, LocalEngineContract):
 
 class TestTranslator(LocalEngineContract):
     backend = "ct2"
+    counts_tools = False
     kind = "translator"
     seeded = False  # it takes the best translation, each time
     takes_prompts = False
