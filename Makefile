@@ -27,7 +27,7 @@ up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a d
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
 	@$(BIN)/python -m pytest $(or $(ARGS),-n 3 --dist loadfile --no-loadscope-reorder)
 
-test-clients: $(VENV)/dev.stamp ## run the clients of docs/clients.md against a running platform (needs Node 20 for two of them)
+test-clients: $(VENV)/dev.stamp ## run the clients of docs/clients.md against a running platform (three of them need Node 20)
 	@$(BIN)/python -m pytest -m clients tests/clients $(ARGS)
 
 test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kill processes with many streams

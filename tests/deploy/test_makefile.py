@@ -15,6 +15,7 @@ TARGETS = {
     *(
         "up",
         "test",
+        "test-clients",
         "test-hostile",
         "test-limits",
         "test-runtimes",
