@@ -42,7 +42,7 @@ _THINKING = {"enabled": "enabled", "disabled": "disabled", "adaptive": "default"
 
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
-    """Parse a body that fits `MessagesRequest`. Raises `InvalidRequest`."""
+    """Parse a body that fits `MessagesRequest` or `CountTokensRequest`. Raises `InvalidRequest`."""
     refuse(body, "top_k")
     tools = tuple(
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
@@ -54,7 +54,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         model=body["model"],
         messages=from_anthropic(body, images),
         sampling=Sampling(
-            max_tokens=body["max_tokens"],
+            max_tokens=body.get("max_tokens"),
             temperature=body.get("temperature"),
             top_p=body.get("top_p"),
             stop=tuple(body.get("stop_sequences") or ()),

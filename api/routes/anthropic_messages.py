@@ -1,4 +1,4 @@
-"""POST /v1/messages."""
+"""POST /v1/messages and POST /v1/messages/count_tokens."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from flask import Response
 from api.auth.access import Access
 from api.dialects import anthropic_messages
 from api.openapi import RouteGroup
-from api.routes.error_codes import GENERATION
+from api.routes.error_codes import GENERATION, TOKEN_COUNT
 from api.routes.parameters import GENERATION_HEADERS
-from api.schemas.anthropic_messages import AnthropicError, MessageObject, MessagesRequest
+from api.schemas.anthropic_messages import (
+    AnthropicError,
+    CountTokensRequest,
+    MessageObject,
+    MessagesRequest,
+    TokenCountObject,
+)
+from api.streaming.count_tokens import count_tokens
 from api.streaming.respond import generate
 
 routes = RouteGroup("anthropic", __name__, description="Anthropic's Messages.")
@@ -38,3 +45,23 @@ def create_message(body: dict[str, Any]) -> Response:
     `cache_control` is ignored: every prompt is cached, by tenant.
     """
     return generate(anthropic_messages, body)
+
+
+@routes.endpoint(
+    "/v1/messages/count_tokens",
+    "POST",
+    access=Access.INFERENCE,
+    body=CountTokensRequest,
+    responses={200: TokenCountObject},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=TOKEN_COUNT,
+    error_body=AnthropicError,
+)
+def count_message_tokens(body: dict[str, Any]) -> Response:
+    """Count the tokens of a conversation
+
+    The number of input tokens that the same request to `/v1/messages` has. The model counts, so it has to be
+    loaded; nothing is generated, and the tokens count for no limit.
+    """
+    return count_tokens(anthropic_messages, body, lambda tokens: {"input_tokens": tokens})

@@ -43,3 +43,6 @@ GENERATION = (
     *STORAGE,
 )
 """The error codes of requests that generate: from admission, the queue and the engine."""
+
+TOKEN_COUNT = ("token_count_unsupported", *GENERATION)
+"""The error codes of requests whose tokens are counted."""

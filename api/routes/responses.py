@@ -1,4 +1,4 @@
-"""/v1/responses: create, fetch, resume, cancel and delete a response."""
+"""/v1/responses: create, fetch, resume, cancel and delete a response; count its input tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from api.errors import NotFound
 from api.http_responses import json_response
 from api.measurements import measurement_headers
 from api.openapi import RouteGroup
-from api.routes.error_codes import GENERATION, STORAGE
+from api.routes.error_codes import GENERATION, STORAGE, TOKEN_COUNT
 from api.routes.parameters import (
     GENERATION_HEADERS,
     STARTING_AFTER,
@@ -23,10 +23,11 @@ from api.routes.parameters import (
     boolean_parameter,
     integer_parameter,
 )
-from api.schemas.responses import DeletedResponse, ResponseObject, ResponsesRequest
+from api.schemas.responses import DeletedResponse, InputTokensObject, ResponseObject, ResponsesRequest
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from api.streaming.answers import send_json
+from api.streaming.count_tokens import count_tokens
 from api.streaming.respond import generate
 from api.streaming.response_readers import StreamingReader
 from api.streaming.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
@@ -61,6 +62,27 @@ def create_response(body: dict[str, Any]) -> Response:
     stream with `response.incomplete`; the response in it has the status `cancelled`.
     """
     return generate(responses, body)
+
+
+@routes.endpoint(
+    "/v1/responses/input_tokens",
+    "POST",
+    access=Access.INFERENCE,
+    body=ResponsesRequest,
+    responses={200: InputTokensObject},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=TOKEN_COUNT,
+)
+def count_input_tokens(body: dict[str, Any]) -> Response:
+    """Count the input tokens of a response
+
+    The number of input tokens that the same request to `/v1/responses` has. The model counts, so it has to be
+    loaded; nothing is generated or stored, and the tokens count for no limit.
+    """
+    return count_tokens(
+        responses, body, lambda tokens: {"object": "response.input_tokens", "input_tokens": tokens}
+    )
 
 
 @routes.endpoint(

@@ -1,4 +1,4 @@
-"""The bodies of POST /v1/messages (Anthropic API reference, "Messages")."""
+"""The bodies of POST /v1/messages and of its count of tokens (Anthropic API reference, "Messages")."""
 
 from __future__ import annotations
 
@@ -178,13 +178,11 @@ class Thinking(StrictSchema):
     )
 
 
-class MessagesRequest(StrictSchema):
-    """A generation request. Fields that are not listed are accepted and ignored."""
+class CountTokensRequest(StrictSchema):
+    """A request whose input tokens are counted: that of a generation, where `max_tokens` is optional."""
 
     model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
-    max_tokens = IntegerField(
-        "Maximum number of tokens to generate.", required=True, minimum=1, maximum=MAX_TOKENS
-    )
+    max_tokens = IntegerField("Maximum number of tokens to generate.", minimum=1, maximum=MAX_TOKENS)
     messages = ListField(
         "The conversation so far.",
         NestedField("A message.", AnthropicMessage),
@@ -225,6 +223,20 @@ class MessagesRequest(StrictSchema):
     thinking = NestedField("Whether the model reasons first.", Thinking)
     output_config = NestedField("Options of the answer.", OutputConfig)
     allow_remote = BooleanField(ALLOW_REMOTE)
+
+
+class MessagesRequest(CountTokensRequest):
+    """A generation request. Fields that are not listed are accepted and ignored."""
+
+    max_tokens = IntegerField(
+        "Maximum number of tokens to generate.", required=True, minimum=1, maximum=MAX_TOKENS
+    )
+
+
+class TokenCountObject(marshmallow.Schema):
+    """The number of tokens of a prompt."""
+
+    input_tokens = fields.Integer(required=True)
 
 
 class AnthropicUsage(marshmallow.Schema):

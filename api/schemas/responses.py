@@ -292,3 +292,10 @@ class DeletedResponse(marshmallow.Schema):
     id = fields.String(required=True)
     object = fields.String(required=True, metadata={"enum": ["response"]})
     deleted = fields.Boolean(required=True)
+
+
+class InputTokensObject(marshmallow.Schema):
+    """The number of input tokens of a request."""
+
+    object = fields.String(required=True, metadata={"enum": ["response.input_tokens"]})
+    input_tokens = fields.Integer(required=True)

@@ -13,7 +13,7 @@ import pytest
 from api.app import create_app
 from api.auth.access import Access, access_of
 from api.schemas.access import KeyBody, KeyFields, TenantBody, TenantFields
-from api.schemas.anthropic_messages import MessagesRequest
+from api.schemas.anthropic_messages import CountTokensRequest, MessagesRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.completions import CompletionRequest
 from api.schemas.flush import FlushBody
@@ -26,8 +26,10 @@ from tests.docs.page import blocks, code, read, rows, section
 
 BODIES = {
     "/v1/responses": ResponsesRequest,
+    "/v1/responses/input_tokens": ResponsesRequest,
     "/v1/chat/completions": ChatRequest,
     "/v1/messages": MessagesRequest,
+    "/v1/messages/count_tokens": CountTokensRequest,
     "/v1/completions": CompletionRequest,
     "/v1/admin/tenants": TenantBody,
     "/v1/admin/tenants/acme": TenantFields,

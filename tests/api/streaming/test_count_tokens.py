@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import anthropic
+import openai
 import pytest
 from flask import Response
 from flask.testing import FlaskClient
@@ -16,6 +18,7 @@ from api.streaming.count_tokens import TokenCount, count_tokens
 from config.settings import ModelDefinition
 from streams.events import End, Usage
 from tasks.generation import Generation
+from tests.api.conftest import KEY
 from tests.support.api_fakes import Fakes
 
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}
@@ -39,6 +42,35 @@ def test_a_route_answers_with_the_input_tokens_of_a_job_that_only_counts(
     assert (job.dialect, job.store, job.cost) == ("chat.count", False, 1)
     assert job.id.startswith("count_")
     assert job.limits is None or job.limits.token_limit is None
+
+
+def test_the_tokens_of_a_request_to_messages_are_counted_by_anthropics_sdk(port: int, fakes: Fakes) -> None:
+    with anthropic.Anthropic(base_url=f"http://127.0.0.1:{port}", api_key=KEY, max_retries=0) as claude:
+        conversation: Any = {**CHAT, "system": "Be brief."}
+        assert claude.messages.count_tokens(**conversation).input_tokens == 7
+        job = fakes.ledger.only()
+        assert Generation.from_json(job.generation).count_only
+        assert job.dialect == "anthropic.count"
+        assert claude.beta.messages.count_tokens(**conversation).input_tokens == 7
+        with pytest.raises(anthropic.NotFoundError, match="other"):
+            claude.messages.count_tokens(**conversation | {"model": "other"})
+
+
+def test_the_tokens_of_a_response_are_counted_by_openais_sdk(sdk: openai.OpenAI, fakes: Fakes) -> None:
+    counted = sdk.responses.input_tokens.count(model="demo", input="Hi", instructions="Be brief.")
+    assert (counted.object, counted.input_tokens) == ("response.input_tokens", 7)
+    job = fakes.ledger.only()
+    assert Generation.from_json(job.generation).count_only
+    assert (job.dialect, job.store) == ("responses.count", False)
+
+
+@pytest.mark.parametrize(
+    ("path", "param"), [("/v1/messages/count_tokens", "messages"), ("/v1/responses/input_tokens", "model")]
+)
+def test_a_count_checks_the_body_of_the_request(http: FlaskClient, path: str, param: str) -> None:
+    body = {"model": "demo"} if param == "messages" else {"input": "Hi"}
+    answer = http.post(path, json=body)
+    assert (answer.status_code, answer.get_json()["error"]["param"]) == (400, param)
 
 
 def test_the_answer_of_a_count_is_made_from_the_usage_of_its_end() -> None:
