@@ -103,7 +103,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
         raise ApiError(
             f"model {model.name} takes only these values of thinking: {', '.join(modes)}",
             code="thinking_unsupported",
-            param="thinking",
+            param=parsed.field_names.get("thinking", "thinking"),
         )
     if parsed.image_params and "image" not in (accepted := modalities(model)):
         raise ApiError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.dialects import anthropic_errors
+from api.dialects import anthropic_errors, ollama_errors
 from api.errors import body_of, envelope
 from scheduler.errors import StokerError
 
@@ -16,6 +16,8 @@ def error_body(error: StokerError, path: str, request_id: str | None = None) -> 
     """
     if anthropic_errors.is_anthropic(path):
         return anthropic_errors.error_object(error, request_id)
+    if ollama_errors.is_ollama(path):
+        return ollama_errors.error_object(error)
     return body_of(error)
 
 
@@ -23,4 +25,6 @@ def http_error_body(status: int, code: str, message: str, path: str) -> dict[str
     """The same for an error that the error table does not have, with its status."""
     if anthropic_errors.is_anthropic(path):
         return anthropic_errors.anthropic_envelope(status, code, message)
+    if ollama_errors.is_ollama(path):
+        return ollama_errors.ollama_envelope(code, message)
     return envelope(code, message)

@@ -19,6 +19,8 @@ OF_GENERATIONS = frozenset(
         "chat.create_chat_completion",
         "completions.create_completion",
         "anthropic.create_message",
+        "ollama.create_chat",
+        "ollama.create_text",
     )
 )
 """The endpoints whose answers have what was measured, errors included."""

@@ -13,7 +13,7 @@ import orjson
 
 from api.dialects.anthropic_errors import error_object
 from api.dialects.anthropic_prompt import from_anthropic
-from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
+from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
@@ -21,12 +21,14 @@ from api.dialects.output_format import from_output_config, tool_of
 from api.errors import error_from_end
 from api.limit_headers import anthropic_limit_headers
 from api.measurements import measurements
+from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
 from tasks.generation import Generation, NamedTool, Sampling, ToolChoice
 
 NAME = "anthropic"
 ID_PREFIX = "msg_"
+FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "output_config.format"}

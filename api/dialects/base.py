@@ -12,7 +12,28 @@ from streams.events import Event
 from tasks.generation import Generation
 
 Frame = tuple[str, dict[str, Any]]
-"""One server-sent event: its name ("" in a dialect without event names) and its data."""
+"""One event of a stream: its name ("" in a dialect without event names) and its data."""
+
+
+class Framing(Protocol):
+    """The format of a stream, implemented by a module (`api.streaming.sse`, `api.streaming.ndjson`)."""
+
+    HEADERS: dict[str, str]
+    """The headers of the answer."""
+
+    KEEP_ALIVE: bytes
+    """What is written to a silent client; empty in a format without keep-alives."""
+
+    DONE: bytes
+    """What follows the last frame."""
+
+    def comment(self, text: str) -> bytes:
+        """A comment for the client; empty in a format without comments."""
+        ...
+
+    def encode(self, frames: Iterable[Frame]) -> bytes:
+        """Return the bytes of the frames."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +98,9 @@ class Dialect(Protocol):
 
     ID_PREFIX: str
     """The prefix of its response ids."""
+
+    FRAMING: Framing
+    """The format of its streams."""
 
     HAS_CANCELLED_STATUS: bool
     """Whether its response object has a status "cancelled"; without one, a cancelled response is an error."""

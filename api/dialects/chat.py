@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
+from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_messages
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
@@ -18,12 +18,14 @@ from api.dialects.output_format import from_response_format, tool_of
 from api.errors import body_of, error_from_end
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
+from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
 from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMode
 
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"
+FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format"}

@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
+from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.chat import finish_reason, usage_object
 from api.dialects.options import refuse
 from api.dialects.output import ItemKind, ResponseOutput
 from api.errors import InvalidRequest, body_of, error_from_end
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
+from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event
 from tasks.generation import Generation, Sampling
 
 NAME = "completions"
 ID_PREFIX = "cmpl-"
+FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
 error_body = body_of

@@ -22,6 +22,10 @@ MAX_PIXELS = 64_000_000
 _PREFIX = re.compile(r"data:image/(?:png|jpe?g|webp|gif);base64,")
 
 
+_FIRST_BASE64 = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "UklGR": "webp", "R0lGOD": "gif"}
+"""The base64 of the first bytes of each file type."""
+
+
 class Images:
     """The images of one request, counted as they are read; `params` are their paths in the body."""
 
@@ -48,6 +52,13 @@ class Images:
         """Add the image of a data URL, which stands at the path `url_param`. Raises `InvalidRequest`."""
         self._count(_bytes_of(url, url_param), param, url_param)
         return ImagePart(url, detail)
+
+    def add_base64(self, data: str, param: str) -> ImagePart:
+        """Add an image of base64 alone (Ollama), whose type its first bytes show. Raises `InvalidRequest`."""
+        kind = next((kind for start, kind in _FIRST_BASE64.items() if data.startswith(start)), None)
+        if kind is None:
+            raise InvalidRequest("the image is no PNG, JPEG, WebP or GIF file in base64", param=param)
+        return self.add_url(f"data:image/{kind};base64,{data}", None, param, param)
 
     def _count(self, data: bytes, param: str, url_param: str) -> None:
         size = size_of(data, self._blocks)

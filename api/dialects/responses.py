@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from api.dialects.base import Frame, ParsedRequest, ResponseMetadata
+from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_input, from_messages
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
@@ -24,12 +24,14 @@ from api.dialects.output_format import from_text_format, text_format_echo, tool_
 from api.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
+from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, Usage
 from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, ToolChoiceMode, text_content
 
 NAME = "responses"
 ID_PREFIX = "resp_"
+FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = True
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "text.format"}

@@ -39,6 +39,7 @@ class TokenCount:
 
     def __init__(self, dialect: Dialect, answer: Answer) -> None:
         self.NAME = f"{dialect.NAME}.count"  # an Idempotency-Key holds for one route
+        self.FRAMING = dialect.FRAMING
         self._dialect = dialect
         self._answer = answer
 

@@ -6,7 +6,7 @@ import secrets
 
 import orjson
 
-from api.dialects.base import Frame
+from api.dialects.base import Frame, Framing
 from api.streaming import sse
 
 
@@ -18,8 +18,8 @@ class FrameTemplate:
     TEXT = secrets.token_hex(16)  # no client can guess them, so they are nowhere else in the frame
     NUMBER = secrets.randbits(60) | 1 << 60
 
-    def __init__(self, frame: Frame) -> None:
-        start, _, self._end = sse.encode([frame]).partition(orjson.dumps(self.TEXT))
+    def __init__(self, frame: Frame, framing: Framing = sse) -> None:
+        start, _, self._end = framing.encode([frame]).partition(orjson.dumps(self.TEXT))
         self._before, _, self._between = start.partition(b"%d" % self.NUMBER)
 
     def fill(self, text: str) -> bytes:

@@ -154,7 +154,8 @@ class GenerationExchange:
                 survives = survives or admitted.replayed
                 stack.enter_context(self._services.streams.read(admitted.metadata.id, limits))
                 if isinstance(reader, StreamingReader) and not reader.disconnected:
-                    reader.begin(self._dialect.stream_renderer(admitted.metadata))
+                    renderer = self._dialect.stream_renderer(admitted.metadata)
+                    reader.begin(renderer, self._dialect.FRAMING)
                     self._services.queue_notes.watch(reader, admitted.metadata.id, admitted.metadata.model)
                 await reader.done
             except StokerError:

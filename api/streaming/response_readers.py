@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 
-from api.dialects.base import Frame, StreamRenderer
+from api.dialects.base import Frame, Framing, StreamRenderer
 from api.server.client_connection import ClientConnection
 from api.streaming import sse
 from config.settings import Settings
@@ -149,6 +149,7 @@ class StreamingReader(ResponseReader):
         "_clock",
         "_early",
         "_early_failure",
+        "_framing",
         "_keep_alive_s",
         "_last_frames",
         "_renderer",
@@ -160,19 +161,20 @@ class StreamingReader(ResponseReader):
         self._after = after
         self._keep_alive_s = settings.api.keep_alive_s
         self._renderer: StreamRenderer | None = None
+        self._framing: Framing = sse
         self._early: list[bytes] = []  # what came before `begin`
         self._early_failure: Exception | None = None
         self._last_frames: deque[Frame] = deque()
         self._written_at = 0.0
         self._clock = asyncio.get_running_loop().time
 
-    def begin(self, renderer: StreamRenderer) -> None:
+    def begin(self, renderer: StreamRenderer, framing: Framing = sse) -> None:
         """Begin the answer, with the events that have come already."""
-        self._renderer = renderer
+        self._renderer, self._framing = renderer, framing
         self.connection.on_writable(self._on_writable)
-        self.connection.begin(200, sse.HEADERS)
+        self.connection.begin(200, framing.HEADERS)
         # a stream that begins with nothing would look like a request without an answer
-        self._write(self._encode(renderer.begin()) or sse.KEEP_ALIVE)
+        self._write(self._encode(renderer.begin()) or framing.KEEP_ALIVE)
         early, self._early = self._early, []
         try:
             if early:
@@ -216,12 +218,12 @@ class StreamingReader(ResponseReader):
     def comment(self, text: str) -> None:
         """Write a comment, which clients ignore, if nothing else has been written since the begin."""
         if self.is_silent and self.connection.writable:
-            self._write(sse.comment(text))
+            self._write(self._framing.comment(text))
 
     def sweep(self, now: float) -> None:
         """See `OpenStream.sweep`."""
         if self._written_at and now - self._written_at >= self._keep_alive_s and self.connection.writable:
-            self._write(sse.KEEP_ALIVE)
+            self._write(self._framing.KEEP_ALIVE)
         super().sweep(now)
 
     def _end(self, frames: list[Frame]) -> None:
@@ -233,13 +235,13 @@ class StreamingReader(ResponseReader):
         """Write what the client accepts of the last frames, of which several hold the whole text."""
         data = b""
         while self._last_frames and self.connection.writable:
-            data += sse.encode([self._last_frames.popleft()])
+            data += self._framing.encode([self._last_frames.popleft()])
             if len(data) >= LARGE_WRITE_BYTES:
                 self._write(data)
                 data = b""
         if self._last_frames:
             return
-        self._write(data + sse.DONE)
+        self._write(data + self._framing.DONE)
         self.connection.end()
         self._finish()
 
@@ -249,7 +251,7 @@ class StreamingReader(ResponseReader):
         return self._encode(renderer.render(decode(event)))
 
     def _encode(self, frames: list[Frame]) -> bytes:
-        return sse.encode(sse.after(frames, self._after) if self._after >= 0 else frames)
+        return self._framing.encode(sse.after(frames, self._after) if self._after >= 0 else frames)
 
     def _write(self, data: bytes) -> None:
         if not data:

@@ -18,6 +18,7 @@ from api.schemas.chat import ChatRequest
 from api.schemas.completions import CompletionRequest
 from api.schemas.flush import FlushBody
 from api.schemas.load import LoadRequestBody
+from api.schemas.ollama import OllamaChatRequest, OllamaGenerateRequest, OllamaShowRequest
 from api.schemas.responses import STATUSES, ResponsesRequest
 from config.generated_keys import GeneratedKeys
 from config.limits import limits_of
@@ -31,6 +32,9 @@ BODIES = {
     "/v1/messages": MessagesRequest,
     "/v1/messages/count_tokens": CountTokensRequest,
     "/v1/completions": CompletionRequest,
+    "/api/chat": OllamaChatRequest,
+    "/api/generate": OllamaGenerateRequest,
+    "/api/show": OllamaShowRequest,
     "/v1/admin/tenants": TenantBody,
     "/v1/admin/tenants/acme": TenantFields,
     "/v1/admin/cache/flush": FlushBody,

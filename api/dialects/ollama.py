@@ -1,0 +1,174 @@
+"""What the dialects of Ollama's /api/chat and /api/generate share: options, names, renderers.
+
+Source: Ollama API reference ("Generate a chat message", "Generate a completion").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from api.dialects.base import Frame, ResponseMetadata
+from api.dialects.ollama_errors import error_object
+from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
+from api.errors import InvalidRequest, error_from_end
+from api.measurements import UNMEASURED_CODE
+from api.streaming import ndjson
+from api.streaming.frame_template import FrameTemplate
+from streams.events import Event
+from tasks.generation import Sampling
+
+FIELD_NAMES: Mapping[str, str] = {
+    "output_format": "format",
+    "repetition_penalty": "options.repeat_penalty",
+    "thinking": "think",
+    **{name: f"options.{name}" for name in ("top_k", "min_p", "presence_penalty", "frequency_penalty")},
+}
+"""See `ParsedRequest.field_names`."""
+
+NS_OF_MS = 1_000_000
+
+
+def model_name(given: str) -> str:
+    """The platform's name of a model: Ollama's clients may add the tag `latest`."""
+    return given.removesuffix(":latest") or given
+
+
+def sampling_of(body: Mapping[str, Any]) -> Sampling:
+    """The sampling parameters of `options`."""
+    options = body.get("options") or {}
+    stop, most = options.get("stop") or (), options.get("num_predict")
+    return Sampling(
+        max_tokens=most if most is not None and most > 0 else None,
+        temperature=options.get("temperature"),
+        top_p=options.get("top_p"),
+        seed=options.get("seed"),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        top_k=options.get("top_k"),
+        min_p=options.get("min_p"),
+        presence_penalty=options.get("presence_penalty"),
+        frequency_penalty=options.get("frequency_penalty"),
+        repetition_penalty=options.get("repeat_penalty"),
+    )
+
+
+def thinking_of(body: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The thinking mode and the reasoning effort of `think`: an effort leaves the mode to the model."""
+    think = body.get("think")
+    if isinstance(think, str):
+        return "default", think
+    return "default" if think is None else "enabled" if think else "disabled", None
+
+
+def created_at(seconds: float) -> str:
+    """A time in Ollama's form (RFC 3339)."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def is_load(body: Mapping[str, Any]) -> bool:
+    """Whether the request has no prompt, with which Ollama's clients ask to load a model."""
+    return not (body.get("messages") or body.get("prompt") or body.get("suffix"))
+
+
+def check_load(body: Mapping[str, Any]) -> None:
+    """Refuse a request to unload. Raises `InvalidRequest`."""
+    if body.get("keep_alive") in (0, "0", "0s", "0m", "0h"):
+        message = "keep_alive 0 asks to unload the model, which clients of this platform cannot"
+        raise InvalidRequest(message, code="unsupported_parameter", param="keep_alive")
+
+
+def line(metadata: ResponseMetadata, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """One line of a stream that goes on."""
+    return {
+        "model": metadata.model,
+        "created_at": created_at(metadata.created_at),
+        **fields,
+        "done": False,
+    }
+
+
+def last_line(
+    metadata: ResponseMetadata, output: ResponseOutput, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The last line of a stream, or the whole answer: with the reason, the tokens and the times.
+
+    Times are nanoseconds: from the admission, and of the engine, which computes the prompt within
+    `eval_duration`.
+    """
+    end, usage = output.end, output.usage
+    ended = {
+        **line(metadata, fields),
+        "done": True,
+        "done_reason": "length" if output.status == "incomplete" else "stop",
+        "prompt_eval_count": usage.input_tokens,
+        "eval_count": usage.output_tokens,
+    }
+    if end is not None and end.code != UNMEASURED_CODE:
+        ended["total_duration"] = (end.queue_ms + end.run_ms) * NS_OF_MS
+        ended["eval_duration"] = end.run_ms * NS_OF_MS
+    return ended
+
+
+def call_of(item: OutputItem) -> dict[str, Any] | None:
+    """A call with its arguments as an object; None if the answer ended within them."""
+    try:
+        arguments = orjson.loads(item.text or "{}")
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(arguments, dict):
+        return None
+    return {"function": {"index": item.call_number, "name": item.name, "arguments": arguments}}
+
+
+class LineRenderer:
+    """Renders a response as lines of JSON.
+
+    `fields_of` makes the fields of a line, of its text, its reasoning and its calls.
+    """
+
+    def __init__(
+        self, metadata: ResponseMetadata, fields_of: Callable[[str, str, list[Any]], dict[str, Any]]
+    ) -> None:
+        self._metadata = metadata
+        self._fields_of = fields_of
+        self._output = ResponseOutput()
+        self._text_line: FrameTemplate | None = None
+
+    def begin(self) -> list[Frame]:
+        """Return no line: the first one has text."""
+        return []
+
+    def render(self, event: Event) -> list[Frame]:
+        """Return the lines of one event; a failed or cancelled end becomes a line with the error."""
+        changes = self._output.apply(event)
+        end = self._output.end
+        if end is not None and self._output.status in ("failed", "cancelled"):
+            return [("", error_object(error_from_end(end)))]
+        frames = [
+            ("", line(self._metadata, fields))
+            for kind, item, piece in changes
+            if (fields := self._fields(kind, item, piece)) is not None
+        ]
+        if end is not None:
+            frames.append(("", last_line(self._metadata, self._output, self._fields_of("", "", []))))
+        return frames
+
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded line of a text that continues the answer."""
+        if self._output.continue_message(text) is None:
+            return b""
+        if self._text_line is None:
+            fields = self._fields_of(FrameTemplate.TEXT, "", [])
+            self._text_line = FrameTemplate(("", line(self._metadata, fields)), ndjson)
+        return self._text_line.fill(text)
+
+    def _fields(self, kind: ChangeKind, item: OutputItem, piece: str) -> dict[str, Any] | None:
+        if item.kind is ItemKind.CALL:  # Ollama's calls are never in pieces
+            call = call_of(item) if kind is ChangeKind.CLOSED else None
+            return self._fields_of("", "", [call]) if call else None
+        if kind is not ChangeKind.EXTENDED or not piece:
+            return None
+        return self._fields_of(*((piece, "") if item.kind is ItemKind.MESSAGE else ("", piece)), [])

@@ -1,0 +1,249 @@
+"""/api/...: Ollama's API."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from typing import Any
+
+from flask import Response
+
+from api.auth.access import Access
+from api.auth.caller import current_caller
+from api.capabilities import accepts_prompts, modalities, multi_turn, thinking_modes
+from api.catalogue_follower import GAP_S
+from api.detached import DetachedResponse
+from api.dialects import ollama_chat, ollama_generate
+from api.dialects.base import Dialect
+from api.dialects.ollama import check_load, created_at, is_load, model_name
+from api.dialects.ollama_errors import error_object
+from api.errors import InvalidRequest
+from api.http_responses import json_response
+from api.openapi import RouteGroup
+from api.routes.error_codes import GENERATION, STORAGE
+from api.routes.parameters import GENERATION_HEADERS
+from api.schemas.ollama import (
+    OllamaAnswer,
+    OllamaChatRequest,
+    OllamaError,
+    OllamaGenerateRequest,
+    OllamaModel,
+    OllamaModels,
+    OllamaShowRequest,
+    OllamaVersion,
+)
+from api.server.client_connection import ClientConnection
+from api.services import current_services
+from api.streaming.answers import send_error, send_json
+from api.streaming.respond import generate
+from backends.catalogue import BACKENDS
+from config.settings import ModelDefinition
+from fleet.model_row import ModelRow
+from fleet.model_summary import ModelSummary
+from fleet.states import ModelState
+from scheduler.errors import ModelFailed, ModelLoading, ModelNotLoaded, ModelUnloading, StokerError
+
+VERSION = "0.12.6"
+"""The version of Ollama whose API this is: clients compare it with the least one that they need."""
+
+NEVER = "9999-12-31T23:59:59Z"
+"""The time at which a model expires: an operator unloads it."""
+
+NOT_LOADED = {
+    ModelState.UNLOADED: ModelNotLoaded,
+    ModelState.LOADING: ModelLoading,
+    ModelState.UNLOADING: ModelUnloading,
+    ModelState.FAILED: ModelFailed,
+}
+
+routes = RouteGroup("ollama", __name__, description="Ollama's API.")
+
+
+@routes.endpoint(
+    "/api/chat",
+    "POST",
+    access=Access.INFERENCE,
+    body=OllamaChatRequest,
+    responses={200: OllamaAnswer},
+    rows="application/x-ndjson",
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=GENERATION,
+    error_body=OllamaError,
+)
+def create_chat(body: dict[str, Any]) -> Response:
+    """Answer a conversation, in Ollama's form
+
+    Streams the answer as lines of JSON, unless `stream` is false; an error after the first line is a line
+    with `error`. Without messages the answer is whether the model is loaded: `keep_alive` loads and unloads
+    nothing.
+    """
+    message = {"message": {"role": "assistant", "content": ""}}
+    return _generate_or_load(ollama_chat, body, message)
+
+
+@routes.endpoint(
+    "/api/generate",
+    "POST",
+    access=Access.INFERENCE,
+    body=OllamaGenerateRequest,
+    responses={200: OllamaAnswer},
+    rows="application/x-ndjson",
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=(*GENERATION, "prompt_unsupported"),
+    error_body=OllamaError,
+)
+def create_text(body: dict[str, Any]) -> Response:
+    """Answer a prompt, in Ollama's form
+
+    As `/api/chat` with one user message. With `raw` or `suffix` the prompt is continued as it is.
+    """
+    return _generate_or_load(ollama_generate, body, {"response": ""})
+
+
+@routes.endpoint(
+    "/api/tags",
+    access=Access.INFERENCE,
+    responses={200: OllamaModels},
+    errors=STORAGE,
+    error_body=OllamaError,
+)
+def list_tags() -> Response:
+    """List the models, in Ollama's form
+
+    All models that the key may use, loaded or not.
+    """
+    return json_response({"models": [_entry(model) for model in _visible()]})
+
+
+@routes.endpoint(
+    "/api/ps", access=Access.INFERENCE, responses={200: OllamaModels}, errors=STORAGE, error_body=OllamaError
+)
+def list_loaded() -> Response:
+    """List the loaded models, in Ollama's form
+
+    The models that the key may use and that are loaded.
+    """
+    loaded = [model for model in _visible() if model.state is ModelState.LOADED]
+    more = {"expires_at": NEVER, "size_vram": 0}
+    return json_response({"models": [_entry(model) | more for model in loaded]})
+
+
+@routes.endpoint(
+    "/api/show",
+    "POST",
+    access=Access.INFERENCE,
+    body=OllamaShowRequest,
+    responses={200: OllamaModel},
+    errors=("unknown_model", "model_not_allowed", *STORAGE),
+    error_body=OllamaError,
+)
+def show_model(body: dict[str, Any]) -> Response:
+    """Describe a model, in Ollama's form
+
+    Its capabilities; of its files nothing is shown.
+    """
+    name = model_name(body.get("model") or body.get("name") or "")
+    if not name:
+        raise InvalidRequest("model is required", param="model")
+    row = _row(name)
+    return json_response(
+        {
+            "modelfile": "",
+            "parameters": "",
+            "template": "",
+            "details": _details(row.definition),
+            "model_info": {"general.basename": name},
+            "capabilities": _capabilities(row.definition),
+            "modified_at": created_at(row.loaded_at or 0),
+        }
+    )
+
+
+@routes.endpoint(
+    "/api/version", access=Access.INFERENCE, responses={200: OllamaVersion}, error_body=OllamaError
+)
+def ollama_version() -> Response:
+    """The version of Ollama's API
+
+    That of the Ollama whose API this platform follows, which some clients check.
+    """
+    return json_response({"version": VERSION})
+
+
+def _generate_or_load(dialect: Dialect, body: dict[str, Any], empty: dict[str, Any]) -> Response:
+    """Generate; without a prompt, answer whether the model is loaded. Does no I/O."""
+    if not is_load(body):
+        return generate(dialect, _without_needless_think(body))
+    check_load(body)
+    name, services = model_name(body["model"]), current_services()
+    current_caller().check_model(name)
+
+    async def serve(connection: ClientConnection) -> None:
+        try:
+            model = await services.catalogue_follower.definition(name)
+            row = await asyncio.to_thread(services.fleet.row_of, model)
+            if (refused := NOT_LOADED.get(row.state)) is not None:
+                raise refused(f"model {name} is {row.state}", param="model")
+        except StokerError as error:
+            send_error(connection, error, body=error_object)
+            return
+        answer = {"model": name, "created_at": created_at(time.time()), **empty}
+        send_json(connection, {**answer, "done": True, "done_reason": "load"})
+
+    return DetachedResponse(serve)
+
+
+def _without_needless_think(body: dict[str, Any]) -> dict[str, Any]:
+    """The body without `think: false` for a model that has no such switch: some clients always send it."""
+    if body.get("think") is not False:
+        return body
+    model = current_services().fleet.catalogue.get(model_name(body["model"]))
+    needless = model is not None and "disabled" not in thinking_modes(model)
+    return {**body, "think": None} if needless else body
+
+
+def _visible() -> list[ModelSummary]:
+    caller = current_caller()
+    return [model for model in current_services().fleet.summaries() if caller.may_use(model.name)]
+
+
+def _row(name: str) -> ModelRow:
+    current_caller().check_model(name)
+    fleet = current_services().fleet
+    return fleet.row_of(fleet.catalogue.definition(name, after_s=GAP_S))  # clients choose the names
+
+
+def _entry(model: ModelSummary) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "model": model.name,
+        "modified_at": created_at(model.loaded_at or 0),
+        "size": 0,
+        "digest": hashlib.sha256(model.name.encode()).hexdigest(),
+        "details": _details(model.definition),
+    }
+
+
+def _details(model: ModelDefinition) -> dict[str, Any]:
+    return {
+        "parent_model": "",
+        "format": "",
+        "family": model.backend,
+        "families": [model.backend],
+        "parameter_size": "",
+        "quantization_level": "",
+    }
+
+
+def _capabilities(model: ModelDefinition) -> list[str]:
+    """Ollama's names of what the model can do."""
+    named = {
+        "vision": "image" in modalities(model),
+        "tools": multi_turn(model),
+        "insert": accepts_prompts(model) and "suffix" in BACKENDS[model.backend].sampling,
+        "thinking": "enabled" in thinking_modes(model),
+    }
+    return ["completion", *(name for name, has in named.items() if has)]

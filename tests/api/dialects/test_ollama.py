@@ -1,0 +1,148 @@
+"""Ollama's dialects: what a request becomes, and what it answers, as lines and as a whole."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import orjson
+import pytest
+from flask.testing import FlaskClient
+
+from api.schemas.ollama import OllamaAnswer
+from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from tasks.generation import Generation, JsonFormat
+from tests.support.api_fakes import Fakes
+
+CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}
+TEXT = {"model": "demo", "prompt": "Hi"}
+USAGE = Usage(7, 2)
+SCRIPT: list[Event] = [
+    ReasoningDelta("Hm"),
+    TextDelta("Hel"),
+    TextDelta("lo"),
+    ToolCallDelta(0, id="c1", name="weather"),
+    ToolCallDelta(0, '{"city":'),
+    ToolCallDelta(0, ' "Oslo"}'),
+    End("completed", finish_reason="stop", usage=USAGE, queue_ms=4, run_ms=50),
+]
+
+
+def generation_of(fakes: Fakes) -> Generation:
+    return Generation.from_json(fakes.ledger.only().generation)
+
+
+def lines_of(answer: Any) -> list[dict[str, Any]]:
+    assert answer.content_type == "application/x-ndjson"
+    return [orjson.loads(line) for line in answer.data.splitlines()]
+
+
+def test_a_chat_streams_lines_that_together_are_the_whole_answer(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = [*SCRIPT]
+    lines = lines_of(http.post("/api/chat", json=CHAT))
+    whole = http.post("/api/chat", json=CHAT | {"stream": False}).get_json()
+    assert OllamaAnswer().validate(whole) == {}
+    assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+    messages = [line["message"] for line in lines]
+    calls = [call for message in messages for call in message.get("tool_calls", ())]
+    assert whole["message"] == {
+        "role": "assistant",
+        "content": "".join(message["content"] for message in messages),
+        "thinking": "".join(message.get("thinking", "") for message in messages),
+        "tool_calls": calls,
+    }
+    assert (whole["message"]["content"], whole["message"]["thinking"]) == ("Hello", "Hm")
+    assert calls == [{"function": {"index": 0, "name": "weather", "arguments": {"city": "Oslo"}}}]
+    ended = {key: value for key, value in whole.items() if key not in ("message", "created_at")}
+    assert ended == {key: value for key, value in lines[-1].items() if key in ended}
+    assert (ended["done_reason"], ended["prompt_eval_count"], ended["eval_count"]) == ("stop", 7, 2)
+    assert (ended["total_duration"], ended["eval_duration"]) == (54_000_000, 50_000_000)
+
+
+def test_a_generated_text_is_the_same_as_lines_and_as_a_whole(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = [TextDelta("Hel"), TextDelta("lo"), End("incomplete", "length", usage=USAGE)]
+    lines = lines_of(http.post("/api/generate", json=TEXT))
+    whole = http.post("/api/generate", json=TEXT | {"stream": False}).get_json()
+    assert whole["response"] == "".join(line["response"] for line in lines) == "Hello"
+    assert whole["done_reason"] == lines[-1]["done_reason"] == "length"
+
+
+def test_a_stream_that_fails_ends_with_a_line_of_the_error(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = [TextDelta("Hel"), End("failed", code="engine_crashed", message="it crashed")]
+    last = lines_of(http.post("/api/chat", json=CHAT))[-1]
+    assert (last["error"], last["code"]) == ("it crashed", "engine_crashed")
+    whole = http.post("/api/chat", json=CHAT | {"stream": False})
+    assert whole.status_code >= 500
+    assert whole.get_json()["error"] == "it crashed"
+
+
+def test_options_become_the_sampling_of_the_generation(http: FlaskClient, fakes: Fakes) -> None:
+    options = {"num_predict": 5, "temperature": 0, "top_p": 0.5, "seed": 3, "stop": ["a"], "num_ctx": 4096}
+    body = CHAT | {"model": "demo:latest", "options": options, "keep_alive": "5m", "stream": False}
+    assert http.post("/api/chat", json=body).get_json()["model"] == "demo"
+    asked = generation_of(fakes)
+    sampling = asked.sampling
+    assert (asked.model, sampling.max_tokens, sampling.temperature) == ("demo", 5, 0)
+    assert (sampling.top_p, sampling.seed, sampling.stop) == (0.5, 3, ("a",))
+
+
+def test_no_limit_is_set_by_a_num_predict_below_one(http: FlaskClient, fakes: Fakes) -> None:
+    http.post("/api/generate", json=TEXT | {"options": {"num_predict": -1}})
+    assert generation_of(fakes).sampling.max_tokens is None
+
+
+def test_a_result_answers_the_open_call_of_its_function(http: FlaskClient, fakes: Fakes) -> None:
+    calls = [{"function": {"name": name, "arguments": {"x": 1}}} for name in ("one", "two")]
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "thinking": "Hm", "tool_calls": calls},
+        {"role": "tool", "content": "2", "tool_name": "two"},
+        {"role": "tool", "content": "1"},
+    ]
+    http.post("/api/chat", json=CHAT | {"messages": messages})
+    _, asked, *results = generation_of(fakes).messages
+    assert asked.reasoning == "Hm"
+    assert [call.arguments for call in asked.tool_calls] == ['{"x":1}'] * 2
+    assert [result.tool_call_id for result in results] == [call.id for call in reversed(asked.tool_calls)]
+
+
+def test_a_raw_prompt_is_continued_as_it_is(http: FlaskClient, fakes: Fakes) -> None:
+    http.post("/api/generate", json=TEXT | {"raw": True})
+    asked = generation_of(fakes)
+    assert (asked.prompt, asked.messages) == ("Hi", ())
+
+
+def test_a_system_text_and_a_format_are_part_of_the_generation(http: FlaskClient, fakes: Fakes) -> None:
+    http.post("/api/generate", json=TEXT | {"system": "Be brief.", "format": "json"})
+    asked = generation_of(fakes)
+    assert [(message.role, message.text) for message in asked.messages] == [
+        ("system", "Be brief."),
+        ("user", "Hi"),
+    ]
+    assert asked.output_format == JsonFormat()
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "param"),
+    [
+        ("chat", {"stream": "yes"}, "stream"),
+        ("chat", {"think": "much"}, "think"),
+        ("chat", {"format": "xml"}, "format"),
+        ("chat", {"messages": [], "keep_alive": 0}, "keep_alive"),
+        ("chat", {"messages": [{"role": "tool", "content": "1"}]}, "messages[0]"),
+        ("chat", {"messages": [{"role": "system", "images": ["x"]}]}, "messages[0].images"),
+        ("chat", {"messages": [{"role": "user", "images": ["x"]}]}, "messages[0].images[0]"),
+        ("generate", {"images": [base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()]}, "images[0]"),
+        ("generate", {"template": "x"}, "template"),
+        ("generate", {"raw": True, "system": "x"}, "system"),
+        ("generate", {"options": {"temperature": 3}}, "options.temperature"),
+    ],
+)
+def test_a_wrong_field_is_refused_in_ollamas_form(
+    http: FlaskClient, fakes: Fakes, path: str, fields: dict[str, Any], param: str
+) -> None:
+    answer = http.post(f"/api/{path}", json=(CHAT if path == "chat" else TEXT) | fields)
+    body = answer.get_json()
+    assert (answer.status_code, body["param"]) == (400, param)
+    assert isinstance(body["error"], str)
+    assert not fakes.ledger.jobs

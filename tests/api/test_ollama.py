@@ -1,0 +1,61 @@
+"""Ollama's routes beside the generations: the models, loading, errors."""
+
+from __future__ import annotations
+
+import pytest
+from flask.testing import FlaskClient
+
+from fleet.states import ModelState
+from tests.support.api_fakes import Fakes
+
+
+def test_the_models_are_listed_in_ollamas_form(http: FlaskClient) -> None:
+    names = [model["id"] for model in http.get("/v1/models").get_json()["data"]]
+    assert [model["model"] for model in http.get("/api/tags").get_json()["models"]] == names
+    shown = http.post("/api/show", json={"model": "demo:latest"}).get_json()
+    assert "completion" in shown["capabilities"]
+    assert http.get("/api/version").get_json()["version"].count(".") == 2
+
+
+def test_only_loaded_models_run(http: FlaskClient) -> None:
+    states = {model["id"]: model["state"] for model in http.get("/v1/models").get_json()["data"]}
+    running = {model["name"] for model in http.get("/api/ps").get_json()["models"]}
+    assert running == {name for name, state in states.items() if state == "loaded"}
+
+
+@pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
+def test_a_request_without_a_prompt_is_answered_if_the_model_is_loaded(
+    http: FlaskClient, fakes: Fakes, path: str
+) -> None:
+    answer = http.post(path, json={"model": "demo"}).get_json()
+    assert (answer["done"], answer["done_reason"]) == (True, "load")
+    assert not fakes.ledger.jobs
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (ModelState.UNLOADED, "model_not_loaded"),
+        (ModelState.LOADING, "model_loading"),
+        (ModelState.FAILED, "model_failed"),
+    ],
+)
+def test_a_request_without_a_prompt_is_refused_unless_the_model_is_loaded(
+    http: FlaskClient, fakes: Fakes, state: ModelState, code: str
+) -> None:
+    fakes.fleet.states["demo"] = state
+    answer = http.post("/api/chat", json={"model": "demo", "messages": []})
+    assert (answer.status_code >= 400, answer.get_json()["code"]) == (True, code)
+
+
+def test_no_thinking_is_the_default_of_a_model_without_the_switch(http: FlaskClient) -> None:
+    body = {"model": "org/plain", "prompt": "Hi", "stream": False, "think": False}
+    assert http.post("/api/generate", json=body).status_code == 200
+    refused = http.post("/api/generate", json=body | {"think": True})
+    assert (refused.status_code, refused.get_json()["param"]) == (400, "think")
+
+
+def test_an_unknown_path_or_method_is_refused_in_ollamas_form(http: FlaskClient) -> None:
+    for answer, status in ((http.post("/api/embed", json={}), 404), (http.get("/api/chat"), 405)):
+        assert answer.status_code == status
+        assert isinstance(answer.get_json()["error"], str)
