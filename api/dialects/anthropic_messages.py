@@ -102,11 +102,14 @@ def response_object(
     """Return the message of a response that completed or ran out of tokens."""
     output = ResponseOutput.of(events)
     content = [_whole_block(metadata, item) for item in output.items]
-    return _message(metadata, content, stop_reason(output), usage_object(output.usage))
+    return _message(metadata, content, stop_fields(output), usage_object(output.usage))
 
 
 def _message(
-    metadata: ResponseMetadata, content: list[dict[str, Any]], reason: str | None, usage: dict[str, int]
+    metadata: ResponseMetadata,
+    content: list[dict[str, Any]],
+    stop: dict[str, str | None],
+    usage: dict[str, int],
 ) -> dict[str, Any]:
     return {
         "id": metadata.id,
@@ -114,8 +117,7 @@ def _message(
         "role": "assistant",
         "model": metadata.model,
         "content": content,
-        "stop_reason": reason,
-        "stop_sequence": None,
+        **stop,
         "usage": usage,
     }
 
@@ -156,12 +158,21 @@ def _arguments(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"INVALID_JSON": text}
 
 
-def stop_reason(output: ResponseOutput) -> str:
-    """The `stop_reason` of a message that is complete."""
+def stop_fields(output: ResponseOutput) -> dict[str, str | None]:
+    """The `stop_reason` and `stop_sequence` of a message that is complete."""
+    end = output.end
     if output.status == "incomplete":
-        filtered = output.end is not None and output.end.finish_reason == "content_filter"
-        return "refusal" if filtered else "max_tokens"
-    return "tool_use" if output.calls() else "end_turn"
+        filtered = end is not None and end.finish_reason == "content_filter"
+        return _stop("refusal" if filtered else "max_tokens")
+    if output.calls():
+        return _stop("tool_use")
+    if end is not None and end.stop_sequence is not None:
+        return _stop("stop_sequence", end.stop_sequence)
+    return _stop("end_turn")
+
+
+def _stop(reason: str | None, sequence: str | None = None) -> dict[str, str | None]:
+    return {"stop_reason": reason, "stop_sequence": sequence}
 
 
 def usage_object(usage: Usage) -> dict[str, int]:
@@ -187,7 +198,7 @@ class _MessageRenderer:
 
     def begin(self) -> list[Frame]:
         """Return the event with the empty message; the tokens of the prompt are known at the end only."""
-        message = _message(self._metadata, [], None, usage_object(Usage()))
+        message = _message(self._metadata, [], _stop(None), usage_object(Usage()))
         return [_frame("message_start", message=message)]
 
     def render(self, event: Event) -> list[Frame]:
@@ -228,7 +239,7 @@ class _MessageRenderer:
     def _finish(self) -> list[Frame]:
         end = self._output.end
         assert end is not None  # noqa: S101 - the caller has checked it
-        delta = {"stop_reason": stop_reason(self._output), "stop_sequence": None}
+        delta = stop_fields(self._output)
         usage = usage_object(self._output.usage)
         return [
             _frame("message_delta", delta=delta, usage=usage),

@@ -78,28 +78,48 @@ def _user(blocks: list[Json], param: str, images: Images) -> list[Message]:
         if block["type"] == "tool_result"
     ]
     content = tuple(
-        _part(block, f"{param}.content[{index}]", images)
+        part
         for index, block in enumerate(blocks)
         if block["type"] != "tool_result"
+        for part in _parts(block, f"{param}.content[{index}]", images)
     )
     return [*results, Message("user", content)] if content or not results else results
 
 
 def _result(block: Json) -> tuple[ContentPart, ...]:
-    parts = _texts(block.get("content") or "")
+    content = block.get("content") or ""
+    parts = (
+        text_content(content)
+        if isinstance(content, str)
+        else tuple(part for inner in content for part in _parts(inner, "", Images()) if part != TextPart(""))
+    )
     return (TextPart(FAILED_CALL), *parts) if block.get("is_error") else parts
 
 
-def _part(block: Json, param: str, images: Images) -> ContentPart:
+def _parts(block: Json, param: str, images: Images) -> tuple[ContentPart, ...]:
+    """The parts of one block, which stands at the path `param`."""
     if block["type"] == "image":
         source = block["source"]
         url = f"data:{source['media_type']};base64,{source['data']}"
-        return images.add_url(url, None, param, f"{param}.source")
+        return (images.add_url(url, None, param, f"{param}.source"),)
     if block["type"] == "document":
-        return TextPart(
-            "\n".join(filter(None, (block.get("title"), block.get("context"), block["source"]["data"])))
-        )
-    return TextPart(block["text"])
+        return _document(block, f"{param}.source", images)
+    return (TextPart(block["text"]),)
+
+
+def _document(block: Json, param: str, images: Images) -> tuple[ContentPart, ...]:
+    """The parts of a document, whose source stands at `param`; its title and context precede its text."""
+    heading = "\n".join(filter(None, (block.get("title"), block.get("context"))))
+    source = block["source"]
+    content = source["data"] if source["type"] == "text" else source["content"]
+    if isinstance(content, str):
+        return (TextPart("\n".join(filter(None, (heading, content)))),)
+    parts = tuple(
+        part
+        for index, inner in enumerate(content)
+        for part in _parts(inner, f"{param}.content[{index}]", images)
+    )
+    return (TextPart(f"{heading}\n"), *parts) if heading else parts
 
 
 def _texts(content: str | list[Json]) -> tuple[ContentPart, ...]:

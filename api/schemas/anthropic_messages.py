@@ -62,11 +62,57 @@ class ImageBlock(StrictSchema):
     )
 
 
+class ContentSource(StrictSchema):
+    """A document of blocks."""
+
+    type = EnumField("Its type.", ("content",), required=True)
+    content = UnionField(
+        "The document.",
+        StringField("A text."),
+        ListField(
+            "Its blocks.",
+            TaggedUnionField("A block.", {"text": TextBlock, "image": ImageBlock}, code="unsupported_input"),
+        ),
+        required=True,
+    )
+
+
+class ResultContentSource(StrictSchema):
+    """A document of texts."""
+
+    type = EnumField("Its type.", ("content",), required=True)
+    content = UnionField(
+        "The document.",
+        StringField("A text."),
+        ListField("Its blocks.", TaggedUnionField("A block.", {"text": TextBlock}, code="unsupported_input")),
+        required=True,
+    )
+
+
 class DocumentBlock(StrictSchema):
-    """A document of plain text."""
+    """A document of text, or of text and images."""
 
     type = EnumField("The type.", ("document",), required=True)
-    source = TaggedUnionField("The text.", {"text": TextSource}, required=True, code="unsupported_input")
+    source = TaggedUnionField(
+        "The document; PDF files are not read.",
+        {"text": TextSource, "content": ContentSource},
+        required=True,
+        code="unsupported_input",
+    )
+    title = StringField("Its title, which precedes the text.")
+    context = StringField("What it is, which precedes the text.")
+
+
+class ResultDocument(StrictSchema):
+    """A document of text in the result of a call, which holds no images."""
+
+    type = EnumField("The type.", ("document",), required=True)
+    source = TaggedUnionField(
+        "The document; PDF files are not read.",
+        {"text": TextSource, "content": ResultContentSource},
+        required=True,
+        code="unsupported_input",
+    )
     title = StringField("Its title, which precedes the text.")
     context = StringField("What it is, which precedes the text.")
 
@@ -90,7 +136,12 @@ class ToolResultBlock(StrictSchema):
     content = UnionField(
         "The result.",
         StringField("A text."),
-        ListField("Its parts.", TaggedUnionField("A part.", {"text": TextBlock}, code="unsupported_input")),
+        ListField(
+            "Its parts.",
+            TaggedUnionField(
+                "A part.", {"text": TextBlock, "document": ResultDocument}, code="unsupported_input"
+            ),
+        ),
     )
     is_error = BooleanField("Whether the call failed; the model reads it as a text before the result.")
 
@@ -197,7 +248,7 @@ class CountTokensRequest(StrictSchema):
     )
     stream = BooleanField("Stream the answer as server-sent events.")
     stop_sequences = ListField(
-        "Stop before the first of these texts; `stop_reason` is `end_turn` then, too.",
+        "Stop before the first of these texts, which `stop_sequence` of the answer names.",
         StringField("A text.", required=True, min_length=1, max_length=256),
         max_items=MAX_STOP_SEQUENCES,
     )
@@ -264,7 +315,7 @@ class MessageObject(marshmallow.Schema):
         metadata={"description": "Blocks of the types `thinking`, `text` and `tool_use`."},
     )
     stop_reason = fields.String(
-        required=True, metadata={"enum": ["end_turn", "max_tokens", "tool_use", "refusal"]}
+        required=True, metadata={"enum": ["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"]}
     )
     stop_sequence = fields.String(required=True, allow_none=True)
     usage = fields.Nested(AnthropicUsage, required=True)

@@ -143,6 +143,49 @@ def test_images_and_documents_of_text_are_read(http: FlaskClient, fakes: Fakes) 
     assert parsed.generation.messages[0].content == (ImagePart(url), TextPart("T\nD"))
 
 
+def test_documents_of_blocks_become_their_texts_and_images() -> None:
+    url = data_url(png(2, 3))
+    image = {"type": "base64", "media_type": "image/png", "data": url.partition(",")[2]}
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": "D"}, {"type": "image", "source": image}]
+    source = {"type": "content", "content": blocks}
+    document = {"type": "document", "title": "T", "context": "C", "source": source}
+    content = [document, {"type": "document", "source": {"type": "content", "content": "E"}}]
+    parsed = anthropic_messages.parse(ASK | {"messages": [{"role": "user", "content": content}]})
+    expected = (TextPart("T\nC\n"), TextPart("D"), ImagePart(url), TextPart("E"))
+    assert parsed.generation.messages[0].content == expected
+    assert parsed.image_params == ("messages[0].content[0].source.content[1]",)
+
+
+def test_documents_in_the_result_of_a_call_become_its_text(http: FlaskClient, fakes: Fakes) -> None:
+    texts = {"type": "content", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
+    plain = {"type": "text", "media_type": "text/plain", "data": "D"}
+    parts = [
+        {"type": "document", "title": "T", "source": plain},
+        {"type": "document", "source": texts},
+    ]
+    result = {"type": "tool_result", "tool_use_id": "c", "content": parts}
+    (message,) = messages_of(http, fakes, {"messages": [{"role": "user", "content": [result]}]})
+    assert message == Message("tool", (TextPart("T\nD"), TextPart("a"), TextPart("b")), tool_call_id="c")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+        {"type": "url", "url": "http://x/a.pdf"},
+        {"type": "file", "file_id": "file_1"},
+    ],
+)
+def test_documents_of_other_sources_are_refused(http: FlaskClient, source: dict[str, Any]) -> None:
+    document = {"type": "document", "source": source}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": [document]}
+    for block, param in ((document, "source.type"), (result, "content[0].source.type")):
+        answer = http.post("/v1/messages", json=ASK | {"messages": [{"role": "user", "content": [block]}]})
+        error = answer.get_json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "unsupported_input")
+        assert error["param"] == f"messages[0].content[0].{param}"
+
+
 @pytest.mark.parametrize(
     ("fields", "param", "code"),
     [
@@ -284,6 +327,7 @@ def test_the_sdk_raises_the_class_of_each_error(claude: anthropic.Anthropic) -> 
     ("end", "reason"),
     [
         (End("completed", "stop"), "end_turn"),
+        (End("completed", "stop", stop_sequence="###"), "stop_sequence"),
         (End("incomplete", "length"), "max_tokens"),
         (End("incomplete", "content_filter"), "refusal"),
     ],
@@ -292,7 +336,15 @@ def test_the_reason_of_the_stop_is_one_of_anthropics(
     http: FlaskClient, fakes: Fakes, end: End, reason: str
 ) -> None:
     fakes.ledger.script = [TextDelta("a"), end]
-    assert http.post("/v1/messages", json=ASK).get_json()["stop_reason"] == reason
+    message = http.post("/v1/messages", json=ASK).get_json()
+    assert (message["stop_reason"], message["stop_sequence"]) == (reason, end.stop_sequence)
+
+
+def test_a_stream_names_the_sequence_that_stopped_it(claude: anthropic.Anthropic, fakes: Fakes) -> None:
+    fakes.ledger.script = [TextDelta("a"), End("completed", "stop", stop_sequence="###")]
+    with claude.messages.stream(**ASK, stop_sequences=["###"]) as stream:
+        message = stream.get_final_message()
+    assert (message.stop_reason, message.stop_sequence) == ("stop_sequence", "###")
 
 
 @pytest.mark.parametrize("arguments", ['{"x": ', "[1]", "x"])
