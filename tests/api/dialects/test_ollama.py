@@ -9,10 +9,13 @@ import orjson
 import pytest
 from flask.testing import FlaskClient
 
+from api.dialects import ollama_chat, ollama_generate
+from api.dialects.base import ResponseMetadata, render_stream
 from api.schemas.ollama import OllamaAnswer
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation, JsonFormat
 from tests.support.api_fakes import Fakes
+from tests.support.pictures import DOT
 
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}
 TEXT = {"model": "demo", "prompt": "Hi"}
@@ -120,6 +123,26 @@ def test_a_system_text_and_a_format_are_part_of_the_generation(http: FlaskClient
         ("user", "Hi"),
     ]
     assert asked.output_format == JsonFormat()
+
+
+def test_an_image_in_base64_becomes_a_data_url_with_its_type() -> None:
+    image = DOT.partition(",")[2]
+    message = {"role": "user", "content": "What is it?", "images": [image]}
+    for parsed, param in (
+        (ollama_chat.parse({"model": "demo", "messages": [message]}), "messages[0].images[0]"),
+        (ollama_generate.parse({"model": "demo", "prompt": "Hi", "images": [image]}), "images[0]"),
+    ):
+        assert [picture.url for picture in parsed.generation.messages[0].images] == [DOT]
+        assert parsed.image_params == (param,)
+
+
+def test_a_call_that_the_end_cuts_is_left_out() -> None:
+    metadata = ResponseMetadata("ollama-1", 0, "demo", {})
+    events: list[Event] = [ToolCallDelta(0, '{"ci', id="c", name="weather"), End("incomplete", "length")]
+    frames = list(render_stream(ollama_chat.stream_renderer(metadata), events))
+    whole = ollama_chat.response_object(metadata, events)
+    assert [frame for _, frame in frames] == [whole]
+    assert whole["message"] == {"role": "assistant", "content": ""}
 
 
 @pytest.mark.parametrize(
