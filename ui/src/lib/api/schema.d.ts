@@ -1,6 +1,102 @@
 // Made by `make ui` from `stoker openapi`: not edited by hand.
 
 export interface paths {
+    "/api/chat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/generate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_text"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/ps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_loaded"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/show": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["show_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_tags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/version": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["ollama_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -775,6 +871,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/messages/count_tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["count_message_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -927,6 +1039,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/responses/input_tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["count_input_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/responses/{id}": {
         parameters: {
             query?: never;
@@ -1069,6 +1197,13 @@ export interface components {
             param: string | null;
             type: string;
         };
+        AnthropicJsonSchemaFormat: {
+            schema: {
+                [key: string]: unknown;
+            };
+            /** @enum {string} */
+            type: "json_schema";
+        };
         AnthropicMessage: {
             content: string | ((components["schemas"]["TextBlock"] & {
                 /** @enum {unknown} */
@@ -1156,6 +1291,12 @@ export interface components {
         };
         CalledFunction: {
             arguments: string;
+            name: string;
+        };
+        CalledOllamaFunction: {
+            arguments?: {
+                [key: string]: unknown;
+            } | null;
             name: string;
         };
         CancelledRequest: {
@@ -1269,6 +1410,11 @@ export interface components {
             /** @enum {string} */
             type: "image_url";
         };
+        ChatJsonSchemaFormat: {
+            json_schema: components["schemas"]["NamedJson"];
+            /** @enum {string} */
+            type: "json_schema";
+        };
         ChatMessage: {
             content?: string | ((components["schemas"]["TextPart"] & {
                 /** @enum {unknown} */
@@ -1317,12 +1463,19 @@ export interface components {
             model: string;
             /** @enum {integer|null} */
             n?: 1 | null;
+            parallel_tool_calls?: boolean | null;
             /** @enum {number|null} */
             presence_penalty?: 0 | null;
             reasoning_effort?: string | null;
             response_format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
                 type: "text";
+            }) | (components["schemas"]["JsonObjectFormat"] & {
+                /** @enum {unknown} */
+                type: "json_object";
+            }) | (components["schemas"]["ChatJsonSchemaFormat"] & {
+                /** @enum {unknown} */
+                type: "json_schema";
             }) | null;
             seed?: number | null;
             source_lang_code?: string | null;
@@ -1387,6 +1540,45 @@ export interface components {
             temperature?: number | null;
             top_p?: number | null;
         };
+        ContentSource: {
+            content: string | ((components["schemas"]["TextBlock"] & {
+                /** @enum {unknown} */
+                type: "text";
+            }) | (components["schemas"]["ImageBlock"] & {
+                /** @enum {unknown} */
+                type: "image";
+            }))[];
+            /** @enum {string} */
+            type: "content";
+        };
+        CountTokensRequest: {
+            allow_remote?: boolean | null;
+            max_tokens?: number | null;
+            messages: components["schemas"]["AnthropicMessage"][];
+            model: string;
+            output_config?: components["schemas"]["OutputConfig"] | null;
+            stop_sequences?: string[] | null;
+            stream?: boolean | null;
+            system?: string | (components["schemas"]["TextBlock"] & {
+                /** @enum {unknown} */
+                type: "text";
+            })[] | null;
+            temperature?: number | null;
+            thinking?: components["schemas"]["Thinking"] | null;
+            tool_choice?: (components["schemas"]["AutoChoice"] & {
+                /** @enum {unknown} */
+                type: "auto" | "any" | "none";
+            }) | (components["schemas"]["ToolChoice"] & {
+                /** @enum {unknown} */
+                type: "tool";
+            }) | null;
+            tools?: (components["schemas"]["CustomTool"] & {
+                /** @enum {unknown} */
+                type?: "custom";
+            })[] | null;
+            top_k?: number | null;
+            top_p?: number | null;
+        };
         CountUse: {
             most: number | null;
             used: number;
@@ -1413,6 +1605,7 @@ export interface components {
                 [key: string]: unknown;
             };
             name: string;
+            strict?: boolean | null;
             /** @enum {string|null} */
             type?: "custom" | null;
         };
@@ -1424,10 +1617,13 @@ export interface components {
         };
         DocumentBlock: {
             context?: string | null;
-            source: components["schemas"]["TextSource"] & {
+            source: (components["schemas"]["TextSource"] & {
                 /** @enum {unknown} */
                 type: "text";
-            };
+            }) | (components["schemas"]["ContentSource"] & {
+                /** @enum {unknown} */
+                type: "content";
+            });
             title?: string | null;
             /** @enum {string} */
             type: "document";
@@ -1654,6 +1850,11 @@ export interface components {
             /** @enum {string} */
             type: "reasoning";
         };
+        InputTokensObject: {
+            input_tokens: number;
+            /** @enum {string} */
+            object: "response.input_tokens";
+        };
         IntegerConstraint: {
             default?: number | null;
             display_unit?: string;
@@ -1770,6 +1971,20 @@ export interface components {
             servedByWeight: number;
             tenant: string;
             weight: number;
+        };
+        JsonObjectFormat: {
+            /** @enum {string} */
+            type: "json_object";
+        };
+        JsonSchemaFormat: {
+            description?: string | null;
+            name: string;
+            schema: {
+                [key: string]: unknown;
+            };
+            strict?: boolean | null;
+            /** @enum {string} */
+            type: "json_schema";
         };
         KeyBody: {
             expires_at?: number | null;
@@ -1906,7 +2121,7 @@ export interface components {
             /** @enum {string} */
             role: "assistant";
             /** @enum {string} */
-            stop_reason: "end_turn" | "max_tokens" | "tool_use" | "refusal";
+            stop_reason: "end_turn" | "max_tokens" | "stop_sequence" | "tool_use" | "refusal";
             stop_sequence: string | null;
             /** @enum {string} */
             type: "message";
@@ -1917,6 +2132,7 @@ export interface components {
             max_tokens: number;
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
+            output_config?: components["schemas"]["OutputConfig"] | null;
             stop_sequences?: string[] | null;
             stream?: boolean | null;
             system?: string | (components["schemas"]["TextBlock"] & {
@@ -2093,6 +2309,14 @@ export interface components {
             loaded: components["schemas"]["LoadedModel"][];
             loading: components["schemas"]["LoadingModel"][];
         };
+        NamedJson: {
+            description?: string | null;
+            name: string;
+            schema: {
+                [key: string]: unknown;
+            };
+            strict?: boolean | null;
+        };
         NextJobObject: {
             assumedEnds: number;
             id: string;
@@ -2100,6 +2324,107 @@ export interface components {
             priority: string;
             share: number;
             tenant: components["schemas"]["JobTenant"];
+        };
+        OllamaAnswer: {
+            created_at: string;
+            done: boolean;
+            done_reason?: string;
+            eval_count?: number;
+            eval_duration?: number;
+            message?: {
+                [key: string]: unknown;
+            };
+            model: string;
+            prompt_eval_count?: number;
+            response?: string;
+            thinking?: string;
+            total_duration?: number;
+        };
+        OllamaChatRequest: {
+            allow_remote?: boolean | null;
+            format?: unknown;
+            keep_alive?: unknown;
+            messages?: components["schemas"]["OllamaMessage"][] | null;
+            model: string;
+            options?: components["schemas"]["OllamaOptions"] | null;
+            stream?: boolean | null;
+            think?: unknown;
+            tools?: (components["schemas"]["ChatTool"] & {
+                /** @enum {unknown} */
+                type?: "function";
+            })[] | null;
+        };
+        OllamaError: {
+            code: string;
+            error: string;
+            param: string | null;
+        };
+        OllamaGenerateRequest: {
+            allow_remote?: boolean | null;
+            context?: unknown;
+            format?: unknown;
+            images?: string[] | null;
+            keep_alive?: unknown;
+            model: string;
+            options?: components["schemas"]["OllamaOptions"] | null;
+            prompt?: string | null;
+            raw?: boolean | null;
+            stream?: boolean | null;
+            suffix?: string | null;
+            system?: string | null;
+            template?: string | null;
+            think?: unknown;
+        };
+        OllamaMessage: {
+            content?: string | null;
+            images?: string[] | null;
+            /** @enum {string} */
+            role: "system" | "user" | "assistant" | "tool";
+            thinking?: string | null;
+            tool_call_id?: string | null;
+            tool_calls?: components["schemas"]["OllamaToolCall"][] | null;
+            tool_name?: string | null;
+        };
+        OllamaModel: {
+            capabilities: string[];
+            details: {
+                [key: string]: unknown;
+            };
+            model_info: {
+                [key: string]: unknown;
+            };
+            modelfile: string;
+            modified_at: string;
+            parameters: string;
+            template: string;
+        };
+        OllamaModels: {
+            models: {
+                [key: string]: unknown;
+            }[];
+        };
+        OllamaOptions: {
+            frequency_penalty?: number | null;
+            min_p?: number | null;
+            num_predict?: number | null;
+            presence_penalty?: number | null;
+            repeat_penalty?: number | null;
+            seed?: number | null;
+            stop?: string | string[] | null;
+            temperature?: number | null;
+            top_k?: number | null;
+            top_p?: number | null;
+        };
+        OllamaShowRequest: {
+            model?: string | null;
+            name?: string | null;
+        };
+        OllamaToolCall: {
+            function: components["schemas"]["CalledOllamaFunction"];
+            id?: string | null;
+        };
+        OllamaVersion: {
+            version: string;
         };
         OperationEvent: {
             operation: components["schemas"]["OperationObject"];
@@ -2150,6 +2475,12 @@ export interface components {
             memory_mib: number | null;
             reason: string | null;
             replicas: number;
+        };
+        OutputConfig: {
+            format?: (components["schemas"]["AnthropicJsonSchemaFormat"] & {
+                /** @enum {unknown} */
+                type: "json_schema";
+            }) | null;
         };
         PaginationMetadata: {
             first_page?: number;
@@ -2505,6 +2836,27 @@ export interface components {
             input?: null;
             messages: unknown;
         }) & unknown);
+        ResultContentSource: {
+            content: string | (components["schemas"]["TextBlock"] & {
+                /** @enum {unknown} */
+                type: "text";
+            })[];
+            /** @enum {string} */
+            type: "content";
+        };
+        ResultDocument: {
+            context?: string | null;
+            source: (components["schemas"]["TextSource"] & {
+                /** @enum {unknown} */
+                type: "text";
+            }) | (components["schemas"]["ResultContentSource"] & {
+                /** @enum {unknown} */
+                type: "content";
+            });
+            title?: string | null;
+            /** @enum {string} */
+            type: "document";
+        };
         RevokedKey: {
             deleted: boolean;
             id: string;
@@ -2678,6 +3030,12 @@ export interface components {
             format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
                 type: "text";
+            }) | (components["schemas"]["JsonObjectFormat"] & {
+                /** @enum {unknown} */
+                type: "json_object";
+            }) | (components["schemas"]["JsonSchemaFormat"] & {
+                /** @enum {unknown} */
+                type: "json_schema";
             }) | null;
         };
         TextPart: {
@@ -2703,6 +3061,9 @@ export interface components {
             /** @enum {string} */
             type: "thinking";
         };
+        TokenCountObject: {
+            input_tokens: number;
+        };
         ToolChoice: {
             disable_parallel_tool_use?: boolean | null;
             name: string;
@@ -2710,10 +3071,13 @@ export interface components {
             type: "tool";
         };
         ToolResultBlock: {
-            content?: string | (components["schemas"]["TextBlock"] & {
+            content?: string | ((components["schemas"]["TextBlock"] & {
                 /** @enum {unknown} */
                 type: "text";
-            })[] | null;
+            }) | (components["schemas"]["ResultDocument"] & {
+                /** @enum {unknown} */
+                type: "document";
+            }))[] | null;
             is_error?: boolean | null;
             tool_use_id: string;
             /** @enum {string} */
@@ -2891,6 +3255,523 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    create_chat: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OllamaChatRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaAnswer"];
+                    "application/x-ndjson": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+        };
+    };
+    create_text: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OllamaGenerateRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaAnswer"];
+                    "application/x-ndjson": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+        };
+    };
+    list_loaded: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaModels"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+        };
+    };
+    show_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["OllamaShowRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaModel"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+        };
+    };
+    list_tags: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaModels"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+        };
+    };
+    ollama_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaVersion"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+        };
+    };
     check_health: {
         parameters: {
             query?: never;
@@ -7326,6 +8207,134 @@ export interface operations {
             };
         };
     };
+    count_message_tokens: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CountTokensRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenCountObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+        };
+    };
     list_models: {
         parameters: {
             query?: never;
@@ -8018,6 +9027,134 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ResponseObject"];
                     "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    count_input_tokens: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResponsesRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InputTokensObject"];
                 };
             };
             400: {
