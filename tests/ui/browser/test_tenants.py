@@ -117,6 +117,7 @@ def test_a_created_key_is_shown_once_works_and_stops_when_it_is_revoked(
     assert box.get_by_role("button", name="Copy the key").is_visible()
     assert status_of(platform, secret) == 200
     box.get_by_role("button", name="Close").click()
+    box.locator("[data-key]").wait_for(state="detached")
     row = tenants.locator("tr[data-key-id]", has_text="laptop")
     row.wait_for()
     assert secret[-4:] in row.inner_text()

@@ -1,0 +1,117 @@
+"""What becomes of each field of a request: honoured, ignored or refused, for docs/fields.md.
+
+The fields of a request are those of our schema and those of the vendor's SDK. A field of the SDK that the schema
+lacks is tried: the dialect refuses it, or it is ignored as any unknown field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any, get_args
+
+from anthropic.types import message_create_params
+from marshmallow import fields
+from openai.types import completion_create_params
+from openai.types.chat import completion_create_params as chat_create_params
+from openai.types.responses import response_create_params
+
+from api.dialects import anthropic_messages, chat, completions, responses
+from api.errors import InvalidRequest
+from api.schemas.anthropic_messages import MessagesRequest
+from api.schemas.chat import ChatRequest
+from api.schemas.completions import CompletionRequest
+from api.schemas.responses import ResponsesRequest
+from api.schemas.strict_fields import ListField, NestedField, TaggedUnionField, UnionField
+from api.schemas.strict_schema import StrictSchema
+from tests.docs.page import Row, Table
+
+MESSAGES = [{"role": "user", "content": "Hi."}]
+DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]]] = {
+    "responses": (
+        responses,
+        ResponsesRequest,
+        response_create_params.ResponseCreateParams,
+        {"model": "demo", "input": "Hi."},
+    ),
+    "chat": (
+        chat,
+        ChatRequest,
+        chat_create_params.CompletionCreateParams,
+        {"model": "demo", "messages": MESSAGES},
+    ),
+    "completions": (
+        completions,
+        CompletionRequest,
+        completion_create_params.CompletionCreateParams,
+        {"model": "demo", "prompt": "Hi"},
+    ),
+    "messages": (
+        anthropic_messages,
+        MessagesRequest,
+        message_create_params.MessageCreateParams,
+        {"model": "demo", "max_tokens": 1, "messages": MESSAGES},
+    ),
+}
+
+
+def field_tables() -> dict[str, Table]:
+    """A table for each dialect, by the name in its comment."""
+    return {
+        f"fields of {name}": Table(("field", "", "meaning"), sorted(_rows(*dialect), key=lambda row: row[0]))
+        for name, dialect in DIALECTS.items()
+    }
+
+
+def _rows(
+    dialect: ModuleType, schema: type[StrictSchema], params: Any, smallest: dict[str, Any]
+) -> Iterator[Row]:
+    known = schema().fields
+    for name, field in known.items():
+        yield from _of_field(name, field)
+    sent = {name for one in get_args(params) or (params,) for name in one.__annotations__}
+    for name in sorted(sent - known.keys()):
+        yield f"`{name}`", "refused" if _refuses(dialect, {**smallest, name: "?"}) else "ignored", ""
+
+
+def _refuses(dialect: ModuleType, body: dict[str, Any]) -> bool:
+    try:
+        dialect.parse(body)
+    except InvalidRequest as error:
+        assert error.code == "unsupported_parameter", error
+        return True
+    return False
+
+
+def _of_field(path: str, field: fields.Field[Any]) -> Iterator[Row]:
+    """The rows of a field and of the fields in it."""
+    meaning = str(field.metadata["description"])
+    if not path.endswith(".type"):
+        yield f"`{path}`", _treatment(field, meaning), meaning
+    for name, schema in _inner(field):
+        if "[].[]" not in path:
+            for key, one in schema().fields.items():
+                yield from _of_field(f"{path}{name}.{key}", one)
+
+
+def _inner(field: Any) -> Iterator[tuple[str, type[StrictSchema]]]:
+    """The schemas in a field, each with the step of the path that leads to it."""
+    if isinstance(field, NestedField):
+        yield "", field.schema.__class__
+    elif isinstance(field, TaggedUnionField):
+        for tag, schema in field.schemas.items():
+            yield f"({tag})" if len(field.schemas) > 1 else "", schema
+    elif isinstance(field, ListField):
+        for name, schema in _inner(field.inner):
+            yield f"[]{name}", schema
+    elif isinstance(field, UnionField):
+        for option in field.options:
+            yield from _inner(option)
+
+
+def _treatment(field: fields.Field[Any], meaning: str) -> str:
+    if meaning.startswith("Ignored"):
+        return "ignored"
+    if meaning.startswith("Not supported"):
+        return "refused"
+    return "others refused" if "enum" in field.metadata and meaning.endswith("supported.") else "honoured"
