@@ -75,6 +75,7 @@ def _refuse_unsupported(body: dict[str, Any]) -> None:
     refuse(body, "presence_penalty", unless=(0,))
     refuse(body, "frequency_penalty", unless=(0,))
     refuse(body, "logprobs", unless=(False,))
+    refuse(body, "logit_bias", unless=({},))
     refuse(body, "functions")
     refuse(body, "audio")
 

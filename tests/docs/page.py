@@ -27,7 +27,7 @@ PAGES = tuple(
     DOCS / name
     for name in (
         *("api.md", "configuration.md", "governance.md", "metrics.md", "operations.md", "runtimes.md"),
-        *("clients.md", "several-hosts.md"),
+        *("clients.md", "fields.md", "several-hosts.md"),
     )
 )
 

@@ -20,6 +20,7 @@ from config.settings import ROOT, GovernanceRule, ModelDefinition, Settings, Sig
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from governance.op_tokens.refusal import REASONS
 from tests.clients.catalogue import clients
+from tests.docs.dialect_fields import field_tables
 from tests.docs.page import Row, Table
 
 UNITS = {"_per_s": "per second", "_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
@@ -42,6 +43,7 @@ def tables() -> dict[str, Table]:
         "refusals": Table(("reason", "meaning"), [(f"`{name}`", about) for name, about in REASONS.items()]),
         "parameters of a load": _parameters(),
         "clients": _clients(),
+        **field_tables(),
         **{f"options of {name}": _options(BACKENDS[name].options) for name in BACKENDS},
     }
 

@@ -192,6 +192,7 @@ def test_default_values_of_unsupported_fields_are_accepted() -> None:
         ({"presence_penalty": 1}, "presence_penalty"),
         ({"frequency_penalty": -0.5}, "frequency_penalty"),
         ({"logprobs": True}, "logprobs"),
+        ({"logit_bias": {"50256": -100}}, "logit_bias"),
     ],
 )
 def test_an_unsupported_field_that_would_change_the_answer_is_refused(
