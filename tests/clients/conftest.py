@@ -10,7 +10,6 @@ from tests.support.platform import Platform, running_platform
 
 MODELS = {
     "stub": {"backend": "stub", "enabled": True, "target_inflight": 8},
-    "stub-embed": {"backend": "stub", "enabled": True},
 }
 
 

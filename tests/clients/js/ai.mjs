@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { embedMany, generateText, streamText, tool } from 'ai';
+import { generateText, streamText, tool } from 'ai';
 import * as ai from 'ai';
 import { z } from 'zod';
-import { DEMO, EMBEDDER, KEY, QUESTION, STUB, URL_, run } from './checks.mjs';
+import { DEMO, KEY, QUESTION, STUB, URL_, run } from './checks.mjs';
 
 const stoker = createOpenAICompatible({
     name: 'stoker', baseURL: `${URL_}/v1`, apiKey: KEY, includeUsage: true, supportsStructuredOutputs: true,
@@ -41,10 +41,5 @@ await run('ai', [
             model: stoker(DEMO), prompt: 'Is water wet?', output: ai.Output.object({ schema: z.object({ verdict: z.enum(['yes', 'no']) }) }),
         });
         assert.ok(['yes', 'no'].includes(output.verdict));
-    }],
-    ['embeddings', 'embeddings of texts', async () => {
-        const embedder = stoker.embeddingModel?.(EMBEDDER) ?? stoker.textEmbeddingModel(EMBEDDER);
-        const { embeddings } = await embedMany({ model: embedder, values: ['one', 'two'] });
-        assert.equal(embeddings.length, 2);
     }],
 ]);

@@ -22,8 +22,6 @@ DEMO = "stoker-demo"
 STUB = "stub"
 """A model that follows directives: `/stub tool_call=weather` makes it call that tool."""
 
-EMBEDDER = "stub-embed"
-
 QUESTION = "What is Stoker?"
 
 Check = Callable[[], None]

@@ -1,13 +1,13 @@
-"""langchain-openai: ChatOpenAI over Chat Completions and Responses, and OpenAIEmbeddings."""
+"""langchain-openai: ChatOpenAI over Chat Completions and Responses."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from checks import DEMO, EMBEDDER, KEY, QUESTION, STUB, URL, run
+from checks import DEMO, KEY, QUESTION, STUB, URL, run
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 
@@ -59,23 +59,11 @@ def structured_output() -> None:
 
 
 def responses() -> None:
-    """the Responses API, whole and streamed, continued by previous_response_id"""
+    """the Responses API, whole and streamed"""
     over_responses = model(use_responses_api=True)
     answer = over_responses.invoke(QUESTION)
     assert "language models" in answer.text
     assert "".join(chunk.text for chunk in over_responses.stream(QUESTION)) == answer.text
-    previous = answer.response_metadata["id"]
-    assert over_responses.invoke("Thanks.", previous_response_id=previous).text
 
 
-def embeddings() -> None:
-    """embeddings of texts"""
-    embedder = OpenAIEmbeddings(
-        model=EMBEDDER, base_url=f"{URL}/v1", api_key=KEY, check_embedding_ctx_length=False
-    )
-    first, second = embedder.embed_documents(["one", "two"])
-    assert len(first) == len(second) > 1
-    assert first == embedder.embed_query("one")
-
-
-run("langchain-openai", invoke, stream, tools, structured_output, responses, embeddings)
+run("langchain-openai", invoke, stream, tools, structured_output, responses)

@@ -1,4 +1,4 @@
-"""LiteLLM as a client: completion, responses, embedding and rerank."""
+"""LiteLLM as a client: completion, Messages and responses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else its import asks a server for prices
 
 import litellm
-from checks import DEMO, EMBEDDER, KEY, QUESTION, STUB, URL, run
+from checks import DEMO, KEY, QUESTION, STUB, URL, run
 
 HOW = {"api_base": f"{URL}/v1", "api_key": KEY, "num_retries": 0}
 ASK = {"messages": [{"role": "user", "content": QUESTION}], "temperature": 0}
@@ -41,12 +41,6 @@ def responses() -> None:
     assert "language models" in answer.output[0].content[0].text
 
 
-def embedding() -> None:
-    """embeddings of texts"""
-    answer = litellm.embedding(model=f"openai/{EMBEDDER}", input=["one", "two"], **HOW)
-    assert len(answer.data) == 2
-
-
 def errors() -> None:
     """an error for an unknown model"""
     try:
@@ -56,4 +50,4 @@ def errors() -> None:
     raise AssertionError("no error")
 
 
-run("litellm", completion, stream, messages, responses, embedding, errors)
+run("litellm", completion, stream, messages, responses, errors)

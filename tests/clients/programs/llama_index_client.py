@@ -1,11 +1,10 @@
-"""LlamaIndex: OpenAILike and OpenAILikeEmbedding."""
+"""LlamaIndex: OpenAILike."""
 
 from __future__ import annotations
 
-from checks import DEMO, EMBEDDER, KEY, QUESTION, STUB, URL, run
+from checks import DEMO, KEY, QUESTION, STUB, URL, run
 from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import FunctionTool
-from llama_index.embeddings.openai_like import OpenAILikeEmbedding
 from llama_index.llms.openai_like import OpenAILike
 
 
@@ -54,10 +53,4 @@ def tools() -> None:
     assert (call.tool_name, call.tool_kwargs) == ("weather", {"echo": "Oslo"})
 
 
-def embeddings() -> None:
-    """embeddings of texts"""
-    embedder = OpenAILikeEmbedding(model_name=EMBEDDER, api_base=f"{URL}/v1", api_key=KEY)
-    assert len(embedder.get_text_embedding("one")) > 1
-
-
-run("llama-index-llms-openai-like", chat, stream_chat, complete, tools, embeddings)
+run("llama-index-llms-openai-like", chat, stream_chat, complete, tools)

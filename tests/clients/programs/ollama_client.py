@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ollama
-from checks import DEMO, EMBEDDER, KEY, QUESTION, STUB, URL, run
+from checks import DEMO, KEY, QUESTION, STUB, URL, run
 
 client = ollama.Client(host=URL, headers={"Authorization": f"Bearer {KEY}"})
 ASK = {"model": DEMO, "messages": [{"role": "user", "content": QUESTION}], "options": {"temperature": 0}}
@@ -44,9 +44,4 @@ def models() -> None:
     assert any(model.model.startswith(DEMO) for model in client.ps().models)
 
 
-def embeddings() -> None:
-    """embeddings of texts"""
-    assert len(client.embed(model=EMBEDDER, input=["one", "two"]).embeddings) == 2
-
-
-run("ollama", chat, stream, generate, tools, models, embeddings)
+run("ollama", chat, stream, generate, tools, models)

@@ -49,7 +49,7 @@ def tools() -> None:
         return "rain"
 
     assert agent.run_sync("/stub tool_call=weather Oslo").output
-    assert called == ["Oslo"]
+    assert len(called) == 1  # a strict tool: the stub makes arguments that fit its schema
 
 
 def structured_output() -> None:
