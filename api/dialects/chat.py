@@ -72,8 +72,6 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:
     refuse(body, "n", unless=(1,))
-    refuse(body, "presence_penalty", unless=(0,))
-    refuse(body, "frequency_penalty", unless=(0,))
     refuse(body, "logprobs", unless=(False,))
     refuse(body, "logit_bias", unless=({},))
     refuse(body, "functions")
@@ -89,6 +87,8 @@ def _sampling(body: dict[str, Any]) -> Sampling:
         top_p=body.get("top_p"),
         seed=body.get("seed"),
         stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        presence_penalty=body.get("presence_penalty"),
+        frequency_penalty=body.get("frequency_penalty"),
     )
 
 

@@ -38,8 +38,8 @@ DEFAULT_MAX_TOKENS = 16
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
-    for name, neutral in (("n", 1), ("best_of", 1), ("presence_penalty", 0), ("frequency_penalty", 0)):
-        refuse(body, name, unless=(neutral,))
+    refuse(body, "n", unless=(1,))
+    refuse(body, "best_of", unless=(1,))
     refuse(body, "suffix", unless=("",))
     refuse(body, "logprobs")
     refuse(body, "logit_bias", unless=({},))
@@ -54,6 +54,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
             top_p=body.get("top_p"),
             seed=body.get("seed"),
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
+            presence_penalty=body.get("presence_penalty"),
+            frequency_penalty=body.get("frequency_penalty"),
         ),
         allow_remote=bool(body.get("allow_remote")),
         prompt=prompt,

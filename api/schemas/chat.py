@@ -67,8 +67,12 @@ class SamplingFields(StrictSchema):
         ),
     )
     n = IntegerField("Number of answers; only 1 is supported.", minimum=1, only=1)
-    presence_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2, only=0)
-    frequency_penalty = NumberField("Only 0 is supported.", minimum=-2, maximum=2, only=0)
+    presence_penalty = NumberField(
+        "Makes tokens that occurred less likely, for models that have it; others take only 0.",
+        minimum=-2,
+        maximum=2,
+    )
+    frequency_penalty = NumberField("The same for each time that a token occurred.", minimum=-2, maximum=2)
 
 
 class ChatRequest(SamplingFields):

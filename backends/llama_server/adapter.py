@@ -45,7 +45,7 @@ from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
 from fleet.flush import FlushCount
-from tasks.generation import Generation
+from tasks.generation import Generation, Sampling
 from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 TICK_S = 0.05
@@ -87,7 +87,8 @@ class LlamaServerAdapter:
             client = ServerClient(address)
             slots, context, facts = _verify(start, process, client)
             grammars = AnswerGrammars.of(client, launch.model.prompt_format)
-            body = partial(_body, prompt_format=launch.model.prompt_format, grammars=grammars)
+            prompt_format = launch.model.prompt_format
+            body = partial(_body, prompt_format=prompt_format, grammars=grammars, context=context)
             protocol = ServerProtocol(body, _refusal, cache_path="/slots", cache_use=_cache_use)
             engine = LlamaServerEngine(process, client, protocol, slots, context)
             engine.syntax = grammars.syntax
@@ -275,8 +276,13 @@ def _as_json(arguments: str) -> str:
     return arguments
 
 
-def _body(generation: Generation, prompt_format: str, grammars: AnswerGrammars = NO_GRAMMARS) -> bytes:
-    body = llama_body(generation, prompt_format)
+def _body(
+    generation: Generation,
+    prompt_format: str,
+    grammars: AnswerGrammars = NO_GRAMMARS,
+    context: int = 0,
+) -> bytes:
+    body = llama_body(generation, prompt_format) | _sampling(generation.sampling, context)
     if "seed" in body:
         body["seed"] %= SEEDS
     for message in body.get("messages", ()):
@@ -289,6 +295,26 @@ def _body(generation: Generation, prompt_format: str, grammars: AnswerGrammars =
             tool["function"]["parameters"] = for_grammar(tool["function"]["parameters"])
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(body)
+
+
+def _sampling(sampling: Sampling, context: int) -> dict[str, Any]:
+    """The fields of a request for the sampling that OpenAI's API does not name, or names otherwise.
+
+    The penalties count all tokens of the request, as OpenAI's do; the server's default counts the last 64.
+    """
+    named = {
+        "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+        "repeat_penalty": sampling.repetition_penalty,
+    }
+    body: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if any(name.endswith("penalty") for name in body):
+        body["repeat_last_n"] = context
+    if sampling.logit_bias:
+        body["logit_bias"] = [list(pair) for pair in sampling.logit_bias]
+    return body
 
 
 def _refusal(status: int, body: bytes, generation: Generation) -> GenerationError:

@@ -37,6 +37,16 @@ BACKEND = Backend(
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
+    sampling=frozenset(
+        {
+            "top_k",
+            "min_p",
+            "presence_penalty",
+            "frequency_penalty",
+            "repetition_penalty",
+            "logit_bias",
+        }
+    ),
     image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},

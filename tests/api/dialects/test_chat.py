@@ -189,8 +189,6 @@ def test_default_values_of_unsupported_fields_are_accepted() -> None:
     ("body", "param"),
     [
         ({"n": 2}, "n"),
-        ({"presence_penalty": 1}, "presence_penalty"),
-        ({"frequency_penalty": -0.5}, "frequency_penalty"),
         ({"logprobs": True}, "logprobs"),
         ({"logit_bias": {"50256": -100}}, "logit_bias"),
     ],

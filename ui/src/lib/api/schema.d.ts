@@ -1452,8 +1452,7 @@ export interface components {
         };
         ChatRequest: {
             allow_remote?: boolean | null;
-            /** @enum {number|null} */
-            frequency_penalty?: 0 | null;
+            frequency_penalty?: number | null;
             max_completion_tokens?: number | null;
             max_tokens?: number | null;
             messages: components["schemas"]["ChatMessage"][];
@@ -1464,8 +1463,7 @@ export interface components {
             /** @enum {integer|null} */
             n?: 1 | null;
             parallel_tool_calls?: boolean | null;
-            /** @enum {number|null} */
-            presence_penalty?: 0 | null;
+            presence_penalty?: number | null;
             reasoning_effort?: string | null;
             response_format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
@@ -1524,14 +1522,12 @@ export interface components {
             /** @enum {integer|null} */
             best_of?: 1 | null;
             echo?: boolean | null;
-            /** @enum {number|null} */
-            frequency_penalty?: 0 | null;
+            frequency_penalty?: number | null;
             max_tokens?: number | null;
             model: string;
             /** @enum {integer|null} */
             n?: 1 | null;
-            /** @enum {number|null} */
-            presence_penalty?: 0 | null;
+            presence_penalty?: number | null;
             prompt: string | string[];
             seed?: number | null;
             stop?: string | string[] | null;
