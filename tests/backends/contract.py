@@ -209,7 +209,7 @@ class EngineContract(CacheContract):
         """Return requests with short answers, whose prompts are of different kinds."""
         tools = {"tools": (WEATHER,)} if self.counts_tools else {}
         prompts = [replace(self.short(), messages=(), prompt=self.rendered)] if self.takes_prompts else []
-        return [self.short(), self.short(max_tokens=1, **tools), *prompts]
+        return [self.short(), replace(self.short(max_tokens=1), **tools), *prompts]
 
     def test_the_tokens_of_a_prompt_are_counted_as_in_an_answer(self, shared: Launched) -> None:
         for request in self.counted():
