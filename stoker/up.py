@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
+from typing import Any
+from urllib.parse import quote
 
 from redis import Redis
 
@@ -99,14 +102,19 @@ class LocalPlatform:
         api = self.supervisor.start(plans.api_plan(self.settings, self.environment, self.logs))
         if (problem := plans.unknown_gpu()) is not None:
             self.screen.line(f"  {problem}")
-        for device in plans.worker_devices():
-            self.supervisor.start(plans.worker_plan(self.settings, device, self.environment, self.logs))
-            self.screen.step("worker", device.name)
+        workers = {
+            device.name: self.supervisor.start(
+                plans.worker_plan(self.settings, device, self.environment, self.logs)
+            )
+            for device in plans.worker_devices()
+        }
         self._wait_for(api, api_url, "/health")
         urls = Addresses(api_url, flower_url, metrics_url)
         run = {"pid": os.getpid(), "url": urls.api, "flower": urls.flower, "metrics": urls.metrics}
         write_run(self.settings.data_dir, run)
-        models = self._wait_for_models(ApiClient(api_url, self.keys.admin_key, timeout_s=2))
+        client = ApiClient(api_url, self.keys.admin_key, timeout_s=2)
+        self._wait_for_workers(client, workers)
+        models = self._wait_for_models(client)
         model = model_to_ask(models, self.settings.models)
         if self.options.ask and model is not None:
             self._ask_question(api_url, model)
@@ -202,6 +210,17 @@ class LocalPlatform:
             raise StartError(f"{process.name} does not answer at {url}; its log is {process.plan.log}")
         self.screen.step(process.name, url, process.uptime_s)
 
+    def _wait_for_workers(self, client: ApiClient, workers: Mapping[str, ManagedProcess]) -> None:
+        """Wait until each worker has registered: before, a load is refused with `no_worker`.
+
+        The start goes on without a worker that has not: the supervisor restarts it if it has ended.
+        """
+        for name, process in workers.items():
+            if self.supervisor.wait_until(partial(_has_registered, client, name, process), START_S):
+                self.screen.step("worker", name, process.uptime_s)
+            else:
+                self.screen.line(f"  worker   {name} has not registered yet; its log is {process.plan.log}")
+
     def _wait_for_models(self, client: ApiClient) -> list[str]:
         """Wait for the enabled models. Returns those that are loaded."""
         ignore_failures_s = 0.0 if self.own_redis else EXTERNAL_REDIS_S
@@ -246,6 +265,15 @@ def _succeeds(call: Callable[[], object]) -> bool:
     except Exception:
         return False  # any error: it does not answer yet
     return True
+
+
+def _has_registered(client: ApiClient, name: str, process: ManagedProcess) -> bool:
+    """Whether the worker of this name is this process: an earlier one may have left its row."""
+    try:
+        row: dict[str, Any] = client.get(f"/v1/admin/workers/{quote(name, safe='')}")
+    except ApiClientError:
+        return False
+    return row.get("pid") is not None and row["pid"] == process.pid
 
 
 def _server_problem(client: Redis, settings: Settings) -> str | None:

@@ -87,7 +87,8 @@ def test_a_dynamic_model_is_loaded_served_recovered_and_unloaded(platform: Platf
     assert (status, answer["error"]["code"]) == (404, "unknown_model")
 
     status, task = send(platform, "load", approved("model-load", NAME, maxContextLength=512))
-    assert (status, task["status"], task["modelId"]) == (200, "completed", NAME), platform.logs()
+    assert status == 200, f"{task}\n{platform.logs()}"
+    assert (task["status"], task["modelId"]) == ("completed", NAME), f"{task}\n{platform.logs()}"
     for _ in range(4):  # whichever process answers
         status, answer = chat(platform)
         assert status == 200, answer

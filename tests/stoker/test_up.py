@@ -173,15 +173,26 @@ def test_a_killed_stoker_up_takes_its_processes_along_and_restarts_with_the_same
 
 def test_the_port_for_metrics_is_shown_and_is_another_one_when_it_is_taken(up):
     taken = free_port()
+    no_models = {name: {"enabled": False} for name in MODELS}
     with socket.create_server(("127.0.0.1", taken)):
-        platform = up("--no-flower", "--no-ask", "--port", "0", local={"metrics": {"port": taken}})
+        platform = up("--no-flower", "--port", "0", local={"metrics": {"port": taken}, "models": no_models})
         text = platform.wait_until("Stoker runs.")
 
     assert f"port {taken} is taken: the port for metrics uses" in text
     url = re.search(r"Metrics +(\S+)", text)[1]
-    assert json.loads((platform.data / "run.json").read_text())["metrics"] == url
+    run = json.loads((platform.data / "run.json").read_text())
+    assert run["metrics"] == url
     with urllib.request.urlopen(url, timeout=5) as answer:
         assert b"stoker_up 1.0" in answer.read()
+
+    # the worker has registered, though no model had to be loaded: a load is not refused with no_worker
+    assert re.search(r"worker +cpu0 +\d+\.\d s\n", text)  # it was waited for
+    key = json.loads((platform.data / "keys.json").read_text())["admin_key"]
+    request = urllib.request.Request(
+        f"{run['url']}/v1/admin/workers/cpu0", headers={"Authorization": f"Bearer {key}"}
+    )
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        assert json.load(answer)["pid"] == platform.child("stoker worker")
 
 
 def test_a_process_that_cannot_start_ends_stoker_up_with_the_reason(up):
