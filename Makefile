@@ -15,10 +15,10 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test test-clients test-hostile test-gpu test-limits test-runtimes runtimes fuzz-schemas fuzz-optoken lint bench bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test test-clients test-hostile test-gpu test-limits test-runtimes runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
 
 up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a demo model
 	@$(BIN)/python -m stoker up $(ARGS)
@@ -72,6 +72,9 @@ bench-idle: $(VENV)/dev.stamp ## measure what 10,000 idle streams cost one API p
 
 bench-growth: $(VENV)/dev.stamp ## measure whether a request costs more on a larger platform
 	@$(BIN)/python -m benchmarks.growth $(ARGS)
+
+bench-dialects: $(VENV)/dev.stamp ## measure what each client API costs beside Chat Completions
+	@$(BIN)/python -m benchmarks.dialects $(ARGS)
 
 ui: $(VENV)/up.stamp ## build the pages of the UI into api/static/ui (needs Node 20)
 	@PYTHON=$(BIN)/python ui/scripts/build.sh

@@ -288,7 +288,8 @@ class _EventRenderer:
         self._output = ResponseOutput()
         self._number = 0
         self._in_progress_sent = False
-        self._template: tuple[OutputItem, FrameTemplate] | None = None
+        self._template_item: OutputItem | None = None
+        self._template: FrameTemplate
 
     def begin(self) -> list[Frame]:
         """Return `created`, then `queued` for a background response, `in_progress` for any other."""
@@ -314,10 +315,11 @@ class _EventRenderer:
         item = self._output.continue_message(text)
         if item is None:
             return b""
-        if self._template is None or self._template[0] is not item:
-            self._template = item, self._text_template(item)
-        number, self._number = self._number, self._number + 1
-        return self._template[1].fill_numbered(number, text)
+        if item is not self._template_item:
+            self._template_item, self._template = item, self._text_template(item)
+        number = self._number
+        self._number = number + 1
+        return self._template.fill_numbered(number, text)
 
     def _text_template(self, item: OutputItem) -> FrameTemplate:
         number, self._number = self._number, FrameTemplate.NUMBER

@@ -13,19 +13,20 @@ from api.streaming import sse
 class FrameTemplate:
     """Made of a frame with `TEXT` in place of the text, and `NUMBER` in place of a number before it."""
 
-    __slots__ = ("_before", "_between", "_end")
+    __slots__ = ("_format",)
 
     TEXT = secrets.token_hex(16)  # no client can guess them, so they are nowhere else in the frame
     NUMBER = secrets.randbits(60) | 1 << 60
 
     def __init__(self, frame: Frame, framing: Framing = sse) -> None:
-        start, _, self._end = framing.encode([frame]).partition(orjson.dumps(self.TEXT))
-        self._before, _, self._between = start.partition(b"%d" % self.NUMBER)
+        frame_bytes = framing.encode([frame]).replace(b"%", b"%%")
+        with_text = frame_bytes.replace(orjson.dumps(self.TEXT), b"%b", 1)
+        self._format = with_text.replace(b"%d" % self.NUMBER, b"%d", 1)
 
     def fill(self, text: str) -> bytes:
         """The frame with this text, encoded. For a frame without a number."""
-        return b"%b%b%b" % (self._before, orjson.dumps(text), self._end)
+        return self._format % (orjson.dumps(text),)
 
     def fill_numbered(self, number: int, text: str) -> bytes:
         """The frame with this number and this text, encoded."""
-        return b"%b%d%b%b%b" % (self._before, number, self._between, orjson.dumps(text), self._end)
+        return self._format % (number, orjson.dumps(text))

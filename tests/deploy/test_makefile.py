@@ -30,7 +30,8 @@ TARGETS = {
         "test-ui",
         "fuzz-schemas",
     ),
-    *("bench-engines", "bench-growth", "bench-idle", "bench-peers", "openapi", "demo-model", "lock", "clean"),
+    *("bench-dialects", "bench-engines", "bench-growth", "bench-idle", "bench-peers"),
+    *("openapi", "demo-model", "lock", "clean"),
 }
 
 
