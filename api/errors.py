@@ -72,6 +72,7 @@ CODES: Mapping[str, ErrorKind] = {
     "tenant_name_reserved": ErrorKind(409, INVALID),
     "too_many_tenants": ErrorKind(409, INVALID),
     "too_many_keys": ErrorKind(409, INVALID),
+    "file_quota_exceeded": ErrorKind(409, INVALID),
     "key_exists": ErrorKind(409, INVALID),
     "signature_refused": ErrorKind(403, PERMISSION),
     "already_signed": ErrorKind(409, INVALID),

@@ -133,6 +133,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         events: ResponseSchema = None,
         text: str = "",
         rows: str = "",
+        form: Mapping[str, Any] | None = None,
         blocking: bool = True,
         path: Mapping[str, str] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
@@ -145,7 +146,8 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         raised for one that does not fit; with `reads_body` the view reads it itself. `errors` are codes of
         the error table, `error_body` the form of their bodies. `streams` adds an event stream as a second
         content type, `events` are the schemas of its events, `text` a plain text that it describes, `rows`
-        the content type of the same rows as text (CSV, NDJSON). The server calls a view with
+        the content type of the same rows as text (CSV, NDJSON), or of an answer of bytes. `form` is the JSON
+        Schema of a multipart form, which the view reads itself. The server calls a view with
         `blocking=False` on its event loop: it must do no I/O and wait for nothing.
         """
 
@@ -162,12 +164,19 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
                 "parameters": [*query, *headers],
             }
             if rows:
-                operation["responses"]["200"]["content"][rows] = {"schema": {"type": "string"}}
+                operation["responses"]["200"].setdefault("content", {})[rows] = {"schema": {"type": "string"}}
             if access is Access.PUBLIC:
                 operation["security"] = []
             if body is not None:
-                content = {"application/json": {"schema": body}}
-                operation["requestBody"] = {"required": not body.allows_empty_body(), "content": content}
+                operation["requestBody"] = {
+                    "required": not body.allows_empty_body(),
+                    "content": {"application/json": {"schema": body}},
+                }
+            if form is not None:
+                operation["requestBody"] = {
+                    "required": True,
+                    "content": {"multipart/form-data": {"schema": form}},
+                }
             documented = declare(self.doc(**operation)(handler), access)
             if not blocking:
                 declare_not_blocking(documented)

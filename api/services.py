@@ -26,6 +26,9 @@ from api.auth.registry import AccessRegistry
 from api.auth.session_store import SessionStore
 from api.auth.session_watch import SessionWatch
 from api.catalogue_follower import CatalogueFollower
+from api.files.store import FOLDER as FILES_FOLDER
+from api.files.store import FileStore
+from api.files.sweeper import FileSweeper
 from api.health import Health, health_reader
 from api.lifecycle.attempts import AttemptLimit
 from api.loop_thread import LoopThread
@@ -164,6 +167,7 @@ class AppServices:
     """Functions that `stop` calls once, in its thread, after the background's end."""
     queue_orders: QueueOrders = field(init=False)
     queue_notes: QueueNotes = field(init=False)
+    files: FileStore = field(init=False)
     _tasks: list[Future[None]] = field(default_factory=list)
     _loop: asyncio.AbstractEventLoop | None = None
     _loop_thread: LoopThread | None = None
@@ -172,6 +176,7 @@ class AppServices:
         """Make the services that follow from others."""
         self.queue_orders = QueueOrders(self.async_ledger)
         self.queue_notes = QueueNotes(self.queue_orders)
+        self.files = FileStore(self.settings.data_dir / FILES_FOLDER, self.settings.files)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -310,7 +315,10 @@ def open_services(settings: Settings) -> AppServices:
         ),
         endings=(process_report.finish, namespace_reader.finish),
     )
-    services.background += (partial(_start_proposals, services),)
+    services.background += (
+        partial(_start_proposals, services),
+        FileSweeper(services.files, registry).run,
+    )
     return services
 
 

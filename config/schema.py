@@ -203,6 +203,14 @@ class ResponseSchema(Section):
     max_bytes = integer(1, 2**53)
 
 
+class FileSchema(Section):
+    """`files`."""
+
+    max_bytes_per_tenant = integer(1, 2**53)
+    max_files_per_tenant = integer(1, 100_000)
+    keep_free_mib = integer(0, MAX_INT)
+
+
 class TenancySchema(Section):
     """`tenancy`."""
 
@@ -402,6 +410,7 @@ class SettingsSchema(Section):
     lease = _section(LeaseSchema)
     restart = _section(RestartSchema)
     responses = _section(ResponseSchema)
+    files = _section(FileSchema)
     tenancy = _section(TenancySchema)
     governance = _section(GovernanceSchema)
     tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)

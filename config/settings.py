@@ -163,6 +163,15 @@ class ResponseSettings:
 
 
 @dataclass(frozen=True)
+class FileSettings:
+    """Files that clients upload, and the results of batches."""
+
+    max_bytes_per_tenant: int = 4_294_967_296
+    max_files_per_tenant: int = 1_000
+    keep_free_mib: int = 1024  # of the disk of the data folder
+
+
+@dataclass(frozen=True)
 class TenancySettings:
     """Whether there are several tenants, who may name them, and the limits of tenants without their own.
 
@@ -319,6 +328,7 @@ class Settings:
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
+    files: FileSettings = field(default_factory=FileSettings)
     tenancy: TenancySettings = field(default_factory=TenancySettings)
     governance: GovernanceSettings = field(default_factory=GovernanceSettings)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Files that clients upload, and the results of batches: on disk, by tenant."""

@@ -1,0 +1,11 @@
+"""The errors of stored files."""
+
+from __future__ import annotations
+
+from api.errors import ApiError
+
+
+class FileQuotaExceeded(ApiError):
+    """Raised when a tenant's files take as many bytes, or are as many, as they may."""
+
+    default_code = "file_quota_exceeded"

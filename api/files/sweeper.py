@@ -1,0 +1,67 @@
+"""Removes files that have expired, and those of tenants that are gone; once a minute, in every API process.
+
+A folder is removed when its tenant has been unknown for `GRACE_S`: before the name of a removed tenant is
+free again (`api.auth.tenant_changes.MIN_RESERVED_S`), but not at once, since a process may have started
+with a wrong configuration.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from api.auth.registry import AccessRegistry
+from api.files.store import TENANT, FileStore
+
+logger = logging.getLogger("api")
+
+INTERVAL_S = 60.0
+GRACE_S = 600.0
+UNKNOWN = "unknown"
+"""An empty file whose time is the first sweep that did not know the folder's tenant."""
+
+
+class FileSweeper:
+    """Sweeps the folders of all tenants."""
+
+    def __init__(
+        self, store: FileStore, registry: AccessRegistry, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Sweep until cancelled."""
+        while True:
+            await asyncio.sleep(INTERVAL_S)
+            try:
+                await asyncio.to_thread(self.sweep)
+            except Exception:
+                logger.exception("the stored files cannot be swept")
+
+    def sweep(self) -> None:
+        """Look at every folder once. Does nothing while the tenants in Redis are not known."""
+        if not self._registry.is_complete or not self._store.root.exists():
+            return
+        known = {self._store.folder(name) for name in self._registry.identities.tenants}
+        for folder in sorted(self._store.root.iterdir()):
+            if not (folder / TENANT).exists():
+                continue
+            if folder in known:
+                (folder / UNKNOWN).unlink(missing_ok=True)
+                self._store.remove_expired(folder)
+            else:
+                self._remove_later(folder)
+
+    def _remove_later(self, folder: Path) -> None:
+        mark = folder / UNKNOWN
+        if not mark.exists():
+            mark.write_text(f"{self._clock():.0f}\n")
+        elif float(mark.read_text() or self._clock()) + GRACE_S <= self._clock():
+            logger.info("the files of a tenant that is gone are removed: %s", (folder / TENANT).read_text())
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,174 @@
+"""/v1/files: OpenAI's Files API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, request
+
+from api.auth.access import Access
+from api.auth.caller import current_caller
+from api.detached import DetachedResponse
+from api.errors import InvalidRequest
+from api.files.record import OUTPUT_PURPOSE, PURPOSES
+from api.files.store import no_such_file
+from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, read_upload
+from api.http_responses import json_response
+from api.openapi import RouteGroup
+from api.routes.parameters import choice_parameter, chosen, integer_parameter, query_parameter
+from api.schemas.files import DeletedFile, FileList, FileObject
+from api.services import current_services
+from api.streaming.file_content import FileContent
+
+routes = RouteGroup("files", __name__, description="OpenAI's Files.")
+
+MAX_PAGE = 10_000
+ORDERS = ("asc", "desc")
+_ID = {"file_id": "The file's id."}
+
+FORM: dict[str, Any] = {
+    "type": "object",
+    "required": ["file", "purpose"],
+    "properties": {
+        "file": {"type": "string", "format": "binary", "description": "The file, with its name."},
+        "purpose": {"type": "string", "enum": list(PURPOSES)},
+        "expires_after[anchor]": {"type": "string", "enum": ["created_at"]},
+        "expires_after[seconds]": {
+            "type": "integer",
+            "minimum": MIN_LIFETIME_S,
+            "maximum": MAX_LIFETIME_S,
+            "description": "How long the file is kept. Unless set, one of the purpose `batch` is kept for 30"
+            " days, another one until it is deleted.",
+        },
+    },
+}
+
+
+@routes.endpoint(
+    "/v1/files",
+    "POST",
+    access=Access.INFERENCE,
+    form=FORM,
+    responses={200: FileObject},
+    errors=(
+        "invalid_request",
+        "unsupported_media_type",
+        "request_too_large",
+        "file_quota_exceeded",
+        "storage_full",
+    ),
+)
+def upload_file() -> Response:
+    """Upload a file
+
+    A form with the file and its purpose: `batch` for the input of a batch; the others are stored, and can be
+    read again. At most `api.max_body_bytes`, within the tenant's quotas.
+    """
+    upload = read_upload(request)
+    record = current_services().files.create(
+        current_caller().tenant.name, upload.filename, upload.purpose, upload.content, upload.lifetime_s
+    )
+    return json_response(record.as_object())
+
+
+@routes.endpoint(
+    "/v1/files",
+    access=Access.INFERENCE,
+    responses={200: FileList},
+    query=(
+        choice_parameter("purpose", "Only files of this purpose.", (*PURPOSES, OUTPUT_PURPOSE)),
+        choice_parameter("order", "By the time of the upload; `desc` unless set.", ORDERS),
+        {
+            "name": "limit",
+            "in": "query",
+            "description": "The most files of the page; 10,000 unless set.",
+            "schema": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
+        },
+        query_parameter("after", "The id of the last file of the page before."),
+    ),
+)
+def list_files() -> Response:
+    """List the files
+
+    Those of the tenant, the latest first.
+    """
+    purpose = chosen("purpose", (*PURPOSES, OUTPUT_PURPOSE))
+    limit = integer_parameter("limit", MAX_PAGE)
+    if limit == 0:
+        raise InvalidRequest("limit must be at least 1", param="limit")
+    records = current_services().files.all_of(current_caller().tenant.name)
+    if chosen("order", ORDERS) != "asc":
+        records.reverse()
+    after = request.args.get("after")
+    if after:
+        place = next((at for at, record in enumerate(records) if record.id == after), None)
+        if place is None:
+            raise InvalidRequest("after must be the id of a file", param="after")
+        records = records[place + 1 :]
+    found = [record for record in records if purpose in (None, record.purpose)]
+    page = found[:limit]
+    ids: list[str | None] = [record.id for record in page] or [None]
+    return json_response(
+        {
+            "object": "list",
+            "data": [record.as_object() for record in page],
+            "first_id": ids[0],
+            "last_id": ids[-1],
+            "has_more": len(page) < len(found),
+        }
+    )
+
+
+@routes.endpoint(
+    "/v1/files/<file_id>",
+    access=Access.INFERENCE,
+    responses={200: FileObject},
+    path=_ID,
+    errors=("not_found",),
+)
+def retrieve_file(file_id: str) -> Response:
+    """Fetch a file's object
+
+    Its name, purpose, size and times.
+    """
+    record = current_services().files.get(current_caller().tenant.name, file_id)
+    return json_response(record.as_object())
+
+
+@routes.endpoint(
+    "/v1/files/<file_id>/content",
+    access=Access.INFERENCE,
+    responses={200: None},
+    rows="application/octet-stream",
+    path=_ID,
+    errors=("not_found", "server_busy"),
+)
+def retrieve_file_content(file_id: str) -> Response:
+    """Fetch a file's content
+
+    The bytes as they were uploaded, or as a batch has written them.
+    """
+    services, tenant = current_services(), current_caller().tenant.name
+    try:
+        file = services.files.content(tenant, file_id).open("rb")
+    except FileNotFoundError:
+        raise no_such_file() from None  # it was deleted a moment ago
+    content = FileContent(file, "application/octet-stream")
+    return DetachedResponse(lambda connection: content.serve(services.streams, tenant, connection))
+
+
+@routes.endpoint(
+    "/v1/files/<file_id>",
+    "DELETE",
+    access=Access.INFERENCE,
+    responses={200: DeletedFile},
+    path=_ID,
+    errors=("not_found", "storage_full"),
+)
+def delete_file(file_id: str) -> Response:
+    """Delete a file
+
+    A batch that has begun keeps its input.
+    """
+    current_services().files.delete(current_caller().tenant.name, file_id)
+    return json_response({"id": file_id, "object": "file", "deleted": True})

@@ -1,0 +1,183 @@
+"""Files on disk: commit points, quotas, expiry; names of clients name nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import api.files.store
+from api.errors import NotFound
+from api.files.errors import FileQuotaExceeded
+from api.files.record import new_record
+from api.files.store import FileStore
+from config.settings import ROOT, FileSettings
+from scheduler.errors import StorageFull
+
+SETTINGS = FileSettings(max_bytes_per_tenant=100, max_files_per_tenant=3, keep_free_mib=0)
+
+
+class Clock:
+    """Time as a number."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> FileStore:
+    return FileStore(tmp_path / "files", SETTINGS, clock)
+
+
+def names(store: FileStore, tenant: str = "one") -> set[str]:
+    """The files in a tenant's folder that belong to stored files."""
+    return {path.name for path in store.folder(tenant).iterdir()} - {"lock", "tenant"}
+
+
+def test_a_file_is_read_again_by_its_tenant_only(store: FileStore) -> None:
+    record = store.create("one", "a.jsonl", "batch", b"content", None)
+    assert store.get("one", record.id) == record
+    assert store.content("one", record.id).read_bytes() == b"content"
+    assert store.all_of("two") == []
+    with pytest.raises(NotFound):
+        store.get("two", record.id)
+    with pytest.raises(NotFound):
+        store.delete("two", record.id)
+    assert store.all_of("one") == [record]
+
+
+@pytest.mark.parametrize(
+    "id", ["", "..", "../tenant", "file-../../x", "tenant", "lock", "file-" + "A" * 32, "\0"]
+)
+def test_an_id_that_was_not_given_out_is_never_part_of_a_path(store: FileStore, id: str) -> None:
+    store.create("one", "a", "batch", b"x", None)
+    with pytest.raises(NotFound):
+        store.get("one", id)
+    with pytest.raises(NotFound):
+        store.delete("one", id)
+
+
+@pytest.mark.parametrize("name", ["../../x", "/etc/passwd", ".", "tenant", "lock", "x" * 255, "ä\u202e"])
+def test_a_name_of_a_client_is_data_only(store: FileStore, name: str) -> None:
+    record = store.create(name, name, "batch", b"x", None)
+    assert store.get(name, record.id).filename == name
+    assert names(store, name) == {record.id, f"{record.id}.json"}
+    assert [path.parent for path in store.root.parent.glob("**/file-*")] == [store.folder(name)] * 2
+
+
+def test_an_upload_beyond_a_quota_changes_nothing(store: FileStore) -> None:
+    first = store.create("one", "a", "batch", b"x" * 60, None)
+    with pytest.raises(FileQuotaExceeded, match="max_bytes_per_tenant"):
+        store.create("one", "b", "batch", b"x" * 41, None)
+    store.create("one", "b", "batch", b"x" * 20, None)
+    store.create("one", "c", "batch", b"x" * 20, None)
+    with pytest.raises(FileQuotaExceeded, match="max_files_per_tenant"):
+        store.create("one", "d", "batch", b"", None)
+    assert len(store.all_of("one")) == 3
+    assert len(names(store)) == 6
+    store.create("two", "d", "batch", b"x" * 100, None)  # another tenant has its own
+    store.delete("one", first.id)
+    store.create("one", "d", "batch", b"x" * 60, None)
+
+
+def test_an_upload_that_leaves_too_little_of_the_disk_is_refused(store: FileStore, tmp_path: Path) -> None:
+    tight = FileStore(tmp_path / "files", replace(SETTINGS, keep_free_mib=2**31 - 1))
+    with pytest.raises(StorageFull, match="keep_free_mib"):
+        tight.create("one", "a", "batch", b"x", None)
+    assert not tight.has_room("one", 1)
+    assert store.has_room("one", 1)
+
+
+def test_a_file_is_gone_at_its_time_and_counts_no_more(store: FileStore, clock: Clock) -> None:
+    record = store.create("one", "a", "batch", b"x" * 100, 3600)
+    clock.now += 3599
+    assert store.get("one", record.id).expires_at == 1_003_600
+    clock.now += 1
+    with pytest.raises(NotFound):
+        store.content("one", record.id)
+    assert store.all_of("one") == []
+    store.create("one", "b", "batch", b"x" * 100, None)
+    assert len(names(store)) == 2
+
+
+CRASHES = {"fsync": range(1, 6), "replace": (1,)}
+
+
+@pytest.mark.parametrize(("call", "number"), [(call, at) for call, all in CRASHES.items() for at in all])
+def test_a_process_that_dies_in_an_upload_leaves_a_whole_file_or_none(
+    tmp_path: Path, store: FileStore, call: str, number: int
+) -> None:
+    store.create("one", "first", "batch", b"x", None)
+    program = f"""
+        import os
+        from pathlib import Path
+        import api.files.store as module
+        from config.settings import FileSettings
+        left = {number}
+        def dying(real):
+            def call(*arguments):
+                global left
+                left -= 1
+                if not left:
+                    os._exit(9)
+                return real(*arguments)
+            return call
+        if {call!r} == "fsync":
+            os.fsync = dying(os.fsync)
+        else:
+            Path.replace = dying(Path.replace)
+        store = module.FileStore(Path({str(tmp_path / "files")!r}), FileSettings(keep_free_mib=0))
+        print(store.create("one", "second", "batch", b"content", None).id)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], cwd=ROOT, capture_output=True, check=False
+    )
+    found = {record.filename: record for record in store.all_of("one")}
+    if "second" in found:
+        assert store.content("one", found["second"].id).read_bytes() == b"content"
+    else:
+        assert done.returncode == 9
+    store.create("one", "third", "batch", b"x", None)  # removes the rest
+    assert len(names(store)) == 2 * len(store.all_of("one"))
+
+
+def test_the_rest_of_a_delete_that_was_interrupted_is_removed(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = store.create("one", "a", "batch", b"x", None)
+
+    def fail(_folder: Path) -> None:
+        raise OSError(5, os.strerror(5))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(api.files.store, "_sync_folder", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            store.delete("one", record.id)
+    assert names(store) == {record.id}
+    assert store.all_of("one") == []
+    store.create("one", "b", "batch", b"x", None)
+    assert record.id not in names(store)
+
+
+def test_a_result_is_adopted_once(store: FileStore, tmp_path: Path, clock: Clock) -> None:
+    source = tmp_path / "output"
+    source.write_bytes(b"x" * 1000)
+    record = new_record("out.jsonl", "batch_output", 1000, None, clock.now)
+    for _ in range(2):
+        store.adopt("one", source, record)
+    source.unlink()
+    assert store.all_of("one") == [record]  # beyond the quota
+    assert store.content("one", record.id).stat().st_size == 1000

@@ -1,0 +1,71 @@
+"""Files of tenants that are gone, and files that have expired."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from api.auth.registry import AccessRegistry
+from api.auth.tenant_changes import MIN_RESERVED_S
+from api.files.store import FileStore
+from api.files.sweeper import GRACE_S, INTERVAL_S, FileSweeper
+from config.settings import FileSettings, Settings, Tenant
+
+SETTINGS = FileSettings(keep_free_mib=0)
+
+
+class Sweeps:
+    """A store, and sweeps of it at times that a test sets."""
+
+    def __init__(self, root: Path) -> None:
+        self.now = 1_000_000.0
+        self.store = FileStore(root, SETTINGS, lambda: self.now)
+
+    def sweep(self, *tenants: str, is_complete: bool = True) -> None:
+        registry = AccessRegistry(Settings(tenants={name: Tenant(name) for name in tenants}))
+        registry.is_complete = is_complete
+        FileSweeper(self.store, registry, lambda: self.now).sweep()
+
+
+@pytest.fixture
+def sweeps(tmp_path: Path) -> Sweeps:
+    return Sweeps(tmp_path / "files")
+
+
+def test_files_of_a_removed_tenant_are_gone_before_its_name_is_free(sweeps: Sweeps) -> None:
+    assert GRACE_S + 2 * INTERVAL_S < MIN_RESERVED_S
+    for name in ("one", "two"):
+        sweeps.store.create(name, "a", "batch", b"x", None)
+    sweeps.sweep("one")
+    sweeps.now += GRACE_S - 1
+    sweeps.sweep("one")
+    assert len(sweeps.store.all_of("two")) == 1
+    sweeps.now += 1
+    sweeps.sweep("one")
+    assert not sweeps.store.folder("two").exists()
+    assert len(sweeps.store.all_of("one")) == 1
+
+
+def test_a_tenant_that_returns_keeps_its_files(sweeps: Sweeps) -> None:
+    sweeps.store.create("one", "a", "batch", b"x", None)
+    sweeps.sweep()
+    sweeps.now += GRACE_S
+    sweeps.sweep("one")
+    sweeps.sweep()  # the time begins again
+    assert len(sweeps.store.all_of("one")) == 1
+
+
+def test_files_stay_while_the_tenants_in_redis_are_not_known(sweeps: Sweeps) -> None:
+    sweeps.store.create("one", "a", "batch", b"x", None)
+    for _ in range(2):
+        sweeps.sweep(is_complete=False)
+        sweeps.now += GRACE_S
+    assert len(sweeps.store.all_of("one")) == 1
+
+
+def test_expired_files_are_removed_from_the_disk(sweeps: Sweeps) -> None:
+    record = sweeps.store.create("one", "a", "batch", b"x", 3600)
+    sweeps.now += 3600
+    sweeps.sweep("one")
+    assert not (sweeps.store.folder("one") / record.id).exists()
