@@ -10,11 +10,11 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
-from flask import Response, request
+from flask import Request, Response, request
 
 from api import capabilities
 from api.admission import Admitted, admit, make_job
-from api.auth.caller import current_caller
+from api.auth.caller import Caller, current_caller
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
@@ -37,7 +37,28 @@ logger = logging.getLogger("api")
 
 def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     """Parse and check the request, and detach. Raises `StokerError` when it is refused. Does no I/O."""
-    services, caller = current_services(), current_caller()
+    services = current_services()
+    created_at = int(time.time())
+    parsed, job, is_checked = prepare(services, current_caller(), dialect, body, request, created_at)
+    if (ids := current_ids.get()) is not None:
+        ids.model, ids.response_id = job.model, job.id
+    exchange = GenerationExchange(services, dialect, parsed, job, created_at, is_checked=is_checked)
+    return DetachedResponse(exchange.serve)
+
+
+def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
+    services: AppServices,
+    caller: Caller,
+    dialect: Dialect,
+    body: dict[str, Any],
+    request: Request,
+    created_at: int,
+) -> tuple[ParsedRequest, Job, bool]:
+    """The parsed request, its job, and whether it was checked against its model.
+
+    It was not if this process does not know the model: it may have been loaded a moment ago. Raises
+    `StokerError`; does no I/O.
+    """
     parsed = dialect.parse(body)
     caller.check_model(parsed.generation.model)
     model = services.fleet.catalogue.get(parsed.generation.model)
@@ -45,22 +66,17 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
         capabilities.check(model, parsed)
     elif not services.fleet.catalogue.may_exist(parsed.generation.model):
         raise unknown_model(parsed.generation.model)
-    created_at = int(time.time())
-    subscriber = services.subscriber.name if parsed.stays_connected else None
     job = make_job(
         dialect,
         parsed,
         caller,
         request,
         created_at=created_at,
-        subscriber=subscriber,
+        subscriber=services.subscriber.name if parsed.stays_connected else None,
         namespaces=services.cache_namespaces,
         limits=limits_of(caller.tenant, services.settings, several_tenants=services.streams.several_tenants),
     )
-    if (ids := current_ids.get()) is not None:
-        ids.model, ids.response_id = job.model, job.id
-    exchange = GenerationExchange(services, dialect, parsed, job, created_at, is_checked=model is not None)
-    return DetachedResponse(exchange.serve)
+    return parsed, job, model is not None
 
 
 class GenerationExchange:
@@ -193,10 +209,17 @@ class GenerationExchange:
         events = reader.events()
         end = events[-1]
         assert isinstance(end, End)  # noqa: S101 - the reader is done
-        status = final_status(end)
-        if status == "failed" or (status == "cancelled" and not self._dialect.HAS_CANCELLED_STATUS):
-            error = error_from_end(end)
+        error = failure_of(end, self._dialect)
+        if error is not None:
             send_error(reader.connection, error, measurement_headers(end), self._dialect.error_body)
             return
         body = self._dialect.response_object(metadata, events)
         send_json(reader.connection, body, headers=measurement_headers(end))
+
+
+def failure_of(end: End, dialect: Dialect) -> StokerError | None:
+    """The error that a response with this end is answered with as a whole; None if it has an object."""
+    status = final_status(end)
+    if status == "failed" or (status == "cancelled" and not dialect.HAS_CANCELLED_STATUS):
+        return error_from_end(end)
+    return None
