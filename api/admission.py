@@ -38,6 +38,9 @@ IMAGE_TOKENS = 256
 _FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
 """What the form of a request takes beside its prompt."""
 
+_FIELDS_OF_JOBS = ("trace", "cache_namespace", "cache_owner", "cache_mode")
+"""The fields of a generation that `make_job` sets."""
+
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -66,7 +69,8 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
     X-Cache-Tag.
     """
-    owner = CacheOwner(caller.tenant.name, cache_tag_of(request.headers), caller.unknown_name)
+    tag = cache_tag_of(request.headers) or parsed.cache_tag
+    owner = CacheOwner(caller.tenant.name, tag, caller.unknown_name)
     generation = replace(  # once: it takes longer than all else here
         parsed.generation,
         trace=_trace(),
@@ -103,6 +107,28 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         limits=limits,
         receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
     )
+
+
+def with_service_tier(
+    caller: Caller, parsed: ParsedRequest, request: Request
+) -> tuple[Caller, ParsedRequest]:
+    """The caller with the priority of the request's tier, and the request with the tier that its answer has.
+
+    An `X-Priority` outweighs the tier, and the tenant's highest priority caps it.
+    """
+    tier = parsed.service_tier
+    if tier is None:
+        return caller, parsed
+    if tier.priority is not None and "X-Priority" not in request.headers:
+        caller = caller.with_priority(tier.priority)
+    return caller, replace(parsed, echo={**parsed.echo, "service_tier": tier.names[caller.priority]})
+
+
+def with_generation(job: Job, parsed: ParsedRequest) -> Job:
+    """The job of a request whose messages or options have changed since `make_job`."""
+    made = Generation.from_json(job.generation)
+    own = {name: getattr(made, name) for name in _FIELDS_OF_JOBS}
+    return replace(job, generation=replace(parsed.generation, **own).to_json())
 
 
 def _trace() -> TraceContext | None:

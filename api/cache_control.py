@@ -1,4 +1,4 @@
-"""The headers `X-Cache-Mode` and `X-Cache-Tag` of a request for a generation.
+"""The headers `X-Cache-Mode` and `X-Cache-Tag` of a request for a generation, and its `prompt_cache_key`.
 
 They choose how its prompt meets the engine's prefix cache. The tag alone opens nothing: it is one of the
 inputs of the cache namespace (`governance.cache_namespaces`), which the tenant is an input of, too.
@@ -6,14 +6,20 @@ inputs of the cache namespace (`governance.cache_namespaces`), which the tenant 
 
 from __future__ import annotations
 
+import hashlib
 import re
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from api.errors import InvalidRequest
 from tasks.generation import CacheMode
 
 CACHE_MODES = ("prefix", "none", "auto")
 MAX_TAG_CHARS = 64
+MAX_KEY_CHARS = 512
+"""The longest `prompt_cache_key`."""
+
+KEY_TAG_PREFIX = "pck-"
 
 _MODE: dict[str, CacheMode] = {"prefix": "prefix", "none": "none", "auto": "prefix"}
 _TAG = re.compile(rf"[\x21-\x7e]{{1,{MAX_TAG_CHARS}}}")
@@ -49,3 +55,11 @@ def cache_tag_of(headers: Headers) -> str | None:
             f"X-Cache-Tag must be 1 to {MAX_TAG_CHARS} visible ASCII characters", param="X-Cache-Tag"
         )
     return tag
+
+
+def cache_tag_of_key(body: Mapping[str, Any]) -> str | None:
+    """The tag that the `prompt_cache_key` of a body stands for: `pck-` and 40 hex digits of its SHA-256."""
+    key: str | None = body.get("prompt_cache_key")
+    if not key:
+        return None
+    return KEY_TAG_PREFIX + hashlib.sha256(key.encode()).hexdigest()[:40]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import NoReturn
 
@@ -73,9 +74,10 @@ def remote(model: ModelDefinition) -> bool:
     return BACKENDS[model.backend].remote
 
 
-def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
-    """Raise `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
+def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
+    """The same request, without its ignorable fields that the model lacks.
 
+    Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
     prompt_unsupported, token_count_unsupported, unsupported_parameter, invalid_request. Runs for every
     request, so the usual request passes after a few comparisons.
@@ -98,13 +100,10 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
             f"target_lang_code must name the language to translate into: {target} is none",
             param="target_lang_code",
         )
-    thinking = parsed.generation.thinking
-    if thinking != "default" and thinking not in (modes := thinking_modes(model)):
-        raise ApiError(
-            f"model {model.name} takes only these values of thinking: {', '.join(modes)}",
-            code="thinking_unsupported",
-            param=parsed.field_names.get("thinking", "thinking"),
-        )
+    if parsed.ignorable:
+        parsed = _without_ignored(model, parsed)
+    if parsed.generation.thinking != "default":
+        _check_thinking(model, parsed)
     if parsed.image_params and "image" not in (accepted := modalities(model)):
         raise ApiError(
             f"model {model.name} takes no images, only {' and '.join(accepted)}",
@@ -116,10 +115,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
     generation = parsed.generation
     if _values(generation.sampling) != _NOTHING_ASKED:
         _check_sampling(model, parsed)
-    if generation.suffix is not None:
-        _check_honours(model, parsed, "suffix")
-    if generation.thinking_budget is not None:
-        _check_honours(model, parsed, "thinking_budget")
+    if generation.suffix is not None or generation.thinking_budget is not None:
+        _check_given(model, parsed, "suffix", "thinking_budget")
     if parsed.generation.prompt is not None:
         if not accepts_prompts(model):
             raise ApiError(
@@ -129,6 +126,29 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> None:
             )
     elif not multi_turn(model):
         _check_single_turn(model, parsed)
+    return parsed
+
+
+def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
+    generation = parsed.generation
+    if "thinking" in parsed.ignorable and generation.thinking not in thinking_modes(model):
+        generation = replace(generation, thinking="default")
+    if (
+        generation.thinking_budget is not None
+        and "thinking_budget" in parsed.ignorable
+        and (generation.thinking != "enabled" or "thinking_budget" not in BACKENDS[model.backend].sampling)
+    ):
+        generation = replace(generation, thinking_budget=None)
+    return parsed if generation is parsed.generation else replace(parsed, generation=generation)
+
+
+def _check_thinking(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    if parsed.generation.thinking not in (modes := thinking_modes(model)):
+        raise ApiError(
+            f"model {model.name} takes only these values of thinking: {', '.join(modes)}",
+            code="thinking_unsupported",
+            param=parsed.field_names.get("thinking", "thinking"),
+        )
 
 
 def _check_constrains_output(model: ModelDefinition, parsed: ParsedRequest) -> None:
@@ -154,6 +174,12 @@ def _check_sampling(model: ModelDefinition, parsed: ParsedRequest) -> None:
     if sampling.top_logprobs is not None and sampling.top_logprobs > most:
         param = parsed.field_names.get("top_logprobs", "top_logprobs")
         raise InvalidRequest(f"{param} must be at most {most} for model {model.name}", param=param)
+
+
+def _check_given(model: ModelDefinition, parsed: ParsedRequest, *names: str) -> None:
+    for name in names:
+        if getattr(parsed.generation, name) is not None:
+            _check_honours(model, parsed, name)
 
 
 def _check_honours(model: ModelDefinition, parsed: ParsedRequest, name: str) -> None:

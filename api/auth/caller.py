@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from flask import g
@@ -47,6 +47,10 @@ class Caller:
             raise Forbidden(
                 f"this key is not for the model {model!r}", code="model_not_allowed", param="model"
             )
+
+    def with_priority(self, priority: str) -> Caller:
+        """The caller with another priority, capped by the tenant's. Raises `InvalidRequest`."""
+        return replace(self, priority=priority_of(priority, self.tenant))
 
 
 class Identity:

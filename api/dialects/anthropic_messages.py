@@ -15,10 +15,11 @@ from api.dialects.anthropic_errors import error_object
 from api.dialects.anthropic_prompt import from_anthropic
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.images import Images
-from api.dialects.options import check_tool_choice, refuse
+from api.dialects.options import check_tool_choice
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_output_config, tool_of
-from api.errors import error_from_end
+from api.dialects.service_tier import anthropic_tier
+from api.errors import InvalidRequest, error_from_end
 from api.limit_headers import anthropic_limit_headers
 from api.measurements import measurements
 from api.streaming import sse
@@ -38,6 +39,9 @@ error_body = error_object
 limit_headers = anthropic_limit_headers
 
 _THINKING = {"enabled": "enabled", "disabled": "disabled", "adaptive": "default"}
+_NOTHING: frozenset[str] = frozenset()
+_IGNORABLE = frozenset({"thinking", "thinking_budget"})
+"""Claude Code sends `thinking` to each model, whatever the model can."""
 
 
 # ---- parse
@@ -45,7 +49,6 @@ _THINKING = {"enabled": "enabled", "disabled": "disabled", "adaptive": "default"
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `MessagesRequest` or `CountTokensRequest`. Raises `InvalidRequest`."""
-    refuse(body, "top_k")
     tools = tuple(
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
         for raw in body.get("tools") or ()
@@ -60,10 +63,12 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
             temperature=body.get("temperature"),
             top_p=body.get("top_p"),
             stop=tuple(body.get("stop_sequences") or ()),
+            top_k=body.get("top_k"),
         ),
         tools=tools,
         tool_choice=check_tool_choice(_tool_choice(body), tools),
         thinking="default" if thinking is None else _THINKING[thinking["type"]],
+        thinking_budget=None if thinking is None else _thinking_budget(thinking, body.get("max_tokens")),
         allow_remote=bool(body.get("allow_remote")),
         output_format=from_output_config(body.get("output_config")),
         parallel_tool_calls=not (body.get("tool_choice") or {}).get("disable_parallel_tool_use"),
@@ -73,7 +78,20 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         stream=bool(body.get("stream")),
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
+        ignorable=_NOTHING if thinking is None else _IGNORABLE,
+        cache_tag=(body.get("cache_control") or {}).get("tag"),
+        service_tier=anthropic_tier(body),
     )
+
+
+def _thinking_budget(thinking: dict[str, Any], max_tokens: int | None) -> int | None:
+    """The `budget_tokens` of enabled thinking. Raises `InvalidRequest` unless it is below `max_tokens`."""
+    budget: int | None = thinking.get("budget_tokens")
+    if budget is None or thinking["type"] != "enabled":
+        return None
+    if max_tokens is not None and budget >= max_tokens:
+        raise InvalidRequest("budget_tokens must be below max_tokens", param="thinking.budget_tokens")
+    return budget
 
 
 def _tool_choice(body: dict[str, Any]) -> ToolChoice:
@@ -102,14 +120,14 @@ def response_object(
     """Return the message of a response that completed or ran out of tokens."""
     output = ResponseOutput.of(events)
     content = [_whole_block(metadata, item) for item in output.items]
-    return _message(metadata, content, stop_fields(output), usage_object(output.usage))
+    return _message(metadata, content, stop_fields(output), usage_object(output.usage, metadata))
 
 
 def _message(
     metadata: ResponseMetadata,
     content: list[dict[str, Any]],
     stop: dict[str, str | None],
-    usage: dict[str, int],
+    usage: dict[str, Any],
 ) -> dict[str, Any]:
     return {
         "id": metadata.id,
@@ -175,13 +193,14 @@ def _stop(reason: str | None, sequence: str | None = None) -> dict[str, str | No
     return {"stop_reason": reason, "stop_sequence": sequence}
 
 
-def usage_object(usage: Usage) -> dict[str, int]:
+def usage_object(usage: Usage, metadata: ResponseMetadata) -> dict[str, Any]:
     """The `usage` of a message."""
     return {
         "input_tokens": usage.input_tokens - usage.cached_tokens,
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.output_tokens,
+        "service_tier": metadata.echo.get("service_tier", "standard"),
     }
 
 
@@ -198,7 +217,7 @@ class _MessageRenderer:
 
     def begin(self) -> list[Frame]:
         """Return the event with the empty message; the tokens of the prompt are known at the end only."""
-        message = _message(self._metadata, [], _stop(None), usage_object(Usage()))
+        message = _message(self._metadata, [], _stop(None), usage_object(Usage(), self._metadata))
         return [_frame("message_start", message=message)]
 
     def render(self, event: Event) -> list[Frame]:
@@ -240,7 +259,7 @@ class _MessageRenderer:
         end = self._output.end
         assert end is not None  # noqa: S101 - the caller has checked it
         delta = stop_fields(self._output)
-        usage = usage_object(self._output.usage)
+        usage = usage_object(self._output.usage, self._metadata)
         return [
             _frame("message_delta", delta=delta, usage=usage),
             _frame("message_stop", **measurements(end)),

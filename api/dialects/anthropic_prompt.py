@@ -18,6 +18,9 @@ Json = dict[str, Any]
 FAILED_CALL = "The call failed: "
 """What the model reads before the result of a call with `is_error`; chat templates have no place for it."""
 
+IMAGES_OF_CALL = "The images in the result of the call {}:\n"
+"""What the model reads before the images of a call's result."""
+
 OF_USERS = ("text", "image", "document", "tool_result")
 OF_ASSISTANTS = ("text", "tool_use", "thinking", "redacted_thinking")
 
@@ -71,28 +74,41 @@ def _assistant(blocks: list[Json]) -> Message:
 
 
 def _user(blocks: list[Json], param: str, images: Images) -> list[Message]:
-    """The results of calls first, each a message of its own, then the rest as one message of the user."""
-    results = [
-        Message("tool", _result(block), tool_call_id=block["tool_use_id"])
-        for block in blocks
-        if block["type"] == "tool_result"
-    ]
-    content = tuple(
-        part
-        for index, block in enumerate(blocks)
-        if block["type"] != "tool_result"
-        for part in _parts(block, f"{param}.content[{index}]", images)
-    )
-    return [*results, Message("user", content)] if content or not results else results
+    """The results of calls first, each a message of its own, then the rest as one message of the user.
+
+    Chat templates have no place for images in a result: these begin the user's message, after a text that
+    names the call.
+    """
+    results: list[Message] = []
+    shown: list[ContentPart] = []
+    content: list[ContentPart] = []
+    for index, block in enumerate(blocks):
+        path = f"{param}.content[{index}]"
+        if block["type"] != "tool_result":
+            content += _parts(block, path, images)
+            continue
+        parts = _result(block, path, images)
+        texts = tuple(part for part in parts if isinstance(part, TextPart))
+        results.append(Message("tool", texts, tool_call_id=block["tool_use_id"]))
+        if len(texts) < len(parts):
+            shown.append(TextPart(IMAGES_OF_CALL.format(block["tool_use_id"])))
+            shown += (part for part in parts if not isinstance(part, TextPart))
+    if shown or content or not results:
+        results.append(Message("user", (*shown, *content)))
+    return results
 
 
-def _result(block: Json) -> tuple[ContentPart, ...]:
+def _result(block: Json, param: str, images: Images) -> tuple[ContentPart, ...]:
     content = block.get("content") or ""
-    parts = (
-        text_content(content)
-        if isinstance(content, str)
-        else tuple(part for inner in content for part in _parts(inner, "", Images()) if part != TextPart(""))
-    )
+    if isinstance(content, str):
+        parts = text_content(content)
+    else:
+        parts = tuple(
+            part
+            for index, inner in enumerate(content)
+            for part in _parts(inner, f"{param}.content[{index}]", images)
+            if part != TextPart("")
+        )
     return (TextPart(FAILED_CALL), *parts) if block.get("is_error") else parts
 
 

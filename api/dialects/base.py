@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from api.dialects.service_tier import ServiceTier
 from scheduler.errors import StokerError
 from scheduler.job import LimitState
 from streams.events import Event
@@ -44,6 +45,9 @@ class ParsedRequest:
     For the `param` of errors: `conversation_param` is the body's field with the conversation (`input` or
     `messages`), `image_params` are the paths of its images (`input[0].content[1]`),
     `field_names` has the body's names of the fields of `Generation` and `Sampling` with other names there.
+
+    `ignorable` are fields of `Generation` that have no effect with a model that lacks them; such a model
+    refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`.
     """
 
     generation: Generation
@@ -54,6 +58,9 @@ class ParsedRequest:
     conversation_param: str = "messages"
     image_params: tuple[str, ...] = ()
     field_names: Mapping[str, str] = field(default_factory=dict)
+    ignorable: frozenset[str] = frozenset()
+    cache_tag: str | None = None
+    service_tier: ServiceTier | None = None
 
     @property
     def stays_connected(self) -> bool:

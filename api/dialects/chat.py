@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from api.cache_control import cache_tag_of_key
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_messages
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_response_format, tool_of
+from api.dialects.service_tier import openai_tier
 from api.errors import body_of, error_from_end
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
@@ -67,6 +69,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         bool(body.get("stream")),
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
+        cache_tag=cache_tag_of_key(body),
+        service_tier=openai_tier(body),
     )
 
 
@@ -126,7 +130,13 @@ def response_object(
         "model": metadata.model,
         "choices": [choice],
         "usage": usage_object(output.usage),
+        **_service_tier(metadata),
     }
+
+
+def _service_tier(metadata: ResponseMetadata) -> dict[str, Any]:
+    """The tier that was used, for a request that asked for one."""
+    return {"service_tier": metadata.echo["service_tier"]} if "service_tier" in metadata.echo else {}
 
 
 def _call(metadata: ResponseMetadata, item: OutputItem) -> dict[str, Any]:
@@ -233,6 +243,7 @@ class _ChunkRenderer:
             "created": self._metadata.created_at,
             "model": self._metadata.model,
             **rest,
+            **_service_tier(self._metadata),
         }
 
 

@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from api.cache_control import cache_tag_of_key
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_input, from_messages
 from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_text_format, text_format_echo, tool_of
+from api.dialects.service_tier import openai_tier
 from api.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
@@ -131,6 +133,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         conversation_param="messages" if body.get("input") is None else "input",
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
+        cache_tag=cache_tag_of_key(body),
+        service_tier=openai_tier(body),
     )
 
 

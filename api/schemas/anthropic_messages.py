@@ -5,6 +5,8 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
+from api.cache_control import MAX_TAG_CHARS
+from api.dialects.service_tier import ANTHROPIC_TIERS
 from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS
 from api.schemas.messages import FUNCTION_NAME, MAX_TOOLS
 from api.schemas.output_format import OutputConfig, check_strict_tool
@@ -24,6 +26,9 @@ from api.schemas.strict_schema import StrictSchema
 from api.schemas.tool_fields import SchemaField, ToolsField
 
 MAX_STOP_SEQUENCES = 16
+MIN_BUDGET = 1024
+"""The smallest `budget_tokens`, as in Anthropic's API."""
+
 IMAGE_MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
@@ -51,7 +56,7 @@ class TextSource(StrictSchema):
 
 
 class ImageBlock(StrictSchema):
-    """An image. Only messages of the user may hold images, outside of tool results."""
+    """An image. Only messages of the user may hold images."""
 
     type = EnumField("The type.", ("image",), required=True)
     source = TaggedUnionField(
@@ -77,18 +82,6 @@ class ContentSource(StrictSchema):
     )
 
 
-class ResultContentSource(StrictSchema):
-    """A document of texts."""
-
-    type = EnumField("Its type.", ("content",), required=True)
-    content = UnionField(
-        "The document.",
-        StringField("A text."),
-        ListField("Its blocks.", TaggedUnionField("A block.", {"text": TextBlock}, code="unsupported_input")),
-        required=True,
-    )
-
-
 class DocumentBlock(StrictSchema):
     """A document of text, or of text and images."""
 
@@ -96,20 +89,6 @@ class DocumentBlock(StrictSchema):
     source = TaggedUnionField(
         "The document; PDF files are not read.",
         {"text": TextSource, "content": ContentSource},
-        required=True,
-        code="unsupported_input",
-    )
-    title = StringField("Its title, which precedes the text.")
-    context = StringField("What it is, which precedes the text.")
-
-
-class ResultDocument(StrictSchema):
-    """A document of text in the result of a call, which holds no images."""
-
-    type = EnumField("The type.", ("document",), required=True)
-    source = TaggedUnionField(
-        "The document; PDF files are not read.",
-        {"text": TextSource, "content": ResultContentSource},
         required=True,
         code="unsupported_input",
     )
@@ -139,7 +118,9 @@ class ToolResultBlock(StrictSchema):
         ListField(
             "Its parts.",
             TaggedUnionField(
-                "A part.", {"text": TextBlock, "document": ResultDocument}, code="unsupported_input"
+                "A part.",
+                {"text": TextBlock, "image": ImageBlock, "document": DocumentBlock},
+                code="unsupported_input",
             ),
         ),
     )
@@ -221,11 +202,27 @@ class ToolChoice(StrictSchema):
 
 
 class Thinking(StrictSchema):
-    """Whether the model reasons first, for models with such a switch."""
+    """Whether the model reasons first. It has no effect with a model without such a switch."""
 
     type = EnumField("`adaptive` leaves it to the model.", ("enabled", "disabled", "adaptive"), required=True)
     budget_tokens = IntegerField(
-        "Ignored: the reasoning counts towards `max_tokens`.", minimum=1, maximum=MAX_TOKENS
+        "With `enabled`: the most tokens of the reasoning, for models that have such a budget. Below"
+        " `max_tokens`, which the reasoning counts towards, too.",
+        minimum=MIN_BUDGET,
+        maximum=MAX_TOKENS,
+    )
+
+
+class CacheControl(StrictSchema):
+    """How the prompt is cached."""
+
+    type = EnumField("The type.", ("ephemeral",), required=True)
+    ttl = EnumField("Ignored: the least recently used prefixes make room for others.", ("5m", "1h"))
+    tag = StringField(
+        "The request's cache tag, as `X-Cache-Tag`, which outweighs it. Not in Anthropic's API.",
+        min_length=1,
+        max_length=MAX_TAG_CHARS,
+        pattern="[!-~]+",
     )
 
 
@@ -260,7 +257,11 @@ class CountTokensRequest(StrictSchema):
         minimum=0,
         maximum=1,
     )
-    top_k = IntegerField("Not supported.", minimum=0, maximum=MAX_TOKENS)
+    top_k = IntegerField(
+        "Sample from so many of the likeliest tokens, for models that have it; 0 from all.",
+        minimum=0,
+        maximum=MAX_TOKENS,
+    )
     tools = ToolsField(
         "Functions the model may call.",
         TaggedUnionField("A tool.", {"custom": CustomTool}, default="custom", code="unsupported_tool"),
@@ -273,6 +274,11 @@ class CountTokensRequest(StrictSchema):
     )
     thinking = NestedField("Whether the model reasons first.", Thinking)
     output_config = NestedField("Options of the answer.", OutputConfig)
+    cache_control = NestedField("The cache of the prompt, all of which is cached.", CacheControl)
+    service_tier = EnumField(
+        "`standard_only`: the normal priority, unless `X-Priority` names another one.",
+        tuple(ANTHROPIC_TIERS),
+    )
     allow_remote = BooleanField(ALLOW_REMOTE)
 
 
@@ -300,6 +306,10 @@ class AnthropicUsage(marshmallow.Schema):
     )
     cache_read_input_tokens = fields.Integer(required=True)
     output_tokens = fields.Integer(required=True)
+    service_tier = fields.String(
+        required=True,
+        metadata={"enum": ["standard", "priority"], "description": "`priority`: the priority was high."},
+    )
 
 
 class MessageObject(marshmallow.Schema):

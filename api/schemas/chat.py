@@ -5,6 +5,8 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
+from api.cache_control import MAX_KEY_CHARS
+from api.dialects.service_tier import OPENAI_TIERS
 from api.schemas.messages import (
     MAX_TOOLS,
     TOOL_CHOICES,
@@ -35,6 +37,23 @@ ALLOW_REMOTE = (
     "Whether the model may run on another operator's server (`remote` in the list of models). Such a model"
     " refuses requests without it; for other models it has no effect."
 )
+
+
+def prompt_cache_key() -> StringField:
+    """The field `prompt_cache_key` of OpenAI's APIs."""
+    return StringField(
+        "A cache of its own within the tenant's, as an `X-Cache-Tag`, which outweighs it.",
+        max_length=MAX_KEY_CHARS,
+    )
+
+
+def service_tier() -> EnumField:
+    """The field `service_tier` of OpenAI's APIs."""
+    return EnumField(
+        "The priority: `flex` low, `default` and `scale` normal, `priority`, `fast` and `ultrafast` high, at"
+        " most the tenant's maximum; `X-Priority` outweighs it. The answer has the tier that was used.",
+        tuple(OPENAI_TIERS),
+    )
 
 
 class StreamOptions(StrictSchema):
@@ -116,6 +135,8 @@ class ChatRequest(SamplingFields):
     )
     allow_remote = BooleanField(ALLOW_REMOTE)
     metadata = MetadataField("Ignored.")
+    prompt_cache_key = prompt_cache_key()
+    service_tier = service_tier()
 
 
 class ChatCompletion(marshmallow.Schema):

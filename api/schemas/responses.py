@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import marshmallow
 from marshmallow import fields
 
-from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS
+from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, prompt_cache_key, service_tier
 from api.schemas.messages import (
     FUNCTION_NAME,
     MAX_TOOLS,
@@ -221,7 +221,8 @@ class ResponsesRequest(StrictSchema):
     truncation = EnumField("Repeated; the input is never truncated.", ("auto", "disabled"))
     top_logprobs = IntegerField("Only 0 is supported.", minimum=0, maximum=20, only=0)
     safety_identifier = StringField("Repeated and ignored.", max_length=512)
-    prompt_cache_key = StringField("Repeated and ignored.", max_length=512)
+    prompt_cache_key = prompt_cache_key()
+    service_tier = service_tier()
 
 
 def _described(description: str, **settings: object) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import Any
 from flask import Request, Response, request
 
 from api import capabilities
-from api.admission import Admitted, admit, make_job
+from api.admission import Admitted, admit, make_job, with_generation, with_service_tier
 from api.auth.caller import Caller, current_caller
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
@@ -60,10 +60,12 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
     `StokerError`; does no I/O.
     """
     parsed = dialect.parse(body)
+    if parsed.service_tier is not None:
+        caller, parsed = with_service_tier(caller, parsed, request)
     caller.check_model(parsed.generation.model)
     model = services.fleet.catalogue.get(parsed.generation.model)
     if model is not None:
-        capabilities.check(model, parsed)
+        parsed = capabilities.check(model, parsed)
     elif not services.fleet.catalogue.may_exist(parsed.generation.model):
         raise unknown_model(parsed.generation.model)
     job = make_job(
@@ -122,9 +124,11 @@ class GenerationExchange:
         """Admit the job and answer, with an error if it is refused."""
         try:
             if not self._is_checked and self._request is not None:
-                parsed, _ = self._request
+                parsed, job = self._request
                 model = await self._services.catalogue_follower.definition(parsed.generation.model)
-                capabilities.check(model, parsed)
+                fitted = capabilities.check(model, parsed)
+                if fitted is not parsed:
+                    self._request = fitted, with_generation(job, fitted)
             await self._serve(connection)
         except StokerError as error:
             limits = error.limits if isinstance(error, Rejected) else ()

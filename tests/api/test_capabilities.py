@@ -161,6 +161,26 @@ def test_thinking_can_be_disabled_for_a_model_that_has_it_off(http: FlaskClient)
     assert http.post("/v1/responses", json=body).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("model", "given", "thinking", "budget"),
+    [
+        ("doer", {"type": "enabled", "budget_tokens": 1024}, "default", None),
+        ("doer", {"type": "disabled"}, "default", None),
+        ("quiet", {"type": "enabled", "budget_tokens": 1024}, "default", None),
+        ("quiet", {"type": "disabled"}, "disabled", None),
+        ("demo", {"type": "enabled", "budget_tokens": 1024}, "enabled", 1024),
+        ("demo", {"type": "adaptive", "budget_tokens": 1024}, "default", None),
+    ],
+)
+def test_thinking_of_messages_has_no_effect_when_the_model_lacks_it(
+    http: FlaskClient, fakes: Fakes, *, model: str, given: dict[str, Any], thinking: str, budget: int | None
+) -> None:
+    body = {"model": model, "max_tokens": 2000, "messages": [AGAIN], "thinking": given}
+    assert http.post("/v1/messages", json=body).status_code == 200
+    asked = admitted(fakes)
+    assert (asked.thinking, asked.thinking_budget) == (thinking, budget)
+
+
 # ---- single turn
 
 

@@ -60,6 +60,7 @@ def test_a_request_becomes_a_generation(http: FlaskClient, fakes: Fakes) -> None
         "stop_sequences": ["a", "b"],
         "tools": [TOOL, {**TOOL, "type": "custom", "name": "g"}],
         "tool_choice": {"type": "tool", "name": "g"},
+        "top_k": 3,
         "thinking": {"type": "adaptive"},
         "metadata": {"user_id": "u"},
     }
@@ -69,7 +70,7 @@ def test_a_request_becomes_a_generation(http: FlaskClient, fakes: Fakes) -> None
     assert asked.messages[0].text == "Be brief."
     sampling = asked.sampling
     assert (sampling.max_tokens, sampling.temperature, sampling.top_p) == (7, 0.5, 0.9)
-    assert sampling.stop == ("a", "b")
+    assert (sampling.stop, sampling.top_k) == (("a", "b"), 3)
     assert [(tool.name, tool.parameters) for tool in asked.tools] == [
         ("f", TOOL["input_schema"]),
         ("g", TOOL["input_schema"]),
@@ -168,6 +169,36 @@ def test_documents_in_the_result_of_a_call_become_its_text(http: FlaskClient, fa
     assert message == Message("tool", (TextPart("T\nD"), TextPart("a"), TextPart("b")), tool_call_id="c")
 
 
+def test_images_in_the_result_of_a_call_follow_the_results() -> None:
+    url = data_url(png(2, 3))
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": url.partition(",")[2]},
+    }
+    results = [
+        {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "seen"}, image]},
+        {"type": "tool_result", "tool_use_id": "b", "content": [image], "is_error": True},
+    ]
+    content = [*results, {"type": "text", "text": "And?"}]
+    parsed = anthropic_messages.parse(ASK | {"messages": [{"role": "user", "content": content}]})
+    intro = "The images in the result of the call {}:\n"
+    assert parsed.generation.messages == (
+        Message("tool", (TextPart("seen"),), tool_call_id="a"),
+        Message("tool", (TextPart("The call failed: "),), tool_call_id="b"),
+        Message(
+            "user",
+            (
+                TextPart(intro.format("a")),
+                ImagePart(url),
+                TextPart(intro.format("b")),
+                ImagePart(url),
+                TextPart("And?"),
+            ),
+        ),
+    )
+    assert parsed.image_params == ("messages[0].content[0].content[1]", "messages[0].content[1].content[0]")
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -191,7 +222,19 @@ def test_documents_of_other_sources_are_refused(http: FlaskClient, source: dict[
     [
         ({"max_tokens": None}, "max_tokens", "invalid_request"),
         ({"messages": []}, "messages", "invalid_request"),
-        ({"top_k": 3}, "top_k", "unsupported_parameter"),
+        ({"model": "org/plain", "top_k": 3}, "top_k", "unsupported_parameter"),
+        ({"service_tier": "best"}, "service_tier", "invalid_request"),
+        ({"cache_control": {"type": "ephemeral", "tag": "a b"}}, "cache_control.tag", "invalid_request"),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 1023}, "max_tokens": 2000},
+            "thinking.budget_tokens",
+            "invalid_request",
+        ),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": 2000},
+            "thinking.budget_tokens",
+            "invalid_request",
+        ),
         ({"tools": [{"type": "web_search_20250305", "name": "w"}]}, "tools[0].type", "unsupported_tool"),
         ({"tool_choice": {"type": "any"}}, "tool_choice", "invalid_request"),
         (
