@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,13 @@ class RedisKey:
 
     def matches(self, name: str) -> bool:
         """Return whether a key of that name (without the prefix) is of this kind."""
-        parts = re.split(r"(<\w+>)", self.name)
-        pattern = "".join("[^ ]+" if part.startswith("<") else re.escape(part) for part in parts)
-        return re.fullmatch(pattern, name) is not None
+        return _pattern_of(self.name).fullmatch(name) is not None
+
+
+@cache
+def _pattern_of(name: str) -> re.Pattern[str]:
+    parts = re.split(r"(<\w+>)", name)
+    return re.compile("".join("[^ ]+" if part.startswith("<") else re.escape(part) for part in parts))
 
 
 EMPTY = "until it is empty"
@@ -680,6 +685,7 @@ KEYS = (
 )
 
 
+@lru_cache(maxsize=4096)
 def find_key(name: str) -> RedisKey | None:
     """Return the kind of the key with that name (without the prefix), None when there is none."""
     return next((key for key in KEYS if key.matches(name)), None)
