@@ -22,13 +22,26 @@ and its `title` and `description`. Bounds on the whole (bytes, depth, ...) are c
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
+from itertools import count
 from math import ceil, floor
 from typing import Any
 
 MAX_COUNT = 1000
 """The largest `minItems`, `maxItems`, `minLength` and `maxLength`: engines compile no more in time."""
+
+MAX_PARTS = 2048
+"""Subschemas of a form: `additionalProperties` is converted for each required name without a property."""
+
+MAX_BYTES = 128 * 1024
+"""The size of a form, as JSON."""
+
+MAX_DEPTH = 64
+"""Levels of subschemas, references followed where they are converted."""
+
+MAX_LEAVES = 128
+"""Alternatives of a `oneOf`, those behind references included: each is compared with each."""
 
 Path = tuple[str | int, ...]
 Schema = dict[str, Any]
@@ -97,6 +110,8 @@ class _Converter:
         self._names: dict[str, str] = {}  # of the definitions, by JSON pointer
         self._defs: dict[str, Schema] = {}
         self._exclusive: list[tuple[Path, list[Schema]]] = []
+        self._parts = 0
+        self._depth = 0
 
     def convert(self) -> Schema:
         """The whole schema."""
@@ -106,9 +121,24 @@ class _Converter:
         finite = self._finite_names()
         if not _is_finite(found, finite):
             raise OutputSchemaError("has no value that ends: it always contains itself")
-        return {**found, "$defs": self._defs} if self._defs else found
+        form = {**found, "$defs": self._defs} if self._defs else found
+        if len(json.dumps(form)) > MAX_BYTES:
+            raise OutputSchemaError(f"becomes larger than {MAX_BYTES // 1024} KiB in the form for engines")
+        return form
 
     def _schema(self, schema: Any, path: Path) -> Schema:
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise OutputSchemaError(f"has more than {MAX_PARTS} parts in the form for engines")
+        if self._depth >= MAX_DEPTH:
+            raise OutputSchemaError(f"is nested deeper than {MAX_DEPTH} levels, each $ref followed")
+        self._depth += 1
+        try:
+            return self._part(schema, path)
+        finally:
+            self._depth -= 1
+
+    def _part(self, schema: Any, path: Path) -> Schema:
         if schema is True:
             return {}
         if schema is False:
@@ -219,7 +249,7 @@ class _Converter:
             raise OutputSchemaError("names no part of the schema", path)
         last = str(keys[-1]) if keys else "root"
         plain = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in last)
-        name = plain if plain not in self._names.values() else f"{plain}_{len(self._names)}"
+        name = next(name for name in _numbered(plain) if name not in self._defs)
         self._names[pointer] = name
         self._defs[name] = {}
         self._defs[name] = self._schema(target, keys)
@@ -227,32 +257,48 @@ class _Converter:
 
     def _check_apart(self, alternatives: Sequence[Schema], path: Path) -> None:
         """Check that no value fits two alternatives of a `oneOf`. Raises `OutputSchemaError`."""
-        flat = [list(self._leaves(alternative, ())) for alternative in alternatives]
+        flat = [self._leaves(alternative) for alternative in alternatives]
+        if sum(map(len, flat)) > MAX_LEAVES:
+            raise OutputSchemaError(f"has more than {MAX_LEAVES} alternatives, each $ref followed", path)
         for at, one in enumerate(flat):
             for other in flat[at + 1 :]:
                 if not all(_apart(left, right) for left in one for right in other):
                     raise OutputSchemaError("has alternatives that one value may fit both: use anyOf", path)
 
-    def _leaves(self, schema: Schema, above: tuple[str, ...]) -> Iterable[Schema]:
+    def _leaves(self, schema: Schema) -> list[Schema]:
         """The alternatives of a schema, references followed."""
-        if "$ref" in schema:
-            name = schema["$ref"].removeprefix("#/$defs/")
-            if name not in above:
-                yield from self._leaves(self._defs[name], (*above, name))
-        elif "anyOf" in schema:
-            for part in schema["anyOf"]:
-                yield from self._leaves(part, above)
-        else:
-            yield schema
+        found: list[Schema] = []
+        followed: set[str] = set()
+        waiting = [schema]
+        while waiting:
+            part = waiting.pop()
+            if "$ref" in part:
+                name = part["$ref"].removeprefix("#/$defs/")
+                if name not in followed:
+                    followed.add(name)
+                    waiting.append(self._defs[name])
+            elif "anyOf" in part:
+                waiting += part["anyOf"]
+            else:
+                found.append(part)
+        return found
 
     def _finite_names(self) -> frozenset[str]:
         """The definitions that have a finite value."""
-        finite: frozenset[str] = frozenset()
+        finite: set[str] = set()
         while True:
-            found = frozenset(name for name, schema in self._defs.items() if _is_finite(schema, finite))
-            if found == finite:
-                return finite
-            finite = found
+            before = len(finite)
+            for name, schema in reversed(self._defs.items()):  # a definition is behind those that refer to it
+                if name not in finite and _is_finite(schema, finite):
+                    finite.add(name)
+            if len(finite) == before:
+                return frozenset(finite)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """A name, and then others that begin with it."""
+    yield name
+    yield from (f"{name}_{number}" for number in count(2))
 
 
 def _guessed_type(names: Sequence[str], path: Path) -> str | None:
@@ -384,8 +430,8 @@ def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
 
 def _apart(one: Schema, other: Schema) -> bool:
     """Whether no value fits both schemas. False if that is not obvious."""
-    if not (one and other):
-        return False
+    if not all("enum" in schema or "type" in schema for schema in (one, other)):
+        return False  # one of them allows any value
     if "enum" in one and "enum" in other:
         return not {_text(value) for value in one["enum"]} & {_text(value) for value in other["enum"]}
     kinds, others = _kinds(one), _kinds(other)
@@ -411,7 +457,7 @@ def _text(value: Any) -> str:
     return json.dumps(int(value) if whole else value, sort_keys=True)
 
 
-def _is_finite(schema: Schema, finite: frozenset[str]) -> bool:
+def _is_finite(schema: Schema, finite: Set[str]) -> bool:
     """Whether a schema has a finite value, given the definitions that have one."""
     if "$ref" in schema:
         return schema["$ref"].removeprefix("#/$defs/") in finite

@@ -23,6 +23,9 @@ MAX_BYTES_TOGETHER = 256 * 1024
 MAX_DEPTH = 16
 """Levels of objects and arrays within a schema, the schema itself included, with `properties` not counted."""
 
+MAX_FOLLOWED = 64
+"""Levels of subschemas with each `$ref` followed; what another way led to before is not followed again."""
+
 MAX_PROPERTIES = 128
 MAX_ALTERNATIVES = 128
 MAX_ENUM = 512
@@ -109,6 +112,7 @@ class _Checker:
             return
         if id(schema) in above:
             raise SchemaMismatch("has a $ref that leads back to itself without a property or item between")
+        _check_followed(len(above))
         above = (*above, id(schema))
         if "$ref" in schema:
             self._check_recursion(self._target(schema), above)
@@ -123,6 +127,7 @@ class _Checker:
             return 1
         known = self._expanded.get(id(schema))
         if known is None:
+            _check_followed(len(self._open))
             self._open.add(id(schema))
             known = 1 + len(schema.get("enum", ()))
             known += sum(self._size(child) for path, child in _children(schema) if path[0] not in _UNUSED)
@@ -131,6 +136,11 @@ class _Checker:
             self._open.discard(id(schema))
             known = self._expanded[id(schema)] = min(known, MAX_EXPANDED + 1)
         return known
+
+
+def _check_followed(levels: int) -> None:
+    if levels >= MAX_FOLLOWED:
+        raise SchemaMismatch(f"is nested deeper than {MAX_FOLLOWED} levels, with each $ref followed")
 
 
 _UNUSED = frozenset({"$defs", "definitions"})

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.stub.engine.instance import instance
-from tasks.output_schema import LARGEST, MAX_COUNT, OutputSchemaError, enforceable
+from tasks.output_schema import LARGEST, MAX_COUNT, MAX_LEAVES, OutputSchemaError, enforceable
 from tests.support.output_schemas import output_schema
 
 TEXT = {"type": "string"}
@@ -103,6 +103,7 @@ def test_a_schema_has_this_form(schema: dict[str, Any], form: dict[str, Any]) ->
         (with_a({"oneOf": [{"type": "integer"}, {"type": "number"}]}), ("properties", "a", "oneOf")),
         (with_a({"oneOf": [{"const": 1}, {"const": 1.0}]}), ("properties", "a", "oneOf")),
         (with_a({"oneOf": [{}, TEXT]}), ("properties", "a", "oneOf")),
+        (with_a({"oneOf": [{"description": "any"}, TEXT]}), ("properties", "a", "oneOf")),
         (with_a({"items": {}, "properties": {}}), ("properties", "a")),
         (with_a({"$ref": "#/$defs/x"}), ("properties", "a", "$ref")),
         (with_a({"$ref": "#/$defs/x", "minLength": 1}), ("properties", "a", "minLength")),
@@ -157,3 +158,44 @@ def test_definitions_of_the_same_name_stay_apart() -> None:
     first, second = (form["properties"][name]["$ref"].removeprefix("#/$defs/") for name in "ab")
     assert (form["$defs"][first], form["$defs"][second]) == (TEXT, {"type": "null"})
     assert form["$defs"]["root"]["properties"].keys() == {"a", "b", "c"}
+
+
+def test_a_new_name_of_a_definition_is_not_that_of_another_one() -> None:
+    parts = {"$defs": {"x": {"const": 1}, "x_2": {"const": 2}, "x_3": {"const": 3}}}
+    pointers = ["#/$defs/x_2", "#/$defs/x", "#/definitions/x", "#/$defs/x_3"]
+    references = [{"$ref": pointer} for pointer in pointers]
+    form = enforceable({"prefixItems": references, **parts, "definitions": {"x": {"const": 4}}})
+    names = [item["$ref"].removeprefix("#/$defs/") for item in form["prefixItems"]]
+    assert [form["$defs"][name]["enum"] for name in names] == [[2], [1], [4], [3]]
+
+
+def open_objects(levels: int, names: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"description": "d" * 100}
+    for _ in range(levels):
+        required = [f"r{at}" for at in range(names)]
+        schema = {"type": "object", "required": required, "additionalProperties": schema}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        open_objects(11, 4),
+        {**open_objects(1, 1500), "additionalProperties": {"description": "d" * 1000}},
+        {"items": {"$ref": "#/$defs/0"}}
+        | {"$defs": {f"{at}": {"items": {"$ref": f"#/$defs/{(at + 1) % 200}"}} for at in range(200)}},
+    ],
+    ids=["parts", "bytes", "depth"],
+)
+def test_a_schema_is_refused_when_its_form_grows_beyond_the_bounds(schema: dict[str, Any]) -> None:
+    with pytest.raises(OutputSchemaError, match=r"parts|KiB|levels"):
+        enforceable(schema)
+    assert enforceable(open_objects(3, 4))["required"] == ["r0", "r1", "r2", "r3"]
+
+
+def test_alternatives_are_followed_once_when_many_references_lead_to_them() -> None:
+    doubled = {f"{at}": {"anyOf": [{"$ref": f"#/$defs/{at + 1}"} for _ in "ab"]} for at in range(30)}
+    schema = {"oneOf": [{"$ref": "#/$defs/0"}, {"type": "null"}], "$defs": {**doubled, "30": TEXT}}
+    assert len(enforceable(schema)["$defs"]) == 31
+    with pytest.raises(OutputSchemaError, match="alternatives"):
+        enforceable({"oneOf": [{"const": at} for at in range(MAX_LEAVES + 1)]})

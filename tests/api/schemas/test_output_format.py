@@ -51,6 +51,15 @@ def test_a_keyword_that_cannot_be_enforced_is_refused_with_its_path_in_each_dial
     ]
 
 
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    "wrong", [{"$defs": None}, {"definitions": 5}, {"properties": None}, {"properties": {"a": {"anyOf": 5}}}]
+)
+def test_a_schema_is_refused_when_a_keyword_has_a_wrong_type(wrong: dict[str, Any], strict: bool) -> None:
+    schema = {**CLOSED, "required": ["a"], **wrong}
+    assert {code for code, _ in refusals(schema, strict=strict)} == {"invalid_request"}
+
+
 @pytest.mark.parametrize("properties", EXAMPLES.values(), ids=EXAMPLES)
 def test_a_schema_beyond_the_bounds_is_refused(properties: dict[str, Any]) -> None:
     codes = {code for code, _ in refusals({"type": "object", "properties": properties}, strict=False)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -105,6 +106,20 @@ def test_references_are_refused_when_they_multiply_the_alternatives() -> None:
 
     check_tool_schema(doubled(4))
     assert str(MAX_EXPANDED) in refusal(doubled(12))[1]
+
+
+def test_long_chains_of_references_are_refused() -> None:
+    def chained(levels: int, wrapped: Callable[[Any], Any]) -> dict[str, Any]:
+        names = [f"#/{('$defs', 'definitions')[at % 2]}/{at}" for at in range(levels)]
+        maps: dict[str, Any] = {"$defs": {}, "definitions": {}}
+        for at, (name, following) in enumerate(zip(names, [*names[1:], ""], strict=True)):
+            part = wrapped({"$ref": following}) if following else TEXT
+            maps[name.split("/")[1]][str(at)] = part
+        return {"properties": {"a": {"$ref": names[0]}}, **maps}
+
+    for wrap in (lambda part: part, lambda part: {"anyOf": [part]}, lambda part: {"items": part}):
+        check_tool_schema(chained(20, wrap))
+        assert "64 levels" in refusal(chained(250, wrap))[1]
 
 
 @pytest.mark.parametrize(
