@@ -28,8 +28,8 @@ from telemetry.request_ids import current_ids
 DEFAULT_OUTPUT_TOKENS = 256
 """The estimated length of an answer where the request sets no limit."""
 
-COUNT_COST = 1
-"""What a count of tokens costs in fair share: not nothing, or many of them would delay other tenants."""
+COUNTED_PER_TOKEN = 50
+"""The tokens that are counted in about the time in which an engine computes one, for fair share."""
 
 BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 256
@@ -87,6 +87,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         limits = replace(limits, token_limit=None)  # no token is computed
     max_tokens = parsed.generation.sampling.max_tokens
     output_tokens = DEFAULT_OUTPUT_TOKENS if max_tokens is None else max_tokens
+    prompt_tokens = _prompt_tokens(parsed, len(generation))
     return Job(
         id=f"{dialect.ID_PREFIX}{secrets.token_hex(16)}",
         tenant=caller.tenant.name,
@@ -98,9 +99,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         echo=encode_metadata(parsed, created_at),
         subscriber=subscriber,
         store=parsed.store,
-        cost=COUNT_COST
-        if parsed.generation.count_only
-        else _prompt_tokens(parsed, len(generation)) + output_tokens,
+        cost=_count_cost(prompt_tokens) if parsed.generation.count_only else prompt_tokens + output_tokens,
         idempotency_key=key,
         body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
@@ -146,6 +145,11 @@ def _prompt_tokens(parsed: ParsedRequest, size: int) -> int:
         return size // BYTES_PER_TOKEN
     image_bytes = sum(len(image.url) for message in parsed.generation.messages for image in message.images)
     return (size - image_bytes) // BYTES_PER_TOKEN + len(parsed.image_params) * IMAGE_TOKENS
+
+
+def _count_cost(prompt_tokens: int) -> int:
+    """What a count of tokens costs: not nothing, or many of them would delay other tenants."""
+    return 1 + prompt_tokens // COUNTED_PER_TOKEN
 
 
 def _body_hash(dialect: Dialect, body: bytes) -> str:

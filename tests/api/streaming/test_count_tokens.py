@@ -44,6 +44,11 @@ def test_a_route_answers_with_the_input_tokens_of_a_job_that_only_counts(
     assert job.limits is None or job.limits.token_limit is None
 
 
+def test_a_count_costs_more_when_its_prompt_is_longer(sdk: openai.OpenAI, fakes: Fakes) -> None:
+    sdk.responses.input_tokens.count(model="demo", input="word " * 40_000)  # about 50,000 tokens
+    assert 900 < fakes.ledger.only().cost < 1100
+
+
 def test_the_tokens_of_a_request_to_messages_are_counted_by_anthropics_sdk(port: int, fakes: Fakes) -> None:
     with anthropic.Anthropic(base_url=f"http://127.0.0.1:{port}", api_key=KEY, max_retries=0) as claude:
         conversation: Any = {**CHAT, "system": "Be brief."}
