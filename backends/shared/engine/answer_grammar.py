@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from .gbnf import GEMMA, JSON, Rules, SchemaError, literal
+from .gbnf import GEMMA, JSON, Rules, SchemaError, code_point, literal
 from .schema_rules import SchemaRules
 from .syntax import GEMMA4, Syntax
 
@@ -85,7 +85,7 @@ def _text_without(rules: Rules, marker: str) -> str:
             overlap = next(size for size in range(len(read), -1, -1) if read.endswith(marker[:size]))
             followers[letter] = overlap
         ways = [f"{literal(letter)} {names[at]}" for letter, at in followers.items() if at < len(marker)]
-        others = "".join(f"\\x{ord(letter):02X}" for letter in followers)
+        others = "".join(map(code_point, followers))
         rules.define(name, " | ".join([*ways, f"[^{others}] {names[0]}", '""']))
     return names[0]
 

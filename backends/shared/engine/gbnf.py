@@ -113,7 +113,15 @@ class Rules:
 def literal(text: str) -> str:
     """A GBNF literal."""
     text = text.replace("\x00", "")
-    return '"' + SPECIAL.sub(lambda found: f"\\x{ord(found.group()):02X}", text) + '"'
+    return '"' + SPECIAL.sub(lambda found: code_point(found.group()), text) + '"'
+
+
+def code_point(letter: str) -> str:
+    """The escape of a character: two, four or eight hexadecimal digits (llama.cpp, grammars/README.md)."""
+    number = ord(letter)
+    if number <= 0xFF:
+        return f"\\x{number:02X}"
+    return f"\\u{number:04X}" if number <= 0xFFFF else f"\\U{number:08X}"
 
 
 def _gemma_notation(value: Any) -> str:

@@ -156,6 +156,11 @@ def test_the_text_before_a_marker_does_not_contain_it() -> None:
     assert '"b"' not in found[second]  # it would complete the marker
 
 
+def test_characters_of_a_marker_are_escaped_with_as_many_digits_as_they_need() -> None:
+    rules = Rules(JSON)
+    assert r"[^\x3C\u2581\U0001F525] " in rules.text(_text_without(rules, "<\u2581\U0001f525"))
+
+
 def test_an_exact_schema_is_refused_when_its_recursion_is_ambiguous() -> None:
     arrays = [{"type": "array", "items": {"$ref": "#/$defs/n"}, "minItems": at} for at in (1, 2)]
     schema = {
