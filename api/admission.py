@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import secrets
@@ -13,7 +14,7 @@ from flask import Request
 from api.auth.caller import Caller
 from api.cache_control import cache_mode_of, cache_tag_of
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
-from api.errors import InvalidRequest, NotFound
+from api.errors import ApiError, InvalidRequest, NotFound
 from api.request_body import read_bytes
 from api.services import AppServices
 from api.streaming.response_readers import ResponseReader
@@ -85,9 +86,6 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         )
     if parsed.generation.count_only and limits is not None:
         limits = replace(limits, token_limit=None)  # no token is computed
-    max_tokens = parsed.generation.sampling.max_tokens
-    output_tokens = DEFAULT_OUTPUT_TOKENS if max_tokens is None else max_tokens
-    prompt_tokens = _prompt_tokens(parsed, len(generation))
     return Job(
         id=f"{dialect.ID_PREFIX}{secrets.token_hex(16)}",
         tenant=caller.tenant.name,
@@ -99,7 +97,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         echo=encode_metadata(parsed, created_at),
         subscriber=subscriber,
         store=parsed.store,
-        cost=_count_cost(prompt_tokens) if parsed.generation.count_only else prompt_tokens + output_tokens,
+        cost=_cost(parsed, len(generation)),
         idempotency_key=key,
         body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
@@ -127,7 +125,17 @@ def with_generation(job: Job, parsed: ParsedRequest) -> Job:
     """The job of a request whose messages or options have changed since `make_job`."""
     made = Generation.from_json(job.generation)
     own = {name: getattr(made, name) for name in _FIELDS_OF_JOBS}
-    return replace(job, generation=replace(parsed.generation, **own).to_json())
+    generation = replace(parsed.generation, **own).to_json()
+    return replace(job, generation=generation, cost=_cost(parsed, len(generation)))
+
+
+def _cost(parsed: ParsedRequest, size: int) -> int:
+    """The estimated tokens of a request whose JSON form has `size` bytes, with its answer."""
+    prompt_tokens = _prompt_tokens(parsed, size)
+    if parsed.generation.count_only:
+        return _count_cost(prompt_tokens)
+    max_tokens = parsed.generation.sampling.max_tokens
+    return prompt_tokens + (DEFAULT_OUTPUT_TOKENS if max_tokens is None else max_tokens)
 
 
 def _trace() -> TraceContext | None:
@@ -157,6 +165,24 @@ def _body_hash(dialect: Dialect, body: bytes) -> str:
     return hashlib.sha256(dialect.NAME.encode() + b"\0" + body).hexdigest()
 
 
+async def _with_documents(
+    services: AppServices, parsed: ParsedRequest, tenant: str, reader: ResponseReader | None
+) -> ParsedRequest:
+    reading = asyncio.ensure_future(services.documents.complete(parsed, tenant))
+    if reader is not None:
+        reader.connection.on_disconnect(lambda: _cancel(reading))
+    try:
+        return await reading
+    except asyncio.CancelledError:
+        if (own := asyncio.current_task()) is not None and own.cancelling():
+            raise
+        raise ApiError("the client has disconnected", code="cancelled") from None
+
+
+def _cancel(task: asyncio.Future[ParsedRequest]) -> None:
+    task.cancel()
+
+
 async def admit(
     services: AppServices,
     parsed: ParsedRequest,
@@ -166,8 +192,12 @@ async def admit(
 ) -> Admitted:
     """Admit the job; `reader` follows its response. Raises `Rejected`.
 
-    A repeat under the same Idempotency-Key gets the earlier response, from its first event.
+    A repeat under the same Idempotency-Key gets the earlier response, from its first event. The text of
+    documents is read before; a client that disconnects meanwhile ends that.
     """
+    if parsed.documents:
+        parsed = await _with_documents(services, parsed, job.tenant, reader)
+        job = with_generation(job, parsed)
     if reader is not None:
         # before the admission, so that not even the first event is missed
         reader.follow(services.subscriber, job.id)

@@ -26,6 +26,7 @@ from api.auth.registry import AccessRegistry
 from api.auth.session_store import SessionStore
 from api.auth.session_watch import SessionWatch
 from api.catalogue_follower import CatalogueFollower
+from api.documents.completion import DocumentReader
 from api.files.store import FOLDER as FILES_FOLDER
 from api.files.store import FileStore
 from api.files.sweeper import FileSweeper
@@ -168,6 +169,7 @@ class AppServices:
     queue_orders: QueueOrders = field(init=False)
     queue_notes: QueueNotes = field(init=False)
     files: FileStore = field(init=False)
+    documents: DocumentReader = field(init=False)
     _tasks: list[Future[None]] = field(default_factory=list)
     _loop: asyncio.AbstractEventLoop | None = None
     _loop_thread: LoopThread | None = None
@@ -177,6 +179,7 @@ class AppServices:
         self.queue_orders = QueueOrders(self.async_ledger)
         self.queue_notes = QueueNotes(self.queue_orders)
         self.files = FileStore(self.settings.data_dir / FILES_FOLDER, self.settings.files)
+        self.documents = DocumentReader(self.settings, self.files)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:

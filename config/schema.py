@@ -211,6 +211,17 @@ class FileSchema(Section):
     keep_free_mib = integer(0, MAX_INT)
 
 
+class DocumentSchema(Section):
+    """`documents`."""
+
+    max_pages = integer(1, 100_000)
+    max_text_bytes = integer(1, 256 * 1024 * 1024)
+    timeout_s = integer(1, 600)
+    max_memory_mib = integer(128, 65_536)
+    max_running = integer(1, 256)
+    max_running_per_tenant = integer(1, 256)
+
+
 class TenancySchema(Section):
     """`tenancy`."""
 
@@ -411,6 +422,7 @@ class SettingsSchema(Section):
     restart = _section(RestartSchema)
     responses = _section(ResponseSchema)
     files = _section(FileSchema)
+    documents = _section(DocumentSchema)
     tenancy = _section(TenancySchema)
     governance = _section(GovernanceSchema)
     tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)

@@ -172,6 +172,18 @@ class FileSettings:
 
 
 @dataclass(frozen=True)
+class DocumentSettings:
+    """PDF files in requests, whose text child processes of the API extract."""
+
+    max_pages: int = 500
+    max_text_bytes: int = 2 * 1024 * 1024  # of all documents of a request
+    timeout_s: int = 10  # of CPU, for all documents of a request
+    max_memory_mib: int = 512  # of a child process
+    max_running: int = 4  # child processes of one API process
+    max_running_per_tenant: int = 2  # of these, for one tenant
+
+
+@dataclass(frozen=True)
 class TenancySettings:
     """Whether there are several tenants, who may name them, and the limits of tenants without their own.
 
@@ -329,6 +341,7 @@ class Settings:
     restart: RestartSettings = field(default_factory=RestartSettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
     files: FileSettings = field(default_factory=FileSettings)
+    documents: DocumentSettings = field(default_factory=DocumentSettings)
     tenancy: TenancySettings = field(default_factory=TenancySettings)
     governance: GovernanceSettings = field(default_factory=GovernanceSettings)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)

@@ -13,8 +13,8 @@ import orjson
 
 from api.dialects.anthropic_errors import error_object
 from api.dialects.anthropic_prompt import from_anthropic
+from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
-from api.dialects.images import Images
 from api.dialects.options import check_tool_choice
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_output_config, tool_of
@@ -53,11 +53,11 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
         for raw in body.get("tools") or ()
     )
-    images = Images()
+    attachments = Attachments()
     thinking = body.get("thinking")
     generation = Generation(
         model=body["model"],
-        messages=from_anthropic(body, images),
+        messages=from_anthropic(body, attachments),
         sampling=Sampling(
             max_tokens=body.get("max_tokens"),
             temperature=body.get("temperature"),
@@ -76,7 +76,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     return ParsedRequest(
         generation,
         stream=bool(body.get("stream")),
-        image_params=tuple(images.params),
+        image_params=tuple(attachments.params),
+        documents=tuple(attachments.documents),
         field_names=FIELD_NAMES,
         ignorable=_NOTHING if thinking is None else _IGNORABLE,
         cache_tag=(body.get("cache_control") or {}).get("tag"),

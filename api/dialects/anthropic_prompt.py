@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from api.dialects.images import Images
+from api.dialects.attachments import Attachments
 from api.errors import InvalidRequest
 from tasks.generation import ContentPart, Message, TextPart, ToolCall, text_content
 
@@ -25,18 +25,18 @@ OF_USERS = ("text", "image", "document", "tool_result")
 OF_ASSISTANTS = ("text", "tool_use", "thinking", "redacted_thinking")
 
 
-def from_anthropic(body: Json, images: Images) -> tuple[Message, ...]:
+def from_anthropic(body: Json, attachments: Attachments) -> tuple[Message, ...]:
     """The system prompt and the messages of a body that fits `MessagesRequest`.
 
     Raises `InvalidRequest` for a block that the role of its message forbids.
     """
     messages = [Message("system", _texts(body["system"]))] if body.get("system") else []
     for index, raw in enumerate(body["messages"]):
-        messages += _messages(raw, f"messages[{index}]", images)
+        messages += _messages(raw, f"messages[{index}]", attachments)
     return tuple(messages)
 
 
-def _messages(raw: Json, param: str, images: Images) -> list[Message]:
+def _messages(raw: Json, param: str, attachments: Attachments) -> list[Message]:
     role, content = raw["role"], raw["content"]
     blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content
     match role:
@@ -45,7 +45,7 @@ def _messages(raw: Json, param: str, images: Images) -> list[Message]:
             return [_assistant(blocks)]
         case "user":
             _check(blocks, role, OF_USERS, param)
-            return _user(blocks, param, images)
+            return _user(blocks, param, attachments)
         case _:
             _check(blocks, role, ("text",), param)
             return [Message("system", _texts(blocks))]
@@ -73,7 +73,7 @@ def _assistant(blocks: list[Json]) -> Message:
     )
 
 
-def _user(blocks: list[Json], param: str, images: Images) -> list[Message]:
+def _user(blocks: list[Json], param: str, attachments: Attachments) -> list[Message]:
     """The results of calls first, each a message of its own, then the rest as one message of the user.
 
     Chat templates have no place for images in a result: these begin the user's message, after a text that
@@ -85,9 +85,9 @@ def _user(blocks: list[Json], param: str, images: Images) -> list[Message]:
     for index, block in enumerate(blocks):
         path = f"{param}.content[{index}]"
         if block["type"] != "tool_result":
-            content += _parts(block, path, images)
+            content += _parts(block, path, attachments)
             continue
-        parts = _result(block, path, images)
+        parts = _result(block, path, attachments)
         texts = tuple(part for part in parts if isinstance(part, TextPart))
         results.append(Message("tool", texts, tool_call_id=block["tool_use_id"]))
         if len(texts) < len(parts):
@@ -98,7 +98,7 @@ def _user(blocks: list[Json], param: str, images: Images) -> list[Message]:
     return results
 
 
-def _result(block: Json, param: str, images: Images) -> tuple[ContentPart, ...]:
+def _result(block: Json, param: str, attachments: Attachments) -> tuple[ContentPart, ...]:
     content = block.get("content") or ""
     if isinstance(content, str):
         parts = text_content(content)
@@ -106,34 +106,42 @@ def _result(block: Json, param: str, images: Images) -> tuple[ContentPart, ...]:
         parts = tuple(
             part
             for index, inner in enumerate(content)
-            for part in _parts(inner, f"{param}.content[{index}]", images)
-            if part != TextPart("")
+            if inner.get("text") != ""
+            for part in _parts(inner, f"{param}.content[{index}]", attachments)
         )
     return (TextPart(FAILED_CALL), *parts) if block.get("is_error") else parts
 
 
-def _parts(block: Json, param: str, images: Images) -> tuple[ContentPart, ...]:
+def _parts(block: Json, param: str, attachments: Attachments) -> tuple[ContentPart, ...]:
     """The parts of one block, which stands at the path `param`."""
     if block["type"] == "image":
         source = block["source"]
         url = f"data:{source['media_type']};base64,{source['data']}"
-        return (images.add_url(url, None, param, f"{param}.source"),)
+        return (attachments.add_url(url, None, param, f"{param}.source"),)
     if block["type"] == "document":
-        return _document(block, f"{param}.source", images)
+        return _document(block, f"{param}.source", attachments)
     return (TextPart(block["text"]),)
 
 
-def _document(block: Json, param: str, images: Images) -> tuple[ContentPart, ...]:
+def _document(block: Json, param: str, attachments: Attachments) -> tuple[ContentPart, ...]:
     """The parts of a document, whose source stands at `param`; its title and context precede its text."""
     heading = "\n".join(filter(None, (block.get("title"), block.get("context"))))
     source = block["source"]
+    match source["type"]:
+        case "base64":
+            media_type = source["media_type"]
+            return (
+                attachments.add_document(source["data"], media_type, "", f"{param}.data", heading=heading),
+            )
+        case "file":
+            return (attachments.add_stored(source["file_id"], f"{param}.file_id", heading=heading),)
     content = source["data"] if source["type"] == "text" else source["content"]
     if isinstance(content, str):
         return (TextPart("\n".join(filter(None, (heading, content)))),)
     parts = tuple(
         part
         for index, inner in enumerate(content)
-        for part in _parts(inner, f"{param}.content[{index}]", images)
+        for part in _parts(inner, f"{param}.content[{index}]", attachments)
     )
     return (TextPart(f"{heading}\n"), *parts) if heading else parts
 

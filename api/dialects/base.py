@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from api.dialects.attachments import PendingDocument
 from api.dialects.service_tier import ServiceTier
 from scheduler.errors import StokerError
 from scheduler.job import LimitState
@@ -47,7 +48,8 @@ class ParsedRequest:
     `field_names` has the body's names of the fields of `Generation` and `Sampling` with other names there.
 
     `ignorable` are fields of `Generation` that have no effect with a model that lacks them; such a model
-    refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`.
+    refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
+    those whose text is not in the prompt yet.
     """
 
     generation: Generation
@@ -60,6 +62,7 @@ class ParsedRequest:
     field_names: Mapping[str, str] = field(default_factory=dict)
     ignorable: frozenset[str] = frozenset()
     cache_tag: str | None = None
+    documents: tuple[PendingDocument, ...] = ()
     service_tier: ServiceTier | None = None
 
     @property

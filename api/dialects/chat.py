@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from api.cache_control import cache_tag_of_key
+from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_messages
-from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_response_format, tool_of
@@ -45,10 +45,10 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     _refuse_unsupported(body)
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
     choice: ToolChoiceMode | dict[str, Any] = body.get("tool_choice") or "auto"
-    images = Images()
+    attachments = Attachments()
     generation = Generation(
         model=body["model"],
-        messages=from_messages(body["messages"], images),
+        messages=from_messages(body["messages"], attachments),
         sampling=_sampling(body),
         tools=tools,
         tool_choice=check_tool_choice(
@@ -67,7 +67,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         generation,
         echo,
         bool(body.get("stream")),
-        image_params=tuple(images.params),
+        image_params=tuple(attachments.params),
+        documents=tuple(attachments.documents),
         field_names=FIELD_NAMES,
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),

@@ -1,7 +1,7 @@
 """The conversation of a request: chat messages or Responses items become `Message`s.
 
 The bodies have been validated against their schemas; this module checks what a schema cannot express. Images
-are checked by the `Images` of the request.
+and files are read by the `Attachments` of the request.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from api.dialects.images import Images
+from api.dialects.attachments import Attachments
 from api.errors import InvalidRequest
 from tasks.generation import ContentPart, Message, TextPart, ToolCall, text_content
 
@@ -17,18 +17,21 @@ Json = dict[str, Any]
 Content = tuple[ContentPart, ...]
 
 IMAGE_TYPES = ("input_image", "image_url")
-"""The `type` of an image part: in the Responses API, in Chat Completions."""
+FILE_TYPES = ("input_file", "file")
+"""The `type` of an image part, and of a file part: in the Responses API, in Chat Completions."""
 
 
-def from_messages(messages: Sequence[Json], images: Images) -> tuple[Message, ...]:
+def from_messages(messages: Sequence[Json], attachments: Attachments) -> tuple[Message, ...]:
     """Read chat messages.
 
     Raises `InvalidRequest` for a message that lacks a field of its role or holds one that its role forbids.
     """
-    return tuple(_message(message, f"messages[{index}]", images) for index, message in enumerate(messages))
+    return tuple(
+        _message(message, f"messages[{index}]", attachments) for index, message in enumerate(messages)
+    )
 
 
-def _message(raw: Json, param: str, images: Images) -> Message:
+def _message(raw: Json, param: str, attachments: Attachments) -> Message:
     role, content = raw["role"], raw.get("content")
     if role == "assistant":
         return Message(
@@ -46,47 +49,57 @@ def _message(raw: Json, param: str, images: Images) -> Message:
         return Message("tool", _text_only(content, param), tool_call_id=raw["tool_call_id"])
     if content is None:
         raise InvalidRequest(f"a {role} message needs a content", param=f"{param}.content")
-    return _prompt_message(role, content, param, images)
+    return _prompt_message(role, content, param, attachments)
 
 
-def from_input(given: str | list[Json], images: Images) -> tuple[Message, ...]:
+def from_input(given: str | list[Json], attachments: Attachments) -> tuple[Message, ...]:
     """Read the `input` of a Responses request: a text is one user message, items are grouped into messages.
 
     Raises `InvalidRequest` for a message that holds what its role forbids.
     """
     if isinstance(given, str):
         return (Message("user", text_content(given)),)
-    grouping = _ItemGrouping(images)
+    grouping = _ItemGrouping(attachments)
     for index, item in enumerate(given):
         grouping.add(item, f"input[{index}]")
     return tuple(grouping.finish())
 
 
-def _prompt_message(role: str, content: str | list[Json], param: str, images: Images) -> Message:
+def _prompt_message(role: str, content: str | list[Json], param: str, attachments: Attachments) -> Message:
     """A user or system message; every role but `user` (system, developer) counts as system."""
     if role != "user":
         return Message("system", _text_only(content, param))
-    return Message("user", _user_content(content, param, images))
+    return Message("user", _user_content(content, param, attachments))
 
 
-def _user_content(content: str | list[Json], param: str, images: Images) -> Content:
+def _user_content(content: str | list[Json], param: str, attachments: Attachments) -> Content:
     if isinstance(content, str):
         return text_content(content)
     return tuple(
-        images.add(part, f"{param}.content[{index}]")
-        if part.get("type") in IMAGE_TYPES
-        else TextPart(_text_of_part(part))
-        for index, part in enumerate(content)
+        _user_part(part, f"{param}.content[{index}]", attachments) for index, part in enumerate(content)
     )
+
+
+def _user_part(part: Json, param: str, attachments: Attachments) -> ContentPart:
+    match part.get("type"):
+        case "input_image" | "image_url":
+            return attachments.add(part, param)
+        case "input_file":
+            return attachments.add_file(part, param)
+        case "file":
+            return attachments.add_file(part["file"], f"{param}.file")
+        case _:
+            return TextPart(_text_of_part(part))
 
 
 def _text_only(content: str | list[Json] | None, param: str) -> Content:
     """The content of a message whose role allows text only."""
     if isinstance(content, list):
         for index, part in enumerate(content):
-            if part.get("type") in IMAGE_TYPES:
+            kind = part.get("type")
+            if kind in IMAGE_TYPES or kind in FILE_TYPES:
                 raise InvalidRequest(
-                    "only user messages may hold images",
+                    f"only user messages may hold {'images' if kind in IMAGE_TYPES else 'files'}",
                     code="unsupported_input",
                     param=f"{param}.content[{index}]",
                 )
@@ -114,8 +127,8 @@ class _ItemGrouping:
     Adjacent reasoning, message and function call items of the assistant become one assistant message.
     """
 
-    def __init__(self, images: Images) -> None:
-        self._images = images
+    def __init__(self, attachments: Attachments) -> None:
+        self._attachments = attachments
         self._messages: list[Message] = []
         self._clear()
 
@@ -142,7 +155,7 @@ class _ItemGrouping:
             self._content = _text_only(item["content"], param)
         else:
             self._flush()
-            self._messages.append(_prompt_message(item["role"], item["content"], param, self._images))
+            self._messages.append(_prompt_message(item["role"], item["content"], param, self._attachments))
 
     def finish(self) -> list[Message]:
         self._flush()

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from api.cache_control import cache_tag_of_key
+from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_input, from_messages
-from api.dialects.images import Images
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_text_format, text_format_echo, tool_of
@@ -101,10 +101,10 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     reasoning = body.get("reasoning") or {}
     tools = tuple(_tool(raw) for raw in body.get("tools") or ())
     choice: ToolChoiceMode | dict[str, Any] = body.get("tool_choice") or "auto"
-    images = Images()
+    attachments = Attachments()
     generation = Generation(
         model=body["model"],
-        messages=_messages(body, images),
+        messages=_messages(body, attachments),
         sampling=Sampling(
             max_tokens=body.get("max_output_tokens"),
             temperature=body.get("temperature"),
@@ -131,7 +131,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         store,
         background,
         conversation_param="messages" if body.get("input") is None else "input",
-        image_params=tuple(images.params),
+        image_params=tuple(attachments.params),
+        documents=tuple(attachments.documents),
         field_names=FIELD_NAMES,
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
@@ -145,13 +146,15 @@ def _refuse_unsupported(body: dict[str, Any]) -> None:
     refuse(body, "top_logprobs", unless=(0,))
 
 
-def _messages(body: dict[str, Any], images: Images) -> tuple[Message, ...]:
+def _messages(body: dict[str, Any], attachments: Attachments) -> tuple[Message, ...]:
     given, messages = body.get("input"), body.get("messages")
     if given is not None and messages is not None:
         raise InvalidRequest("input and messages exclude each other", param="messages")
     if given is None and messages is None:
         raise InvalidRequest("input is required", param="input")
-    conversation = from_input(given or "", images) if messages is None else from_messages(messages, images)
+    conversation = (
+        from_input(given or "", attachments) if messages is None else from_messages(messages, attachments)
+    )
     instructions = body.get("instructions")
     return (Message("system", text_content(instructions)), *conversation) if instructions else conversation
 

@@ -82,13 +82,20 @@ class ContentSource(StrictSchema):
     )
 
 
+class FileSource(StrictSchema):
+    """A file of /v1/files."""
+
+    type = EnumField("The type.", ("file",), required=True)
+    file_id = StringField("Its id.", required=True, max_length=256)
+
+
 class DocumentBlock(StrictSchema):
-    """A document of text, or of text and images."""
+    """A document: a PDF file or a text, whose text is read, or blocks of text and images."""
 
     type = EnumField("The type.", ("document",), required=True)
     source = TaggedUnionField(
-        "The document; PDF files are not read.",
-        {"text": TextSource, "content": ContentSource},
+        "The document; documents are not fetched from URLs.",
+        {"base64": Base64Source, "text": TextSource, "content": ContentSource, "file": FileSource},
         required=True,
         code="unsupported_input",
     )

@@ -49,6 +49,37 @@ class ImagePartSchema(StrictSchema):
     file_id = StringField("Not supported.")
 
 
+FILE_DATA = (
+    "The file: a PDF file, or a text (plain, Markdown, CSV, JSON) in UTF-8; in base64, or a data: URL of it."
+)
+FILE_ID = "The id of a file of /v1/files, instead of `file_data`."
+
+
+class FilePartSchema(StrictSchema):
+    """A document in the form of the Responses API, whose text is read. Only user messages may hold files."""
+
+    type = EnumField("The type.", ("input_file",), required=True)
+    filename = StringField("Its name, which precedes the text.", max_length=256)
+    file_data = StringField(FILE_DATA)
+    file_id = StringField(FILE_ID, max_length=256)
+    file_url = StringField("Not supported.")
+
+
+class ChatFile(StrictSchema):
+    """A document."""
+
+    filename = StringField("Its name, which precedes the text.", max_length=256)
+    file_data = StringField(FILE_DATA)
+    file_id = StringField(FILE_ID, max_length=256)
+
+
+class ChatFilePartSchema(StrictSchema):
+    """A document in the form of Chat Completions, whose text is read. Only user messages may hold files."""
+
+    type = EnumField("The type.", ("file",), required=True)
+    file = NestedField("The document.", ChatFile, required=True)
+
+
 class ImageUrl(StrictSchema):
     """The URL of an image."""
 
@@ -84,7 +115,7 @@ _SET = {"not": {"type": "null"}}
 _TEXT_ONLY = {
     "not": {
         "type": "array",
-        "contains": {"required": ["type"], "properties": {"type": {"const": "image_url"}}},
+        "contains": {"required": ["type"], "properties": {"type": {"enum": ["image_url", "file"]}}},
     }
 }
 
@@ -115,7 +146,12 @@ class ChatMessage(StrictSchema):
             "Its parts.",
             TaggedUnionField(
                 "A part.",
-                {"text": TextPartSchema, "refusal": RefusalPartSchema, "image_url": ChatImagePartSchema},
+                {
+                    "text": TextPartSchema,
+                    "refusal": RefusalPartSchema,
+                    "image_url": ChatImagePartSchema,
+                    "file": ChatFilePartSchema,
+                },
                 code="unsupported_input",
             ),
         ),

@@ -18,6 +18,7 @@ from api.schemas.messages import (
     MAX_TOOLS,
     TOOL_CHOICES,
     ChatMessage,
+    FilePartSchema,
     FunctionChoice,
     FunctionTool,
     ImagePartSchema,
@@ -50,14 +51,14 @@ def _parts(description: str, *types: str) -> ListField:
     if "output_text" in types:
         schemas["refusal"] = RefusalPartSchema
     if "input_image" in types:
-        schemas["input_image"] = ImagePartSchema
+        schemas |= {"input_image": ImagePartSchema, "input_file": FilePartSchema}
     return ListField(description, TaggedUnionField("A part.", schemas, code="unsupported_input"))
 
 
-_WITHOUT_IMAGES = {
+_TEXT_ONLY = {
     "not": {
         "type": "array",
-        "contains": {"required": ["type"], "properties": {"type": {"const": "input_image"}}},
+        "contains": {"required": ["type"], "properties": {"type": {"enum": ["input_image", "input_file"]}}},
     }
 }
 
@@ -68,7 +69,7 @@ class InputMessage(StrictSchema):
     also: ClassVar[Mapping[str, Any]] = {
         "anyOf": [
             {"properties": {"role": {"const": "user"}}},
-            {"properties": {"content": _WITHOUT_IMAGES}},
+            {"properties": {"content": _TEXT_ONLY}},
         ]
     }
 

@@ -318,7 +318,7 @@ def test_an_unsupported_request_is_refused_with_its_parameter(
         ({"input": [{"content": "a"}]}, "invalid_request", "input[0].role"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "unsupported_input", "input[0].type"),
         (
-            {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "x"}]}]},
+            {"input": [{"role": "user", "content": [{"type": "input_audio", "data": "x"}]}]},
             "unsupported_input",
             "input[0].content[0].type",
         ),

@@ -1,0 +1,87 @@
+"""Puts the text of a request's documents into its prompt, before the request is admitted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from api.dialects.attachments import PendingDocument
+from api.dialects.base import ParsedRequest
+from api.documents.errors import DocumentRefused
+from api.documents.extraction import INSTALL, Budget, Turns, is_installed, pdf_text
+from api.documents.kinds import is_pdf, text_of, with_heading
+from api.errors import ApiError, NotFound
+from api.files.store import FileStore, no_such_file
+from config.settings import Settings
+from tasks.generation import ContentPart, Message, TextPart
+
+
+class DocumentReader:
+    """Reads the documents of requests. For the event loop's thread only."""
+
+    def __init__(self, settings: Settings, files: FileStore) -> None:
+        self._settings = settings
+        self._files = files
+        self._turns = Turns(settings.documents)
+
+    async def complete(self, parsed: ParsedRequest, tenant: str) -> ParsedRequest:
+        """The request with the texts of its documents. A cancellation ends the child processes.
+
+        Raises `ApiError`: `DocumentRefused`, `TooManyDocuments`, `NotFound` for a file of another tenant,
+        `InvalidRequest` (unsupported_input) for one that is no document.
+        """
+        async with self._turns.turn(tenant):
+            budget = Budget(self._settings.documents)
+            texts = {
+                id(document.part): await self._text(document, tenant, budget) for document in parsed.documents
+            }
+        messages = _filled(parsed.generation.messages, texts)
+        return replace(parsed, generation=replace(parsed.generation, messages=messages), documents=())
+
+    async def _text(self, document: PendingDocument, tenant: str, budget: Budget) -> str:
+        param, content, name = document.param, document.data, ""
+        if document.file_id is not None:
+            content, name = await asyncio.to_thread(self._read, tenant, document.file_id, param)
+            if not is_pdf(content, None, name):
+                return text_of(content, None, name, param)
+        if not is_installed():
+            raise ApiError(
+                f"this platform reads no PDF files: its operator has to install {INSTALL}",
+                code="unsupported_input",
+                param=param,
+            )
+        return await pdf_text(content, budget, param)
+
+    def _read(self, tenant: str, id: str, param: str) -> tuple[bytes, str]:
+        """The content and the name of a stored file."""
+        try:
+            record = self._files.get(tenant, id)
+            if record.size > self._settings.api.max_body_bytes:
+                raise DocumentRefused(
+                    f"the document has more than {self._settings.api.max_body_bytes} bytes",
+                    code="document_too_large",
+                    param=param,
+                )
+            return Path(self._files.content(tenant, id)).read_bytes(), record.filename
+        except (NotFound, FileNotFoundError):
+            raise no_such_file(param) from None
+
+
+def _filled(messages: tuple[Message, ...], texts: dict[int, str]) -> tuple[Message, ...]:
+    """The messages with the texts of documents, each by the identity of the part in whose place it stands."""
+
+    def filled(part: ContentPart) -> ContentPart:
+        text = texts.get(id(part))
+        return (
+            part
+            if text is None or not isinstance(part, TextPart)
+            else TextPart(with_heading(part.text, text))
+        )
+
+    return tuple(
+        replace(message, content=tuple(map(filled, message.content)))
+        if any(id(part) in texts for part in message.content)
+        else message
+        for message in messages
+    )
