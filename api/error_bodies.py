@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from api.dialects import anthropic_errors, ollama_errors
@@ -26,5 +27,6 @@ def http_error_body(status: int, code: str, message: str, path: str) -> dict[str
     if anthropic_errors.is_anthropic(path):
         return anthropic_errors.anthropic_envelope(status, code, message)
     if ollama_errors.is_ollama(path):
+        message = ollama_errors.not_found_message(path) if status == HTTPStatus.NOT_FOUND else message
         return ollama_errors.ollama_envelope(code, message)
     return envelope(code, message)

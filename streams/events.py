@@ -130,7 +130,8 @@ class End:
     `status` is one of TERMINAL_STATUSES. `finish_reason` (stop, length, tool_calls, content_filter) is the
     reason why a completed or incomplete generation ended, `stop_sequence` the text of `Sampling.stop` that
     ended it; `code` and `message` explain a failed or cancelled one. `queue_ms` and `run_ms` are measured
-    with Redis' clock.
+    with Redis' clock; `first_ms` is the part of `run_ms` before the first output, by the worker's clock (None
+    if it is not known).
     """
 
     status: str
@@ -141,6 +142,7 @@ class End:
     queue_ms: int = 0
     run_ms: int = 0
     stop_sequence: str | None = None
+    first_ms: int | None = None
 
 
 Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta
@@ -242,5 +244,6 @@ def _from_json(raw: dict[str, Any]) -> Event:
             queue_ms=raw.get("queue_ms", 0),
             run_ms=raw.get("run_ms", 0),
             stop_sequence=raw.get("stop_sequence"),
+            first_ms=raw.get("first_ms"),
         )
     raise ValueError(f"unknown event type {kind!r}")

@@ -55,12 +55,17 @@ def sampling_of(body: Mapping[str, Any]) -> Sampling:
     )
 
 
-def thinking_of(body: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The thinking mode and the reasoning effort of `think`: an effort leaves the mode to the model."""
+def thinking_of(body: Mapping[str, Any]) -> tuple[str, str | None, frozenset[str]]:
+    """The thinking mode and the reasoning effort of `think`, and which of them a model may lack.
+
+    An effort asks to think, as Ollama takes it for models without efforts. Some clients always send false.
+    """
     think = body.get("think")
     if isinstance(think, str):
-        return "default", think
-    return "default" if think is None else "enabled" if think else "disabled", None
+        return "enabled", think, frozenset({"thinking", "reasoning_effort"})
+    if think is False:
+        return "disabled", None, frozenset({"thinking"})
+    return "default" if think is None else "enabled", None, frozenset()
 
 
 def created_at(seconds: float) -> str:
@@ -70,7 +75,7 @@ def created_at(seconds: float) -> str:
 
 def is_load(body: Mapping[str, Any]) -> bool:
     """Whether the request has no prompt, with which Ollama's clients ask to load a model."""
-    return not (body.get("messages") or body.get("prompt") or body.get("suffix"))
+    return not any(body.get(name) for name in ("messages", "prompt", "suffix", "images"))
 
 
 def check_load(body: Mapping[str, Any]) -> None:
@@ -95,25 +100,44 @@ def last_line(
 ) -> dict[str, Any]:
     """The last line of a stream, or the whole answer: with the reason, the tokens and the times.
 
-    Times are nanoseconds: from the admission, and of the engine, which computes the prompt within
-    `eval_duration`.
+    Times are nanoseconds: the wait in the queue is `load_duration`, and the engine's time to the first output
+    `prompt_eval_duration`, if it is known; else it is within `eval_duration`.
     """
     end, usage = output.end, output.usage
     ended = {
         **line(metadata, fields),
         "done": True,
-        "done_reason": "length" if output.status == "incomplete" else "stop",
+        "done_reason": _done_reason(output),
         "prompt_eval_count": usage.input_tokens,
         "eval_count": usage.output_tokens,
     }
     if end is not None and end.code != UNMEASURED_CODE:
         ended["total_duration"] = (end.queue_ms + end.run_ms) * NS_OF_MS
-        ended["eval_duration"] = end.run_ms * NS_OF_MS
+        ended["load_duration"] = end.queue_ms * NS_OF_MS
+        prompt_ms = 0
+        if end.first_ms is not None:
+            prompt_ms = min(end.first_ms, end.run_ms)
+            ended["prompt_eval_duration"] = prompt_ms * NS_OF_MS
+        ended["eval_duration"] = (end.run_ms - prompt_ms) * NS_OF_MS
     return ended
 
 
+def _done_reason(output: ResponseOutput) -> str:
+    """Why the answer ended: Ollama's stop and length, and content_filter for what another server withheld."""
+    if output.end is not None and output.end.finish_reason == "content_filter":
+        return "content_filter"
+    return "length" if output.status == "incomplete" else "stop"
+
+
+def unread_call(item: OutputItem) -> str:
+    """The text of a complete call whose arguments are no object, which has no other form here; else ""."""
+    if not item.complete or call_of(item) is not None:
+        return ""
+    return orjson.dumps({"name": item.name, "arguments": item.text}).decode()
+
+
 def call_of(item: OutputItem) -> dict[str, Any] | None:
-    """A call with its arguments as an object; None if the answer ended within them."""
+    """A call with its arguments as an object; None if they are none, or the answer ended within them."""
     try:
         arguments = orjson.loads(item.text or "{}")
     except orjson.JSONDecodeError:
@@ -167,8 +191,12 @@ class LineRenderer:
 
     def _fields(self, kind: ChangeKind, item: OutputItem, piece: str) -> dict[str, Any] | None:
         if item.kind is ItemKind.CALL:  # Ollama's calls are never in pieces
-            call = call_of(item) if kind is ChangeKind.CLOSED else None
-            return self._fields_of("", "", [call]) if call else None
+            if kind is not ChangeKind.CLOSED:
+                return None
+            if (call := call_of(item)) is not None:
+                return self._fields_of("", "", [call])
+            text = unread_call(item)
+            return self._fields_of(text, "", []) if text else None
         if kind is not ChangeKind.EXTENDED or not piece:
             return None
         return self._fields_of(*((piece, "") if item.kind is ItemKind.MESSAGE else ("", piece)), [])

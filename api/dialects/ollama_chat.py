@@ -17,8 +17,10 @@ from api.dialects.ollama import (
     model_name,
     sampling_of,
     thinking_of,
+    unread_call,
 )
 from api.dialects.ollama_errors import error_object
+from api.dialects.open_calls import OpenCalls
 from api.dialects.output import ItemKind, ResponseOutput
 from api.dialects.output_format import from_ollama_format, tool_of
 from api.errors import InvalidRequest
@@ -39,7 +41,7 @@ limit_headers = openai_limit_headers
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `OllamaChatRequest`. Raises `InvalidRequest`."""
     images = Images()
-    thinking, effort = thinking_of(body)
+    thinking, effort, ignorable = thinking_of(body)
     generation = Generation(
         model=model_name(body["model"]),
         messages=_messages(body.get("messages") or (), images),
@@ -55,6 +57,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         stream=body.get("stream") is not False,
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
+        ignorable=ignorable,
     )
 
 
@@ -65,7 +68,7 @@ def _tool(raw: dict[str, Any]) -> Tool:
 def _messages(given: Sequence[dict[str, Any]], images: Images) -> tuple[Message, ...]:
     """The conversation. Calls without ids get some; a result answers the first open call of its function."""
     messages: list[Message] = []
-    unanswered: list[ToolCall] = []
+    unanswered = OpenCalls()
     for index, raw in enumerate(given):
         param, role = f"messages[{index}]", raw["role"]
         if raw.get("images") and role != "user":
@@ -80,10 +83,12 @@ def _messages(given: Sequence[dict[str, Any]], images: Images) -> tuple[Message,
             messages.append(Message("user", (*pictures, *text)))
         elif role == "assistant":
             calls = tuple(_calls(raw.get("tool_calls") or (), index))
-            unanswered += calls
+            unanswered.add(calls)
             messages.append(Message("assistant", text, reasoning=raw.get("thinking"), tool_calls=calls))
         elif role == "tool":
-            answered = _answered_call(raw, unanswered, param)
+            answered = unanswered.answered(raw.get("tool_call_id"), raw.get("tool_name"))
+            if answered is None:
+                raise InvalidRequest("no earlier call is answered by this tool message", param=param)
             messages.append(Message("tool", text, tool_call_id=answered))
         else:
             messages.append(Message("system", text))
@@ -97,16 +102,6 @@ def _calls(given: Sequence[dict[str, Any]], index: int) -> Iterable[ToolCall]:
         yield ToolCall(raw.get("id") or f"call_{index}_{number}", function["name"], arguments)
 
 
-def _answered_call(raw: dict[str, Any], unanswered: list[ToolCall], param: str) -> str:
-    """The id of the call that a result answers, which is no longer unanswered."""
-    id, name = raw.get("tool_call_id"), raw.get("tool_name")
-    for call in unanswered:
-        if (call.id == id) if id else (name in (None, "", call.name)):
-            unanswered.remove(call)
-            return call.id
-    raise InvalidRequest("no earlier call is answered by this tool message", param=param)
-
-
 def response_object(
     metadata: ResponseMetadata,
     events: Iterable[Event],
@@ -115,7 +110,8 @@ def response_object(
     """Return the answer of a response that completed or ran out of tokens."""
     output = ResponseOutput.of(events)
     calls = [call for item in output.calls() if (call := call_of(item)) is not None]
-    text, reasoning = output.text(ItemKind.MESSAGE), output.text(ItemKind.REASONING)
+    text = output.text(ItemKind.MESSAGE) + "".join(map(unread_call, output.calls()))
+    reasoning = output.text(ItemKind.REASONING)
     return last_line(metadata, output, _fields(text, reasoning, calls))
 
 

@@ -38,7 +38,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     if is_raw:
         _check_raw(body)
     images = Images()
-    thinking, effort = thinking_of(body)
+    thinking, effort, ignorable = thinking_of({} if is_raw else body)
     generation = Generation(
         model=model_name(body["model"]),
         messages=() if is_raw else _messages(body, images),
@@ -56,6 +56,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         conversation_param="prompt",
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
+        ignorable=ignorable,
     )
 
 
@@ -66,7 +67,6 @@ def _check_raw(body: dict[str, Any]) -> None:
             raise InvalidRequest(message, code="unsupported_parameter", param=name)
     if body.get("think"):
         raise InvalidRequest("think needs the chat template", code="unsupported_parameter", param="think")
-    body.pop("think", None)
 
 
 def _messages(body: dict[str, Any], images: Images) -> tuple[Message, ...]:

@@ -176,7 +176,7 @@ def ollama_version() -> Response:
 def _generate_or_load(dialect: Dialect, body: dict[str, Any], empty: dict[str, Any]) -> Response:
     """Generate; without a prompt, answer whether the model is loaded. Does no I/O."""
     if not is_load(body):
-        return generate(dialect, _without_needless_think(body))
+        return generate(dialect, body)
     check_load(body)
     name, services = model_name(body["model"]), current_services()
     current_caller().check_model(name)
@@ -194,15 +194,6 @@ def _generate_or_load(dialect: Dialect, body: dict[str, Any], empty: dict[str, A
         send_json(connection, {**answer, "done": True, "done_reason": "load"})
 
     return DetachedResponse(serve)
-
-
-def _without_needless_think(body: dict[str, Any]) -> dict[str, Any]:
-    """The body without `think: false` for a model that has no such switch: some clients always send it."""
-    if body.get("think") is not False:
-        return body
-    model = current_services().fleet.catalogue.get(model_name(body["model"]))
-    needless = model is not None and "disabled" not in thinking_modes(model)
-    return {**body, "think": None} if needless else body
 
 
 def _visible() -> list[ModelSummary]:

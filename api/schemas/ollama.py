@@ -113,7 +113,9 @@ class OllamaFields(StrictSchema):
         example="demo",
     )
     stream = BooleanField("Stream the answer as lines of JSON; true unless set.")
-    think = ThinkField("Whether the model reasons first: true, false, low, medium or high.")
+    think = ThinkField(
+        "Whether the model reasons first: true, false, or an amount, which is true too: low, medium, high."
+    )
     format = AnyField('"json", or the JSON Schema that the answer fits.')
     options = NestedField("Sampling options.", OllamaOptions)
     keep_alive = AnyField("Ignored: clients do not unload models. Zero without a prompt is refused.")
@@ -165,9 +167,13 @@ class OllamaAnswer(marshmallow.Schema):
     response = fields.String()
     thinking = fields.String()
     done = fields.Boolean(required=True)
-    done_reason = fields.String(metadata={"description": "stop, length or load."})
+    done_reason = fields.String(metadata={"description": "stop, length, content_filter or load."})
     total_duration = fields.Integer(metadata={"description": "Nanoseconds in the queue and the engine."})
-    eval_duration = fields.Integer(metadata={"description": "Nanoseconds in the engine."})
+    load_duration = fields.Integer(metadata={"description": "Nanoseconds in the queue."})
+    prompt_eval_duration = fields.Integer(
+        metadata={"description": "Nanoseconds in the engine up to the first output."}
+    )
+    eval_duration = fields.Integer(metadata={"description": "Nanoseconds in the engine after it."})
     prompt_eval_count = fields.Integer(metadata={"description": "Tokens of the prompt."})
     eval_count = fields.Integer(metadata={"description": "Tokens of the answer."})
 

@@ -7,6 +7,7 @@ from flask.testing import FlaskClient
 
 from fleet.states import ModelState
 from tests.support.api_fakes import Fakes
+from tests.support.pictures import DOT
 
 
 def test_the_models_are_listed_in_ollamas_form(http: FlaskClient) -> None:
@@ -30,6 +31,21 @@ def test_a_request_without_a_prompt_is_answered_if_the_model_is_loaded(
     answer = http.post(path, json={"model": "demo"}).get_json()
     assert (answer["done"], answer["done_reason"]) == (True, "load")
     assert not fakes.ledger.jobs
+
+
+def test_an_image_without_a_prompt_is_a_question_and_no_load(http: FlaskClient) -> None:
+    body = {"model": "demo", "images": [DOT.partition(",")[2]], "stream": False}
+    assert http.post("/api/generate", json=body).get_json()["code"] == "image_unsupported"
+
+
+@pytest.mark.parametrize("path", ["pull", "create", "copy", "push", "blobs/sha256:0"])
+def test_a_call_that_changes_models_is_refused_with_the_way_of_operators(
+    http: FlaskClient, path: str
+) -> None:
+    answer = http.post(f"/api/{path}", json={"model": "x"})
+    assert (answer.status_code, answer.get_json()["code"]) == (404, "not_found")
+    assert "stoker load" in answer.get_json()["error"]
+    assert "stoker load" not in http.post("/api/none", json={}).get_json()["error"]
 
 
 @pytest.mark.parametrize(

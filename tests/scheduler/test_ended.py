@@ -11,7 +11,7 @@ import redis
 from config.settings import Settings
 from scheduler.errors import StorageUnavailable
 from scheduler.job import Status
-from streams.events import Usage, decode
+from streams.events import End, Usage, decode
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -48,12 +48,14 @@ def serve(platform: SimulatedPlatform, usage: Usage, run_s: float, **release: ob
 
 def test_a_usage_without_tokens_is_reported_and_counts_for_nothing(platform: SimulatedPlatform) -> None:
     claim = platform.run(platform.admit())
-    platform.release(claim, usage=orjson.dumps(Usage(100)), tokens=None)
+    platform.release(claim, usage=orjson.dumps(Usage(100)), tokens=None, first_ms=3)
     entries: list[Any] = platform.client.xrange(f"{platform.prefix}ended")  # type: ignore[assignment]
     assert b"input_tokens" not in entries[0][1][b"e"]
     (log,) = platform.client.keys(f"{platform.prefix}log:*")  # type: ignore[misc]
     events: list[Any] = platform.client.xrange(log)  # type: ignore[assignment]
-    assert decode(events[-1][1][b"e"]).usage == Usage(100)  # type: ignore[union-attr]
+    end = decode(events[-1][1][b"e"])
+    assert isinstance(end, End)
+    assert (end.usage, end.first_ms) == (Usage(100), 3)
 
 
 def test_an_end_counts_in_the_usage_and_the_counters_when_the_reaper_runs(

@@ -52,9 +52,10 @@ def test_an_end_is_decoded_with_all_its_fields() -> None:
         "usage": usage,
         "queue_ms": 5,
         "run_ms": 7,
+        "first_ms": 6,
     }
     end = decode(orjson.dumps(raw))
-    assert end == End("incomplete", "length", usage=Usage(**usage), queue_ms=5, run_ms=7)
+    assert end == End("incomplete", "length", usage=Usage(**usage), queue_ms=5, run_ms=7, first_ms=6)
     assert isinstance(end, End)
     assert end.usage
     assert end.usage.total_tokens == 5

@@ -45,7 +45,9 @@ finish = function(id, status, outcome, job)
   if outcome.usage and outcome.usage ~= '' then parts[#parts + 1] = ',"usage":' .. outcome.usage end
   local queue_us, run_us = (claimed or NOW) - admitted, claimed and NOW - claimed or 0
   parts[#parts + 1] = ',"queue_ms":' .. text(math.floor(queue_us / 1000))
-  parts[#parts + 1] = ',"run_ms":' .. text(math.floor(run_us / 1000)) .. '}'
+  parts[#parts + 1] = ',"run_ms":' .. text(math.floor(run_us / 1000))
+  if outcome.first_ms then parts[#parts + 1] = ',"first_ms":' .. text(outcome.first_ms) end
+  parts[#parts + 1] = '}'
   local event = table.concat(parts)
   local last = was == 'queued' and 0 or job.last or log_length(id) -- only an empty log is queued again
   append_event(id, text(last + 1), event)

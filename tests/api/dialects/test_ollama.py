@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import sys
+from types import FrameType
 from typing import Any
 
 import orjson
@@ -27,7 +29,7 @@ SCRIPT: list[Event] = [
     ToolCallDelta(0, id="c1", name="weather"),
     ToolCallDelta(0, '{"city":'),
     ToolCallDelta(0, ' "Oslo"}'),
-    End("completed", finish_reason="stop", usage=USAGE, queue_ms=4, run_ms=50),
+    End("completed", finish_reason="stop", usage=USAGE, queue_ms=4, run_ms=50, first_ms=20),
 ]
 
 
@@ -59,7 +61,13 @@ def test_a_chat_streams_lines_that_together_are_the_whole_answer(http: FlaskClie
     ended = {key: value for key, value in whole.items() if key not in ("message", "created_at")}
     assert ended == {key: value for key, value in lines[-1].items() if key in ended}
     assert (ended["done_reason"], ended["prompt_eval_count"], ended["eval_count"]) == ("stop", 7, 2)
-    assert (ended["total_duration"], ended["eval_duration"]) == (54_000_000, 50_000_000)
+    durations = {name: value for name, value in ended.items() if name.endswith("_duration")}
+    assert durations == {
+        "total_duration": 54_000_000,
+        "load_duration": 4_000_000,
+        "prompt_eval_duration": 20_000_000,
+        "eval_duration": 30_000_000,
+    }
 
 
 def test_a_generated_text_is_the_same_as_lines_and_as_a_whole(http: FlaskClient, fakes: Fakes) -> None:
@@ -68,6 +76,26 @@ def test_a_generated_text_is_the_same_as_lines_and_as_a_whole(http: FlaskClient,
     whole = http.post("/api/generate", json=TEXT | {"stream": False}).get_json()
     assert whole["response"] == "".join(line["response"] for line in lines) == "Hello"
     assert whole["done_reason"] == lines[-1]["done_reason"] == "length"
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        (End("completed", "content_filter"), "content_filter"),
+        (End("incomplete", "content_filter"), "content_filter"),
+        (End("completed", "tool_calls"), "stop"),
+    ],
+)
+def test_the_reason_of_the_end_is_shown(end: End, reason: str) -> None:
+    metadata = ResponseMetadata("ollama-1", 0, "demo", {})
+    assert ollama_chat.response_object(metadata, [end])["done_reason"] == reason
+
+
+def test_the_time_to_the_first_output_is_left_out_when_it_is_not_known() -> None:
+    metadata = ResponseMetadata("ollama-1", 0, "demo", {})
+    whole = ollama_chat.response_object(metadata, [TextDelta("Hi"), End("completed", "stop", run_ms=5)])
+    assert "prompt_eval_duration" not in whole
+    assert whole["eval_duration"] == 5_000_000
 
 
 def test_a_stream_that_fails_ends_with_a_line_of_the_error(http: FlaskClient, fakes: Fakes) -> None:
@@ -109,8 +137,48 @@ def test_a_result_answers_the_open_call_of_its_function(http: FlaskClient, fakes
     assert [result.tool_call_id for result in results] == [call.id for call in reversed(asked.tool_calls)]
 
 
+def test_results_are_matched_in_time_proportional_to_their_number() -> None:
+    def conversation(calls: int) -> dict[str, Any]:
+        asked = [{"id": f"c{at}", "function": {"name": f"f{at}"}} for at in range(calls)]
+        results = [{"role": "tool", "content": "", "tool_call_id": f"c{at}"} for at in reversed(range(calls))]
+        asking = [{"role": "assistant", "tool_calls": asked[at : at + 100]} for at in range(0, calls, 100)]
+        return {"model": "demo", "messages": asking + results}
+
+    def count_lines(calls: int) -> int:
+        body, lines = conversation(calls), 0
+
+        def count(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal lines
+            lines += event == "line"
+            return count if "dialects" in frame.f_code.co_filename else None
+
+        sys.settrace(count)
+        try:
+            ollama_chat.parse(body)
+        finally:
+            sys.settrace(None)
+        return lines
+
+    assert count_lines(1000) < 11 * count_lines(100)
+
+
+def test_an_amount_of_thinking_asks_for_it_where_a_model_has_the_switch(
+    http: FlaskClient, fakes: Fakes
+) -> None:
+    asked = []
+    for model in ("demo", "org/plain"):
+        http.post("/api/chat", json=CHAT | {"model": model, "think": "low", "stream": False})
+        asked.append(generation_of(fakes))
+        fakes.ledger.jobs.clear()
+    assert [(one.thinking, one.reasoning_effort) for one in asked] == [("enabled", "low"), ("default", "low")]
+
+
 def test_a_raw_prompt_is_continued_as_it_is(http: FlaskClient, fakes: Fakes) -> None:
-    http.post("/api/generate", json=TEXT | {"raw": True})
+    body = TEXT | {"raw": True, "think": False}
+    given = dict(body)
+    ollama_generate.parse(body)
+    assert body == given
+    http.post("/api/generate", json=body)
     asked = generation_of(fakes)
     assert (asked.prompt, asked.messages) == ("Hi", ())
 
@@ -143,6 +211,18 @@ def test_a_call_that_the_end_cuts_is_left_out() -> None:
     whole = ollama_chat.response_object(metadata, events)
     assert [frame for _, frame in frames] == [whole]
     assert whole["message"] == {"role": "assistant", "content": ""}
+
+
+@pytest.mark.parametrize("arguments", ['{"city": Oslo}', "[1]"])
+def test_a_whole_call_is_text_when_its_arguments_are_no_object(arguments: str) -> None:
+    metadata = ResponseMetadata("ollama-1", 0, "demo", {})
+    call = ToolCallDelta(0, arguments, id="c", name="weather")
+    events: list[Event] = [TextDelta("Well: "), call, End("completed", "tool_calls")]
+    frames = list(render_stream(ollama_chat.stream_renderer(metadata), events))
+    whole = ollama_chat.response_object(metadata, events)["message"]
+    text = orjson.dumps({"name": "weather", "arguments": arguments}).decode()
+    assert whole == {"role": "assistant", "content": f"Well: {text}"}
+    assert "".join(frame["message"]["content"] for _, frame in frames) == whole["content"]
 
 
 @pytest.mark.parametrize(
