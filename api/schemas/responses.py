@@ -128,7 +128,7 @@ class Reasoning(StrictSchema):
         "`none` turns thinking off, as `thinking: disabled` does; low, medium, high and xhigh are repeated"
         " and ignored, others are ignored."
     )
-    summary = StringField("auto, concise and detailed are repeated and ignored, others are ignored.")
+    summary = StringField("Repeated and ignored: auto, concise and detailed; others are ignored.")
 
 
 _UNSET = {"type": "null"}

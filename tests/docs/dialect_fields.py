@@ -34,6 +34,16 @@ from api.schemas.strict_fields import ListField, NestedField, TaggedUnionField, 
 from api.schemas.strict_schema import StrictSchema
 from tests.docs.page import Row, Table
 
+OLLAMA_OPTIONS = (
+    *("num_ctx", "num_keep", "num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap", "typical_p"),
+    *("repeat_last_n", "penalize_newline", "mirostat", "mirostat_tau", "mirostat_eta", "tfs_z"),
+)
+OLLAMA_FIELDS = (
+    *("truncate", "shift", "logprobs", "top_logprobs"),
+    *(f"options.{name}" for name in OLLAMA_OPTIONS),
+)
+"""What Ollama's API reference has ("Generate a completion", "Parameters"), and the schemas may lack."""
+
 MESSAGES = [{"role": "user", "content": "Hi."}]
 DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]]] = {
     "responses": (
@@ -54,8 +64,18 @@ DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]
         completion_create_params.CompletionCreateParams,
         {"model": "demo", "prompt": "Hi"},
     ),
-    "Ollama's chat": (ollama_chat, OllamaChatRequest, None, {}),
-    "Ollama's generate": (ollama_generate, OllamaGenerateRequest, None, {}),
+    "Ollama's chat": (
+        ollama_chat,
+        OllamaChatRequest,
+        OLLAMA_FIELDS,
+        {"model": "demo", "messages": MESSAGES},
+    ),
+    "Ollama's generate": (
+        ollama_generate,
+        OllamaGenerateRequest,
+        OLLAMA_FIELDS,
+        {"model": "demo", "prompt": "Hi"},
+    ),
     "messages": (
         anthropic_messages,
         MessagesRequest,
@@ -76,12 +96,23 @@ def field_tables() -> dict[str, Table]:
 def _rows(
     dialect: ModuleType, schema: type[StrictSchema], params: Any, smallest: dict[str, Any]
 ) -> Iterator[Row]:
-    known = schema().fields
-    for name, field in known.items():
-        yield from _of_field(name, field)
-    sent = {name for one in get_args(params) or (params,) if one for name in one.__annotations__}
-    for name in sorted(sent - known.keys()):
-        yield f"`{name}`", "refused" if _refuses(dialect, {**smallest, name: "?"}) else "ignored", ""
+    known = set()
+    for name, field in schema().fields.items():
+        for row in _of_field(name, field):
+            known.add(row[0])
+            yield row
+    for name in sorted(_declared(params)):
+        if f"`{name}`" not in known:
+            first, _, second = name.partition(".")
+            body = {**smallest, first: {second: "?"} if second else "?"}
+            yield f"`{name}`", "refused" if _refuses(dialect, body) else "ignored", ""
+
+
+def _declared(params: Any) -> set[str]:
+    """The names that an SDK declares, or a list of them."""
+    if isinstance(params, tuple):
+        return set(params)
+    return {name for one in get_args(params) or (params,) for name in one.__annotations__}
 
 
 def _refuses(dialect: ModuleType, body: dict[str, Any]) -> bool:
@@ -119,8 +150,9 @@ def _inner(field: Any) -> Iterator[tuple[str, type[StrictSchema]]]:
 
 
 def _treatment(field: fields.Field[Any], meaning: str) -> str:
-    if meaning.startswith("Ignored"):
-        return "ignored"
+    for beginning, treatment in (("Ignored", "ignored"), ("Repeated", "repeated")):
+        if meaning.startswith(beginning):
+            return treatment
     if meaning.startswith("Not supported"):
         return "refused"
     return "others refused" if "enum" in field.metadata and meaning.endswith("supported.") else "honoured"

@@ -123,7 +123,13 @@ def test_every_example_calls_a_route_with_a_valid_body(page, app):
 
 @pytest.mark.parametrize(
     ("title", "schema"),
-    [("Responses", ResponsesRequest), ("Chat Completions", ChatRequest), ("Messages", MessagesRequest)],
+    [
+        ("Responses", ResponsesRequest),
+        ("Chat Completions", ChatRequest),
+        ("Messages", MessagesRequest),
+        ("Ollama", OllamaChatRequest),
+        ("Ollama", OllamaGenerateRequest),
+    ],
 )
 def test_every_request_field_is_documented(page, title, schema):
     named = {word for row in rows(section(page, title)) for cell in row for word in code(cell)}
