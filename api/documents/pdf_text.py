@@ -44,7 +44,7 @@ def text_of(data: bytes, max_pages: int, max_text_bytes: int) -> bytes:
     from io import BytesIO  # noqa: PLC0415 - after `limit`, as all that reads the file
 
     from pypdf import PdfReader  # noqa: PLC0415
-    from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415
+    from pypdf.errors import DependencyError, LimitReachedError, PyPdfError  # noqa: PLC0415
 
     try:
         reader = PdfReader(BytesIO(data))
@@ -56,6 +56,8 @@ def text_of(data: bytes, max_pages: int, max_text_bytes: int) -> bytes:
         return _joined(reader, count, max_text_bytes)
     except DependencyError:
         raise DocumentFault(UNREADABLE, "is encrypted in a way that cannot be read") from None
+    except LimitReachedError:
+        raise DocumentFault(TOO_LARGE, "has a part that becomes too large when it is decompressed") from None
     except RecursionError:
         raise DocumentFault(UNREADABLE, "is nested too deeply") from None
     except PyPdfError as error:

@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tasks.generation import Generation, ImagePart, TextPart
+from tests.support.pdf_files import bomb, data_url_of, pdf
 from tests.support.pictures import data_url, png
 from tests.support.platform import Platform
 
@@ -99,6 +100,43 @@ def test_an_image_reaches_the_engine_unchanged(sdk: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         sdk.responses.create(model=DEMO, input=[{"role": "user", "content": content}])  # type: ignore[list-item, misc]
     assert caught.value.code == "image_unsupported"
+
+
+def test_the_text_of_a_pdf_file_reaches_the_model(shared: Platform, sdk: openai.OpenAI) -> None:
+    question = "What is Stoker?"
+    expected = sdk.responses.create(model=DEMO, input=question, temperature=0)
+    assert expected.usage
+    part: Any = {"type": "input_file", "file_data": data_url_of(pdf(question))}
+    answer = sdk.responses.create(model=DEMO, input=[{"role": "user", "content": [part]}], temperature=0)
+    assert answer.usage
+    assert answer.output_text == expected.output_text
+    assert answer.usage.input_tokens == expected.usage.input_tokens
+    part["file_data"] = data_url_of(bomb(200))
+    with pytest.raises(openai.BadRequestError, match="decompressed"):
+        sdk.responses.create(model=DEMO, input=[{"role": "user", "content": [part]}])
+
+    file = sdk.files.create(file=("question.pdf", pdf(question)), purpose="user_data")
+    source = {"type": "file", "file_id": file.id}
+    messages: Any = [{"role": "user", "content": [{"type": "document", "source": source}]}]
+    with anthropic.Anthropic(base_url=shared.url, api_key=sdk.api_key, max_retries=0) as claude:
+        counted = claude.messages.count_tokens(model=DEMO, messages=messages)
+    assert counted.input_tokens == expected.usage.input_tokens
+    sdk.files.delete(file.id)
+
+
+def test_a_cache_key_is_a_cache_of_its_own(sdk: openai.OpenAI) -> None:
+    prompt = f"Tell me about {random.getrandbits(64):x}, please. " * 4
+
+    def cached(key: str | None) -> int:
+        extra: Any = {} if key is None else {"prompt_cache_key": key}
+        response = sdk.responses.create(model=DEMO, input=prompt, max_output_tokens=2, **extra)
+        assert response.usage
+        return response.usage.input_tokens_details.cached_tokens
+
+    cached("a")
+    in_all = cached("a")
+    assert in_all > cached("b")
+    assert in_all > cached(None)
 
 
 def test_the_model_thinks_when_thinking_is_enabled(sdk: openai.OpenAI) -> None:

@@ -73,6 +73,10 @@ def test_hostile_file_ends_within_the_limits(make: Callable[[], bytes]) -> None:
     assert time.monotonic() - began < RUNS_S
 
 
+def test_stream_that_becomes_too_large_is_named() -> None:
+    assert refusal(pdf_files.bomb(200))[0] == "document_too_large"
+
+
 def test_memory_of_the_child_is_bounded() -> None:
     code, message = refusal(pdf_files.bomb(70), replace(LIMITS, max_memory_mib=128, timeout_s=5))
     assert (code, "memory" in message) == ("document_too_large", True)
