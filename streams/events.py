@@ -34,6 +34,10 @@ class TextDelta:
         return TEXT_PREFIX + orjson.dumps(self.text) + b"}"
 
 
+LEAST_LOGPROB = -9999.0
+"""The log probability of an impossible token, as in OpenAI's API: JSON has no infinities."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
     """A token of the answer with its natural log probability, and the likeliest tokens in its place.
@@ -54,7 +58,8 @@ class TokenLogprob:
 
     def to_json(self) -> list[Any]:
         """The JSON form: token, log probability, bytes or null, and the alternatives if there are any."""
-        form: list[Any] = [self.token, self.logprob, None if self.data is None else list(self.data)]
+        logprob = self.logprob if self.logprob > LEAST_LOGPROB else LEAST_LOGPROB  # also for a NaN
+        form: list[Any] = [self.token, logprob, None if self.data is None else list(self.data)]
         return [*form, [one.to_json() for one in self.top]] if self.top else form
 
     @classmethod
@@ -62,6 +67,7 @@ class TokenLogprob:
         """Read the JSON form."""
         token, logprob, data, *top = raw
         alternatives = tuple(cls.from_json(one) for one in top[0]) if top else ()
+        logprob = LEAST_LOGPROB if logprob is None else logprob  # orjson writes infinities as null
         return cls(token, logprob, None if data is None else bytes(data), alternatives)
 
 

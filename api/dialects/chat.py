@@ -13,24 +13,26 @@ from api.cache_control import cache_tag_of_key
 from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_messages
+from api.dialects.logprobs import content_logprobs
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_response_format, tool_of
+from api.dialects.sampling import sampling_of
 from api.dialects.service_tier import openai_tier
-from api.errors import body_of, error_from_end
+from api.errors import InvalidRequest, body_of, error_from_end
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
 from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
-from streams.events import Event, Usage
-from tasks.generation import Generation, NamedTool, Sampling, Tool, ToolChoiceMode
+from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
+from tasks.generation import Generation, NamedTool, Tool, ToolChoiceMode
 
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"
 FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
-FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format"}
+FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format", "top_logprobs": "logprobs"}
 """See `ParsedRequest.field_names`."""
 
 error_body = body_of
@@ -49,7 +51,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     generation = Generation(
         model=body["model"],
         messages=from_messages(body["messages"], attachments),
-        sampling=_sampling(body),
+        sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
         tools=tools,
         tool_choice=check_tool_choice(
             NamedTool(choice["function"]["name"]) if isinstance(choice, dict) else choice, tools
@@ -77,24 +79,23 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:
     refuse(body, "n", unless=(1,))
-    refuse(body, "logprobs", unless=(False,))
-    refuse(body, "logit_bias", unless=({},))
     refuse(body, "functions")
     refuse(body, "audio")
 
 
-def _sampling(body: dict[str, Any]) -> Sampling:
-    stop = body.get("stop") or ()
-    max_tokens = body.get("max_completion_tokens")
-    return Sampling(
-        max_tokens=body.get("max_tokens") if max_tokens is None else max_tokens,
-        temperature=body.get("temperature"),
-        top_p=body.get("top_p"),
-        seed=body.get("seed"),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
-        presence_penalty=body.get("presence_penalty"),
-        frequency_penalty=body.get("frequency_penalty"),
-    )
+def _max_tokens(body: dict[str, Any]) -> int | None:
+    given: int | None = body.get("max_completion_tokens")
+    return body.get("max_tokens") if given is None else given
+
+
+def _top_logprobs(body: dict[str, Any]) -> int | None:
+    """See `Sampling.top_logprobs`. Raises `InvalidRequest` for alternatives without log probabilities."""
+    alternatives: int | None = body.get("top_logprobs")
+    if not body.get("logprobs"):
+        if alternatives is not None:
+            raise InvalidRequest("top_logprobs needs logprobs: true", param="top_logprobs")
+        return None
+    return alternatives or 0
 
 
 def _tool(raw: dict[str, Any]) -> Tool:
@@ -123,7 +124,12 @@ def response_object(
         message["reasoning_content"] = reasoning
     if calls:
         message["tool_calls"] = [_call(metadata, item) for item in calls]
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(output)}
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": content_logprobs(output.logprobs()),
+        "finish_reason": finish_reason(output),
+    }
     return {
         "id": metadata.id,
         "object": "chat.completion",
@@ -186,8 +192,9 @@ class _ChunkRenderer:
 
     def render(self, event: Event) -> list[Frame]:
         """Return the chunks of one event; a failed or cancelled end becomes an error frame."""
+        tokens = event.tokens if isinstance(event, ScoredTextDelta) else ()
         frames = [
-            self._chunk(delta)
+            self._chunk(delta, tokens=tokens)
             for kind, item, piece in self._output.apply(event)
             if (delta := self._delta(kind, item, piece)) is not None
         ]
@@ -231,8 +238,14 @@ class _ChunkRenderer:
         frames[-1][1].update(measurements(end))
         return frames
 
-    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> Frame:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+    def _chunk(
+        self,
+        delta: dict[str, Any],
+        finish_reason: str | None = None,
+        tokens: tuple[TokenLogprob, ...] = (),
+    ) -> Frame:
+        logprobs = content_logprobs(tokens) if tokens else None
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
         if self._with_usage:
             return self._frame(choices=[choice], usage=None)
         return self._frame(choices=[choice])

@@ -6,25 +6,30 @@ failed stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.chat import finish_reason, usage_object
+from api.dialects.logprobs import parallel_lists
 from api.dialects.options import refuse
 from api.dialects.output import ItemKind, ResponseOutput
+from api.dialects.sampling import sampling_of
 from api.errors import InvalidRequest, body_of, error_from_end
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
 from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
-from streams.events import Event
-from tasks.generation import Generation, Sampling
+from streams.events import Event, ScoredTextDelta
+from tasks.generation import Generation
 
 NAME = "completions"
 ID_PREFIX = "cmpl-"
 FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
+
+FIELD_NAMES: Mapping[str, str] = {"top_logprobs": "logprobs"}
+"""See `ParsedRequest.field_names`."""
 
 error_body = body_of
 limit_headers = openai_limit_headers
@@ -41,21 +46,16 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     refuse(body, "n", unless=(1,))
     refuse(body, "best_of", unless=(1,))
     refuse(body, "suffix", unless=("",))
-    refuse(body, "logprobs")
-    refuse(body, "logit_bias", unless=({},))
+    if body.get("echo") and body.get("logprobs") is not None:
+        message = "log probabilities of the prompt are not available: leave out echo or logprobs"
+        raise InvalidRequest(message, code="unsupported_parameter", param="echo")
     prompt = _prompt(body["prompt"])
-    stop, max_tokens = body.get("stop") or (), body.get("max_tokens")
+    max_tokens = body.get("max_tokens")
     generation = Generation(
         model=body["model"],
         messages=(),
-        sampling=Sampling(
-            max_tokens=DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
-            temperature=body.get("temperature"),
-            top_p=body.get("top_p"),
-            seed=body.get("seed"),
-            stop=(stop,) if isinstance(stop, str) else tuple(stop),
-            presence_penalty=body.get("presence_penalty"),
-            frequency_penalty=body.get("frequency_penalty"),
+        sampling=sampling_of(
+            body, DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens, body.get("logprobs")
         ),
         allow_remote=bool(body.get("allow_remote")),
         prompt=prompt,
@@ -63,7 +63,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     echo: dict[str, Any] = {"prompt": prompt} if body.get("echo") else {}
     if (body.get("stream_options") or {}).get("include_usage"):
         echo["include_usage"] = True
-    return ParsedRequest(generation, echo, bool(body.get("stream")), conversation_param="prompt")
+    return ParsedRequest(
+        generation, echo, bool(body.get("stream")), conversation_param="prompt", field_names=FIELD_NAMES
+    )
 
 
 def _prompt(given: str | list[str]) -> str:
@@ -90,7 +92,7 @@ def response_object(
     text = metadata.echo.get("prompt", "") + output.text(ItemKind.MESSAGE)
     return {
         **_identity(metadata),
-        "choices": [_choice(text, finish_reason(output))],
+        "choices": [_choice(text, finish_reason(output), parallel_lists(output.logprobs(), 0))],
         "usage": usage_object(output.usage),
     }
 
@@ -104,8 +106,8 @@ def _identity(metadata: ResponseMetadata) -> dict[str, Any]:
     }
 
 
-def _choice(text: str, reason: str | None) -> dict[str, Any]:
-    return {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
+def _choice(text: str, reason: str | None, logprobs: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"index": 0, "text": text, "logprobs": logprobs, "finish_reason": reason}
 
 
 # ---- stream
@@ -119,6 +121,7 @@ class _CompletionRenderer:
         self._output = ResponseOutput()
         self._with_usage = bool(metadata.echo.get("include_usage"))
         self._text_chunk: FrameTemplate | None = None
+        self._scored_chars = 0
 
     def begin(self) -> list[Frame]:
         """Return the prompt, if the request asks for it."""
@@ -127,6 +130,8 @@ class _CompletionRenderer:
 
     def render(self, event: Event) -> list[Frame]:
         """Return the chunks of one event; a failed or cancelled end becomes an error frame."""
+        if isinstance(event, ScoredTextDelta):
+            return [self._scored(event)]
         frames = [
             self._chunk(piece)
             for _, item, piece in self._output.apply(event)
@@ -144,6 +149,12 @@ class _CompletionRenderer:
             self._text_chunk = FrameTemplate(self._chunk(FrameTemplate.TEXT))
         return self._text_chunk.fill(text)
 
+    def _scored(self, event: ScoredTextDelta) -> Frame:
+        self._output.apply(event)
+        logprobs = parallel_lists(event.tokens, self._scored_chars)
+        self._scored_chars += sum(len(token.token) for token in event.tokens)
+        return self._chunk(event.text, logprobs=logprobs)
+
     def _finish(self) -> list[Frame]:
         end = self._output.end
         if end is None or self._output.status in ("failed", "cancelled"):
@@ -154,8 +165,8 @@ class _CompletionRenderer:
         frames[-1][1].update(measurements(end))
         return frames
 
-    def _chunk(self, text: str, reason: str | None = None) -> Frame:
-        choices = [_choice(text, reason)]
+    def _chunk(self, text: str, reason: str | None = None, logprobs: dict[str, Any] | None = None) -> Frame:
+        choices = [_choice(text, reason, logprobs)]
         return self._frame(choices=choices, usage=None) if self._with_usage else self._frame(choices=choices)
 
     def _frame(self, **rest: object) -> Frame:

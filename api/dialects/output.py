@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -121,6 +121,10 @@ class ResponseOutput:
     def text(self, kind: ItemKind) -> str:
         """The text of all items of this kind."""
         return "".join(item.text for item in self.items if item.kind is kind)
+
+    def logprobs(self) -> Iterator[TokenLogprob]:
+        """The tokens of all messages with their log probabilities; empty unless they were asked for."""
+        return (token for item in self.items for token in item.logprobs)
 
     def calls(self) -> list[OutputItem]:
         """The function calls, in the order in which they were opened."""

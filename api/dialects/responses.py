@@ -19,6 +19,7 @@ from api.cache_control import cache_tag_of_key
 from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_input, from_messages
+from api.dialects.logprobs import token_list
 from api.dialects.options import check_tool_choice, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_text_format, text_format_echo, tool_of
@@ -26,9 +27,10 @@ from api.dialects.service_tier import openai_tier
 from api.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
+from api.schemas.responses import INCLUDE_LOGPROBS
 from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
-from streams.events import Event, Usage
+from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
 from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, ToolChoiceMode, text_content
 
 NAME = "responses"
@@ -86,7 +88,10 @@ _ECHOED = (
     "store",
     "temperature",
     "tool_choice",
+    "top_logprobs",
     "top_p",
+    "presence_penalty",
+    "frequency_penalty",
     "truncation",
     "metadata",
 )
@@ -109,6 +114,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
             max_tokens=body.get("max_output_tokens"),
             temperature=body.get("temperature"),
             top_p=body.get("top_p"),
+            presence_penalty=body.get("presence_penalty"),
+            frequency_penalty=body.get("frequency_penalty"),
+            top_logprobs=_top_logprobs(body),
         ),
         tools=tools,
         tool_choice=check_tool_choice(
@@ -143,7 +151,12 @@ def _refuse_unsupported(body: dict[str, Any]) -> None:
     refuse(body, "previous_response_id")
     refuse(body, "conversation")
     refuse(body, "prompt")
-    refuse(body, "top_logprobs", unless=(0,))
+
+
+def _top_logprobs(body: dict[str, Any]) -> int | None:
+    """See `Sampling.top_logprobs`: they are asked for by their number, or by `include`."""
+    alternatives: int = body.get("top_logprobs") or 0
+    return alternatives if alternatives or INCLUDE_LOGPROBS in (body.get("include") or ()) else None
 
 
 def _messages(body: dict[str, Any], attachments: Attachments) -> tuple[Message, ...]:
@@ -262,7 +275,7 @@ def _item(metadata: ResponseMetadata, item: OutputItem, status: str | None = Non
             "name": item.name,
             "arguments": text,
         }
-    content = [] if opening else [_part(item, text)]
+    content = [] if opening else [_part(item, text, item.logprobs)]
     rest: dict[str, Any] = {"role": "assistant"} if item.kind is ItemKind.MESSAGE else {"summary": []}
     kind = "message" if item.kind is ItemKind.MESSAGE else "reasoning"
     return {
@@ -278,10 +291,10 @@ def _item_status(item: OutputItem) -> str:
     return "completed" if item.complete else "incomplete"
 
 
-def _part(item: OutputItem, text: str) -> dict[str, Any]:
+def _part(item: OutputItem, text: str, tokens: Iterable[TokenLogprob] = ()) -> dict[str, Any]:
     if item.kind is ItemKind.REASONING:
         return {"type": "reasoning_text", "text": text}
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": token_list(tokens)}
 
 
 # ---- stream
@@ -302,13 +315,17 @@ class _EventRenderer:
         """Return `created`, then `queued` for a background response, `in_progress` for any other."""
         if self._metadata.echo.get("background"):
             return [self._snapshot("response.created", "queued"), self._snapshot("response.queued", "queued")]
-        return [self._snapshot("response.created", "in_progress"), self._in_progress()]
+        self._in_progress_sent = True
+        response = _response(self._metadata, self._output, "in_progress")
+        names = ("response.created", "response.in_progress")
+        return [self._frame(name, response=response) for name in names]
 
     def render(self, event: Event) -> list[Frame]:
         """Return the frames of one event."""
         frames = [] if self._in_progress_sent else [self._in_progress()]
+        tokens = event.tokens if isinstance(event, ScoredTextDelta) else ()
         for change in self._output.apply(event):
-            frames += self._change(*change)
+            frames += self._change(*change, tokens)
         status = self._output.status
         if status is not None:
             name = "response.incomplete" if status == "cancelled" else f"response.{status}"
@@ -345,7 +362,9 @@ class _EventRenderer:
         number, self._number = self._number, self._number + 1
         return event, {"type": event, "sequence_number": number, **data}
 
-    def _change(self, change: ChangeKind, item: OutputItem, piece: str) -> list[Frame]:
+    def _change(
+        self, change: ChangeKind, item: OutputItem, piece: str, tokens: tuple[TokenLogprob, ...] = ()
+    ) -> list[Frame]:
         position = {"item_id": _item_id(self._metadata, item), "output_index": item.index}
         if change is ChangeKind.OPENED:
             return self._opened(item, position)
@@ -355,9 +374,9 @@ class _EventRenderer:
             return [self._frame("response.function_call_arguments.delta", **position, delta=piece)]
         if item.kind is ItemKind.REASONING:
             return [self._frame("response.reasoning_text.delta", **position, content_index=0, delta=piece)]
-        return [
-            self._frame("response.output_text.delta", **position, content_index=0, delta=piece, logprobs=[])
-        ]
+        logprobs = token_list(tokens)
+        name = "response.output_text.delta"
+        return [self._frame(name, **position, content_index=0, delta=piece, logprobs=logprobs)]
 
     def _opened(self, item: OutputItem, position: dict[str, Any]) -> list[Frame]:
         rendered = _item(self._metadata, item, "in_progress")
@@ -374,7 +393,7 @@ class _EventRenderer:
             frames = [self._frame(name, **position, name=item.name, arguments=text)]
         else:
             frames = self._text_done(item, position, text)
-            part = _part(item, text)
+            part = _part(item, text, item.logprobs)
             frames.append(self._frame("response.content_part.done", **position, content_index=0, part=part))
         rendered = _item(self._metadata, item)
         return [*frames, self._frame("response.output_item.done", output_index=item.index, item=rendered)]
@@ -382,7 +401,9 @@ class _EventRenderer:
     def _text_done(self, item: OutputItem, position: dict[str, Any], text: str) -> list[Frame]:
         if item.kind is ItemKind.REASONING:
             return [self._frame("response.reasoning_text.done", **position, content_index=0, text=text)]
-        return [self._frame("response.output_text.done", **position, content_index=0, text=text, logprobs=[])]
+        logprobs = token_list(item.logprobs)
+        name = "response.output_text.done"
+        return [self._frame(name, **position, content_index=0, text=text, logprobs=logprobs)]
 
 
 def stream_renderer(metadata: ResponseMetadata) -> _EventRenderer:

@@ -20,6 +20,7 @@ from api.schemas.strict_fields import (
     EnumField,
     IntegerField,
     ListField,
+    LogitBiasField,
     MetadataField,
     NestedField,
     NumberField,
@@ -92,6 +93,24 @@ class SamplingFields(StrictSchema):
         maximum=2,
     )
     frequency_penalty = NumberField("The same for each time that a token occurred.", minimum=-2, maximum=2)
+    repetition_penalty = NumberField(
+        "Divides the logits of tokens that occurred, for models that have it; 1 has no effect.",
+        minimum=0.01,
+        maximum=100,
+    )
+    top_k = IntegerField(
+        "Sample from so many of the likeliest tokens, for models that have it; 0 from all.",
+        minimum=0,
+        maximum=MAX_TOKENS,
+    )
+    min_p = NumberField(
+        "The least probability of a token, as a part of that of the likeliest, for models that have it.",
+        minimum=0,
+        maximum=1,
+    )
+    logit_bias = LogitBiasField(
+        "What is added to the logits of tokens, by token id of the model; for models that have it."
+    )
 
 
 class ChatRequest(SamplingFields):
@@ -126,6 +145,10 @@ class ChatRequest(SamplingFields):
     reasoning_effort = StringField(
         "`none` turns thinking off, as `thinking: disabled` does; others are ignored."
     )
+    logprobs = BooleanField("The log probabilities of the answer's tokens, for models that have them.")
+    top_logprobs = IntegerField(
+        "So many of the likeliest tokens in the place of each; needs `logprobs`.", minimum=0, maximum=20
+    )
     thinking = EnumField("Whether the model reasons first, for models with such a switch.", THINKING_MODES)
     source_lang_code = StringField(
         "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
@@ -151,7 +174,8 @@ class ChatCompletion(marshmallow.Schema):
         required=True,
         metadata={
             "description": "One choice: `index`, `finish_reason` (stop, length, tool_calls, content_filter),"
-            " and `message` with `content`, `tool_calls` and `reasoning_content` where there are any."
+            " `logprobs`, and `message` with `content`, `tool_calls` and `reasoning_content` where there are"
+            " any."
         },
     )
     usage = fields.Dict(

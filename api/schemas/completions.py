@@ -35,7 +35,13 @@ class CompletionRequest(SamplingFields):
     )
     stream = BooleanField("Stream the response as server-sent events.")
     stream_options = NestedField("Options of the stream.", StreamOptions)
-    echo = BooleanField("Begin the answer with the prompt.")
+    echo = BooleanField("Begin the answer with the prompt; not together with `logprobs`.")
+    logprobs = IntegerField(
+        "The log probabilities of the answer's tokens and of so many of the likeliest in the place of each,"
+        " for models that have them.",
+        minimum=0,
+        maximum=5,
+    )
     max_tokens = IntegerField(
         "Maximum number of tokens to generate; 16 unless set.", minimum=1, maximum=MAX_TOKENS
     )
@@ -54,7 +60,7 @@ class TextCompletion(marshmallow.Schema):
         fields.Dict(),
         required=True,
         metadata={
-            "description": "One choice: `index`, `text`, `logprobs` (null) and `finish_reason` (stop, length,"
+            "description": "One choice: `index`, `text`, `logprobs` and `finish_reason` (stop, length,"
             " content_filter)."
         },
     )

@@ -43,6 +43,19 @@ from api.schemas.tool_fields import ToolsField
 from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
 UNSET_SAMPLING = "The value of the request; 1 if it had none, and then the engine's default was used."
+INCLUDE_LOGPROBS = "message.output_text.logprobs"
+INCLUDABLE = (
+    INCLUDE_LOGPROBS,
+    "reasoning.encrypted_content",
+    "message.input_image.image_url",
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+)
+"""The values of `include` (OpenAI API reference, "Create a response")."""
+
 STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cancelled")
 
 
@@ -220,7 +233,24 @@ class ResponsesRequest(StrictSchema):
     )
     allow_remote = BooleanField(ALLOW_REMOTE)
     truncation = EnumField("Repeated; the input is never truncated.", ("auto", "disabled"))
-    top_logprobs = IntegerField("Only 0 is supported.", minimum=0, maximum=20, only=0)
+    top_logprobs = IntegerField(
+        "The log probabilities of so many of the likeliest tokens in the place of each, for models that have"
+        " them.",
+        minimum=0,
+        maximum=20,
+    )
+    include = ListField(
+        "`message.output_text.logprobs`: the log probabilities of the answer's tokens. The other values add"
+        " nothing: they are about tools of OpenAI's servers.",
+        EnumField("What is added.", INCLUDABLE, required=True, code="unsupported_parameter"),
+        max_items=len(INCLUDABLE),
+    )
+    presence_penalty = NumberField(
+        "Makes tokens that occurred less likely, for models that have it; others take only 0.",
+        minimum=-2,
+        maximum=2,
+    )
+    frequency_penalty = NumberField("The same for each time that a token occurred.", minimum=-2, maximum=2)
     safety_identifier = StringField("Repeated and ignored.", max_length=512)
     prompt_cache_key = prompt_cache_key()
     service_tier = service_tier()

@@ -208,6 +208,36 @@ class MetadataField(fields.Dict):
                 raise_mismatch(f"must be a string of up to {self.MAX_VALUE} characters", key)
 
 
+class LogitBiasField(fields.Dict):
+    """OpenAI's `logit_bias`: up to 1024 token ids, each with a number from -100 to 100."""
+
+    MAX_ENTRIES, MOST = 1024, 100
+    TOKEN = re.compile(r"[0-9]{1,10}")
+
+    def __init__(self, description: str) -> None:
+        super().__init__(
+            **_field_arguments(
+                description,
+                required=False,
+                maxProperties=self.MAX_ENTRIES,
+                propertyNames={"pattern": f"^{self.TOKEN.pattern}$"},
+                additionalProperties={"type": "number", "minimum": -self.MOST, "maximum": self.MOST},
+            )
+        )
+
+    def check(self, value: object) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        if type(value) is not dict:
+            raise SchemaMismatch("must be an object")
+        if len(value) > self.MAX_ENTRIES:
+            raise SchemaMismatch(f"must have at most {self.MAX_ENTRIES} entries")
+        for token, bias in value.items():
+            if self.TOKEN.fullmatch(token) is None:
+                raise SchemaMismatch("must have token ids as its names")
+            if type(bias) not in (int, float) or not -self.MOST <= bias <= self.MOST:
+                raise_mismatch(f"must be a number from -{self.MOST} to {self.MOST}", token)
+
+
 class ListField(fields.List[Any]):
     """An array of `min_items` to `max_items` values, each of which fits `inner`."""
 

@@ -60,8 +60,6 @@ def test_the_prompt_begins_the_answer_if_the_request_asks_for_it(http: FlaskClie
         ({"n": 2}, "n", "unsupported_parameter"),
         ({"best_of": 2}, "best_of", "unsupported_parameter"),
         ({"suffix": "end"}, "suffix", "unsupported_parameter"),
-        ({"logprobs": 0}, "logprobs", "unsupported_parameter"),
-        ({"logit_bias": {"5": 1}}, "logit_bias", "unsupported_parameter"),
         ({"max_tokens": 0}, "max_tokens", "invalid_request"),
         ({"stream": "yes"}, "stream", "invalid_request"),
     ],
