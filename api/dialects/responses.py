@@ -202,6 +202,9 @@ def _tool_echo(raw: dict[str, Any]) -> dict[str, Any]:
 
 # ---- response object
 
+Json = dict[str, Any]
+_NONE: Mapping[int, Json] = {}
+
 
 def response_object(
     metadata: ResponseMetadata, events: Iterable[Event], pending: str = "in_progress"
@@ -211,7 +214,10 @@ def response_object(
     return _response(metadata, output, output.status or pending)
 
 
-def _response(metadata: ResponseMetadata, output: ResponseOutput, status: str) -> dict[str, Any]:
+def _response(
+    metadata: ResponseMetadata, output: ResponseOutput, status: str, closed: Mapping[int, Json] = _NONE
+) -> Json:
+    """The object; `closed` has the items that are rendered already, by index."""
     end = output.end
     took_s = (end.queue_ms + end.run_ms) // 1000 if end else 0
     return {
@@ -225,7 +231,7 @@ def _response(metadata: ResponseMetadata, output: ResponseOutput, status: str) -
         **metadata.echo,
         "error": _error(output) if status == "failed" else None,
         "incomplete_details": {"reason": _incomplete_reason(output)} if status == "incomplete" else None,
-        "output": [_item(metadata, item) for item in output.items],
+        "output": [closed.get(item.index) or _item(metadata, item) for item in output.items],
         "usage": _usage(output.usage) if end else None,
     }
 
@@ -308,6 +314,7 @@ class _EventRenderer:
         self._output = ResponseOutput()
         self._number = 0
         self._in_progress_sent = False
+        self._closed_items: dict[int, Json] = {}
         self._template_item: OutputItem | None = None
         self._template: FrameTemplate
 
@@ -356,7 +363,8 @@ class _EventRenderer:
         return self._snapshot("response.in_progress", "in_progress")
 
     def _snapshot(self, name: str, status: str) -> Frame:
-        return self._frame(name, response=_response(self._metadata, self._output, status))
+        response = _response(self._metadata, self._output, status, self._closed_items)
+        return self._frame(name, response=response)
 
     def _frame(self, event: str, /, **data: object) -> Frame:
         number, self._number = self._number, self._number + 1
@@ -387,23 +395,24 @@ class _EventRenderer:
         return frames
 
     def _closed(self, item: OutputItem, position: dict[str, Any]) -> list[Frame]:
-        text = item.text
+        rendered = self._closed_items[item.index] = _item(self._metadata, item)
         if item.kind is ItemKind.CALL:
             name = "response.function_call_arguments.done"
-            frames = [self._frame(name, **position, name=item.name, arguments=text)]
+            frames = [self._frame(name, **position, name=item.name, arguments=item.text)]
         else:
-            frames = self._text_done(item, position, text)
-            part = _part(item, text, item.logprobs)
-            frames.append(self._frame("response.content_part.done", **position, content_index=0, part=part))
-        rendered = _item(self._metadata, item)
+            (part,) = rendered["content"]
+            frames = [
+                self._text_done(item, position, part),
+                self._frame("response.content_part.done", **position, content_index=0, part=part),
+            ]
         return [*frames, self._frame("response.output_item.done", output_index=item.index, item=rendered)]
 
-    def _text_done(self, item: OutputItem, position: dict[str, Any], text: str) -> list[Frame]:
+    def _text_done(self, item: OutputItem, position: dict[str, Any], part: Json) -> Frame:
+        text = part["text"]
         if item.kind is ItemKind.REASONING:
-            return [self._frame("response.reasoning_text.done", **position, content_index=0, text=text)]
-        logprobs = token_list(item.logprobs)
-        name = "response.output_text.done"
-        return [self._frame(name, **position, content_index=0, text=text, logprobs=logprobs)]
+            return self._frame("response.reasoning_text.done", **position, content_index=0, text=text)
+        name, logprobs = "response.output_text.done", part["logprobs"]
+        return self._frame(name, **position, content_index=0, text=text, logprobs=logprobs)
 
 
 def stream_renderer(metadata: ResponseMetadata) -> _EventRenderer:
