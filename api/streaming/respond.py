@@ -18,7 +18,7 @@ from api.auth.caller import Caller, current_caller
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
-from api.errors import error_from_end
+from api.errors import InvalidRequest, error_from_end
 from api.measurements import NOT_RUN, measurement_headers
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
@@ -39,7 +39,9 @@ def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
     """Parse and check the request, and detach. Raises `StokerError` when it is refused. Does no I/O."""
     services = current_services()
     created_at = int(time.time())
-    parsed, job, is_checked = prepare(services, current_caller(), dialect, body, request, created_at)
+    parsed, job, is_checked = prepare(
+        services, current_caller(), dialect, body, request, created_at, takes_documents=True
+    )
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
     exchange = GenerationExchange(services, dialect, parsed, job, created_at, is_checked=is_checked)
@@ -53,13 +55,22 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
     body: dict[str, Any],
     request: Request,
     created_at: int,
+    *,
+    takes_documents: bool = False,
 ) -> tuple[ParsedRequest, Job, bool]:
     """The parsed request, its job, and whether it was checked against its model.
 
     It was not if this process does not know the model: it may have been loaded a moment ago. Raises
-    `StokerError`; does no I/O.
+    `StokerError`; does no I/O. With `takes_documents` the caller admits the job by `api.admission.admit`,
+    which puts the text of documents into it; otherwise such a request is refused.
     """
     parsed = dialect.parse(body)
+    if parsed.documents and not takes_documents:
+        raise InvalidRequest(
+            "files whose text has to be extracted are not possible here: send their text",
+            code="unsupported_input",
+            param=parsed.documents[0].param,
+        )
     if parsed.service_tier is not None:
         caller, parsed = with_service_tier(caller, parsed, request)
     caller.check_model(parsed.generation.model)
