@@ -75,6 +75,8 @@ CODES: Mapping[str, ErrorKind] = {
     "too_many_tenants": ErrorKind(409, INVALID),
     "too_many_keys": ErrorKind(409, INVALID),
     "file_quota_exceeded": ErrorKind(409, INVALID),
+    "too_many_batches": ErrorKind(409, INVALID),
+    "batch_not_ended": ErrorKind(409, INVALID),
     "key_exists": ErrorKind(409, INVALID),
     "signature_refused": ErrorKind(403, PERMISSION),
     "already_signed": ErrorKind(409, INVALID),

@@ -58,6 +58,7 @@ from governance.proposals.store import ProposalStore
 from governance.receipts import Receipts
 from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
+from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
 from scheduler.ledger import Ledger
 from scheduler.limit_use import LimitUseReader
@@ -124,6 +125,7 @@ class AppServices:
     authenticator: Authenticator
     registry: AccessRegistry
     access_store: AccessStore
+    batches: BatchStore
     sessions: SessionStore
     session_watch: SessionWatch
     ledger: Ledger
@@ -166,6 +168,8 @@ class AppServices:
     """Coroutine functions that run on the event loop from `start` to `stop`."""
     endings: tuple[Callable[[], None], ...] = ()
     """Functions that `stop` calls once, in its thread, after the background's end."""
+    on_new_batch: Callable[[], None] = field(default=lambda: None)
+    """Called when a client has created a batch or cancelled one."""
     queue_orders: QueueOrders = field(init=False)
     queue_notes: QueueNotes = field(init=False)
     files: FileStore = field(init=False)
@@ -270,6 +274,7 @@ def open_services(settings: Settings) -> AppServices:
         authenticator=Authenticator(settings, registry),
         registry=registry,
         access_store=access_store,
+        batches=BatchStore(client, settings.redis.prefix),
         sessions=SessionStore(client, settings.redis.prefix),
         session_watch=session_watch,
         ledger=ledger,
@@ -320,8 +325,9 @@ def open_services(settings: Settings) -> AppServices:
     )
     services.background += (
         partial(_start_proposals, services),
-        FileSweeper(services.files, registry).run,
+        FileSweeper(services.files, registry, services.batches).run,
     )
+    _add_batch_runner(services)
     return services
 
 
@@ -336,6 +342,15 @@ async def _start_proposals(services: AppServices) -> None:
     from api.proposals import starter  # noqa: PLC0415 - it imports this module
 
     await starter.run(services)
+
+
+def _add_batch_runner(services: AppServices) -> None:
+    from api.batches.runner import BatchRunner  # noqa: PLC0415 - it imports this module
+
+    runner = BatchRunner(services)
+    services.background += (runner.run,)
+    services.endings += (runner.stop,)
+    services.on_new_batch = runner.wake
 
 
 def _op_token_keys(settings: Settings) -> SharedKeyFiles:

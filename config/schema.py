@@ -222,6 +222,13 @@ class DocumentSchema(Section):
     max_running_per_tenant = integer(1, 256)
 
 
+class BatchSchema(Section):
+    """`batches`."""
+
+    max_in_flight = integer(1, 100_000)
+    max_active_per_tenant = integer(1, 1000)
+
+
 class TenancySchema(Section):
     """`tenancy`."""
 
@@ -423,6 +430,7 @@ class SettingsSchema(Section):
     responses = _section(ResponseSchema)
     files = _section(FileSchema)
     documents = _section(DocumentSchema)
+    batches = _section(BatchSchema)
     tenancy = _section(TenancySchema)
     governance = _section(GovernanceSchema)
     tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)

@@ -184,6 +184,14 @@ class DocumentSettings:
 
 
 @dataclass(frozen=True)
+class BatchSettings:
+    """Batches of requests."""
+
+    max_in_flight: int = 64  # jobs of a tenant's batches that wait or run
+    max_active_per_tenant: int = 100  # batches that have not ended
+
+
+@dataclass(frozen=True)
 class TenancySettings:
     """Whether there are several tenants, who may name them, and the limits of tenants without their own.
 
@@ -342,6 +350,7 @@ class Settings:
     responses: ResponseSettings = field(default_factory=ResponseSettings)
     files: FileSettings = field(default_factory=FileSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
+    batches: BatchSettings = field(default_factory=BatchSettings)
     tenancy: TenancySettings = field(default_factory=TenancySettings)
     governance: GovernanceSettings = field(default_factory=GovernanceSettings)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)

@@ -58,9 +58,9 @@ def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
         job.echo,
         job.subscriber or "",
         int(job.store),
-        settings.responses.retention_s if job.store else 60,
+        _retention_s(job, settings),
         job.cost,
-        queue.timeout_ms * 1000,
+        (queue.timeout_ms if job.max_wait_ms is None else job.max_wait_ms) * 1000,
         int(settings.limits.request_timeout_s * 1e6),
         queue.max_depth,
         limits.max_waiting,
@@ -75,7 +75,14 @@ def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
         *_window(limits.rate_limit),
         *_window(limits.token_limit),
         job.receipt or "",
+        job.batch_fence,
     ]
+
+
+def _retention_s(job: Job, settings: Settings) -> int:
+    if job.retention_s is not None:
+        return job.retention_s
+    return settings.responses.retention_s if job.store else 60
 
 
 def _limits(job: Job, settings: Settings) -> Limits:
@@ -103,6 +110,8 @@ def parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admis
         return Admission(job.id, depth=reply[2], limits=limits)
     if result == b"replayed":
         return Admission(reply[1].decode(), replayed=True, limits=limits)
+    if result == b"fenced":
+        raise errors.Fenced(job.batch_fence)
     error = _rejection(job, result.decode(), reply[1:], limits, settings)
     error.limits = limits
     raise error

@@ -33,7 +33,8 @@ class Job:
     dialect needs to render the response again later. `cost` is the estimate in tokens that fair share charges
     until the true number is known. `time_limit_ms` bounds its wait and its run together, from its admission.
     `limits` are those of the tenant; None: those of a tenant without limits of its own. `receipt` is the
-    SHA-256 of the request's body (hex) if the tenant gets receipts.
+    SHA-256 of the request's body (hex) if the tenant gets receipts. A line of a batch has the fence of the
+    batches' runner, and times of its own for its wait and after its end; None: those of the settings.
     """
 
     id: str
@@ -52,6 +53,9 @@ class Job:
     time_limit_ms: int | None = None
     limits: Limits | None = None
     receipt: str | None = None
+    batch_fence: str = ""
+    max_wait_ms: int | None = None
+    retention_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

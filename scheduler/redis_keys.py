@@ -160,6 +160,37 @@ KEYS = (
         "admit",
         "900 s from the admission",
     ),
+    # ---- batches
+    RedisKey(
+        "batch:<id>",
+        "hash",
+        "a batch: tenant, kind (openai or messages), record (JSON: what the client asked for), progress "
+        "(JSON: state, counts and times, which the runner writes), created_us, cancel_us (a cancel was asked "
+        "for)",
+        "cancel_batch create_batch delete_batch update_batch",
+        "31 days from its creation",
+    ),
+    RedisKey(
+        "batches",
+        "zset",
+        "the batches that have not ended, by the time of their creation",
+        "create_batch delete_batch update_batch",
+        EMPTY,
+    ),
+    RedisKey(
+        "tenant_batches:<tenant>",
+        "zset",
+        "all batches of a tenant, by the time of their creation",
+        "create_batch delete_batch",
+        "31 days from the last creation",
+    ),
+    RedisKey(
+        "batch_runner",
+        "string",
+        "the fence of the API process that runs the batches",
+        "hold_batches",
+        "its lease: 10 s from its last call",
+    ),
     # ---- queues
     RedisKey(
         "queue:<model>:<priority>:<tenant>",

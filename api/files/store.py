@@ -36,7 +36,7 @@ DISK_RETRY_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What the files of a tenant take."""
+    """What the files of a tenant take, and what its batches have on disk."""
 
     files: int
     bytes: int
@@ -66,12 +66,7 @@ class FileStore:
                     f"there are {use.files} files, as many as may be "
                     "(files.max_files_per_tenant); delete some first"
                 )
-            if use.bytes + len(content) > self._settings.max_bytes_per_tenant:
-                raise FileQuotaExceeded(
-                    f"the files take {use.bytes} bytes, of {self._settings.max_bytes_per_tenant} "
-                    f"(files.max_bytes_per_tenant), and this one has {len(content)}; delete some first"
-                )
-            self.check_disk(len(content))
+            self._check_bytes(use, len(content))
             record = new_record(filename, purpose, len(content), lifetime_s, self._clock())
             with disk_errors_translated():
                 _write_synced(folder / record.id, content)
@@ -108,6 +103,24 @@ class FileStore:
         self.get(tenant, id)
         return self.folder(tenant) / id
 
+    def link(self, tenant: str, id: str, target: Path) -> None:
+        """Link a file's content, which then survives the file's delete. Raises `NotFound`, `StorageFull`."""
+        content = self.content(tenant, id)
+        with disk_errors_translated():
+            try:
+                target.hardlink_to(content)
+            except FileNotFoundError:  # it was deleted a moment ago
+                raise no_such_file() from None
+            _sync_folder(target.parent)
+
+    def new_folder(self, tenant: str, name: str) -> Path:
+        """A new folder in that of a tenant. Raises `StorageFull`."""
+        with self._locked(tenant) as folder, disk_errors_translated():
+            path = folder / name
+            path.mkdir(mode=0o700)
+            _sync_folder(folder)
+        return path
+
     def delete(self, tenant: str, id: str) -> None:
         """Delete a file. Raises `NotFound`."""
         self.get(tenant, id)
@@ -120,13 +133,24 @@ class FileStore:
         """What the files of a tenant take."""
         return self._use(self.folder(tenant))
 
+    def check_quota(self, tenant: str, more: int) -> None:
+        """Raise `FileQuotaExceeded` or `StorageFull` unless there is room for `more` bytes of a tenant."""
+        self._check_bytes(self.use(tenant), more)
+
+    def _check_bytes(self, use: Use, more: int) -> None:
+        most = self._settings.max_bytes_per_tenant
+        if use.bytes + more > most:
+            raise FileQuotaExceeded(
+                f"the files take {use.bytes} bytes, of {most} (files.max_bytes_per_tenant), and this would "
+                f"be {more} more; delete some first"
+            )
+        self.check_disk(more)
+
     def has_room(self, tenant: str, more: int) -> bool:
         """Whether `more` bytes fit the tenant's quota and the disk."""
-        if self.use(tenant).bytes + more > self._settings.max_bytes_per_tenant:
-            return False
         try:
-            self.check_disk(0)
-        except StorageFull:
+            self.check_quota(tenant, more)
+        except (FileQuotaExceeded, StorageFull):
             return False
         return True
 
@@ -188,7 +212,9 @@ class FileStore:
 
     def _use(self, folder: Path) -> Use:
         records = list(self._records(folder))
-        return Use(len(records), sum(record.size for record in records))
+        # the input of a batch is a link to its file: it counts when that was deleted
+        batches = sum(_unlinked_size(path) for path in folder.glob("*batch_*/*"))
+        return Use(len(records), sum(record.size for record in records) + batches)
 
     def _remove_expired(self, folder: Path) -> None:
         now = self._clock()
@@ -247,3 +273,12 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _unlinked_size(path: Path) -> int:
+    """The bytes of a file that has no second name."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:  # it was removed meanwhile
+        return 0
+    return found.st_size if found.st_nlink == 1 else 0

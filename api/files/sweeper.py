@@ -15,12 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from api.auth.registry import AccessRegistry
+from api.batches.record import is_batch_id
 from api.files.store import TENANT, FileStore
+from scheduler.batches import BatchStore
 
 logger = logging.getLogger("api")
 
 INTERVAL_S = 60.0
 GRACE_S = 600.0
+ORPHAN_S = 3600.0
+"""After its last change, until the folder of a batch without a record is removed."""
+
 UNKNOWN = "unknown"
 """An empty file whose time is the first sweep that did not know the folder's tenant."""
 
@@ -29,10 +34,15 @@ class FileSweeper:
     """Sweeps the folders of all tenants."""
 
     def __init__(
-        self, store: FileStore, registry: AccessRegistry, clock: Callable[[], float] = time.time
+        self,
+        store: FileStore,
+        registry: AccessRegistry,
+        batches: BatchStore,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._registry = registry
+        self._batches = batches
         self._clock = clock
 
     async def run(self) -> None:
@@ -55,13 +65,30 @@ class FileSweeper:
             if folder in known:
                 (folder / UNKNOWN).unlink(missing_ok=True)
                 self._store.remove_expired(folder)
+                self._remove_old_batches(folder)
             else:
                 self._remove_later(folder)
 
     def _remove_later(self, folder: Path) -> None:
         mark = folder / UNKNOWN
         if not mark.exists():
-            mark.write_text(f"{self._clock():.0f}\n")
+            mark.write_text(f"{int(self._clock())}\n")
         elif float(mark.read_text() or self._clock()) + GRACE_S <= self._clock():
-            logger.info("the files of a tenant that is gone are removed: %s", (folder / TENANT).read_text())
+            tenant = (folder / TENANT).read_text()
+            logger.info("the files of a tenant that is gone are removed: %s", tenant)
+            for path in _batch_folders(folder):
+                self._batches.delete(path.name, tenant, also_active=True)
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove_old_batches(self, folder: Path) -> None:
+        """Remove the folders of batches whose records are gone, or were never written."""
+        before = self._clock() - ORPHAN_S
+        paths = [path for path in _batch_folders(folder) if path.stat().st_mtime <= before]
+        exist = self._batches.exist([path.name for path in paths])
+        for path, exists in zip(paths, exist, strict=True):
+            if not exists:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _batch_folders(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if is_batch_id(path.name)]

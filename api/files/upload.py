@@ -19,8 +19,8 @@ from api.files.record import BATCH_LIFETIME_S, PURPOSES
 from api.request_body import BODY
 
 MAX_PARTS = 16
-MAX_FIELD_BYTES = 4096
-"""Of all fields that are no file, together."""
+MAX_FIELD_BYTES = 256 * 1024
+"""Of all fields that are no file, together; it bounds the parser's buffer, too."""
 
 MAX_NAME_CHARS = 255
 MIN_LIFETIME_S = 3600

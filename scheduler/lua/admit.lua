@@ -11,7 +11,8 @@
 --         26 most requests of the tenant, or 0  27 within this window (us)
 --         28 most tokens of the tenant, or 0  29 within this window (us)
 --         30 SHA-256 of the request's body (hex), of a tenant with receipts, or ''
--- returns {ok, id, depth} | {replayed, id} | {conflict}
+--         31 fence of the runner of the batches, of a batch's line, or ''
+-- returns {ok, id, depth} | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
 --         | {full, depth, average wait (ms), time (ms) in which these jobs get slots or ''} | {tenant_full, the same}
@@ -26,6 +27,10 @@
 -- include: service_rate
 local id, tenant, weight, model, priority, cost = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[13]
 local max_wait_us, max_run_us, generation = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[8]
+
+-- The id of a line's job follows from the batch and the line, so that a line that has a job gets no second one; and a
+-- runner that lost its lease, whose memory may be old, gets none for a line whose outcome is on disk already.
+if ARGV[31] ~= '' and redis.call('GET', P .. 'batch_runner') ~= ARGV[31] then return { 'fenced' } end
 
 local requests, tokens = nil, nil
 local reply = function(...) return { ... } end

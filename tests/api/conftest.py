@@ -41,6 +41,7 @@ from governance.cache_namespaces import CacheNamespaces
 from governance.op_tokens.key_files import SharedKeyFiles
 from governance.platform_key import PlatformKey
 from governance.receipts import Receipts
+from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
 from scheduler.limit_use import LimitUseReader
 from scheduler.recent_refusals import RecentRefusalsReader
@@ -98,6 +99,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         authenticator=Authenticator(settings, registry),
         registry=registry,
         access_store=store,
+        batches=BatchStore(client, settings.redis.prefix),
         sessions=SessionStore(client, settings.redis.prefix),
         session_watch=SessionWatch(fakes.store, settings.redis.prefix),  # type: ignore[arg-type]
         ledger=fakes.ledger,  # type: ignore[arg-type]

@@ -82,7 +82,7 @@ def test_a_file_of_another_tenant_does_not_exist(http: FlaskClient) -> None:
             "expires_after[seconds]",
         ),
         ({"purpose": ["batch", "batch"], "file": (b"x", "a")}, "purpose"),
-        ({"purpose": "p" * 5000, "file": (b"x", "a")}, None),
+        ({"purpose": "p" * 300_000, "file": (b"x", "a")}, None),
         ({"purpose": "batch", "file": (b"x", "a"), **{f"f{at}": "x" for at in range(20)}}, None),
     ],
 )
@@ -93,6 +93,12 @@ def test_a_form_that_does_not_fit_is_refused(
     assert (answer.status_code, answer.json["error"]["code"]) == (400, "invalid_request")
     assert answer.json["error"]["param"] == param
     assert http.get("/v1/files").json["data"] == []
+
+
+@pytest.mark.parametrize("content", [b"x" * 900_000, b"\r\n--" * 200_000, b"\r\n" * 400_000, bytes(900_000)])
+def test_a_large_file_is_stored_as_it_was_sent(http: FlaskClient, content: bytes) -> None:
+    id = upload(http, purpose="user_data", file=(content, "a")).json["id"]
+    assert http.get(f"/v1/files/{id}/content").data == content
 
 
 def test_a_form_without_its_end_is_refused(http: FlaskClient) -> None:

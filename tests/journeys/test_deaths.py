@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anthropic
+import openai
 import psutil
 import pytest
 
+from tests.support.batch_lines import CHAT, chat_line, counted_requests, jsonl, parsed
 from tests.support.event_follower import following
 from tests.support.platform import Platform, processes_of, running_platform
 
@@ -155,6 +158,64 @@ def test_a_killed_api_is_started_again_and_the_response_can_be_resumed(victim: P
 
     answer = victim.wait_for(retrieved, 30, "response")
     assert answer["output"][0]["content"][0]["text"].endswith("tok59")
+
+
+LINES = 24
+
+
+def test_a_batch_outlives_the_killed_api_and_runs_no_line_twice(victim: Platform) -> None:
+    """One batch of OpenAI's and one of Anthropic's SDK, each line of which takes a second."""
+    lines = [chat_line(f"line-{at}", "/stub tokens=20", "slow") for at in range(LINES)]
+    lines.insert(3, chat_line("refused", "x", "slow", max_tokens=-1))
+    ask: Any = {
+        "model": "slow",
+        "max_tokens": 20,
+        "messages": [{"role": "user", "content": "/stub tokens=4"}],
+    }
+    client = victim.redis()
+    before = counted_requests(client, "slow")
+    with (
+        victim.sdk() as sdk,
+        anthropic.Anthropic(base_url=victim.url, api_key=sdk.api_key, max_retries=0) as claude,
+    ):
+        file = sdk.files.create(file=("input.jsonl", jsonl(*lines)), purpose="batch")
+        batch = sdk.batches.create(input_file_id=file.id, endpoint=CHAT, completion_window="24h")
+        requests: Any = [{"custom_id": f"m{at}", "params": ask} for at in range(4)]
+        messages = claude.messages.batches.create(requests=requests)
+        assert messages.processing_status == "in_progress"
+        sdk.files.delete(file.id)
+
+        def has_begun() -> bool:
+            counts = sdk.batches.retrieve(batch.id).request_counts
+            return counts is not None and counts.completed >= 4
+
+        victim.wait_for(has_begun, 30, "first lines")
+        for pid in victim.pids("stoker api"):
+            os.kill(pid, signal.SIGKILL)
+
+        def ended() -> Any:
+            try:
+                found = sdk.batches.retrieve(batch.id)
+                other = claude.messages.batches.retrieve(messages.id)
+            except (openai.APIError, anthropic.APIError):
+                return None
+            done = found.status == "completed" and other.processing_status == "ended"
+            return (found, other) if done else None
+
+        found, other = victim.wait_for(ended, 60, "end of the batches")
+        assert found.request_counts.to_dict() == {"total": LINES + 1, "completed": LINES, "failed": 1}
+        results = parsed(sdk.files.content(found.output_file_id).content)
+        assert sorted(line["custom_id"] for line in results) == sorted(f"line-{at}" for at in range(LINES))
+        assert all(line["response"]["body"]["usage"]["completion_tokens"] == 20 for line in results)
+        (failed,) = parsed(sdk.files.content(found.error_file_id).content)
+        assert (failed["custom_id"], failed["response"]["status_code"]) == ("refused", 400)
+        assert other.request_counts.succeeded == 4
+        of_messages = list(claude.messages.batches.results(messages.id))
+        assert sorted(line.custom_id for line in of_messages) == ["m0", "m1", "m2", "m3"]
+        assert {line.result.type for line in of_messages} == {"succeeded"}
+        assert claude.messages.batches.delete(messages.id).type == "message_batch_deleted"
+    victim.wait_for(lambda: counted_requests(client, "slow") >= before + LINES + 4, 5, "count of all lines")
+    assert counted_requests(client, "slow") == before + LINES + 4
 
 
 def test_a_frozen_worker_loses_its_lease_and_is_replaced(victim: Platform) -> None:

@@ -136,6 +136,7 @@ def test_only_scripts_that_add_work_are_refused_when_memory_is_full(path: Path) 
         "report_artifacts",
         "report_files",
         "begin_load",
+        "create_batch",
         "create_proposal",
         "resume_pending",
         "replace_lost",

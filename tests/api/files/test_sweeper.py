@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from api.auth.registry import AccessRegistry
 from api.auth.tenant_changes import MIN_RESERVED_S
+from api.batches.record import new_batch_id
 from api.files.store import FileStore
-from api.files.sweeper import GRACE_S, INTERVAL_S, FileSweeper
+from api.files.sweeper import GRACE_S, INTERVAL_S, ORPHAN_S, FileSweeper
 from config.settings import FileSettings, Settings, Tenant
+from scheduler.batches import BatchRow, BatchStore
+from scheduler.redis_connections import command_client
 
 SETTINGS = FileSettings(keep_free_mib=0)
 
@@ -18,19 +22,21 @@ SETTINGS = FileSettings(keep_free_mib=0)
 class Sweeps:
     """A store, and sweeps of it at times that a test sets."""
 
-    def __init__(self, root: Path) -> None:
-        self.now = 1_000_000.0
+    def __init__(self, root: Path, batches: BatchStore) -> None:
+        self.now = time.time()
         self.store = FileStore(root, SETTINGS, lambda: self.now)
+        self.batches = batches
 
     def sweep(self, *tenants: str, is_complete: bool = True) -> None:
         registry = AccessRegistry(Settings(tenants={name: Tenant(name) for name in tenants}))
         registry.is_complete = is_complete
-        FileSweeper(self.store, registry, lambda: self.now).sweep()
+        FileSweeper(self.store, registry, self.batches, lambda: self.now).sweep()
 
 
 @pytest.fixture
-def sweeps(tmp_path: Path) -> Sweeps:
-    return Sweeps(tmp_path / "files")
+def sweeps(tmp_path: Path, shared_settings: Settings) -> Sweeps:
+    batches = BatchStore(command_client(shared_settings), shared_settings.redis.prefix)
+    return Sweeps(tmp_path / "files", batches)
 
 
 def test_files_of_a_removed_tenant_are_gone_before_its_name_is_free(sweeps: Sweeps) -> None:
@@ -69,3 +75,25 @@ def test_expired_files_are_removed_from_the_disk(sweeps: Sweeps) -> None:
     sweeps.now += 3600
     sweeps.sweep("one")
     assert not (sweeps.store.folder("one") / record.id).exists()
+
+
+def test_batches_of_a_removed_tenant_are_gone_with_its_files(sweeps: Sweeps) -> None:
+    id = new_batch_id("openai")
+    sweeps.store.new_folder("one", id)
+    sweeps.batches.create(BatchRow(id, "one", "openai", b"{}", b"{}", 0), most_active=1, most=1)
+    sweeps.sweep()
+    sweeps.now += GRACE_S
+    sweeps.sweep()
+    assert sweeps.batches.get(id) is None
+    assert sweeps.batches.active() == []
+
+
+def test_a_folder_of_a_batch_without_a_record_is_removed_later(sweeps: Sweeps) -> None:
+    ids = [new_batch_id("openai") for _ in range(2)]
+    folders = [sweeps.store.new_folder("one", id) for id in ids]
+    sweeps.batches.create(BatchRow(ids[0], "one", "openai", b"{}", b"{}", 0), most_active=1, most=1)
+    sweeps.sweep("one")
+    assert [folder.exists() for folder in folders] == [True, True]
+    sweeps.now += ORPHAN_S + 1
+    sweeps.sweep("one")
+    assert [folder.exists() for folder in folders] == [True, False]

@@ -1,0 +1,124 @@
+"""The jobs of lines, as a run of a batch needs them: to admit, to look at, to read and to cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from api.auth.caller import Caller
+from api.batches.endpoints import ENDPOINTS
+from api.batches.line_job import RETENTION_MARGIN_S, Answer, answer_of, make_line_job
+from api.batches.lines import Line
+from api.services import AppServices
+from config.limits import Limits
+from scheduler import commands
+from scheduler.job import Job, Status
+from scheduler.ledger import Ledger
+from scheduler.scripts import redis_errors_translated
+from streams.events import decode_all
+from streams.log import WHOLE_PAGE, entries_of, page_command
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """The status of a job, None when it is gone, and how often it was dispatched."""
+
+    status: Status | None
+    attempts: int = 0
+
+
+class LineJobs(Protocol):
+    """Fulfilled by `LedgerJobs`."""
+
+    def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job:
+        """The job of a line. Raises `StokerError` when it is refused."""
+        ...
+
+    def limits(self, job: Job) -> Limits:
+        """The limits of its tenant."""
+        ...
+
+    def admit(self, job: Job, fence: str, until_s: float) -> bool:
+        """Admit a job, which may wait for so long; returns whether it waits. Raises `Rejected`, `Fenced`."""
+        ...
+
+    def states(self, ids: Sequence[str]) -> list[JobState]:
+        """The states of jobs."""
+        ...
+
+    def answer(self, id: str, tenant: str, path: str) -> Answer:
+        """The answer of a job that has ended."""
+        ...
+
+    def cancel(self, id: str, tenant: str) -> None:
+        """Cancel a job."""
+        ...
+
+
+class LedgerJobs:
+    """The jobs in the ledger. For the runner's thread."""
+
+    def __init__(self, services: AppServices) -> None:
+        self._services = services
+        self._ledger: Ledger = services.ledger
+
+    def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job:
+        """See `LineJobs.make`."""
+        return make_line_job(self._services, caller, path, line, id_hex, created_at=created_at)
+
+    def limits(self, job: Job) -> Limits:
+        """See `LineJobs.limits`."""
+        assert job.limits is not None  # noqa: S101 - `prepare` sets them
+        return job.limits
+
+    def admit(self, job: Job, fence: str, until_s: float) -> bool:
+        """See `LineJobs.admit`."""
+        job = replace(
+            job,
+            batch_fence=fence,
+            max_wait_ms=max(1, int(until_s * 1000)),
+            retention_s=max(1, int(until_s)) + RETENTION_MARGIN_S,
+        )
+        return self._ledger.admit(job).depth > 0
+
+    def states(self, ids: Sequence[str]) -> list[JobState]:
+        """See `LineJobs.states`."""
+        scripts = self._ledger.scripts
+        reads = [("HMGET", commands.job_key(scripts.prefix, id), "status", "attempts") for id in ids]
+        with redis_errors_translated():
+            replies = scripts.exchange(reads)
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply
+        return [
+            JobState(None) if status is None else JobState(Status(status.decode()), int(attempts or 0))
+            for status, attempts in replies
+        ]
+
+    def answer(self, id: str, tenant: str, path: str) -> Answer:
+        """See `LineJobs.answer`."""
+        dialect = ENDPOINTS[path].dialect
+        row = self._ledger.lookup(id, tenant)
+        if row is None:
+            return answer_of(dialect, None, [])
+        return answer_of(dialect, row, decode_all(self._log(id)))
+
+    def _log(self, id: str) -> list[bytes]:
+        events: list[bytes] = []
+        after = 0
+        with redis_errors_translated():
+            while True:
+                read = page_command(self._services.settings.redis.prefix, id, after, WHOLE_PAGE)
+                (reply,) = self._ledger.scripts.exchange([read])
+                if isinstance(reply, Exception):
+                    raise reply
+                page = entries_of(reply)
+                events += [event for _, event in page]
+                if len(page) < WHOLE_PAGE:
+                    return events
+                after = page[-1][0]
+
+    def cancel(self, id: str, tenant: str) -> None:
+        """See `LineJobs.cancel`."""
+        self._ledger.cancel(id, tenant)

@@ -1,0 +1,122 @@
+"""Makes the job of a line: the way of a request over HTTP, from the parser to the admission.
+
+The id of the job follows from the batch and the line. The ledger admits one job of an id, and it is kept
+until the line's outcome is on disk, so that no line runs twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from flask import Request
+from werkzeug.test import EnvironBuilder
+
+from api import capabilities
+from api.auth.caller import Caller
+from api.batches.endpoints import ENDPOINTS
+from api.batches.lines import Line
+from api.batches.record import BatchRecord
+from api.dialects.base import Dialect
+from api.errors import ApiError, Forbidden, InvalidApiKey, InvalidRequest
+from api.request_body import BODY, read_body
+from api.services import AppServices
+from api.streaming.respond import failure_of, prepare
+from api.streaming.stored_response import decode_metadata
+from fleet.catalogue import unknown_model
+from scheduler.errors import StokerError
+from scheduler.job import Job, JobRow
+from streams.events import End, Event
+
+PRIORITY = "low"
+RETENTION_MARGIN_S = 86_400
+"""How much longer than the batch a job of it is kept that no runner has read."""
+
+
+def job_hex(batch: str, number: int) -> str:
+    """The part of a job's id that identifies the line."""
+    return hashlib.sha256(f"{batch}:{number}".encode()).hexdigest()[:32]
+
+
+def caller_of(services: AppServices, tenant: str, record: BatchRecord) -> Caller:
+    """Who asks for the lines of a batch, as of now: with the key that created it.
+
+    Raises `InvalidApiKey` when the key was revoked or has expired, or the tenant is gone.
+    """
+    identities = services.registry.identities
+    if tenant not in identities.tenants:
+        raise InvalidApiKey("the tenant of this batch was removed")
+    if not record.key:
+        identity = identities.by_name(record.unknown_name or tenant, proxy=not services.authenticator.open)
+        caller = identity.caller(PRIORITY)
+    else:
+        found = identities.by_digest(record.key)
+        if found is None or found.has_expired() or found.tenant.name != tenant:
+            raise InvalidApiKey("the API key that created this batch was revoked or has expired")
+        if "inference" not in found.key.scopes:
+            raise Forbidden(
+                "the API key that created this batch is no longer for inference", code="inference_required"
+            )
+        caller = found.caller(PRIORITY)
+    return caller
+
+
+def make_line_job(  # noqa: PLR0913 - all that a line consists of
+    services: AppServices, caller: Caller, path: str, line: Line, id_hex: str, *, created_at: int
+) -> Job:
+    """The job of a line. Raises `StokerError` when it is refused."""
+    endpoint = ENDPOINTS[path]
+    request = _request(path, orjson.dumps(line.body))
+    body = read_body(request, endpoint.schema)
+    parsed, job, is_checked = prepare(services, caller, endpoint.dialect, body, request, created_at)
+    if parsed.stream or parsed.background:
+        raise InvalidRequest("neither stream nor background is possible in a batch")
+    if not is_checked:
+        services.fleet.catalogue.refresh()
+        model = services.fleet.catalogue.get(parsed.generation.model)
+        if model is None:
+            raise unknown_model(parsed.generation.model)
+        capabilities.check(model, parsed)
+    return replace(
+        job,
+        id=f"{endpoint.dialect.ID_PREFIX}{id_hex}",
+        subscriber=None,
+        store=True,  # until the outcome is on disk: `update_batch` deletes it then
+        limits=job.limits and replace(job.limits, rate_limit=None),  # tokens count, requests do not
+    )
+
+
+def _request(path: str, body: bytes) -> Request:
+    """The request that a client would send over HTTP."""
+    builder = EnvironBuilder(path=path, method="POST", content_type="application/json", data=body)
+    return Request({**builder.get_environ(), BODY: body})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a line: an object, or an error with its body; and its tokens, as in `Progress`."""
+
+    body: dict[str, Any]
+    error: StokerError | None
+    usage: Sequence[int]
+
+
+def answer_of(dialect: Dialect, row: JobRow | None, events: Sequence[Event]) -> Answer:
+    """The answer of an ended job, as it would be over HTTP."""
+    end = events[-1] if events else None
+    if row is None or not isinstance(end, End):
+        error: StokerError = ApiError("the platform has lost this response", code="stream_lost")
+        return Answer(dialect.error_body(error), error, (0, 0, 0, 0))
+    used = end.usage
+    usage = (
+        (0, 0, 0, 0)
+        if used is None
+        else (used.input_tokens, used.cached_tokens, used.output_tokens, used.reasoning_tokens)
+    )
+    failure = failure_of(end, dialect)
+    if failure is not None:
+        return Answer(dialect.error_body(failure), failure, usage)
+    return Answer(dialect.response_object(decode_metadata(row), list(events)), None, usage)
