@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -59,13 +59,17 @@ class LineJobs(Protocol):
 class LedgerJobs:
     """The jobs in the ledger. For the runner's thread."""
 
-    def __init__(self, services: AppServices) -> None:
+    def __init__(self, services: AppServices, tick: Callable[[], None] = lambda: None) -> None:
+        """`tick` is called now and then by a call that takes long."""
         self._services = services
+        self._tick = tick
         self._ledger: Ledger = services.ledger
 
     def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job:
         """See `LineJobs.make`."""
-        return make_line_job(self._services, caller, path, line, id_hex, created_at=created_at)
+        return make_line_job(
+            self._services, caller, path, line, id_hex, created_at=created_at, tick=self._tick
+        )
 
     def limits(self, job: Job) -> Limits:
         """See `LineJobs.limits`."""

@@ -6,21 +6,24 @@ until the line's outcome is on disk, so that no line runs twice.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 from flask import Request
+from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
 from api import capabilities
+from api.admission import with_generation
 from api.auth.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.lines import Line
 from api.batches.record import BatchRecord
-from api.dialects.base import Dialect
+from api.dialects.base import Dialect, ParsedRequest
 from api.errors import ApiError, Forbidden, InvalidApiKey, InvalidRequest
 from api.request_body import BODY, read_body
 from api.services import AppServices
@@ -32,6 +35,7 @@ from scheduler.job import Job, JobRow
 from streams.events import End, Event
 
 PRIORITY = "low"
+TICK_S = 2.0
 RETENTION_MARGIN_S = 86_400
 """How much longer than the batch a job of it is kept that no runner has read."""
 
@@ -65,9 +69,19 @@ def caller_of(services: AppServices, tenant: str, record: BatchRecord) -> Caller
 
 
 def make_line_job(  # noqa: PLR0913 - all that a line consists of
-    services: AppServices, caller: Caller, path: str, line: Line, id_hex: str, *, created_at: int
+    services: AppServices,
+    caller: Caller,
+    path: str,
+    line: Line,
+    id_hex: str,
+    *,
+    created_at: int,
+    tick: Callable[[], None] = lambda: None,
 ) -> Job:
-    """The job of a line. Raises `StokerError` when it is refused."""
+    """The job of a line. Raises `StokerError` when it is refused.
+
+    `tick` is called every two seconds while the text of documents is read.
+    """
     endpoint = ENDPOINTS[path]
     request = _request(path, orjson.dumps(line.body))
     body = read_body(request, endpoint.schema)
@@ -79,7 +93,12 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
         model = services.fleet.catalogue.get(parsed.generation.model)
         if model is None:
             raise unknown_model(parsed.generation.model)
-        capabilities.check(model, parsed)
+        fitted = capabilities.check(model, parsed)
+        if fitted is not parsed:
+            parsed, job = fitted, with_generation(job, fitted)
+    if parsed.documents:
+        parsed = _with_documents(services, parsed, job.tenant, tick)
+        job = with_generation(job, parsed)
     return replace(
         job,
         id=f"{endpoint.dialect.ID_PREFIX}{id_hex}",
@@ -90,9 +109,28 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
 
 
 def _request(path: str, body: bytes) -> Request:
-    """The request that a client would send over HTTP."""
-    builder = EnvironBuilder(path=path, method="POST", content_type="application/json", data=body)
+    """The request that a client would send over HTTP, with the priority low whatever its tier."""
+    headers = Headers({"X-Priority": PRIORITY})
+    builder = EnvironBuilder(
+        path=path, method="POST", content_type="application/json", data=body, headers=headers
+    )
     return Request({**builder.get_environ(), BODY: body})
+
+
+def _with_documents(
+    services: AppServices, parsed: ParsedRequest, tenant: str, tick: Callable[[], None]
+) -> ParsedRequest:
+    reading = asyncio.run_coroutine_threadsafe(services.documents.complete(parsed, tenant), services.loop)
+    try:
+        while True:
+            try:
+                return reading.result(TICK_S)
+            except TimeoutError:
+                if reading.done():
+                    raise
+                tick()
+    finally:
+        reading.cancel()
 
 
 @dataclass(frozen=True, slots=True)

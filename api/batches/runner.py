@@ -48,7 +48,7 @@ class BatchRunner:
         self._services = services
         self._store = services.batches
         self._window = Window(services.settings)
-        self._jobs = LedgerJobs(services)
+        self._jobs = LedgerJobs(services, self._renew)
         self._fence = ""
         self._held_at = 0.0
         self._rows_at = float("-inf")
@@ -140,6 +140,11 @@ class BatchRunner:
             self._drop_all()
         self._fence, self._held_at = fence or "", now
         return fence is not None
+
+    def _renew(self) -> None:
+        """Renew the lease in a turn that takes long. Raises `Fenced`."""
+        if not self._hold(time.time()):
+            raise Fenced(self._fence)
 
     def _match(self, now: float) -> None:
         """Let there be a run for each batch whose input is here, and for no other."""
