@@ -85,7 +85,9 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
     endpoint = ENDPOINTS[path]
     request = _request(path, orjson.dumps(line.body))
     body = read_body(request, endpoint.schema)
-    parsed, job, is_checked = prepare(services, caller, endpoint.dialect, body, request, created_at)
+    parsed, job, is_checked = prepare(
+        services, caller, endpoint.dialect, body, request, created_at, takes_documents=True
+    )
     if parsed.stream or parsed.background:
         raise InvalidRequest("neither stream nor background is possible in a batch")
     if not is_checked:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import secrets
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from api.batches.lines import Pause
 from api.batches.record import MESSAGES, OUTCOMES
 from api.errors import kind_of
 from scheduler.errors import StokerError
@@ -94,8 +95,9 @@ class OutcomeFile:
 
     SUFFIX = ".outcomes"
 
-    def __init__(self, folder: Path) -> None:
-        """Take over what earlier writers have left."""
+    def __init__(self, folder: Path, tick: Callable[[], None] = lambda: None) -> None:
+        """Take over what earlier writers have left. `tick` is called now and then by what takes long."""
+        self._tick = tick
         earlier = sorted(folder.glob(f"*{self.SUFFIX}"))
         self.path = folder / f"{secrets.token_hex(8)}{self.SUFFIX}"
         self.seen: set[int] = set()
@@ -107,7 +109,7 @@ class OutcomeFile:
         temporary = self.path.with_suffix(".new")
         with temporary.open("wb") as file:
             for path in earlier:
-                for raw, stored in _stored(path):
+                for raw, stored in _stored(path, tick):
                     if stored["n"] not in self.seen:
                         self._count(stored["n"], stored["kind"], stored["usage"])
                         self.latest.append(stored["n"])
@@ -137,7 +139,7 @@ class OutcomeFile:
         """
         paths = {path: path.open("wb") for path in {succeeded, others}}
         try:
-            for _, stored in _stored(self.path):
+            for _, stored in _stored(self.path, self._tick):
                 file = paths[succeeded if stored["kind"] == "succeeded" else others]
                 file.write(orjson.dumps(stored["line"]) + b"\n")
             for file in paths.values():
@@ -162,10 +164,12 @@ class OutcomeFile:
         self.usage = [before + more for before, more in zip(self.usage, usage, strict=True)]
 
 
-def _stored(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+def _stored(path: Path, tick: Callable[[], None]) -> Iterator[tuple[bytes, dict[str, Any]]]:
     """The outcomes of a file, as bytes and as values, without a last one that was not written as a whole."""
+    pause = Pause(tick)
     with path.open("rb") as file:
         for raw in file:
+            pause()
             if raw.endswith(b"\n"):
                 yield raw, orjson.loads(raw)
 

@@ -23,7 +23,7 @@ from api.auth.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.jobs import JobState, LineJobs
 from api.batches.line_job import job_hex
-from api.batches.lines import InvalidLine, Line, parse_line, read_lines, validate
+from api.batches.lines import InvalidLine, Line, Pause, parse_line, read_lines, validate
 from api.batches.outcome_file import LineId, Outcome, OutcomeFile, errored, not_processed, succeeded
 from api.batches.record import MESSAGES, OPENAI, BatchRecord, Progress
 from api.batches.window import Window
@@ -107,13 +107,17 @@ class BatchRun:
         window: Window,
         caller: Callable[[str, BatchRecord], Caller],
         max_line_bytes: int,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
+        """`tick` is called now and then by a step that takes long, and may raise `Fenced`."""
         self.id, self.tenant, self.kind = row.id, row.tenant, row.kind
         self.record = BatchRecord.from_json(row.record)
         self.progress = Progress.from_json(row.progress)
         self.folder = files.folder(row.tenant) / row.id
         self._fence, self._jobs, self._store, self._files = fence, jobs, store, files
         self._window, self._caller, self._max_line_bytes = window, caller, max_line_bytes
+        self._pause = Pause(tick)
+        self._tick = tick
         self._is_cancelled = row.cancel_us is not None
         self._outcomes: OutcomeFile | None = None
         self._rest: Iterator[tuple[int, bytes]] = iter(())
@@ -174,7 +178,7 @@ class BatchRun:
 
     def _validate(self, now: float) -> None:
         total, errors = validate(
-            self.folder / INPUT, self.kind, self.record.endpoint, self._max_line_bytes, self._update
+            self.folder / INPUT, self.kind, self.record.endpoint, self._max_line_bytes, self._tick
         )
         self.progress.total = total
         if not errors:
@@ -189,7 +193,7 @@ class BatchRun:
 
     def _open(self) -> None:
         """Begin, or continue what another run has begun."""
-        self._outcomes = OutcomeFile(self.folder)
+        self._outcomes = OutcomeFile(self.folder, self._tick)
         self._jobs_to_delete += [self._job_id(number) for number in self._outcomes.latest]
         self._rest = self._read_rest()
         self._take_counts()
@@ -257,6 +261,7 @@ class BatchRun:
         except StokerError as error:
             caller = error
         for _ in range(MOST_AT_A_TIME):
+            self._pause()
             found = self._next_line(now)
             if found is None or not self._admit(now, caller, *found):
                 return
@@ -280,7 +285,10 @@ class BatchRun:
                 return False
             waits = self._jobs.admit(job, self._fence, self.record.expires_at - now)
         except StokerError as error:
-            if isinstance(error, Rejected) and is_for_later(error):
+            (state,) = self._jobs.states([self._job_id(number)])
+            if state.status is not None:  # an earlier runner has admitted it, when it was not refused
+                self._in_flight[number] = InFlight(id, self._job_id(number), "", raw)
+            elif isinstance(error, Rejected) and is_for_later(error):
                 self._defer(now, number, raw, error)
             else:
                 body = ENDPOINTS[self.record.endpoint].dialect.error_body(error)

@@ -143,7 +143,7 @@ class BatchRunner:
 
     def _renew(self) -> None:
         """Renew the lease in a turn that takes long. Raises `Fenced`."""
-        if not self._hold(time.time()):
+        if self._stopped or not self._hold(time.time()):
             raise Fenced(self._fence)
 
     def _match(self, now: float) -> None:
@@ -174,6 +174,7 @@ class BatchRunner:
             window=self._window,
             caller=lambda tenant, record: caller_of(services, tenant, record),
             max_line_bytes=services.settings.api.max_body_bytes,
+            tick=self._renew,
         )
 
     def _step(self, run: BatchRun, step: Callable[[BatchRun, float], None], now: float) -> None:

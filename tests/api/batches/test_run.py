@@ -372,6 +372,17 @@ def test_a_revoked_key_ends_the_lines_that_have_not_begun(bench: Bench) -> None:
     assert {line["response"]["status_code"] for line in bench.output("error")} == {401}
 
 
+def test_a_line_that_has_a_job_gets_its_answer_although_it_would_be_refused_now(bench: Bench) -> None:
+    bench.create(lines(6))
+    bench.turn()
+    bench.caller_error = InvalidApiKey("revoked")
+    bench.take_over()
+    bench.turn()
+    bench.jobs.end()
+    bench.finish()
+    assert bench.progress.counts == {"succeeded": 4, "errored": 2, "canceled": 0, "expired": 0}
+
+
 def test_no_line_is_admitted_while_the_quota_has_no_room(bench: Bench) -> None:
     bench.create(lines(6))
     bench.files._settings = replace(bench.files._settings, max_bytes_per_tenant=1)
