@@ -37,6 +37,7 @@ SUITE = (
     "test_slots.py",
     "test_rate_limits.py",
     "test_limit_use.py",
+    "test_batches.py",
     "test_recent_refusals.py",
     *(
         "test_engine_loss.py",
