@@ -22,17 +22,17 @@ from pathlib import Path
 from api.auth.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.jobs import JobState, LineJobs
-from api.batches.line_job import job_hex
+from api.batches.line_job import Answer, job_hex
 from api.batches.lines import InvalidLine, Line, Pause, parse_line, read_lines, validate
-from api.batches.outcome_file import LineId, Outcome, OutcomeFile, errored, not_processed, succeeded
+from api.batches.outcome_file import NO_USAGE, LineId, Outcome, OutcomeFile, errored, not_processed, succeeded
 from api.batches.record import MESSAGES, OPENAI, BatchRecord, Progress
 from api.batches.window import Window
-from api.errors import InvalidRequest
+from api.errors import ApiError, InvalidRequest
 from api.files.record import OUTPUT_PURPOSE, FileRecord
 from api.files.store import FileStore
 from scheduler.batches import BatchRow, BatchStore
-from scheduler.errors import Rejected, StokerError
-from scheduler.job import Status
+from scheduler.errors import Fenced, Rejected, StokerError
+from scheduler.job import Job, Status
 
 logger = logging.getLogger("api")
 
@@ -76,6 +76,11 @@ def is_for_later(error: StokerError) -> bool:
     if error.code == "rate_limit_exceeded":
         return error.retry_after_s is not None  # None: more than the limit ever admits
     return error.code in LATER
+
+
+def internal_error() -> ApiError:
+    """The error for a fault of the platform; only the log has the details."""
+    return ApiError("an error inside the platform; its log has the details", code="internal_error")
 
 
 @dataclass(slots=True)
@@ -227,7 +232,7 @@ class BatchRun:
         """The outcome of a line whose job has ended; None if it never ran and is tried again."""
         if state.status is Status.CANCELLED and reason is not None:
             return not_processed(line.id, reason)
-        answer = self._jobs.answer(line.job, self.tenant, self.record.endpoint)
+        answer = self._answer(line)
         if answer.error is None:
             return succeeded(line.id, answer.body, answer.usage)
         if state.status is not None and not state.attempts and is_for_later(answer.error):
@@ -278,8 +283,7 @@ class BatchRun:
         try:
             if isinstance(caller, StokerError):
                 raise caller
-            line = self._line(number, raw)
-            job = self._jobs.make(caller, self.record.endpoint, line, id.hex, int(now))
+            job = self._make(caller, number, raw, id, now)
             if not self._window.has_room(self.tenant, job.model, self._jobs.limits(job)):
                 self._deferred.appendleft((now, number, raw))
                 return False
@@ -297,6 +301,29 @@ class BatchRun:
         self._in_flight[number] = InFlight(id, job.id, job.model, raw)
         self._window.add(self.tenant, job.model, waits=waits)
         return True
+
+    def _make(self, caller: Caller, number: int, raw: bytes, id: LineId, now: float) -> Job:
+        """The job of a line. Raises `StokerError`; a fault of the platform is one, too, as over HTTP."""
+        try:
+            line = self._line(number, raw)
+            return self._jobs.make(caller, self.record.endpoint, line, id.hex, int(now))
+        except (StokerError, Fenced):
+            raise
+        except Exception:
+            logger.exception("a line of the batch %s fails", self.id)
+            raise internal_error() from None
+
+    def _answer(self, line: InFlight) -> Answer:
+        """The answer of a line whose job has ended."""
+        path = self.record.endpoint
+        try:
+            return self._jobs.answer(line.job, self.tenant, path)
+        except StokerError:
+            raise
+        except Exception:
+            logger.exception("the answer to a line of the batch %s cannot be rendered", self.id)
+            error = internal_error()
+            return Answer(ENDPOINTS[path].dialect.error_body(error), error, NO_USAGE)
 
     def _defer(self, now: float, number: int, raw: bytes, error: StokerError | None = None) -> None:
         wait_s = DEFER_S if error is None or error.retry_after_s is None else error.retry_after_s

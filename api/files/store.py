@@ -177,7 +177,8 @@ class FileStore:
         """Hold the lock of the tenant's folder, and remove what interrupted calls have left there."""
         folder = self.folder(tenant)
         with disk_errors_translated():
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.mkdir(exist_ok=True, mode=0o700)
             name = folder / TENANT
             if not name.exists():
                 _replace(name, tenant.encode())

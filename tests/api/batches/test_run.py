@@ -47,12 +47,15 @@ class FakeJobs:
     cancelled: list[str] = field(default_factory=list)
     refusal: Callable[[Job], StokerError | None] = lambda _: None
     failures: dict[str, StokerError] = field(default_factory=dict)
+    faulty: str = "faulty"
     waits: bool = False
     fence: str = ""
 
     def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job:
         assert created_at >= START
         assert caller is CALLER
+        if line.body.get("seed") == self.faulty:
+            raise KeyError("a fault")
         if line.body.get("max_tokens", 1) < 0:
             raise InvalidRequest("max_tokens must be at least 1", param="max_tokens")
         id = f"{ENDPOINTS[path].dialect.ID_PREFIX}{id_hex}"
@@ -78,6 +81,8 @@ class FakeJobs:
         return [self.jobs.get(id, JobState(None)) for id in ids]
 
     def answer(self, id: str, _tenant: str, path: str) -> Answer:
+        if self.text(id) == self.faulty:
+            raise KeyError("a fault")
         error = self.failures.get(self.text(id))
         if error is not None:
             return Answer(ENDPOINTS[path].dialect.error_body(error), error, (0, 0, 0, 0))
@@ -306,6 +311,18 @@ def test_errors_of_lines_are_in_a_file_of_their_own(bench: Bench) -> None:
     errors = {line["custom_id"]: line["response"] for line in bench.output("error")}
     assert {id: response["status_code"] for id, response in errors.items()} == {"bad": 400, "id1": 502}
     assert errors["bad"]["body"]["error"]["param"] == "max_tokens"
+
+
+def test_a_fault_of_the_platform_is_the_error_of_its_line_alone(bench: Bench) -> None:
+    bench.create(
+        jsonl(*(chat_line(id, id, "m") for id in ("a", "faulty")))
+        + jsonl(chat_line("c", "c", "m", seed="faulty"))
+    )
+    bench.finish()
+    assert [line["custom_id"] for line in bench.output()] == ["a"]
+    errors = bench.output("error")
+    assert {line["custom_id"] for line in errors} == {"faulty", "c"}
+    assert {line["response"]["body"]["error"]["code"] for line in errors} == {"internal_error"}
 
 
 def test_a_job_that_is_gone_is_an_error_and_does_not_run_again(bench: Bench) -> None:

@@ -113,6 +113,13 @@ def test_a_file_is_gone_at_its_time_and_counts_no_more(store: FileStore, clock: 
     assert len(names(store)) == 2
 
 
+def test_no_other_user_reads_the_files(store: FileStore) -> None:
+    record = store.create("one", "a", "batch", b"x", None)
+    for path in (store.root, store.folder("one")):
+        assert path.stat().st_mode & 0o777 == 0o700
+    assert store.content("one", record.id).stat().st_mode & 0o777 == 0o600
+
+
 CRASHES = {"fsync": range(1, 6), "replace": (1,)}
 
 

@@ -31,6 +31,19 @@ await run('@anthropic-ai/sdk', [
         const { input_tokens } = await client.messages.countTokens({ model: DEMO, messages: ask.messages });
         assert.ok(input_tokens > 3);
     }],
+    ['batches', 'a batch of messages', async () => {
+        let batch = await client.messages.batches.create({
+            requests: [{ custom_id: 'one', params: { ...ask, model: STUB } }],
+        });
+        const deadline = Date.now() + 20_000;
+        while (batch.processing_status !== 'ended' && Date.now() < deadline) {
+            batch = await client.messages.batches.retrieve(batch.id);
+        }
+        for await (const line of await client.messages.batches.results(batch.id)) {
+            assert.deepEqual([line.custom_id, line.result.type], ['one', 'succeeded']);
+        }
+        await client.messages.batches.delete(batch.id);
+    }],
     ['errors', 'an unknown model is its NotFoundError', async () => {
         await assert.rejects(client.messages.create({ ...ask, model: 'unknown' }), Anthropic.NotFoundError);
     }],

@@ -54,6 +54,20 @@ await run('openai', [
         for await (const model of client.models.list()) names.push(model.id);
         assert.ok(names.includes(DEMO));
     }],
+    ['batches', 'a file, and a batch of its lines', async () => {
+        const line = { custom_id: 'one', method: 'POST', url: '/v1/chat/completions', body: { ...ask, model: STUB } };
+        const file = await client.files.create({
+            file: await OpenAI.toFile(Buffer.from(JSON.stringify(line)), 'lines.jsonl'), purpose: 'batch',
+        });
+        let batch = await client.batches.create({
+            input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h',
+        });
+        const deadline = Date.now() + 20_000;
+        while (batch.status !== 'completed' && Date.now() < deadline) batch = await client.batches.retrieve(batch.id);
+        const output = await (await client.files.content(batch.output_file_id)).text();
+        assert.equal(JSON.parse(output).custom_id, 'one');
+        for (const id of [file.id, batch.output_file_id]) await client.files.delete(id);
+    }],
     ['abort', 'an abort ends a stream', async () => {
         const stream = await client.chat.completions.create({
             model: STUB, stream: true, messages: [{ role: 'user', content: '/stub tokens=100000 tokens_per_s=50' }],
