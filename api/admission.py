@@ -198,6 +198,8 @@ async def admit(
     if parsed.documents:
         parsed = await _with_documents(services, parsed, job.tenant, reader)
         job = with_generation(job, parsed)
+    if parsed.background and services.webhooks.wants(job.tenant):
+        await services.webhooks.enter(job)
     if reader is not None:
         # before the admission, so that not even the first event is missed
         reader.follow(services.subscriber, job.id)

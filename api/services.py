@@ -46,6 +46,9 @@ from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
 from api.streaming.queue_notes import QueueNotes
+from api.webhooks.sender import WebhookSender
+from api.webhooks.store import WebhookStore
+from api.webhooks.targets import targets_of
 from config.errors import ConfigError
 from config.settings import Settings
 from fleet.fleet import Fleet
@@ -174,6 +177,7 @@ class AppServices:
     queue_notes: QueueNotes = field(init=False)
     files: FileStore = field(init=False)
     documents: DocumentReader = field(init=False)
+    webhooks: WebhookSender = field(init=False)
     _tasks: list[Future[None]] = field(default_factory=list)
     _loop: asyncio.AbstractEventLoop | None = None
     _loop_thread: LoopThread | None = None
@@ -184,6 +188,11 @@ class AppServices:
         self.queue_notes = QueueNotes(self.queue_orders)
         self.files = FileStore(self.settings.data_dir / FILES_FOLDER, self.settings.files)
         self.documents = DocumentReader(self.settings, self.files)
+        webhooks, connection = self.settings.webhooks, self.connection
+        pending = WebhookStore(connection, self.settings.redis.prefix, webhooks.max_pending_per_tenant)
+        self.webhooks = WebhookSender(
+            webhooks, targets_of(webhooks), pending, self.async_ledger, self.subscriber.name
+        )
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -326,6 +335,7 @@ def open_services(settings: Settings) -> AppServices:
     services.background += (
         partial(_start_proposals, services),
         FileSweeper(services.files, registry, services.batches).run,
+        services.webhooks.run,
     )
     _add_batch_runner(services)
     return services

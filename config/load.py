@@ -25,8 +25,9 @@ from config.settings import (
     Tenant,
 )
 from config.sources import SettingsLayer, deep_merge, read_environment, read_file, read_key_digests
+from config.webhook_schema import webhook_settings
 
-BUILT_BELOW = ("data_dir", "runtimes_dir", "model_base_path", "governance", "tenants", "models")
+BUILT_BELOW = ("data_dir", "runtimes_dir", "model_base_path", "governance", "webhooks", "tenants", "models")
 """The settings that are not built from their values alone."""
 
 
@@ -85,6 +86,7 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         Path(_absolute(runtimes_dir, root)) if runtimes_dir else settings["data_dir"] / RUNTIMES_DIR
     )
     settings["governance"] = governance_settings(values.get("governance", {}), root)
+    settings["webhooks"] = webhook_settings(values.get("webhooks", {}))
     settings["tenants"] = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT)} | {
         name: Tenant(name, **tenant, configured=tuple(sorted(tenant)))
         for name, tenant in values.get("tenants", {}).items()

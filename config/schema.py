@@ -39,6 +39,7 @@ from config.fixed_ports import shared_ports
 from config.governance_schema import GovernanceSchema
 from config.hub_artifact import parse as parse_hub_path
 from config.settings import PRIORITIES, ModelDefinition, RestartSettings
+from config.webhook_schema import WebhookSchema
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/(?!((un)?load|log)$)[\w.-]+)?"  # `x/load` is the path of an action on `x`
@@ -431,6 +432,7 @@ class SettingsSchema(Section):
     files = _section(FileSchema)
     documents = _section(DocumentSchema)
     batches = _section(BatchSchema)
+    webhooks = _section(WebhookSchema)
     tenancy = _section(TenancySchema)
     governance = _section(GovernanceSchema)
     tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)

@@ -183,6 +183,34 @@ class DocumentSettings:
     max_running_per_tenant: int = 2  # of these, for one tenant
 
 
+WEBHOOK_EVENTS = ("response.completed", "response.failed", "response.cancelled", "response.incomplete")
+
+
+@dataclass(frozen=True)
+class WebhookTarget:
+    """Where the events of a tenant's background responses are sent.
+
+    `secret_variable` is the environment variable of the API with the secret of the signatures.
+    """
+
+    tenant: str
+    url: str
+    secret_variable: str
+    events: tuple[str, ...] = WEBHOOK_EVENTS
+
+
+@dataclass(frozen=True)
+class WebhookSettings:
+    """Events about background responses that have ended (docs/decisions/0023-webhooks.md)."""
+
+    allowed_hosts: tuple[str, ...] = ()
+    allow_private: bool = False
+    timeout_s: float = 10.0  # of one attempt
+    max_attempts: int = 8
+    max_pending_per_tenant: int = 10_000
+    targets: Mapping[str, WebhookTarget] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class BatchSettings:
     """Batches of requests."""
@@ -351,6 +379,7 @@ class Settings:
     files: FileSettings = field(default_factory=FileSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
     batches: BatchSettings = field(default_factory=BatchSettings)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     tenancy: TenancySettings = field(default_factory=TenancySettings)
     governance: GovernanceSettings = field(default_factory=GovernanceSettings)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)

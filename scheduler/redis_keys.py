@@ -153,6 +153,29 @@ KEYS = (
         "begin_sample write_sample",
         "2 hours from the last sample",
     ),
+    # ---- webhooks (docs/decisions/0023-webhooks.md)
+    RedisKey(
+        "webhooks:<list>",
+        "zset",
+        "tenant:<tenant>: its background responses that are followed, by the time (ms) of the next look; "
+        "target:<target>: those whose events are sent there, by the time (ms) of the next attempt",
+        "api/webhooks/store.py",
+        EMPTY,
+    ),
+    RedisKey(
+        "webhook_entries:<list>",
+        "hash",
+        "of each response in that list: when it was entered, its event, its end, the attempts (JSON)",
+        "api/webhooks/store.py",
+        EMPTY,
+    ),
+    RedisKey(
+        "webhook_sender",
+        "string",
+        "the API process that sends webhooks",
+        "api/webhooks/store.py",
+        "10 s from the last turn",
+    ),
     RedisKey(
         "idempotency:<tenant>:<key>",
         "hash",

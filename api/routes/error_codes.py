@@ -14,6 +14,7 @@ GENERATION = (
     "document_unreadable",
     "document_too_large",
     "too_many_documents",
+    "too_many_webhooks",
     "multi_turn_unsupported",
     "invalid_prompt",
     "context_length_exceeded",

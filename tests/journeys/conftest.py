@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 
 import openai
 import pytest
 
 from tests.support.platform import Platform, running_platform
+from tests.support.webhook_receiver import ReceiverThread
 
 STUBS = {
     "stub": {"backend": "stub", "enabled": True, "target_inflight": 8, "stub_image_input": True},
@@ -29,12 +31,30 @@ STUBS = {
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": ""}
 
 
+WEBHOOK_SECRET = "whsec_" + b64encode(bytes(range(32))).decode()
+
+
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def webhooks() -> Iterator[ReceiverThread]:
+    """Receives the webhooks of the shared platform's tenant `default`."""
+    with ReceiverThread() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory, webhooks: ReceiverThread) -> Iterator[Platform]:
     """One platform for all journeys that leave it as they found it."""
-    local = {"models": STUBS}
+    target = {"tenant": "default", "url": webhooks.url, "secret_variable": "HOOK_SECRET"}
+    local = {
+        "models": STUBS,
+        "webhooks": {"allowed_hosts": ["127.0.0.1"], "allow_private": True, "targets": {"hook": target}},
+    }
     with running_platform(
-        tmp_path_factory.mktemp("up"), local, "--port", "0", environment=ON_THE_CPU
+        tmp_path_factory.mktemp("up"),
+        local,
+        "--port",
+        "0",
+        environment={**ON_THE_CPU, "HOOK_SECRET": WEBHOOK_SECRET},
     ) as platform:
         for name in ("stub", "slow", "stoker-demo"):
             platform.wait_state(name, "loaded", 60)

@@ -15,9 +15,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tasks.generation import Generation, ImagePart, TextPart
+from tests.journeys.conftest import WEBHOOK_SECRET
 from tests.support.pdf_files import bomb, data_url_of, pdf
 from tests.support.pictures import data_url, png
 from tests.support.platform import Platform
+from tests.support.waiting import wait_until
+from tests.support.webhook_receiver import ReceiverThread
 
 pytestmark = pytest.mark.journey
 DEMO = "stoker-demo"
@@ -344,6 +347,21 @@ def test_a_background_response_outlives_its_client(sdk: openai.OpenAI) -> None:
 
 
 @pytest.mark.rule("runner/queue-full", "runner/env/MAX_QUEUE_DEPTH")
+def test_the_end_of_a_background_response_is_sent_as_a_webhook(
+    sdk: openai.OpenAI, webhooks: ReceiverThread
+) -> None:
+    response = sdk.responses.create(model="stub", input="Hello", background=True)
+
+    def events() -> list[Any]:
+        unwrap = sdk.with_options(webhook_secret=WEBHOOK_SECRET).webhooks.unwrap
+        found = [unwrap(body, headers) for headers, body in webhooks.received if response.id.encode() in body]
+        return found
+
+    wait_until(lambda: len(events()) == 1, 10)
+    (event,) = events()
+    assert (event.type, event.data.id) == ("response.completed", response.id)
+
+
 def test_a_request_to_a_full_queue_is_refused_with_its_depth(shared: Platform) -> None:
     answers: list[tuple[int, dict[str, object]]] = []
     lock = threading.Lock()

@@ -1,0 +1,1 @@
+"""Webhooks: events about ended background responses, sent to targets that operators configure."""

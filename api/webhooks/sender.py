@@ -1,0 +1,201 @@
+"""Follows background responses, and sends the events of their ends (docs/decisions/0023-webhooks.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from api.webhooks.addresses import PublicResolver, is_refused_literal
+from api.webhooks.signing import event_body, event_id, signed_headers
+from api.webhooks.store import Entry, WebhookStore, list_of_target, list_of_tenant
+from api.webhooks.targets import Target
+from config.settings import WebhookSettings
+from config.version import version
+from scheduler.async_ledger import AsyncLedger
+from scheduler.errors import StokerError
+from scheduler.job import Job
+
+logger = logging.getLogger("api")
+
+POLL_S = 0.5
+PAGE = 100
+"""Entries of a tenant in one turn."""
+
+MAX_OF_TARGET, MAX_SENDING = 4, 64
+ADMISSION_S = 60.0
+"""How long a response that was entered may take to be admitted."""
+
+DELAYS_S = (5, 30, 120, 600, 1800, 3600)
+SPREAD = 0.2
+GONE = 410
+USER_AGENT = f"Stoker/{version()}"
+
+
+class WebhookSender:
+    """The webhooks of one API process. For the event loop's thread only."""
+
+    def __init__(  # noqa: PLR0913 - the parts that a test replaces have names
+        self,
+        settings: WebhookSettings,
+        targets: Mapping[str, Target],
+        store: WebhookStore,
+        ledger: AsyncLedger,
+        process: str,
+        *,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._settings = settings
+        self._targets = targets
+        self._store = store
+        self._ledger = ledger
+        self._process = process
+        self._tls = tls
+        self._clock = clock
+        self._tenants = tuple(dict.fromkeys(target.tenant for target in targets.values()))
+        self._sending: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """The deliveries under way, by target and response."""
+        self._session: aiohttp.ClientSession | None = None
+
+    def wants(self, tenant: str) -> bool:
+        """Whether the ends of this tenant's background responses are sent."""
+        return tenant in self._tenants
+
+    async def enter(self, job: Job) -> None:
+        """Enter a background response that is about to be admitted. Raises `StokerError`."""
+        targets = (list_of_target(target.name) for target in self._targets_of(job.tenant))
+        await self._store.add(list_of_tenant(job.tenant), Entry(job.id, self._clock()), targets)
+
+    async def run(self) -> None:
+        """Send until cancelled. Without a target it returns at once."""
+        if not self._targets:
+            return
+        try:
+            while True:
+                try:
+                    if await self._store.hold(self._process):
+                        await self.turn()
+                except StokerError:
+                    logger.debug("webhooks wait for Redis", exc_info=True)
+                except Exception:
+                    logger.exception("webhooks cannot be sent")
+                await asyncio.sleep(POLL_S)
+        finally:
+            await self.close()
+
+    async def turn(self) -> None:
+        """Look once at what is due, and begin the deliveries. Raises `StorageUnavailable`."""
+        now = self._clock()
+        for tenant in self._tenants:
+            entries = await self._store.due(list_of_tenant(tenant), now, PAGE)
+            await asyncio.gather(*(self._look(tenant, entry, now) for entry in entries))
+        for target in self._targets.values():
+            await self._begin(target, now)
+
+    async def finished(self) -> None:
+        """Wait for the deliveries under way."""
+        await asyncio.gather(*self._sending.values())
+
+    async def close(self) -> None:
+        """End the deliveries under way, which are made again by the next sender."""
+        for task in self._sending.values():
+            task.cancel()
+        await asyncio.gather(*self._sending.values(), return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+
+    def _targets_of(self, tenant: str) -> list[Target]:
+        return [target for target in self._targets.values() if target.tenant == tenant]
+
+    async def _look(self, tenant: str, entry: Entry, now: float) -> None:
+        """Make deliveries of a response that has ended; look at any other one later."""
+        row = await self._ledger.lookup(entry.response, tenant)
+        age, name = now - entry.at, list_of_tenant(tenant)
+        if row is None and age > ADMISSION_S:
+            await self._store.remove(name, entry)
+        elif row is None or not row.status.is_terminal:
+            await self._store.postpone(name, entry, now + min(10.0, max(POLL_S, age / 20)))
+        else:
+            event = f"response.{row.status}"
+            delivery = replace(entry, event=event, ended_at=int(now))
+            targets = [target.name for target in self._targets_of(tenant) if event in target.events]
+            await self._store.deliver(name, entry, delivery, targets)
+
+    async def _begin(self, target: Target, now: float) -> None:
+        """Begin deliveries to a target, as many as it may have under way."""
+        under_way = sum(name == target.name for name, _ in self._sending)
+        if under_way >= MAX_OF_TARGET or len(self._sending) >= MAX_SENDING:
+            return
+        for entry in await self._store.due(list_of_target(target.name), now, MAX_OF_TARGET):
+            key = target.name, entry.response
+            if key not in self._sending and under_way < MAX_OF_TARGET:
+                under_way += 1
+                self._sending[key] = asyncio.ensure_future(self._deliver(target, entry))
+
+    async def _deliver(self, target: Target, entry: Entry) -> None:
+        name = list_of_target(target.name)
+        try:
+            problem, is_final = await self._post(target, entry)
+            tried = replace(entry, attempts=entry.attempts + 1)
+            if problem is None:
+                await self._store.remove(name, entry)
+            elif is_final or tried.attempts >= self._settings.max_attempts:
+                logger.warning(
+                    "the event of %s could not be sent to the webhook target %s: %s, after %d attempts",
+                    entry.response,
+                    target.name,
+                    problem,
+                    tried.attempts,
+                )
+                await self._store.remove(name, entry)
+            else:
+                delay = DELAYS_S[min(entry.attempts, len(DELAYS_S) - 1)]
+                spread = 1 + SPREAD * (2 * random.random() - 1)  # noqa: S311 - no secret
+                await self._store.postpone(name, tried, self._clock() + delay * spread)
+        except StokerError:
+            logger.debug("the outcome of a webhook is not stored: it is sent again", exc_info=True)
+        finally:
+            del self._sending[target.name, entry.response]
+
+    async def _post(self, target: Target, entry: Entry) -> tuple[str | None, bool]:
+        """Send an event once. Returns why it failed, if it did, and whether it is of no use to try again."""
+        if not self._settings.allow_private and is_refused_literal(urlsplit(target.url).hostname or ""):
+            return "its address is not public", False
+        body = event_body(entry.response, entry.event, entry.ended_at)
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": USER_AGENT,
+            **signed_headers(event_id(entry.response), body, target.keys, int(self._clock())),
+        }
+        try:
+            async with self._open_session().post(
+                target.url, data=body, headers=headers, allow_redirects=False
+            ) as answer:
+                status = answer.status
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            return f"{type(error).__name__}: {error}"[:300], False
+        return (None, False) if 200 <= status < 300 else (f"it answered {status}", status == GONE)
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            options: dict[str, Any] = {} if self._settings.allow_private else {"resolver": PublicResolver()}
+            if self._tls is not None:
+                options["ssl"] = self._tls
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=MAX_SENDING, use_dns_cache=False, force_close=True, **options
+                ),
+                timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+            )
+        return self._session

@@ -1,0 +1,131 @@
+"""The responses and deliveries of webhooks in Redis (docs/decisions/0023-webhooks.md). At least once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+
+from api.errors import ApiError
+from scheduler.async_connection import AsyncConnection
+from scheduler.scripts import redis_errors_translated
+
+LEASE_MS = 10_000
+RETRY_S = 60
+
+
+class TooManyWebhooks(ApiError):
+    """Raised for a background response of a tenant that has as many entries as it may."""
+
+    default_code = "too_many_webhooks"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A response in the list of its tenant, or a delivery of its event in the list of a target.
+
+    Times are in Unix seconds.
+    """
+
+    response: str
+    at: float
+    event: str = ""
+    ended_at: int = 0
+    attempts: int = 0
+
+
+def list_of_tenant(tenant: str) -> str:
+    """The list of the responses of a tenant."""
+    return f"tenant:{tenant}"
+
+
+def list_of_target(target: str) -> str:
+    """The list of the deliveries to a target."""
+    return f"target:{target}"
+
+
+class WebhookStore:
+    """The lists of all tenants and targets. Its methods raise `StorageUnavailable`."""
+
+    def __init__(self, connection: AsyncConnection, prefix: str, most: int) -> None:
+        self._connection = connection
+        self._prefix = "{" + prefix + "}:"
+        self._most = most
+
+    async def add(self, name: str, entry: Entry, others: Iterable[str]) -> None:
+        """Put an entry into a list. Raises `TooManyWebhooks` when it and the others are full together."""
+        count = sum(await self._run([("ZCARD", self._list(one)) for one in (name, *others)]))
+        if count >= self._most:
+            raise TooManyWebhooks(
+                f"{count} events of this tenant wait for their delivery (webhooks.max_pending_per_tenant)",
+                retry_after_s=RETRY_S,
+            )
+        await self._together(self._set(name, entry, entry.at))
+
+    async def due(self, name: str, now: float, most: int) -> list[Entry]:
+        """The entries of a list whose time has come, at most so many, the earliest first."""
+        due = ("ZRANGEBYSCORE", self._list(name), "-inf", _ms(now), "LIMIT", 0, most)
+        (members,) = await self._run([due])
+        if not members:
+            return []
+        (values,) = await self._run([("HMGET", self._entries(name), *members)])
+        return [Entry(**orjson.loads(value)) for value in values if value is not None]
+
+    async def postpone(self, name: str, entry: Entry, until: float) -> None:
+        """Set an entry, and the time of its next look."""
+        await self._together(self._set(name, entry, until))
+
+    async def remove(self, name: str, entry: Entry) -> None:
+        """Remove an entry from a list."""
+        await self._together(self._unset(name, entry))
+
+    async def deliver(self, name: str, entry: Entry, delivery: Entry, targets: Iterable[str]) -> None:
+        """Put a delivery into the list of each target, in the place of an entry."""
+        added = [
+            command
+            for target in targets
+            for command in self._set(list_of_target(target), delivery, delivery.ended_at)
+        ]
+        await self._together([*added, *self._unset(name, entry)])
+
+    async def hold(self, process: str) -> bool:
+        """Whether this process is the one that sends, for the next LEASE_MS."""
+        key = f"{self._prefix}webhook_sender"
+        taken, holder = await self._run(
+            [("SET", key, process, "NX", "PX", LEASE_MS), ("GET", key)],
+        )
+        if not taken and holder == process.encode():
+            await self._run([("PEXPIRE", key, LEASE_MS)])
+        return bool(taken) or holder == process.encode()
+
+    def _set(self, name: str, entry: Entry, due: float) -> list[tuple[Any, ...]]:
+        return [
+            ("ZADD", self._list(name), _ms(due), entry.response),
+            ("HSET", self._entries(name), entry.response, orjson.dumps(asdict(entry))),
+        ]
+
+    def _unset(self, name: str, entry: Entry) -> list[tuple[Any, ...]]:
+        return [("ZREM", self._list(name), entry.response), ("HDEL", self._entries(name), entry.response)]
+
+    async def _together(self, commands: Sequence[tuple[Any, ...]]) -> None:
+        await self._run([("MULTI",), *commands, ("EXEC",)])
+
+    async def _run(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        with redis_errors_translated():
+            replies = await self._connection.exchange(commands)
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply
+        return replies
+
+    def _list(self, name: str) -> str:
+        return f"{self._prefix}webhooks:{name}"
+
+    def _entries(self, name: str) -> str:
+        return f"{self._prefix}webhook_entries:{name}"
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)

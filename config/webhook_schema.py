@@ -1,0 +1,83 @@
+"""The schema of the section `webhooks`: targets, and the hosts that they may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from backends.declaration import FORMATS, VARIABLE_NAME
+from config.fields import (
+    NamedEntries,
+    Section,
+    StrictField,
+    flag,
+    integer,
+    matching,
+    number,
+    texts,
+)
+from config.settings import WEBHOOK_EVENTS, WebhookSettings, WebhookTarget
+
+TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # as in config/schema.py, which imports this module
+TARGET_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
+URL = r"https?://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z_.-]+)(:[0-9]{1,5})?(/[!-~]*)?"
+MAX_TARGETS = 100
+
+
+class WebhookTargetSchema(Section):
+    """One of `webhooks.targets`."""
+
+    tenant = matching(TENANT_NAME, "the name of a tenant")
+    url = matching(URL, "an https URL of visible characters, without a user", secret=True)
+    secret_variable = matching(FORMATS[VARIABLE_NAME], "a text like OPENAI_API_KEY", secret=True)
+    events = StrictField(
+        f"a list of {', '.join(WEBHOOK_EVENTS)}",
+        lambda value: isinstance(value, list) and bool(value) and {*map(str, value)} <= {*WEBHOOK_EVENTS},
+        convert=tuple,
+    )
+
+    @validates_schema
+    def _is_complete(self, data: dict[str, Any], **_: object) -> None:
+        missing = [name for name in ("tenant", "url", "secret_variable") if name not in data]
+        if missing:
+            raise ValidationError({name: ["is missing"] for name in missing})
+
+
+def _read_target(_name: str, raw: Mapping[str, Any]) -> object:
+    return WebhookTargetSchema().load(raw)
+
+
+class WebhookSchema(Section):
+    """`webhooks`."""
+
+    allowed_hosts = texts()
+    allow_private = flag()
+    timeout_s = number(0.1, 60)
+    max_attempts = integer(1, 100)
+    max_pending_per_tenant = integer(1, 1_000_000)
+    targets: fields.Field[Any] = NamedEntries("webhook target", TARGET_NAME, _read_target)
+
+    @validates_schema
+    def _targets_are_allowed(self, data: dict[str, Any], **_: object) -> None:
+        targets, allowed = data.get("targets", {}), {host.lower() for host in data.get("allowed_hosts", ())}
+        if len(targets) > MAX_TARGETS:
+            raise ValidationError({"targets": [f"has more than {MAX_TARGETS} entries"]})
+        problems: dict[str, Any] = {}
+        for name, target in targets.items():
+            parts = urlsplit(target["url"])
+            if parts.scheme != "https" and not data.get("allow_private", False):
+                problems[name] = {"url": ["must be https: only webhooks.allow_private permits http"]}
+            elif (parts.hostname or "") not in allowed:
+                message = f"has the host {parts.hostname}, which webhooks.allowed_hosts lacks"
+                problems[name] = {"url": [message]}
+        if problems:
+            raise ValidationError({"targets": problems})
+
+
+def webhook_settings(values: Mapping[str, Any]) -> WebhookSettings:
+    """The settings of validated values."""
+    targets = {name: WebhookTarget(**target) for name, target in values.get("targets", {}).items()}
+    return WebhookSettings(**{**values, "targets": targets})

@@ -1,0 +1,253 @@
+"""Webhooks, sent over HTTP to a server on the loopback interface, with their lists in a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import openai
+import pytest
+
+from api.webhooks import sender as sender_module
+from api.webhooks.sender import ADMISSION_S, WebhookSender
+from api.webhooks.store import TooManyWebhooks, WebhookStore
+from api.webhooks.targets import Target
+from config.settings import WEBHOOK_EVENTS, Settings, WebhookSettings
+from scheduler.async_connection import AsyncConnection
+from scheduler.job import Job, JobRow, Status
+from tests.support.webhook_receiver import Receiver
+
+KEY = secrets.token_bytes(32)
+SECRET = f"whsec_{b64encode(KEY).decode()}"
+SETTINGS = WebhookSettings(allow_private=True, timeout_s=2.0, max_attempts=3, max_pending_per_tenant=5)
+
+
+@dataclass
+class Clock:
+    """A time that a test sets."""
+
+    now: float = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Jobs:
+    """The rows of the ledger that the sender looks up."""
+
+    def __init__(self) -> None:
+        self.status: dict[str, Status] = {}
+
+    async def lookup(self, id: str, tenant: str) -> JobRow | None:
+        status = self.status.get(id)
+        if status is None or tenant != "one":
+            return None
+        return JobRow(id, tenant, "demo", "responses", status, b"{}", store=True, created_at=0.0)
+
+
+def job(id: str, tenant: str = "one") -> Job:
+    return Job(
+        id, tenant, model="demo", weight=1.0, dialect="responses", generation=b"{}", echo=b"{}", cost=1
+    )
+
+
+def target(receiver: Receiver, name: str = "hook", events: tuple[str, ...] = WEBHOOK_EVENTS) -> Target:
+    return Target(name, "one", receiver.url, events, (KEY,))
+
+
+@dataclass
+class World:
+    """The parts that a test uses."""
+
+    settings: Settings
+    connection: AsyncConnection
+    jobs: Jobs
+    clock: Clock
+
+    def sender(self, *targets: Target, settings: WebhookSettings = SETTINGS) -> WebhookSender:
+        store = WebhookStore(self.connection, self.settings.redis.prefix, settings.max_pending_per_tenant)
+        named: Any = {target.name: target for target in targets}
+        return WebhookSender(settings, named, store, self.jobs, "p", clock=self.clock)  # type: ignore[arg-type]
+
+    async def send(self, sender: WebhookSender, after_s: float = 0.0) -> None:
+        """One turn to make deliveries, and one to begin them, after this time."""
+        self.clock.now += after_s
+        await sender.turn()
+        await sender.turn()
+        await sender.finished()
+
+    async def left(self) -> int:
+        keys = (await self.connection.exchange([("KEYS", "{" + self.settings.redis.prefix + "}:webhook*")]))[
+            0
+        ]
+        return len([key for key in keys if b"webhook_sender" not in key])
+
+
+def run(settings: Settings, check: Callable[[World], Awaitable[None]]) -> None:
+    async def within() -> None:
+        connection = AsyncConnection(settings)
+        try:
+            await check(World(settings, connection, Jobs(), Clock()))
+        finally:
+            await connection.close()
+
+    asyncio.run(within())
+
+
+@asynccontextmanager
+async def closing(sender: WebhookSender) -> AsyncIterator[WebhookSender]:
+    try:
+        yield sender
+    finally:
+        await sender.close()
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "incomplete"])
+def test_event_of_an_end_is_what_the_sdk_unwraps(shared_settings: Settings, status: str) -> None:
+    async def check(world: World) -> None:
+        async with Receiver().served() as receiver, closing(world.sender(target(receiver))) as sender:
+            world.clock.now = time.time()
+            await sender.enter(job("resp_1"))
+            world.jobs.status["resp_1"] = Status.RUNNING
+            await world.send(sender)
+            assert not receiver.received
+            world.jobs.status["resp_1"] = Status(status)
+            await world.send(sender, after_s=5)
+            ((headers, body),) = receiver.received
+        with openai.OpenAI(api_key="k", webhook_secret=SECRET) as client:
+            event: Any = client.webhooks.unwrap(body, headers)
+            with pytest.raises(openai.InvalidWebhookSignatureError):
+                client.webhooks.unwrap(body + b" ", headers)
+        assert (event.type, event.object, event.data.id) == (f"response.{status}", "event", "resp_1")
+        assert event.id == headers["webhook-id"]
+        assert event.created_at == int(world.clock.now)
+        assert await world.left() == 0
+
+    run(shared_settings, check)
+
+
+def test_delivery_is_repeated_when_it_fails_and_survives_a_restart(shared_settings: Settings) -> None:
+    async def check(world: World) -> None:
+        async with Receiver([500, 307]).served() as receiver:
+            world.jobs.status["resp_1"] = Status.COMPLETED
+            async with closing(world.sender(target(receiver))) as first:
+                await first.enter(job("resp_1"))
+                await world.send(first)
+                await world.send(first, after_s=3)  # too early
+                assert len(receiver.received) == 1
+            async with closing(world.sender(target(receiver))) as second:
+                await world.send(second, after_s=4)
+                assert len(receiver.received) == 2  # the redirect is not followed
+                await world.send(second, after_s=40)
+            assert len(receiver.received) == 3
+            assert len(set(receiver.ids)) == 1
+            assert await world.left() == 0
+
+    run(shared_settings, check)
+
+
+@pytest.mark.parametrize(("statuses", "attempts"), [([500] * 9, 3), ([410], 1)])
+def test_delivery_is_given_up_after_its_last_attempt(
+    shared_settings: Settings, statuses: list[int], attempts: int
+) -> None:
+    async def check(world: World) -> None:
+        async with Receiver(statuses).served() as receiver, closing(world.sender(target(receiver))) as sender:
+            world.jobs.status["resp_1"] = Status.COMPLETED
+            await sender.enter(job("resp_1"))
+            for _ in range(5):
+                await world.send(sender, after_s=5000)
+            assert len(receiver.received) == attempts
+            assert await world.left() == 0
+
+    run(shared_settings, check)
+
+
+def test_slow_target_delays_no_other_one(shared_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender_module, "MAX_OF_TARGET", 2)
+
+    async def check(world: World) -> None:
+        async with Receiver(delay_s=30).served() as slow, Receiver().served() as quick:
+            ids = [f"resp_{number}" for number in range(4)]
+            world.jobs.status = dict.fromkeys(ids, Status.COMPLETED)
+            async with closing(world.sender(target(slow, "slow"), target(quick, "quick"))) as sender:
+                for id in ids:
+                    await sender.enter(job(id))
+                async with asyncio.timeout(10):
+                    while len(quick.received) < len(ids) or len(slow.received) < 2:
+                        await sender.turn()
+                        await asyncio.sleep(0.01)
+                assert len(slow.received) == 2
+
+    run(shared_settings, check)
+
+
+def test_events_are_those_that_the_target_wants(shared_settings: Settings) -> None:
+    async def check(world: World) -> None:
+        async with Receiver().served() as receiver:
+            only_failed = target(receiver, events=("response.failed",))
+            async with closing(world.sender(only_failed)) as sender:
+                world.jobs.status = {"resp_1": Status.COMPLETED, "resp_2": Status.FAILED}
+                await sender.enter(job("resp_1"))
+                await sender.enter(job("resp_2"))
+                await world.send(sender)
+            assert [b"resp_2" in body for _, body in receiver.received] == [True]
+            assert await world.left() == 0
+
+    run(shared_settings, check)
+
+
+def test_response_that_was_never_admitted_is_dropped(shared_settings: Settings) -> None:
+    async def check(world: World) -> None:
+        async with Receiver().served() as receiver, closing(world.sender(target(receiver))) as sender:
+            await sender.enter(job("resp_1"))
+            await world.send(sender)
+            assert await world.left() == 2
+            await world.send(sender, after_s=ADMISSION_S + 10)
+            assert (await world.left(), receiver.received) == (0, [])
+
+    run(shared_settings, check)
+
+
+def test_entries_of_a_tenant_are_bounded(shared_settings: Settings) -> None:
+    async def check(world: World) -> None:
+        async with Receiver().served() as receiver, closing(world.sender(target(receiver))) as sender:
+            assert (sender.wants("one"), sender.wants("two")) == (True, False)
+            for number in range(SETTINGS.max_pending_per_tenant):
+                await sender.enter(job(f"resp_{number}"))
+            with pytest.raises(TooManyWebhooks):
+                await sender.enter(job("resp_x"))
+
+    run(shared_settings, check)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_private_address_is_not_connected_to(shared_settings: Settings, host: str) -> None:
+    async def check(world: World) -> None:
+        async with Receiver().served() as receiver:
+            url = receiver.url.replace("127.0.0.1", host)
+            public_only = replace(SETTINGS, allow_private=False)
+            named = replace(target(receiver), url=url)
+            async with closing(world.sender(named, settings=public_only)) as sender:
+                world.jobs.status["resp_1"] = Status.COMPLETED
+                await sender.enter(job("resp_1"))
+                await world.send(sender)
+            assert not receiver.received
+            assert await world.left() == 2  # it is tried again
+
+    run(shared_settings, check)
+
+
+def test_one_process_sends_until_its_lease_ends(shared_settings: Settings) -> None:
+    async def check(world: World) -> None:
+        store = WebhookStore(world.connection, shared_settings.redis.prefix, 5)
+        assert [await store.hold("a"), await store.hold("b"), await store.hold("a")] == [True, False, True]
+        await world.connection.exchange([("DEL", "{" + shared_settings.redis.prefix + "}:webhook_sender")])
+        assert [await store.hold("b"), await store.hold("a")] == [True, False]
+
+    run(shared_settings, check)

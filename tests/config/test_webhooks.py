@@ -1,0 +1,67 @@
+"""The section `webhooks`: targets, and the hosts that they may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.webhooks.targets import targets_of
+from config.errors import ConfigError
+from config.settings import WEBHOOK_EVENTS, WebhookTarget
+
+SECRET = "whsec_" + "A" * 40
+TARGET = {"tenant": "default", "url": "https://hooks.example.com/a", "secret_variable": "HOOK"}
+
+
+def section(hosts: tuple[str, ...] = ("hooks.example.com",), **changes: Any) -> dict[str, Any]:
+    target = {**TARGET, **{name: value for name, value in changes.items() if name != "allow_private"}}
+    target = {name: value for name, value in target.items() if value is not None}
+    private = {"allow_private": True} if changes.get("allow_private") else {}
+    return {"webhooks": {"allowed_hosts": [*hosts], "targets": {"crm": target}, **private}}
+
+
+def test_target_is_read(load):
+    settings = load(section(events=["response.failed"])).webhooks
+    assert settings.targets == {
+        "crm": WebhookTarget("default", "https://hooks.example.com/a", "HOOK", ("response.failed",))
+    }
+    assert load(section()).webhooks.targets["crm"].events == WEBHOOK_EVENTS
+    assert load({}).webhooks.targets == {}
+
+
+def test_http_is_read_when_private_addresses_are_allowed(load):
+    changes = {"url": "http://10.0.0.5:8000/a", "allow_private": True}
+    assert load(section(("10.0.0.5",), **changes)).webhooks.allow_private
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (section(()), "webhooks.targets.crm.url has the host hooks.example.com, which"),
+        (section(url="http://hooks.example.com/a"), "url must be https"),
+        (section(url="https://user:word@hooks.example.com/a"), "url must be an https URL"),
+        (section(url="https://hooks.example.com@evil.example/a"), "url must be an https URL"),
+        (section(url=None), "url is missing"),
+        (section(events=[]), "events must be a list of"),
+        (section(events=["response.done"]), "events must be a list of"),
+        (section(secret_variable="whsec_abc"), "secret_variable must be"),
+    ],
+)
+def test_target_is_refused_when_it_is_not_allowed(load, given, words):
+    with pytest.raises(ConfigError, match="crm") as caught:
+        load(given)
+    assert words in str(caught.value)
+    assert "word@" not in str(caught.value)
+
+
+def test_secrets_are_read_from_the_environment(load):
+    settings = load(section()).webhooks
+    (target,) = targets_of(settings, {"HOOK": f"{SECRET} {SECRET}"}).values()
+    assert (target.tenant, len(target.keys), len(target.keys[0])) == ("default", 2, 30)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "whsec_?", "whsec_AAAA", f"{SECRET} whsec_AAAA"])
+def test_start_is_refused_when_a_variable_holds_no_secret(load, text):
+    with pytest.raises(ConfigError, match="HOOK holds no secret"):
+        targets_of(load(section()).webhooks, {"HOOK": text})
