@@ -165,14 +165,18 @@ def _body_hash(dialect: Dialect, body: bytes) -> str:
     return hashlib.sha256(dialect.NAME.encode() + b"\0" + body).hexdigest()
 
 
-async def _with_documents(
-    services: AppServices, parsed: ParsedRequest, tenant: str, reader: ResponseReader | None
-) -> ParsedRequest:
-    reading = asyncio.ensure_future(services.documents.complete(parsed, tenant))
+async def with_documents(
+    services: AppServices, parsed: ParsedRequest, job: Job, reader: ResponseReader | None
+) -> tuple[ParsedRequest, Job]:
+    """The request and its job with the text of its documents. A client that disconnects ends the reading."""
+    if not parsed.documents:
+        return parsed, job
+    reading = asyncio.ensure_future(services.documents.complete(parsed, job.tenant))
     if reader is not None:
         reader.connection.on_disconnect(lambda: _cancel(reading))
     try:
-        return await reading
+        parsed = await reading
+        return parsed, with_generation(job, parsed)
     except asyncio.CancelledError:
         if (own := asyncio.current_task()) is not None and own.cancelling():
             raise
@@ -195,9 +199,7 @@ async def admit(
     A repeat under the same Idempotency-Key gets the earlier response, from its first event. The text of
     documents is read before; a client that disconnects meanwhile ends that.
     """
-    if parsed.documents:
-        parsed = await _with_documents(services, parsed, job.tenant, reader)
-        job = with_generation(job, parsed)
+    parsed, job = await with_documents(services, parsed, job, reader)
     if parsed.background and services.webhooks.wants(job.tenant):
         await services.webhooks.enter(job)
     if reader is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ from api.dialects.attachments import PendingDocument
 from api.dialects.service_tier import ServiceTier
 from scheduler.errors import StokerError
 from scheduler.job import LimitState
-from streams.events import Event
+from streams.events import Event, Usage
 from tasks.generation import Generation
 
 Frame = tuple[str, dict[str, Any]]
@@ -49,7 +49,8 @@ class ParsedRequest:
 
     `ignorable` are fields of `Generation` that have no effect with a model that lacks them; such a model
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
-    those whose text is not in the prompt yet.
+    those whose text is not in the prompt yet. `n` answers are asked for, to each of `prompts` if there are
+    any: see `api.dialects.choices`.
     """
 
     generation: Generation
@@ -60,10 +61,17 @@ class ParsedRequest:
     conversation_param: str = "messages"
     image_params: tuple[str, ...] = ()
     field_names: Mapping[str, str] = field(default_factory=dict)
+    n: int = 1
+    prompts: tuple[str, ...] = ()
     ignorable: frozenset[str] = frozenset()
     cache_tag: str | None = None
     documents: tuple[PendingDocument, ...] = ()
     service_tier: ServiceTier | None = None
+
+    @property
+    def choices(self) -> int:
+        """How many answers it has together, each of which is a job."""
+        return self.n * max(1, len(self.prompts))
 
     @property
     def stays_connected(self) -> bool:
@@ -135,6 +143,24 @@ class Dialect(Protocol):
         self, metadata: ResponseMetadata, events: Iterable[Event], pending: str = "in_progress"
     ) -> dict[str, Any]:
         """Return the response as one JSON object; its status is `pending` if the events have no end yet."""
+        ...
+
+
+class ChoicesDialect(Dialect, Protocol):
+    """A dialect whose requests may ask for several choices."""
+
+    def choice_renderer(self, metadata: ResponseMetadata, index: int) -> StreamRenderer:
+        """Return a renderer for one choice of a stream, without what follows the last choice."""
+        ...
+
+    def last_frames(self, metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+        """Return the frames that follow the last choice, with the usage of all."""
+        ...
+
+    def choices_object(
+        self, choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
+    ) -> dict[str, Any]:
+        """Return the answer with all choices, whose metadata have one id, as one JSON object."""
         ...
 
 

@@ -6,12 +6,13 @@ stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from api.cache_control import cache_tag_of_key
 from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
+from api.dialects.choices import count_of
 from api.dialects.conversation import from_messages
 from api.dialects.logprobs import content_logprobs
 from api.dialects.options import check_tool_choice, refuse, thinking_of
@@ -72,13 +73,13 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
         field_names=FIELD_NAMES,
+        n=count_of(body),
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
     )
 
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:
-    refuse(body, "n", unless=(1,))
     refuse(body, "functions")
     refuse(body, "audio")
 
@@ -112,6 +113,21 @@ def response_object(
 ) -> dict[str, Any]:
     """Return the chat.completion object of a response that completed or ran out of tokens."""
     output = ResponseOutput.of(events)
+    return _completion(metadata, [_choice(metadata, output, 0)], output.usage)
+
+
+def choices_object(
+    choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
+) -> dict[str, Any]:
+    """See `ChoicesDialect.choices_object`."""
+    rendered = [
+        _choice(metadata, ResponseOutput.of(events), index)
+        for index, (metadata, events) in enumerate(choices)
+    ]
+    return _completion(choices[0][0], rendered, usage)
+
+
+def _choice(metadata: ResponseMetadata, output: ResponseOutput, index: int) -> dict[str, Any]:
     calls = output.calls()
     text = output.text(ItemKind.MESSAGE)
     message: dict[str, Any] = {
@@ -123,20 +139,23 @@ def response_object(
     if reasoning:
         message["reasoning_content"] = reasoning
     if calls:
-        message["tool_calls"] = [_call(metadata, item) for item in calls]
-    choice = {
-        "index": 0,
+        message["tool_calls"] = [_call(metadata, item, index) for item in calls]
+    return {
+        "index": index,
         "message": message,
         "logprobs": content_logprobs(output.logprobs()),
         "finish_reason": finish_reason(output),
     }
+
+
+def _completion(metadata: ResponseMetadata, choices: list[dict[str, Any]], usage: Usage) -> dict[str, Any]:
     return {
         "id": metadata.id,
         "object": "chat.completion",
         "created": metadata.created_at,
         "model": metadata.model,
-        "choices": [choice],
-        "usage": usage_object(output.usage),
+        "choices": choices,
+        "usage": usage_object(usage),
         **_service_tier(metadata),
     }
 
@@ -146,13 +165,14 @@ def _service_tier(metadata: ResponseMetadata) -> dict[str, Any]:
     return {"service_tier": metadata.echo["service_tier"]} if "service_tier" in metadata.echo else {}
 
 
-def _call(metadata: ResponseMetadata, item: OutputItem) -> dict[str, Any]:
+def _call(metadata: ResponseMetadata, item: OutputItem, index: int) -> dict[str, Any]:
     function = {"name": item.name, "arguments": item.text}
-    return {"id": _call_id(metadata, item), "type": "function", "function": function}
+    return {"id": _call_id(metadata, item, index), "type": "function", "function": function}
 
 
-def _call_id(metadata: ResponseMetadata, item: OutputItem) -> str:
-    return item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{item.call_number:03x}"
+def _call_id(metadata: ResponseMetadata, item: OutputItem, index: int) -> str:
+    choice = f"{index:x}" if index else ""
+    return item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{choice}{item.call_number:03x}"
 
 
 def finish_reason(output: ResponseOutput) -> str:
@@ -178,10 +198,12 @@ def usage_object(usage: Usage) -> dict[str, Any]:
 
 
 class _ChunkRenderer:
-    """Renders a response as chat.completion.chunk objects."""
+    """Renders a response as chat.completion.chunk objects: all of an answer, or a choice of several."""
 
-    def __init__(self, metadata: ResponseMetadata) -> None:
+    def __init__(self, metadata: ResponseMetadata, index: int = 0, *, is_whole: bool = True) -> None:
         self._metadata = metadata
+        self._index = index
+        self._is_whole = is_whole
         self._output = ResponseOutput()
         self._with_usage = bool(metadata.echo.get("include_usage"))
         self._text_chunk: FrameTemplate | None = None
@@ -222,7 +244,7 @@ class _ChunkRenderer:
             return None
         call: dict[str, Any] = {"index": item.call_number}
         if kind is ChangeKind.OPENED:
-            call |= {"id": _call_id(self._metadata, item), "type": "function"}
+            call |= {"id": _call_id(self._metadata, item, self._index), "type": "function"}
             call["function"] = {"name": item.name, "arguments": ""}
         else:
             call["function"] = {"arguments": piece}
@@ -233,9 +255,9 @@ class _ChunkRenderer:
         if end is None or self._output.status in ("failed", "cancelled"):
             return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
         frames = [self._chunk({}, finish_reason(self._output))]
-        if self._with_usage:
-            frames.append(self._frame(choices=[], usage=usage_object(self._output.usage)))
-        frames[-1][1].update(measurements(end))
+        if self._is_whole:
+            frames += last_frames(self._metadata, self._output.usage)
+            frames[-1][1].update(measurements(end))
         return frames
 
     def _chunk(
@@ -245,22 +267,37 @@ class _ChunkRenderer:
         tokens: tuple[TokenLogprob, ...] = (),
     ) -> Frame:
         logprobs = content_logprobs(tokens) if tokens else None
-        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
+        choice = {"index": self._index, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
         if self._with_usage:
             return self._frame(choices=[choice], usage=None)
         return self._frame(choices=[choice])
 
     def _frame(self, **rest: object) -> Frame:
-        return "", {
-            "id": self._metadata.id,
-            "object": "chat.completion.chunk",
-            "created": self._metadata.created_at,
-            "model": self._metadata.model,
-            **rest,
-            **_service_tier(self._metadata),
-        }
+        return _frame(self._metadata, **rest)
+
+
+def _frame(metadata: ResponseMetadata, **rest: object) -> Frame:
+    return "", {
+        "id": metadata.id,
+        "object": "chat.completion.chunk",
+        "created": metadata.created_at,
+        "model": metadata.model,
+        **rest,
+        **_service_tier(metadata),
+    }
+
+
+def last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+    """See `ChoicesDialect.last_frames`: a chunk with the usage, for a request that asked for it."""
+    asked = metadata.echo.get("include_usage")
+    return [_frame(metadata, choices=[], usage=usage_object(usage))] if asked else []
 
 
 def stream_renderer(metadata: ResponseMetadata) -> _ChunkRenderer:
     """Return a renderer for a stream of this response."""
     return _ChunkRenderer(metadata)
+
+
+def choice_renderer(metadata: ResponseMetadata, index: int) -> _ChunkRenderer:
+    """See `ChoicesDialect.choice_renderer`."""
+    return _ChunkRenderer(metadata, index, is_whole=False)

@@ -6,11 +6,12 @@ failed stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.chat import finish_reason, usage_object
+from api.dialects.choices import count_of
 from api.dialects.logprobs import parallel_lists
 from api.dialects.options import refuse
 from api.dialects.output import ItemKind, ResponseOutput
@@ -20,7 +21,7 @@ from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
 from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
-from streams.events import Event, ScoredTextDelta
+from streams.events import Event, ScoredTextDelta, Usage
 from tasks.generation import Generation
 
 NAME = "completions"
@@ -43,13 +44,13 @@ DEFAULT_MAX_TOKENS = 16
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
-    refuse(body, "n", unless=(1,))
     refuse(body, "best_of", unless=(1,))
     refuse(body, "suffix", unless=("",))
     if body.get("echo") and body.get("logprobs") is not None:
         message = "log probabilities of the prompt are not available: leave out echo or logprobs"
         raise InvalidRequest(message, code="unsupported_parameter", param="echo")
-    prompt = _prompt(body["prompt"])
+    prompts = _prompts(body["prompt"])
+    prompt = prompts[0]
     max_tokens = body.get("max_tokens")
     generation = Generation(
         model=body["model"],
@@ -64,19 +65,24 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     if (body.get("stream_options") or {}).get("include_usage"):
         echo["include_usage"] = True
     return ParsedRequest(
-        generation, echo, bool(body.get("stream")), conversation_param="prompt", field_names=FIELD_NAMES
+        generation,
+        echo,
+        bool(body.get("stream")),
+        conversation_param="prompt",
+        field_names=FIELD_NAMES,
+        n=count_of(body, len(prompts)),
+        prompts=prompts if len(prompts) > 1 else (),
     )
 
 
-def _prompt(given: str | list[str]) -> str:
-    """The only prompt of a request. Raises `InvalidRequest`."""
-    prompts = [given] if isinstance(given, str) else given
-    if len(prompts) > 1:
-        message = "several prompts in one request are not supported: send a request for each"
-        raise InvalidRequest(message, code="unsupported_input", param="prompt[1]")
-    if not prompts[0]:
-        raise InvalidRequest("the prompt is empty", param="prompt")
-    return prompts[0]
+def _prompts(given: str | list[str]) -> tuple[str, ...]:
+    """The prompts of a request. Raises `InvalidRequest` for an empty one."""
+    prompts = (given,) if isinstance(given, str) else tuple(given)
+    for index, prompt in enumerate(prompts):
+        if not prompt:
+            param = "prompt" if len(prompts) == 1 else f"prompt[{index}]"
+            raise InvalidRequest("the prompt is empty", param=param)
+    return prompts
 
 
 # ---- response object
@@ -89,12 +95,24 @@ def response_object(
 ) -> dict[str, Any]:
     """Return the text_completion object of a response that completed or ran out of tokens."""
     output = ResponseOutput.of(events)
+    choice = _whole_choice(metadata, output, 0)
+    return {**_identity(metadata), "choices": [choice], "usage": usage_object(output.usage)}
+
+
+def choices_object(
+    choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
+) -> dict[str, Any]:
+    """See `ChoicesDialect.choices_object`."""
+    rendered = [
+        _whole_choice(metadata, ResponseOutput.of(events), index)
+        for index, (metadata, events) in enumerate(choices)
+    ]
+    return {**_identity(choices[0][0]), "choices": rendered, "usage": usage_object(usage)}
+
+
+def _whole_choice(metadata: ResponseMetadata, output: ResponseOutput, index: int) -> dict[str, Any]:
     text = metadata.echo.get("prompt", "") + output.text(ItemKind.MESSAGE)
-    return {
-        **_identity(metadata),
-        "choices": [_choice(text, finish_reason(output), parallel_lists(output.logprobs(), 0))],
-        "usage": usage_object(output.usage),
-    }
+    return _choice(index, text, finish_reason(output), parallel_lists(output.logprobs(), 0))
 
 
 def _identity(metadata: ResponseMetadata) -> dict[str, Any]:
@@ -106,18 +124,25 @@ def _identity(metadata: ResponseMetadata) -> dict[str, Any]:
     }
 
 
-def _choice(text: str, reason: str | None, logprobs: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"index": 0, "text": text, "logprobs": logprobs, "finish_reason": reason}
+def _choice(
+    index: int, text: str, reason: str | None, logprobs: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
 
 
 # ---- stream
 
 
 class _CompletionRenderer:
-    """Renders a response as text_completion objects, each with a piece of the text."""
+    """Renders a response as text_completion objects, each with a piece of the text.
 
-    def __init__(self, metadata: ResponseMetadata) -> None:
+    It is all of an answer, or a choice of several.
+    """
+
+    def __init__(self, metadata: ResponseMetadata, index: int = 0, *, is_whole: bool = True) -> None:
         self._metadata = metadata
+        self._index = index
+        self._is_whole = is_whole
         self._output = ResponseOutput()
         self._with_usage = bool(metadata.echo.get("include_usage"))
         self._text_chunk: FrameTemplate | None = None
@@ -160,19 +185,31 @@ class _CompletionRenderer:
         if end is None or self._output.status in ("failed", "cancelled"):
             return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
         frames = [self._chunk("", finish_reason(self._output))]
-        if self._with_usage:
-            frames.append(self._frame(choices=[], usage=usage_object(self._output.usage)))
-        frames[-1][1].update(measurements(end))
+        if self._is_whole:
+            frames += last_frames(self._metadata, self._output.usage)
+            frames[-1][1].update(measurements(end))
         return frames
 
     def _chunk(self, text: str, reason: str | None = None, logprobs: dict[str, Any] | None = None) -> Frame:
-        choices = [_choice(text, reason, logprobs)]
+        choices = [_choice(self._index, text, reason, logprobs)]
         return self._frame(choices=choices, usage=None) if self._with_usage else self._frame(choices=choices)
 
     def _frame(self, **rest: object) -> Frame:
         return "", {**_identity(self._metadata), **rest}
 
 
+def last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+    """See `ChoicesDialect.last_frames`: an object with the usage, for a request that asked for it."""
+    if not metadata.echo.get("include_usage"):
+        return []
+    return [("", {**_identity(metadata), "choices": [], "usage": usage_object(usage)})]
+
+
 def stream_renderer(metadata: ResponseMetadata) -> _CompletionRenderer:
     """Return a renderer for a stream of this response."""
     return _CompletionRenderer(metadata)
+
+
+def choice_renderer(metadata: ResponseMetadata, index: int) -> _CompletionRenderer:
+    """See `ChoicesDialect.choice_renderer`."""
+    return _CompletionRenderer(metadata, index, is_whole=False)

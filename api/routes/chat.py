@@ -12,6 +12,7 @@ from api.openapi import RouteGroup
 from api.routes.error_codes import GENERATION
 from api.routes.parameters import GENERATION_HEADERS
 from api.schemas.chat import ChatCompletion, ChatRequest
+from api.streaming.choices import ChoicesExchange
 from api.streaming.respond import generate
 
 routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
@@ -37,4 +38,4 @@ def create_chat_completion(body: dict[str, Any]) -> Response:
 
     `reasoning_content`, in messages and deltas, holds the reasoning that precedes the answer.
     """
-    return generate(chat, body)
+    return generate(chat, body, ChoicesExchange)

@@ -12,6 +12,7 @@ from api.openapi import RouteGroup
 from api.routes.error_codes import GENERATION
 from api.routes.parameters import GENERATION_HEADERS
 from api.schemas.completions import CompletionRequest, TextCompletion
+from api.streaming.choices import ChoicesExchange
 from api.streaming.respond import generate
 
 routes = RouteGroup("completions", __name__, description="OpenAI's Completions.")
@@ -35,4 +36,4 @@ def create_completion(body: dict[str, Any]) -> Response:
     template's text themselves. With `stream: true` the answer comes as `text_completion` objects with a piece
     of the text each; an error after the first of them is sent as `data: {"error": {...}}`.
     """
-    return generate(completions, body)
+    return generate(completions, body, ChoicesExchange)

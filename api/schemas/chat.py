@@ -6,6 +6,7 @@ import marshmallow
 from marshmallow import fields
 
 from api.cache_control import MAX_KEY_CHARS
+from api.dialects.choices import MAX_N
 from api.dialects.service_tier import OPENAI_TIERS
 from api.schemas.messages import (
     MAX_TOOLS,
@@ -86,7 +87,9 @@ class SamplingFields(StrictSchema):
             "Up to four.", StringField("A text.", required=True, min_length=1, max_length=256), max_items=4
         ),
     )
-    n = IntegerField("Number of answers; only 1 is supported.", minimum=1, only=1)
+    n = IntegerField(
+        "Number of answers; each is a job, and counts as one for all limits.", minimum=1, maximum=MAX_N
+    )
     presence_penalty = NumberField(
         "Makes tokens that occurred less likely, for models that have it; others take only 0.",
         minimum=-2,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
+from api.dialects.choices import MAX_CHOICES
 from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, SamplingFields, StreamOptions
 from api.schemas.strict_fields import (
     BooleanField,
@@ -15,8 +16,6 @@ from api.schemas.strict_fields import (
     UnionField,
 )
 
-MAX_PROMPTS = 2048
-
 
 class CompletionRequest(SamplingFields):
     """A text to continue. Fields that are not listed are accepted and ignored."""
@@ -26,10 +25,10 @@ class CompletionRequest(SamplingFields):
         "The text that the model continues as it is, without a chat template.",
         StringField("The text.", min_length=1),
         ListField(
-            "One text; several, and token numbers, are refused.",
+            "Texts, with an answer each (`n` answers each), at most 32 answers together; no token numbers.",
             StringField("The text.", required=True),
             min_items=1,
-            max_items=MAX_PROMPTS,
+            max_items=MAX_CHOICES,
         ),
         required=True,
     )

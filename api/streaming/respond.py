@@ -35,16 +35,29 @@ from telemetry.request_ids import current_ids
 logger = logging.getLogger("api")
 
 
-def generate(dialect: Dialect, body: dict[str, Any]) -> Response:
-    """Parse and check the request, and detach. Raises `StokerError` when it is refused. Does no I/O."""
+def generate(
+    dialect: Dialect, body: dict[str, Any], several: type[GenerationExchange] | None = None
+) -> Response:
+    """Parse and check the request, and detach. Raises `StokerError` when it is refused. Does no I/O.
+
+    `several` serves requests for more than one choice.
+    """
     services = current_services()
     created_at = int(time.time())
     parsed, job, is_checked = prepare(
-        services, current_caller(), dialect, body, request, created_at, takes_documents=True
+        services,
+        current_caller(),
+        dialect,
+        body,
+        request,
+        created_at,
+        takes_documents=True,
+        takes_choices=True,
     )
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
-    exchange = GenerationExchange(services, dialect, parsed, job, created_at, is_checked=is_checked)
+    kind = GenerationExchange if parsed.choices == 1 or several is None else several
+    exchange = kind(services, dialect, parsed, job, created_at, is_checked=is_checked)
     return DetachedResponse(exchange.serve)
 
 
@@ -57,12 +70,14 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
     created_at: int,
     *,
     takes_documents: bool = False,
+    takes_choices: bool = False,
 ) -> tuple[ParsedRequest, Job, bool]:
     """The parsed request, its job, and whether it was checked against its model.
 
     It was not if this process does not know the model: it may have been loaded a moment ago. Raises
     `StokerError`; does no I/O. With `takes_documents` the caller admits the job by `api.admission.admit`,
-    which puts the text of documents into it; otherwise such a request is refused.
+    which puts the text of documents into it; otherwise such a request is refused. So is one for several
+    choices without `takes_choices`: the job is that of the first.
     """
     parsed = dialect.parse(body)
     if parsed.documents and not takes_documents:
@@ -70,6 +85,12 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
             "files whose text has to be extracted are not possible here: send their text",
             code="unsupported_input",
             param=parsed.documents[0].param,
+        )
+    if parsed.choices > 1 and not takes_choices:
+        raise InvalidRequest(
+            "one answer is possible here: leave out n, and give one prompt",
+            code="unsupported_parameter",
+            param="n" if parsed.n > 1 else "prompt",
         )
     if parsed.service_tier is not None:
         caller, parsed = with_service_tier(caller, parsed, request)
@@ -185,8 +206,7 @@ class GenerationExchange:
                 survives = survives or admitted.replayed
                 stack.enter_context(self._services.streams.read(admitted.metadata.id, limits))
                 if isinstance(reader, StreamingReader) and not reader.disconnected:
-                    renderer = self._dialect.stream_renderer(admitted.metadata)
-                    reader.begin(renderer, self._dialect.FRAMING)
+                    self._begin(reader, admitted)
                     self._services.queue_notes.watch(reader, admitted.metadata.id, admitted.metadata.model)
                 await reader.done
             except StokerError:
@@ -200,6 +220,9 @@ class GenerationExchange:
                 if not (reader.has_ended or survives):
                     await self._cancel()
         return admitted.metadata
+
+    def _begin(self, reader: StreamingReader, admitted: Admitted) -> None:
+        reader.begin(self._dialect.stream_renderer(admitted.metadata), self._dialect.FRAMING)
 
     def _limits(self) -> Limits | None:
         return self._request[1].limits if self._request is not None else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from typing import Protocol
 
 from api.dialects.base import Frame, Framing, StreamRenderer
 from api.server.client_connection import ClientConnection
@@ -38,6 +39,36 @@ def longest_wait_s(settings: Settings) -> float:
     return settings.limits.request_timeout_s + bounded / 1000 + 5
 
 
+class Position(Protocol):
+    """What a reader needs of its log cursor."""
+
+    @property
+    def id(self) -> str:
+        """The response."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """How many events were delivered."""
+        ...
+
+    def close(self) -> None:
+        """See `LogCursor.close`."""
+        ...
+
+    def pause(self) -> None:
+        """See `LogCursor.pause`."""
+        ...
+
+    def resume(self) -> None:
+        """See `LogCursor.resume`."""
+        ...
+
+    def on_failure(self, error: Exception) -> None:
+        """See `LogCursor.on_failure`."""
+        ...
+
+
 class ResponseReader:
     """Follows one response for one client. `done` is set at its end, or when the client disconnects."""
 
@@ -51,14 +82,14 @@ class ResponseReader:
         """Whether the log's `End` has been read."""
         self.done: asyncio.Future[None] = loop.create_future()
         self._deadline = loop.time() + longest_wait_s(settings)
-        self._cursor: LogCursor | None = None
+        self._cursor: Position | None = None
         connection.on_disconnect(self._on_disconnect)
 
     def follow(self, subscriber: EventSubscriber, id: str) -> LogCursor:
         """Follow a response, instead of one that was followed before."""
         self.close()
-        self._cursor = subscriber.subscribe(id, self)
-        return self._cursor
+        self._cursor = cursor = subscriber.subscribe(id, self)
+        return cursor
 
     def close(self) -> None:
         """Follow no response any more."""

@@ -188,7 +188,7 @@ def test_default_values_of_unsupported_fields_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"n": 2}, "n"),
+        ({"functions": [{"name": "f"}]}, "functions"),
         ({"functions": []}, "functions"),
     ],
 )
@@ -219,6 +219,7 @@ def test_an_unsupported_field_that_would_change_the_answer_is_refused(
         ({"stop": ["a"] * 5}, "invalid_request", "stop"),
         ({"stop": ["a", 1]}, "invalid_request", "stop[1]"),
         ({"seed": 1.5}, "invalid_request", "seed"),
+        ({"n": 9}, "invalid_request", "n"),
         ({"response_format": {"type": "grammar"}}, "unsupported_parameter", "response_format"),
         ({"response_format": {"type": "json_schema"}}, "invalid_request", "response_format.json_schema"),
         (

@@ -51,13 +51,14 @@ def test_the_prompt_begins_the_answer_if_the_request_asks_for_it(http: FlaskClie
 @pytest.mark.parametrize(
     ("fields", "param", "code"),
     [
-        ({"prompt": ["a", "b"]}, "prompt[1]", "unsupported_input"),
+        ({"prompt": ["a", ""]}, "prompt[1]", "invalid_request"),
+        ({"prompt": ["a"] * 33}, "prompt", "invalid_request"),
         ({"prompt": [1, 2]}, "prompt[0]", "invalid_request"),
         ({"prompt": [[1, 2]]}, "prompt[0]", "invalid_request"),
         ({"prompt": ""}, "prompt", "invalid_request"),
         ({"prompt": [""]}, "prompt", "invalid_request"),
         ({"prompt": None}, "prompt", "invalid_request"),
-        ({"n": 2}, "n", "unsupported_parameter"),
+        ({"n": 9}, "n", "invalid_request"),
         ({"best_of": 2}, "best_of", "unsupported_parameter"),
         ({"suffix": "end"}, "suffix", "unsupported_parameter"),
         ({"max_tokens": 0}, "max_tokens", "invalid_request"),
