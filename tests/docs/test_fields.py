@@ -23,6 +23,9 @@ VALUES: tuple[tuple[type[fields.Field[Any]], tuple[Any, ...]], ...] = (
     (fields.String, STRINGS),
 )
 
+NEEDED: dict[str, dict[str, Any]] = {"top_logprobs": {"logprobs": True}}
+"""The fields without which a field is refused."""
+
 
 def examples(schema: type[StrictSchema], path: str = "") -> Iterator[tuple[str, list[Any]]]:
     """The paths of the fields with simple values, also one level down, with values that the schema takes."""
@@ -49,14 +52,15 @@ def is_taken(field: Any, value: Any) -> bool:
 def test_a_field_has_the_effect_that_the_page_names(name: str) -> None:
     dialect, schema, _, smallest = DIALECTS[name]
     treatments = {row[0].strip("`"): row[1] for row in field_tables()[f"fields of {name}"].rows}
-    plain = dialect.parse(smallest)
     wrong = []
     for path, values in examples(schema):
         effects = set()
+        first, _, second = path.partition(".")
+        body = {**smallest, **NEEDED.get(first, {})}
+        plain = dialect.parse(body)
         for value in values:
-            first, _, second = path.partition(".")
             try:
-                parsed = dialect.parse({**smallest, first: {second: value} if second else value})
+                parsed = dialect.parse({**body, first: {second: value} if second else value})
             except InvalidRequest:
                 effects.add("refused")
                 continue

@@ -293,6 +293,40 @@ def test_chat_completions_give_the_same_answer_as_responses(sdk: openai.OpenAI) 
     assert streamed == sdk.responses.create(model=DEMO, input=question, temperature=0).output_text
 
 
+def test_several_answers_are_those_of_separate_requests(sdk: openai.OpenAI) -> None:
+    asked: dict[str, Any] = {
+        "model": DEMO,
+        "messages": [{"role": "user", "content": "What is the capital of Norway?"}],
+        "temperature": 0,
+    }
+    alone = sdk.chat.completions.create(**asked)
+    whole = sdk.chat.completions.create(**asked, n=3)
+    chunks = list(sdk.chat.completions.create(**asked, n=3, stream=True))
+    assert [choice.index for choice in whole.choices] == [0, 1, 2]
+    assert {choice.message.content for choice in whole.choices} == {alone.choices[0].message.content}
+    streamed = ["", "", ""]
+    for chunk in chunks:
+        streamed[chunk.choices[0].index] += chunk.choices[0].delta.content or ""
+    assert set(streamed) == {alone.choices[0].message.content}
+    assert whole.usage
+    assert alone.usage
+    assert whole.usage.prompt_tokens == alone.usage.prompt_tokens
+    assert whole.usage.completion_tokens == 3 * alone.usage.completion_tokens
+
+
+def test_a_client_that_disconnects_frees_the_slots_of_all_its_answers(shared: Platform) -> None:
+    import http.client
+
+    connection = http.client.HTTPConnection(shared.url.removeprefix("http://"), timeout=30)
+    body = '{"model": "slow", "messages": [{"role": "user", "content": "go on"}], "n": 2, "stream": true}'
+    headers = {"Authorization": f"Bearer {shared.keys['api_key']}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/chat/completions", body, headers)
+    assert connection.getresponse().status == 200
+    shared.wait_for(lambda: shared.model("slow")["inflight_requests"] == 2, 5, "requests in flight")
+    connection.close()
+    shared.wait_for(lambda: shared.model("slow")["inflight_requests"] == 0, 5, "free slots")
+
+
 def test_thirty_two_concurrent_clients_get_correct_answers(sdk: openai.OpenAI) -> None:
     capitals = {"Norway": "Oslo", "France": "Paris", "Japan": "Tokyo", "Peru": "Lima"}
 

@@ -31,7 +31,7 @@ def answer(tokens: int) -> dict[str, Any]:
 def test_a_route_answers_with_the_input_tokens_of_a_job_that_only_counts(
     http: FlaskClient, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def counting(dialect: Dialect, body: dict[str, Any]) -> Response:
+    def counting(dialect: Dialect, body: dict[str, Any], _several: object) -> Response:
         return count_tokens(dialect, body, answer)
 
     monkeypatch.setattr("api.routes.chat.generate", counting)
