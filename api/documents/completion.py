@@ -31,7 +31,8 @@ class DocumentReader:
         Raises `ApiError`: `DocumentRefused`, `TooManyDocuments`, `NotFound` for a file of another tenant,
         `InvalidRequest` (unsupported_input) for one that is no document.
         """
-        async with self._turns.turn(tenant):
+        size = sum(len(document.data) for document in parsed.documents)
+        async with self._turns.turn(tenant, size):
             budget = Budget(self._settings.documents)
             texts = {
                 id(document.part): await self._text(document, tenant, budget) for document in parsed.documents

@@ -149,3 +149,16 @@ def test_further_request_is_refused_when_many_wait(monkeypatch: pytest.MonkeyPat
     asyncio.run(third("b"))
     with pytest.raises(TooManyDocuments):
         asyncio.run(third("a"))
+
+
+def test_further_request_is_refused_when_large_files_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extraction, "MAX_BYTES_PER_TENANT", 100)
+
+    async def second(tenant: str, size: int) -> None:
+        turns = Turns(LIMITS)
+        async with turns.turn("a", 101), turns.turn(tenant, size):
+            pass
+
+    asyncio.run(second("b", 101))
+    with pytest.raises(TooManyDocuments):
+        asyncio.run(second("a", 1))
