@@ -12,8 +12,9 @@ The form, for engines: each schema is `{}` (any value) or has exactly one of
 - `enum`: a list of values,
 - `type`: one type, with `properties`, `required` (a part of the properties) and `additionalProperties` (false
   if there are properties, else false or a schema) for an object; `minItems`, `maxItems`, `items` and
-  `prefixItems` for an array; `minLength` and `maxLength`, or a `format` of `FORMATS`, for a string; `minimum`
-  and `maximum` for a number, and for an integer or none of the two,
+  `prefixItems` for an array; `minLength` and `maxLength`, or a `format` of `FORMATS`, or a `pattern` in the
+  form of `pattern_form`, for a string; `minimum` and `maximum` for a number, and for an integer or none of
+  the two,
 
 and its `title` and `description`. Bounds on the whole (bytes, depth, ...) are checked before
 (`api.schemas.tool_schema`). Source: JSON Schema 2020-12, "Core" and "Validation".
@@ -28,6 +29,9 @@ from itertools import count
 from math import ceil, floor
 from typing import Any
 
+from tasks.pattern_form import pattern_form
+from tasks.schema_pattern import PatternError
+
 MAX_COUNT = 1000
 """The largest `minItems`, `maxItems`, `minLength` and `maxLength`: engines compile no more in time."""
 
@@ -39,6 +43,9 @@ MAX_BYTES = 128 * 1024
 
 MAX_DEPTH = 64
 """Levels of subschemas, references followed where they are converted."""
+
+MAX_MULTIPLES = 512
+"""Values that `multipleOf` leaves: they become an `enum`."""
 
 MAX_LEAVES = 128
 """Alternatives of a `oneOf`, those behind references included: each is compared with each."""
@@ -78,9 +85,9 @@ FORMATS = ("date-time", "date", "time", "email", "uuid", "ipv4")
 KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "object": ("properties", "required", "additionalProperties"),
     "array": ("items", "prefixItems", "minItems", "maxItems"),
-    "string": ("minLength", "maxLength", "format"),
-    "integer": NUMBER,
-    "number": NUMBER,
+    "string": ("minLength", "maxLength", "format", "pattern"),
+    "integer": (*NUMBER, "multipleOf"),
+    "number": (*NUMBER, "multipleOf"),
     "boolean": (),
     "null": (),
 }
@@ -148,6 +155,8 @@ class _Converter:
         names = [name for name in schema if name not in IGNORED and name not in KEPT and name[:2] != "x-"]
         for name in names:
             if name not in KNOWN:
+                if name == "uniqueItems" and schema[name] is False:
+                    continue
                 raise OutputSchemaError("is a keyword that answers cannot be made to follow", (*path, name))
         found = self._converted(schema, names, path)
         kept = {name: schema[name] for name in KEPT if isinstance(schema.get(name), str)}
@@ -195,7 +204,8 @@ class _Converter:
         }
         if not isinstance(kind, str) or kind not in KEYWORDS:
             raise OutputSchemaError("is no type of JSON Schema", (*path, "type"))
-        return {"type": kind, **(convert[kind](schema, path) if kind in convert else {})}
+        found = convert[kind](schema, path) if kind in convert else {}
+        return found if "enum" in found else {"type": kind, **found}
 
     def _object(self, schema: Mapping[str, Any], path: Path) -> Schema:
         given, more = schema.get("properties") or {}, schema.get("additionalProperties", True)
@@ -350,12 +360,29 @@ def _string(schema: Mapping[str, Any], path: Path) -> Schema:
             raise OutputSchemaError(f"must be one of {', '.join(FORMATS)}", (*path, "format"))
         if least or most is not None:
             raise OutputSchemaError("cannot be combined with a length", (*path, "format"))
+        if "pattern" in schema:
+            raise OutputSchemaError("cannot be combined with a format", (*path, "pattern"))
         return {"format": form}
+    if (pattern := schema.get("pattern")) is not None:
+        if least or most is not None:
+            raise OutputSchemaError("cannot be combined with a length", (*path, "pattern"))
+        return {"pattern": _pattern(pattern, (*path, "pattern"))}
     lengths = {"minLength": least or None, "maxLength": most}
     return {name: value for name, value in lengths.items() if value is not None}
 
 
+def _pattern(pattern: Any, path: Path) -> str:
+    if not isinstance(pattern, str):
+        raise OutputSchemaError("must be a string", path)
+    try:
+        return pattern_form(pattern)
+    except PatternError as error:
+        raise OutputSchemaError(str(error), path) from error
+
+
 def _integer(schema: Mapping[str, Any], path: Path) -> Schema:
+    if (step := _step(schema, path)) > 1:
+        return _multiples(schema, step, path)
     if not any(name in schema for name in NUMBER):
         return {}
     low, high = _bounds_of(schema, path)
@@ -366,7 +393,34 @@ def _integer(schema: Mapping[str, Any], path: Path) -> Schema:
     return {"minimum": least, "maximum": most}
 
 
+def _step(schema: Mapping[str, Any], path: Path) -> int:
+    """The integer of which values have to be multiples, 1 for all. Raises `OutputSchemaError`."""
+    step = schema.get("multipleOf", 1)
+    if isinstance(step, bool) or not isinstance(step, int | float) or step <= 0:
+        raise OutputSchemaError("must be a number above 0", (*path, "multipleOf"))
+    if step != int(step):
+        raise OutputSchemaError("must be an integer: others are not exact", (*path, "multipleOf"))
+    return int(step)
+
+
+def _multiples(schema: Mapping[str, Any], step: int, path: Path) -> Schema:
+    """The multiples of a step within the bounds, one by one: no grammar counts in steps."""
+    given = {name: value for name, value in schema.items() if name != "multipleOf"}
+    bounds = _integer(given, path) if any(name in schema for name in NUMBER) else {}
+    least, most = bounds.get("minimum", -LARGEST), bounds.get("maximum", LARGEST)
+    first, last = -(-least // step), most // step
+    if last - first >= MAX_MULTIPLES:
+        message = f"needs bounds with at most {MAX_MULTIPLES} multiples between them"
+        raise OutputSchemaError(message, (*path, "multipleOf"))
+    if last < first:
+        raise OutputSchemaError("leaves no integer within the bounds", (*path, "multipleOf"))
+    return {"enum": [factor * step for factor in range(first, last + 1)]}
+
+
 def _number(schema: Mapping[str, Any], path: Path) -> Schema:
+    if "multipleOf" in schema:
+        found = _integer(schema, path)
+        return found if "enum" in found else {**found, "type": "integer"}
     # without bounds, engines would write exponents that no reader of JSON takes
     low, high = _bounds_of(schema, path)
     least = _beside(low[1], 1) if low[0] == "exclusiveMinimum" else low[1]

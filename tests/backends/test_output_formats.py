@@ -20,7 +20,7 @@ from streams.events import ToolCallDelta
 from tasks.generation import Generation, JsonFormat, NamedTool, Tool
 from tasks.output_schema import enforceable
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, ask
-from tests.support.output_schemas import Schema, output_schema
+from tests.support.output_schemas import BOUNDED_PATTERNS, Schema, output_schema
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
@@ -114,6 +114,20 @@ def test_answers_fit_the_schemas_of_their_formats(engine: Launched) -> None:
     for schema, text in complete:
         check(schema, text)
     assert len(complete) > SCHEMAS / 4
+
+
+def test_texts_fit_their_patterns_and_integers_are_multiples(engine: Launched) -> None:
+    properties: dict[str, Any] = {
+        f"p{at}": {"pattern": pattern} for at, pattern in enumerate(BOUNDED_PATTERNS)
+    }
+    properties["m"] = {"type": "integer", "multipleOf": 7, "minimum": -50, "maximum": 1000}
+    schema = {"properties": properties, "required": list(properties), "additionalProperties": False}
+    form = JsonFormat(enforceable(schema))
+    requests = [ask("Anything.", output_format=form, **sampled(at)) for at in range(16)]
+    complete = [answer.text for answer in answers(engine, requests) if is_complete(answer)]
+    for text in complete:
+        check(schema, text)
+    assert complete
 
 
 def test_any_object_answers_a_format_without_a_schema(engine: Launched) -> None:

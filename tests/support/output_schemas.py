@@ -12,6 +12,17 @@ WORDS = ("", "red", "größer", 'a "b"', "line\nbreak", "\\", "</think>", "日�
 BOUNDS = (0, 1, -1, 9, 10, -100, 99, 0.5, -0.25, 123456, 999999)
 LOWER, UPPER = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
 FORMATS = ("date-time", "date", "time", "email", "uuid", "ipv4")
+BOUNDED_PATTERNS = (
+    "^@[a-zA-Z0-9_]{1,9}$",
+    r"^\d{4}-(0[1-9]|1[0-2])$",
+    r"^[^a-z.\n]{0,4}\.\w{1,5}?$",
+    r"^(?:[-+]?[0-9]{1,3}(?:\.[0-9]{1,4})?|null)$",
+)
+PATTERNS = (
+    *BOUNDED_PATTERNS,
+    r"^(https?|ftp)://[^\s/]{1,9}(/.*)?$",
+    r"^[A-Z][a-z]+(-[A-Z][a-z]+)*$",
+)
 LEAST, MOST = 0, 3
 
 
@@ -91,13 +102,21 @@ class _Builder:
         kind = self._random.choice(("string", "integer", "number", "boolean", "null", "list"))
         if kind == "list":
             return {"type": ["integer", "null"], "minimum": self._random.randint(-3, 3)}
-        if kind in ("integer", "number") and self._random.random() < 0.6:
-            return {"type": kind, **self._bounds(kind)}
-        if kind == "string" and self._random.random() < 0.2:
-            return {"type": "string", "format": self._random.choice(FORMATS)}
-        if kind == "string":
-            least = self._random.randint(0, 5)
-            bounds = {"minLength": least, "maxLength": least + self._random.randint(0, 5)}
-            kept = {name: value for name, value in bounds.items() if self._random.random() < 0.6}
-            return {"type": "string", **kept}
-        return {"type": kind}
+        if kind in ("integer", "number"):
+            return {"type": kind, **self._numbers(kind)}
+        return {"type": kind, **(self._texts() if kind == "string" else {})}
+
+    def _numbers(self, kind: str) -> Schema:
+        if self._random.random() < 0.2:
+            low = self._random.randint(-30, 30)
+            return {"multipleOf": self._random.choice((1, 3, 10)), "minimum": low, "maximum": low + 40}
+        return self._bounds(kind) if self._random.random() < 0.6 else {}
+
+    def _texts(self) -> Schema:
+        if self._random.random() < 0.2:
+            return {"format": self._random.choice(FORMATS)}
+        if self._random.random() < 0.25:
+            return {"pattern": self._random.choice(PATTERNS)}
+        least = self._random.randint(0, 5)
+        bounds = {"minLength": least, "maxLength": least + self._random.randint(0, 5)}
+        return {name: value for name, value in bounds.items() if self._random.random() < 0.6}

@@ -13,6 +13,7 @@ from typing import Any
 from .formats import FORMATS
 from .gbnf import Rules, SchemaError, literal
 from .number_rules import has_bounds, number_within
+from .patterns import pattern_expression, positions
 from .recursion import without_ambiguous_recursion
 
 MAX_DEPTH = 40
@@ -176,6 +177,10 @@ class SchemaRules:
         if self._exact and "format" in schema:
             quote = literal(self._rules.notation.quote)
             return self._rules.rule(f"{quote} {FORMATS[schema['format']]} {quote}")
+        if self._exact and "pattern" in schema:
+            pattern, quote = schema["pattern"], literal(self._rules.notation.quote)
+            body = f"{quote} {pattern_expression(pattern)} {quote}"
+            return self._rules.rule(body, copies=positions(pattern))
         minimum, maximum = _bounds(schema, "minLength", "maxLength")
         if not minimum and maximum is None:
             return "string"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...shared.engine.patterns import shortest_text
+
 MAX_DEPTH = 64
 """Levels of references that are followed: the least deep alternative of a recursive schema is closer."""
 
@@ -67,6 +69,8 @@ def _array(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> li
 def _string(schema: Mapping[str, Any], _defs: Mapping[str, Any], _depth: int) -> str:
     if "format" in schema:
         return FORMATS[schema["format"]]
+    if "pattern" in schema:
+        return shortest_text(schema["pattern"])
     least: int = schema.get("minLength", 0)
     return ("text " * (least // 5 + 1))[:least]
 
