@@ -254,6 +254,7 @@ def test_a_line_becomes_the_job_that_the_request_would_be(services: AppServices)
         ({"max_tokens": -1}, "invalid_request", "max_tokens"),
         ({"model": "unknown"}, "unknown_model", "model"),
         ({"messages": []}, "invalid_request", "messages"),
+        ({"n": 2}, "unsupported_parameter", "n"),
     ],
 )
 def test_a_wrong_line_is_refused_as_the_request_would_be(
