@@ -64,6 +64,7 @@ class ModelRow:
     - Memory is in MiB: `observed_mib` was measured for `observed_replicas` replicas with the options of which
       `observed_variant` is the fingerprint; `artifact_mib` is the size of the model's files.
     - `load_ms` and `unload_ms` are the usual durations, None before the first one.
+    - `context` is the limit of one request in tokens, as an engine of the last load reported it.
     """
 
     name: str
@@ -93,6 +94,7 @@ class ModelRow:
     load_ms: float | None = None
     unload_ms: float | None = None
     last_load: LastLoad | None = None
+    context: int | None = None
 
     @property
     def workers(self) -> tuple[str, ...]:
@@ -174,6 +176,7 @@ def parse_model_row(
         load_ms=_number(row, "load_ms"),
         unload_ms=_number(row, "unload_ms"),
         last_load=_last_load(row),
+        context=int(text) if (text := row.get("context")) else None,
     )
 
 

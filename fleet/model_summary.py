@@ -9,7 +9,7 @@ from typing import Any
 from config.settings import ModelDefinition
 from fleet.states import ModelState
 
-FIELDS = 8
+FIELDS = 9
 """The values of each model in the answer of `read_summaries.lua`."""
 
 
@@ -26,6 +26,7 @@ class ModelSummary:
     restart_at: float | None
     loaded_at: float | None
     queue_depth: int
+    context: int | None = None
 
     @property
     def name(self) -> str:
@@ -38,7 +39,7 @@ def parse_model_summary(
     values: Sequence[Any],
 ) -> ModelSummary:
     """Parse one model's part of the answer of `read_summaries.lua`."""
-    state, code, wanted, lost, crashed, restart_us, loaded_us, waiting = values
+    state, code, wanted, lost, crashed, restart_us, loaded_us, context, waiting = values
     return ModelSummary(
         definition=model,
         state=ModelState(state.decode()) if state else ModelState.UNLOADED,
@@ -49,4 +50,5 @@ def parse_model_summary(
         restart_at=None if restart_us is None else int(restart_us) / 1e6,
         loaded_at=None if loaded_us is None else int(loaded_us) / 1e6,
         queue_depth=waiting,
+        context=int(context) if context else None,
     )

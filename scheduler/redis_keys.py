@@ -361,7 +361,8 @@ KEYS = (
         "again), restart_us (time of the restart that is due), "
         "last_load (what the last load by request asked for, JSON) and last_load_us, "
         "rotation, load_ms and unload_ms (averages), artifact_mib, observed_mib, observed_replicas, "
-        "observed_variant, loaded_us, changed_us, label (in `counters`, if it is not the name)",
+        "observed_variant, loaded_us, context (tokens of one request, or empty), changed_us, "
+        "label (in `counters`, if it is not the name)",
         "report_artifacts begin_load begin_unload cancel_restore report_load_error replace_lost "
         "restore_replicas replica_up reset_to_configuration include/dispatch include/dynamic_models "
         "include/model include/replica",

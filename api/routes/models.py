@@ -18,6 +18,7 @@ from api.schemas.models import ModelList, ModelObject
 from api.services import current_services
 from fleet.model_row import ModelRow
 from fleet.model_summary import ModelSummary
+from fleet.states import ModelState
 
 routes = RouteGroup(
     "models", __name__, description="The models, with the keys of OpenAI's and Anthropic's objects."
@@ -64,6 +65,7 @@ def retrieve_model(name: str) -> Response:
 
 def _serialize(model: ModelSummary | ModelRow) -> dict[str, Any]:
     created = int(model.loaded_at or 0)
+    context = model.context if model.state is ModelState.LOADED else None
     return {
         "id": model.name,
         "object": "model",
@@ -72,6 +74,11 @@ def _serialize(model: ModelSummary | ModelRow) -> dict[str, Any]:
         "type": "model",
         "display_name": model.name,
         "created_at": datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lifecycle": "active",
+        "context_length": context,
+        "max_model_len": context,
+        "max_input_tokens": context,
+        "max_tokens": context,
         "state": str(model.state),
         "remote": remote(model.definition),
     }

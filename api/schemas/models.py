@@ -20,6 +20,24 @@ class ModelObject(marshmallow.Schema):
     type = fields.String(required=True, metadata={"enum": ["model"]})
     display_name = fields.String(required=True)
     created_at = fields.String(required=True, metadata={"description": "`created` in RFC 3339."})
+    lifecycle = fields.String(required=True, metadata={"enum": ["active"]})
+    context_length = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "The most tokens of one request, prompt and answer together, as the loaded engine"
+            " reports it; of a model that is not loaded null."
+        },
+    )
+    max_model_len = fields.Integer(
+        required=True, allow_none=True, metadata={"description": "`context_length` under vLLM's name."}
+    )
+    max_input_tokens = fields.Integer(
+        required=True, allow_none=True, metadata={"description": "`context_length` under Anthropic's name."}
+    )
+    max_tokens = fields.Integer(
+        required=True, allow_none=True, metadata={"description": "The same, as the bound of an answer."}
+    )
     state = fields.String(
         required=True,
         metadata={"enum": list(STATES), "description": "Only a `loaded` model accepts requests."},

@@ -3,12 +3,12 @@
 -- KEYS[1] prefix
 -- ARGV    2.. models
 -- returns {state or nil, code or nil, wanted or nil, lost or nil, crashed or nil, time of the restart (us) or nil,
---         loaded (us) or nil, number of waiting jobs, ...}
+--         loaded (us) or nil, limit of one request at the last load (tokens), '' or nil, number of waiting jobs, ...}
 -- include: base
 local answer = {}
 for at = 2, #ARGV do
   local fields = redis.call('HMGET', model_key(ARGV[at]), 'state', 'code', 'wanted', 'lost', 'crashed', 'restart_us',
-    'loaded_us')
+    'loaded_us', 'context')
   for _, value in ipairs(fields) do answer[#answer + 1] = value end
   answer[#answer + 1] = redis.call('ZCARD', P .. 'waiting:' .. ARGV[at])
 end

@@ -85,7 +85,7 @@ for _, replica in ipairs(replicas) do
   memory = memory and replica_mib ~= '' and memory + tonumber(replica_mib)
 end
 if loading then
-  redis.call('HSET', model_key(model), 'loaded_us', text(NOW))
+  redis.call('HSET', model_key(model), 'loaded_us', text(NOW), 'context', ARGV[8])
   if ARGV[8] ~= '' then redis.call('HSET', P .. 'operation:' .. operation, 'context_tokens', ARGV[8]) end
   if memory then
     -- the measurement outlives the load, for the next load with the same options

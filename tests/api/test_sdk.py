@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 
+import anthropic
 import openai
 import pytest
 
+from fleet.states import ModelState
 from streams.events import End, ReasoningDelta, TextDelta, ToolCallDelta
+from tests.api.conftest import KEY
 from tests.support.api_fakes import HELLO, Fakes
 
 TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
@@ -129,3 +132,27 @@ def test_a_failing_chat_stream_raises(sdk: openai.OpenAI, fakes: Fakes) -> None:
 def test_models_are_listed(sdk: openai.OpenAI) -> None:
     assert [model.id for model in sdk.models.list()] == ["demo", "org/plain"]
     assert sdk.models.retrieve("demo").owned_by == "stoker"
+
+
+def test_models_are_listed_and_retrieved_with_the_sdks_of_both_vendors(
+    sdk: openai.OpenAI, port: int, fakes: Fakes
+) -> None:
+    fakes.fleet.states["org/plain"] = ModelState.LOADING
+    with anthropic.Anthropic(
+        api_key=KEY,
+        base_url=f"http://127.0.0.1:{port}",
+        max_retries=0,
+        _strict_response_validation=True,
+    ) as claude:
+        theirs = list(claude.models.list(limit=1))
+        assert [claude.models.retrieve(model.id) for model in theirs] == theirs
+    ours = list(sdk.models.list())
+    assert [sdk.models.retrieve(model.id) for model in ours] == ours
+    assert [model.to_dict(mode="json") for model in theirs] == [model.to_dict(mode="json") for model in ours]
+    assert [(model.display_name, model.lifecycle) for model in theirs] == [
+        ("demo", "active"),
+        ("org/plain", "active"),
+    ]
+    assert [model.max_input_tokens for model in theirs] == [4096, None]
+    states = [(model.to_dict()["state"], model.to_dict()["context_length"]) for model in ours]
+    assert states == [("loaded", 4096), ("loading", None)]

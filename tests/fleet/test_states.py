@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fleet.engine_report import EngineReport
 from fleet.errors import InvalidLoadRequest, StateConflict
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.states import ModelState, OperationStatus, ReplicaState
@@ -404,3 +405,21 @@ def test_an_unload_fails_what_waits_for_a_model_that_was_lost_before_the_platfor
     assert platform.model() == "unloaded"
     assert platform.fleet.unload("alpha").operation is not None
     assert platform.end(waiting).code == "model_unloading"
+
+
+def test_the_context_of_a_model_is_what_an_engine_of_its_latest_load_reported(
+    platform: SimulatedPlatform,
+) -> None:
+    def contexts() -> list[int | None]:
+        (summary,) = [one for one in platform.fleet.summaries() if one.name == "alpha"]
+        return [platform.fleet.row("alpha").context, summary.context]
+
+    for context in (2048, None):
+        (item,) = platform.fleet.load("alpha").assignments
+        platform.starting(item.replica, item.worker)
+        incarnation = platform.incarnations[item.worker]
+        engine = EngineReport(context=context)
+        assert platform.fleet.replica_up(item.replica, item.worker, incarnation, 2, 4242, engine=engine)
+        assert contexts() == [context, context]
+        platform.fleet.unload("alpha")
+        platform.stopped(item.replica)

@@ -293,6 +293,12 @@ def test_chat_completions_give_the_same_answer_as_responses(sdk: openai.OpenAI) 
     assert streamed == sdk.responses.create(model=DEMO, input=question, temperature=0).output_text
 
 
+def test_the_list_of_models_has_the_context_that_their_engines_report(sdk: openai.OpenAI) -> None:
+    listed = {model.id: model.to_dict() for model in sdk.models.list()}
+    assert (listed["stub"]["context_length"], listed["later"]["context_length"]) == (4096, None)
+    assert sdk.models.retrieve(DEMO).to_dict()["max_model_len"] == 2048
+
+
 def test_several_answers_are_those_of_separate_requests(sdk: openai.OpenAI) -> None:
     asked: dict[str, Any] = {
         "model": DEMO,

@@ -248,7 +248,16 @@ class FakeFleet:
     def summaries(self) -> list[ModelSummary]:
         return [
             ModelSummary(
-                row.definition, row.state, row.code, row.wanted, 0, 0, None, row.loaded_at, row.queue_depth
+                row.definition,
+                row.state,
+                row.code,
+                row.wanted,
+                0,
+                0,
+                None,
+                row.loaded_at,
+                row.queue_depth,
+                row.context,
             )
             for row in self.rows()
         ]
@@ -304,6 +313,7 @@ class FakeFleet:
             2,
             loaded_at=1_700_000_000.5,
             operation_id=self.operation_ids.get(model.name),
+            context=4096,
         )
 
     def checked(self, model: ModelDefinition, request: LoadRequest) -> LoadRequest:
