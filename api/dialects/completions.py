@@ -45,7 +45,6 @@ DEFAULT_MAX_TOKENS = 16
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
     refuse(body, "best_of", unless=(1,))
-    refuse(body, "suffix", unless=("",))
     if body.get("echo") and body.get("logprobs") is not None:
         message = "log probabilities of the prompt are not available: leave out echo or logprobs"
         raise InvalidRequest(message, code="unsupported_parameter", param="echo")
@@ -60,6 +59,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         ),
         allow_remote=bool(body.get("allow_remote")),
         prompt=prompt,
+        suffix=body.get("suffix") or None,
     )
     echo: dict[str, Any] = {"prompt": prompt} if body.get("echo") else {}
     if (body.get("stream_options") or {}).get("include_usage"):

@@ -32,6 +32,9 @@ class CompletionRequest(SamplingFields):
         ),
         required=True,
     )
+    suffix = StringField(
+        "The text after the place that the answer fills, for models that have it; an empty one is none."
+    )
     stream = BooleanField("Stream the response as server-sent events.")
     stream_options = NestedField("Options of the stream.", StreamOptions)
     echo = BooleanField("Begin the answer with the prompt; not together with `logprobs`.")

@@ -60,7 +60,8 @@ def test_the_prompt_begins_the_answer_if_the_request_asks_for_it(http: FlaskClie
         ({"prompt": None}, "prompt", "invalid_request"),
         ({"n": 9}, "n", "invalid_request"),
         ({"best_of": 2}, "best_of", "unsupported_parameter"),
-        ({"suffix": "end"}, "suffix", "unsupported_parameter"),
+        ({"suffix": 1}, "suffix", "invalid_request"),
+        ({"model": "org/plain", "suffix": "end"}, "suffix", "unsupported_parameter"),
         ({"max_tokens": 0}, "max_tokens", "invalid_request"),
         ({"stream": "yes"}, "stream", "invalid_request"),
     ],
@@ -72,6 +73,13 @@ def test_a_field_that_is_not_supported_is_refused(
     error = answer.get_json()["error"]
     assert (answer.status_code, error["param"], error["code"]) == (400, param, code)
     assert not fakes.ledger.jobs
+
+
+def test_a_suffix_is_the_text_after_the_answer(http: FlaskClient, fakes: Fakes) -> None:
+    for suffix, expected in (("end", "end"), ("", None), (None, None)):
+        assert http.post("/v1/completions", json=ASK | {"suffix": suffix}).status_code == 200
+        *_, job = fakes.ledger.jobs.values()
+        assert Generation.from_json(job.generation).suffix == expected
 
 
 def test_a_model_that_takes_messages_only_refuses_a_prompt(http: FlaskClient, fakes: Fakes) -> None:
