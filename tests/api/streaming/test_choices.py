@@ -9,15 +9,16 @@ from typing import Any
 import openai
 import orjson
 import pytest
-from flask import Flask, g
+from flask import Flask, g, request
 from flask.testing import FlaskClient
 
 from api.auth.authenticator import Caller
 from api.detached import DetachedResponse, run_detached
-from api.dialects import chat
+from api.dialects import chat, completions
+from api.errors import InvalidRequest
 from api.services import AppServices
 from api.streaming.choices import ChoicesExchange
-from api.streaming.respond import generate
+from api.streaming.respond import generate, prepare
 from config.api_keys import ApiKey
 from config.settings import Tenant
 from scheduler.errors import QueueFull
@@ -217,6 +218,19 @@ def test_a_repeat_under_one_idempotency_key_gets_the_same_choices(
     else:
         assert orjson.loads(second.body)["id"] == orjson.loads(first.body)["id"]
         assert orjson.loads(second.body)["choices"] == orjson.loads(first.body)["choices"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "fields", "param"),
+    [(chat, {}, "n"), (completions, {"prompt": ["a", "b"], "n": 1}, "prompt")],
+)
+def test_several_choices_are_refused_when_a_caller_takes_one_job(
+    app: Flask, services: AppServices, dialect: Any, fields: dict[str, Any], param: str
+) -> None:
+    caller = Caller(Tenant("one"), "normal", ApiKey("key_1", "", "one", frozenset(["inference"])))
+    with app.test_request_context(content_type="application/json"), pytest.raises(InvalidRequest) as caught:
+        prepare(services, caller, dialect, {**ASK, **fields}, request, 1_700_000_000)
+    assert (caught.value.code, caught.value.param) == ("unsupported_parameter", param)
 
 
 def test_the_choices_of_a_request_without_n_are_one_job(http: FlaskClient, fakes: Fakes) -> None:
