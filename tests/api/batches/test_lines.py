@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.batches.lines import MAX_ERRORS, MAX_LINES, read_lines, validate
+from api.batches.lines import MAX_ERRORS, read_lines, validate
 from tests.support.batch_lines import CHAT, chat_line, jsonl
 
 GOOD = chat_line("a", "x", "m")
@@ -63,12 +63,14 @@ def test_a_file_of_wrong_lines_has_a_bounded_number_of_problems(tmp_path: Path) 
     assert len(problems(tmp_path, b"{\n" * 1000)) == MAX_ERRORS
 
 
-def test_a_file_with_one_line_too_many_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_one_line_too_many_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 500
+    monkeypatch.setattr("api.batches.lines.MAX_LINES", most)
     content = b"".join(
         b'{"custom_id":"%d","method":"POST","url":"%b","body":{}}\n' % (at, CHAT.encode())
-        for at in range(MAX_LINES + 1)
+        for at in range(most + 1)
     )
-    assert problems(tmp_path, content) == [("too_many_lines", MAX_LINES + 1, None)]
+    assert problems(tmp_path, content) == [("too_many_lines", most + 1, None)]
     assert problems(tmp_path, content[: content.rindex(b"{", 0, -20)]) == []
 
 

@@ -29,7 +29,7 @@ from tests.conftest import ValkeyServer
 from tests.support.gateway import Gateway
 from tests.support.simulated_platform import SimulatedPlatform
 
-ROUNDS = int(os.environ.get("STOKER_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("STOKER_ROUNDS", "6"))
 PROCESSES = 64
 WAIT_S = 120
 OPERATIONS = ("model-load", "model-unload")
