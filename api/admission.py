@@ -134,6 +134,8 @@ def _cost(parsed: ParsedRequest, size: int) -> int:
     prompt_tokens = _prompt_tokens(parsed, size)
     if parsed.generation.count_only:
         return _count_cost(prompt_tokens)
+    if parsed.generation.embedding is not None:
+        return prompt_tokens  # there is no answer
     max_tokens = parsed.generation.sampling.max_tokens
     return prompt_tokens + (DEFAULT_OUTPUT_TOKENS if max_tokens is None else max_tokens)
 

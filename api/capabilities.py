@@ -11,7 +11,7 @@ from api.errors import ApiError, InvalidRequest
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
-from tasks.generation import THINKING_MODES, UNKNOWN_SOURCES, Sampling
+from tasks.generation import THINKING_MODES, UNKNOWN_SOURCES, Embedding, Generation, Sampling
 
 _NAMES = (
     "top_k",
@@ -64,6 +64,11 @@ def accepts_prompts(model: ModelDefinition) -> bool:
     return not _is_translation_form(model) and BACKENDS[model.backend].accepts_prompts(model.options)
 
 
+def embeds(model: ModelDefinition) -> bool:
+    """Whether the model makes vectors of texts; such a model has no other answers."""
+    return BACKENDS[model.backend].embeds(model.options)
+
+
 def counts_tokens(model: ModelDefinition) -> bool:
     """Whether the model counts the tokens of a prompt without an answer."""
     return BACKENDS[model.backend].can_count_tokens(model.options)
@@ -79,7 +84,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
 
     Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
-    prompt_unsupported, token_count_unsupported, unsupported_parameter, invalid_request. Runs for every
+    prompt_unsupported, token_count_unsupported, embeddings_unsupported, generation_unsupported,
+    unsupported_parameter, invalid_request. Runs for every
     request, so the usual request passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
@@ -89,12 +95,9 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
             code="remote_not_allowed",
             param="allow_remote",
         )
-    if parsed.generation.count_only and not counts_tokens(model):
-        raise ApiError(
-            f"model {model.name} cannot count the tokens of a prompt: its backend has no tokenizer",
-            code="token_count_unsupported",
-            param="model",
-        )
+    _check_kind(model, parsed.generation)
+    if parsed.generation.embedding is not None:
+        return parsed
     if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
         raise InvalidRequest(
             f"target_lang_code must name the language to translate into: {target} is none",
@@ -140,6 +143,39 @@ def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedReq
     ):
         generation = replace(generation, thinking_budget=None)
     return parsed if generation is parsed.generation else replace(parsed, generation=generation)
+
+
+def _check_kind(model: ModelDefinition, generation: Generation) -> None:
+    """Refuse a kind of request that the model does not answer: vectors, answers, counts of tokens."""
+    if generation.embedding is not None:
+        _check_embedding(model, generation.embedding)
+    elif embeds(model):
+        raise ApiError(
+            f"model {model.name} makes vectors of texts and no answers: use /v1/embeddings",
+            code="generation_unsupported",
+            param="model",
+        )
+    elif generation.count_only and not counts_tokens(model):
+        raise ApiError(
+            f"model {model.name} cannot count the tokens of a prompt: its backend has no tokenizer",
+            code="token_count_unsupported",
+            param="model",
+        )
+
+
+def _check_embedding(model: ModelDefinition, embedding: Embedding) -> None:
+    if not embeds(model):
+        raise ApiError(
+            f"model {model.name} makes no vectors: /v1/embeddings needs an embedding model",
+            code="embeddings_unsupported",
+            param="model",
+        )
+    if embedding.dimensions is not None and not BACKENDS[model.backend].shortens_vectors:
+        raise ApiError(
+            f"the vectors of model {model.name} have one length: leave out dimensions",
+            code="unsupported_parameter",
+            param="dimensions",
+        )
 
 
 def _check_thinking(model: ModelDefinition, parsed: ParsedRequest) -> None:

@@ -51,6 +51,8 @@ CODES: Mapping[str, ErrorKind] = {
     "multi_turn_unsupported": ErrorKind(400, INVALID),
     "prompt_unsupported": ErrorKind(400, INVALID),
     "token_count_unsupported": ErrorKind(400, INVALID),
+    "embeddings_unsupported": ErrorKind(400, INVALID),
+    "generation_unsupported": ErrorKind(400, INVALID),
     "invalid_load_request": ErrorKind(400, INVALID),
     "invalid_flush": ErrorKind(400, INVALID),
     "unprocessable_request": ErrorKind(422, INVALID),

@@ -18,6 +18,7 @@ OF_GENERATIONS = frozenset(
         "responses.create_response",
         "chat.create_chat_completion",
         "completions.create_completion",
+        "embeddings.create_embeddings",
         "anthropic.create_message",
         "ollama.create_chat",
         "ollama.create_text",

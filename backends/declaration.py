@@ -177,6 +177,9 @@ class Backend:
     With `takes_prompts` they continue a prompt without a chat template (POST /v1/completions), unless an
     option in `takes_messages_only_when` has the value given there.
 
+    A model with a value in its `embedding_option` makes vectors of texts (POST /v1/embeddings) and answers
+    nothing else. With `shortens_vectors` it takes `Embedding.dimensions`.
+
     With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,
     `Tool.strict`).
 
@@ -214,6 +217,8 @@ class Backend:
     sampling: frozenset[str] = frozenset()
     max_logprobs: int = 0
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
+    embedding_option: str | None = None
+    shortens_vectors: bool = False
     counts_tokens: bool = False
     counts_no_tokens_when: Mapping[str, str] = field(default_factory=dict)
     single_turn_when: Mapping[str, str] = field(default_factory=dict)
@@ -270,6 +275,10 @@ class Backend:
     def can_count_tokens(self, options: Mapping[str, Any]) -> bool:
         """Whether an engine with these options counts the tokens of a prompt."""
         return self.counts_tokens and not _any_matches(self.counts_no_tokens_when, options)
+
+    def embeds(self, options: Mapping[str, Any]) -> bool:
+        """Whether a model with these options makes vectors of texts, and nothing else."""
+        return self.embedding_option is not None and bool(options.get(self.embedding_option))
 
     def is_single_turn(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options accepts only a single user message."""

@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import rfc8785
 
 from governance.authorization import BY_PLATFORM
 from scheduler.scripts import redis_errors_translated
-from streams.events import Event, TextDelta, ToolCallDelta, decode_all
+from streams.events import Event, TextDelta, ToolCallDelta, VectorDelta, decode_all
 from streams.log import WHOLE_PAGE, log_key
 
 PREFIX = b"stoker-receipt-v1\n"
@@ -49,22 +50,29 @@ def answer_digests(events: Iterable[Event]) -> dict[str, str]:
     """The digests of an answer, which a client can compute from what it received.
 
     `textSha256` is that of the answer's whole text in UTF-8. `sha256` is that of the canonical form (RFC
-    8785) of `{"text": ..., "toolCalls": [{"name": ..., "arguments": ...}, ...]}`.
+    8785) of `{"text": ..., "toolCalls": [{"name": ..., "arguments": ...}, ...]}`; an answer of vectors has
+    their base64 forms, too: `{"text": "", "toolCalls": [], "vectors": [...]}`.
     """
     text: list[str] = []
     names: dict[int, str] = {}
     arguments: dict[int, list[str]] = {}
+    vectors: dict[int, str] = {}
     for event in events:
         if isinstance(event, TextDelta):
             text.append(event.text)
         elif isinstance(event, ToolCallDelta):
             names[event.index] = names.get(event.index) or event.name or ""
             arguments.setdefault(event.index, []).append(event.arguments)
+        elif isinstance(event, VectorDelta):
+            vectors[event.index] = base64.b64encode(event.data).decode()
     whole = "".join(text)
     calls = [{"name": names[at], "arguments": "".join(arguments[at])} for at in sorted(names)]
+    form: dict[str, Any] = {"text": whole, "toolCalls": calls}
+    if vectors:
+        form["vectors"] = [vectors[at] for at in sorted(vectors)]
     return {
         "textSha256": hashlib.sha256(whole.encode()).hexdigest(),
-        "sha256": hashlib.sha256(rfc8785.dumps({"text": whole, "toolCalls": calls})).hexdigest(),
+        "sha256": hashlib.sha256(rfc8785.dumps(form)).hexdigest(),
     }
 
 

@@ -1,12 +1,13 @@
 """The events of a response, independent of the API dialect that renders them.
 
-A log is a sequence of deltas (`TextDelta`, `ScoredTextDelta`, `ReasoningDelta`, `ToolCallDelta`), and then
-exactly one `End`.
+A log is a sequence of deltas (`TextDelta`, `ScoredTextDelta`, `ReasoningDelta`, `ToolCallDelta`,
+`VectorDelta`), and then exactly one `End`.
 Entries are numbered from 1. A dialect renders the same log to the same frames every time.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -115,6 +116,18 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorDelta:
+    """The vector of input `index` (`Generation.embedding`): its float32 numbers, little-endian."""
+
+    index: int
+    data: bytes
+
+    def encode(self) -> bytes:
+        """Return the JSON form that the log stores: the numbers in base64."""
+        return b'{"t":"vector","i":%d,"d":"%b"}' % (self.index, base64.b64encode(self.data))
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts from the engine. `cached_tokens` is the part of the input that was not computed again."""
 
@@ -151,7 +164,7 @@ class End:
     first_ms: int | None = None
 
 
-Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta
+Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta
 Event = Delta | End
 
 
@@ -175,7 +188,7 @@ def merge_pieces(deltas: Sequence[Delta]) -> Iterator[Delta]:
         yield deltas[0]
         return
     for kind, group in groupby(deltas, key=type):
-        if kind is ToolCallDelta or kind is ScoredTextDelta:
+        if kind is ToolCallDelta or kind is ScoredTextDelta or kind is VectorDelta:
             yield from group
         else:
             yield from merge_texts(kind, [delta.text for delta in group])  # type: ignore[union-attr]
@@ -239,6 +252,8 @@ def _from_json(raw: dict[str, Any]) -> Event:
         return ReasoningDelta(raw["d"])
     if kind == "tool_call":
         return ToolCallDelta(raw["i"], raw["d"], raw.get("id"), raw.get("name"))
+    if kind == "vector":
+        return VectorDelta(raw["i"], base64.b64decode(raw["d"]))
     if kind == "end":
         usage = raw.get("usage")
         return End(

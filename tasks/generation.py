@@ -128,6 +128,17 @@ class JsonFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class Embedding:
+    """Inputs whose vectors are asked for: texts, or the tokens of texts.
+
+    With `dimensions` a vector has so many numbers: the first of the model's, scaled to length 1 again.
+    """
+
+    inputs: tuple[str | tuple[int, ...], ...]
+    dimensions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sampling:
     """Sampling parameters; the engine decides those that are None.
 
@@ -188,7 +199,8 @@ class Generation:
     `output_format` constrains the answer's text, `parallel_tool_calls` permits several calls in one answer.
     `thinking_budget` is the most tokens of reasoning, `reasoning_effort` an amount in the client's words
     (low, medium, high, ...). `lora` is the configured name of an adapter. With `count_only` the engine counts
-    the tokens of the prompt and generates nothing: the input tokens of the usage are the result.
+    the tokens of the prompt and generates nothing: the input tokens of the usage are the result. With
+    `embedding` there are neither messages nor a prompt, and the output is a vector for each input.
     """
 
     model: str
@@ -212,6 +224,7 @@ class Generation:
     reasoning_effort: str | None = None
     lora: str | None = None
     count_only: bool = False
+    embedding: Embedding | None = None
 
     @property
     def shared_namespace(self) -> str | None:
@@ -253,6 +266,7 @@ class Generation:
                 reasoning_effort=raw.get("reasoning_effort"),
                 lora=raw.get("lora"),
                 count_only=raw.get("count_only", False),
+                embedding=_embedding(asked) if (asked := raw.get("embedding")) else None,
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error
@@ -293,6 +307,11 @@ def _tool_choice(raw: Any) -> ToolChoice:
     if isinstance(raw, dict):
         return NamedTool(raw["name"])
     return raw if raw in TOOL_CHOICE_MODES else NamedTool(raw)  # the form before there was `NamedTool`
+
+
+def _embedding(raw: dict[str, Any]) -> Embedding:
+    inputs = (one if isinstance(one, str) else tuple(one) for one in raw["inputs"])
+    return Embedding(tuple(inputs), raw["dimensions"])
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:

@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import Any
 
 from backends.base import Finish, GenerationError
-from config.settings import Settings
+from backends.catalogue import BACKENDS
+from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
 from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
@@ -141,6 +142,10 @@ class Executor:
         try:
             generation = Generation.from_json(claim.generation)
             job.trace, job.counts_only = generation.trace, generation.count_only
+            if generation.embedding is not None and not _embeds(replica.model):
+                # the API refuses it, but may have another configuration
+                job.fail(GenerationError("embeddings_unsupported", "the loaded model makes no vectors"))
+                return
             replica.engine.submit(claim.id, self._namespaces.checked(replica.name, generation), job)
         except Exception:
             logger.exception("a job failed with an unexpected error", extra={"response_id": claim.id})
@@ -347,3 +352,7 @@ class Executor:
         task = self.loop.create_task(coroutine)
         self._tasks.add(task)  # the loop holds tasks weakly
         task.add_done_callback(self._tasks.discard)
+
+
+def _embeds(model: ModelDefinition) -> bool:
+    return BACKENDS[model.backend].embeds(model.options)

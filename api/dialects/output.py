@@ -15,6 +15,7 @@ from streams.events import (
     TokenLogprob,
     ToolCallDelta,
     Usage,
+    VectorDelta,
 )
 
 
@@ -97,6 +98,8 @@ class ResponseOutput:
                 return self._extend(ItemKind.REASONING, text)
             case ToolCallDelta():
                 return self._extend_call(event)
+            case VectorDelta():
+                return []  # no part of an answer: api.dialects.embeddings renders it
             case End():
                 return self._finish(event)
 

@@ -16,6 +16,7 @@ GENERATION = (
     "too_many_documents",
     "too_many_webhooks",
     "multi_turn_unsupported",
+    "generation_unsupported",
     "invalid_prompt",
     "context_length_exceeded",
     "remote_not_allowed",
@@ -50,3 +51,6 @@ GENERATION = (
 
 TOKEN_COUNT = ("token_count_unsupported", *GENERATION)
 """The error codes of requests whose tokens are counted."""
+
+EMBEDDING = ("embeddings_unsupported", *GENERATION)
+"""The error codes of requests for vectors."""

@@ -11,7 +11,7 @@ from flask import Response
 
 from api.auth.access import Access
 from api.auth.caller import current_caller
-from api.capabilities import accepts_prompts, modalities, multi_turn, thinking_modes
+from api.capabilities import accepts_prompts, embeds, modalities, multi_turn, thinking_modes
 from api.catalogue_follower import GAP_S
 from api.detached import DetachedResponse
 from api.dialects import ollama_chat, ollama_generate
@@ -231,6 +231,8 @@ def _details(model: ModelDefinition) -> dict[str, Any]:
 
 def _capabilities(model: ModelDefinition) -> list[str]:
     """Ollama's names of what the model can do."""
+    if embeds(model):
+        return ["embedding"]
     named = {
         "vision": "image" in modalities(model),
         "tools": multi_turn(model),

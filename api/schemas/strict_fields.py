@@ -76,6 +76,8 @@ MAX_EXACT = 2**53 - 1
 class IntegerField(fields.Integer):
     """An integer from `minimum` to `maximum`. 5.0 is one (the schema makes it 5), true is not."""
 
+    json_type: ClassVar[type] = int
+
     def __init__(  # noqa: PLR0913 - one parameter for each JSON Schema keyword
         self,
         description: str,
@@ -295,7 +297,7 @@ class UnionField(fields.Field[Any]):
         self.options = options
         kinds: tuple[Any, ...] = options
         self.by_type = {kind.json_type: kind.check for kind in kinds}
-        names = {str: "a string", list: "an array", dict: "an object"}
+        names = {str: "a string", int: "an integer", list: "an array", dict: "an object"}
         self.hint = f"must be {' or '.join(names[kind] for kind in self.by_type)}"
 
     def check(self, value: object) -> None:

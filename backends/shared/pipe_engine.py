@@ -7,6 +7,7 @@ describes the frames.
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ from streams.events import (
     TokenLogprob,
     ToolCallDelta,
     Usage,
+    VectorDelta,
     merge_texts,
 )
 from tasks.generation import Generation
@@ -223,6 +225,8 @@ class PipeEngine:
             self._emit(number, merge_texts(TextDelta, pieces))
         for number, piece, tokens in frame.get("scored", ()):
             self._emit(number, (ScoredTextDelta(piece, tuple(map(TokenLogprob.from_json, tokens))),))
+        for number, index, vector in frame.get("vectors", ()):
+            self._emit(number, (VectorDelta(index, base64.b64decode(vector)),))
         for number, calls in frame.get("calls", ()):
             self._emit(number, itertools.starmap(ToolCallDelta, calls))
         for number, reason, usage, stop_sequence in frame.get("ends", ()):

@@ -22,6 +22,8 @@ BACKEND = Backend(
     counts_tokens=True,
     constrains_output=True,
     image_option="stub_image_input",
+    embedding_option="stub_dimensions",
+    shortens_vectors=True,
     thinking_formats=PROMPT_FORMATS,
     caches_prefixes=True,
     options=(
@@ -45,6 +47,15 @@ BACKEND = Backend(
         Option("stub_directives", "boolean", True, "follow directives in the prompt"),
         Option("stub_image_input", "boolean", False, "the model takes images"),
         Option("stub_context", "integer", 4096, "maximum words of a prompt", minimum=1, maximum=10_000_000),
+        Option(
+            "stub_dimensions",
+            "integer",
+            None,
+            "numbers of a vector: the model makes vectors of texts, and no answers",
+            nullable=True,
+            minimum=1,
+            maximum=4096,
+        ),
         Option(
             "stub_artifact",
             "string",

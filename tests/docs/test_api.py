@@ -16,6 +16,7 @@ from api.schemas.access import KeyBody, KeyFields, TenantBody, TenantFields
 from api.schemas.anthropic_messages import CountTokensRequest, MessagesRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.completions import CompletionRequest
+from api.schemas.embeddings import EmbeddingsRequest
 from api.schemas.flush import FlushBody
 from api.schemas.load import LoadRequestBody
 from api.schemas.ollama import OllamaChatRequest, OllamaGenerateRequest, OllamaShowRequest
@@ -32,6 +33,7 @@ BODIES = {
     "/v1/messages": MessagesRequest,
     "/v1/messages/count_tokens": CountTokensRequest,
     "/v1/completions": CompletionRequest,
+    "/v1/embeddings": EmbeddingsRequest,
     "/api/chat": OllamaChatRequest,
     "/api/generate": OllamaGenerateRequest,
     "/api/show": OllamaShowRequest,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from governance.receipts import Load, answer_digests, load_of
-from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
+from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, VectorDelta
 
 ADMIN = {"actor": "boss", "authority": "admin key"}
 SIGNED = {"actor": "ops", "authority": "proposal", "signers": ["alice", "bob"], "proposal": "prop_1"}
@@ -44,6 +44,12 @@ def test_the_digest_covers_tool_calls_in_their_order_and_no_reasoning() -> None:
     assert answer_digests(events)["sha256"] == expected
     assert answer_digests(events[1:])["sha256"] == expected
     assert answer_digests(events[:-1])["sha256"] != expected
+
+
+def test_the_digest_covers_vectors_in_the_order_of_their_inputs() -> None:
+    events = [VectorDelta(1, b"\0" * 4), VectorDelta(0, b"\1" * 4)]
+    form = {"text": "", "toolCalls": [], "vectors": ["AQEBAQ==", "AAAAAA=="]}
+    assert answer_digests(events)["sha256"] == hashlib.sha256(rfc8785.dumps(form)).hexdigest()
 
 
 def load(at: float, definition: str, authority: dict[str, Any]) -> Load:

@@ -17,7 +17,7 @@ from scheduler.errors import StokerError
 from scheduler.job import Job
 from scheduler.ledger import Ledger
 from streams.events import End
-from tasks.generation import Generation, Message, text_content
+from tasks.generation import Embedding, Generation, Message, text_content
 from tests.support.event_logs import read_log
 from workers.claim_intake import ClaimIntake
 from workers.executor import Executor
@@ -97,9 +97,10 @@ class WorkerHarness:
         self.fleet.load(name, LoadRequest(replicas))
         self.until(lambda: self.fleet.row(name).state == "loaded")
 
-    def admit(self, text: str, model: str = "alpha") -> str:
-        """Admit a job with this prompt; returns its id."""
-        generation = Generation(model, (Message("user", text_content(text)),), allow_remote=True)
+    def admit(self, text: str, model: str = "alpha", embedding: Embedding | None = None) -> str:
+        """Admit a job with this prompt, or for vectors; returns its id."""
+        messages = (Message("user", text_content(text)),)
+        generation = Generation(model, messages, allow_remote=True, embedding=embedding)
         id = f"resp_{os.urandom(6).hex()}"
         return self.ledger.admit(Job(id, "acme", model, "test", generation.to_json(), b"{}")).id
 

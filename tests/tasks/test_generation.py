@@ -9,12 +9,20 @@ import orjson
 import pytest
 from hypothesis import given, strategies
 
-from streams.events import ReasoningDelta, ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDelta
+from streams.events import (
+    ReasoningDelta,
+    ScoredTextDelta,
+    TextDelta,
+    TokenLogprob,
+    ToolCallDelta,
+    VectorDelta,
+)
 from tasks.generation import (
     THINKING_MODES,
     TOOL_CHOICE_MODES,
     CacheMode,
     CacheOwner,
+    Embedding,
     Generation,
     ImagePart,
     JsonFormat,
@@ -90,6 +98,7 @@ LARGEST = Generation(
     reasoning_effort="low",
     lora="pirate",
     count_only=True,
+    embedding=Embedding(("", (0, 7)), 1),
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,
@@ -103,6 +112,7 @@ BEFORE_OUTPUT_FORMATS = replace(
     reasoning_effort=None,
     lora=None,
     count_only=False,
+    embedding=None,
 )
 BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")
@@ -112,6 +122,7 @@ EVENTS = (
     ReasoningDelta("They greet."),
     ToolCallDelta(0, "", "call_1", "weather"),
     ToolCallDelta(0, '{"city":'),
+    VectorDelta(0, b"\x00\x00\x80?"),
 )
 
 words = strategies.text(strategies.characters(exclude_categories=["Cs"]), max_size=20)
@@ -170,6 +181,12 @@ generations = strategies.builds(
     parallel_tool_calls=strategies.booleans(),
     thinking_budget=strategies.none() | numbers,
     count_only=strategies.booleans(),
+    embedding=strategies.none()
+    | strategies.builds(
+        Embedding,
+        strategies.lists(words | strategies.lists(numbers, max_size=2).map(tuple), max_size=2).map(tuple),
+        strategies.none() | numbers,
+    ),
 )
 
 

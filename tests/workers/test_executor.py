@@ -17,6 +17,7 @@ from backends.catalogue import BACKENDS
 from config.settings import LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
 from streams.events import End, TextDelta
+from tasks.generation import Embedding
 from tests.conftest import ValkeyServer
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
@@ -344,3 +345,10 @@ def test_a_replica_that_is_loading_is_not_loaded_again_at_each_heartbeat(
     assert worker.executor.load("alpha#1.0") == "already here"
     proceed.set()
     first.join(5)
+
+
+def test_a_job_for_vectors_fails_when_the_loaded_model_makes_none(worker: WorkerHarness) -> None:
+    worker.load()
+    id = worker.admit("", embedding=Embedding(("a",)))
+    end = worker.end(id)
+    assert (end.status, end.code) == ("failed", "embeddings_unsupported")

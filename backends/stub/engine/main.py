@@ -19,6 +19,7 @@ from json import loads
 from typing import Any
 
 from ...shared.engine.pipe import Pipe
+from .embedding import StubEmbedding
 from .script import DirectiveError, Script, plan, text_of
 
 BURST = 64
@@ -94,6 +95,7 @@ class StubLoop:
         self.slots: int = options["slots"]
         self.running: dict[int, StubGeneration] = {}
         self.queued: deque[StubGeneration] = deque()  # waiting for a slot
+        self.embeddings: deque[StubEmbedding] = deque()  # each in turn makes some of its vectors
         self.starting: list[StubGeneration] = []  # have a slot, their first token is not due yet
         self.timers: dict[float, StepTimer] = {}  # by tokens per second
         self.prefixes: dict[str, set[int]] = {}  # hashes of all prefixes of earlier prompts, by namespace
@@ -136,12 +138,17 @@ class StubLoop:
 
     def pause(self) -> float | None:
         """Return the seconds until the next step or first token is due; None when there is neither."""
+        if self.embeddings:
+            return 0.0
         times = [timer.due for timer in self.timers.values()]
         times += [generation.ready_at for generation in self.starting]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Plan a generation, and start it when a slot is free."""
+        if generation.get("embedding"):
+            self.embed(number, generation["embedding"], frame)
+            return
         words = [word for message in generation["messages"] for word in words_of(message)]
         words += (generation.get("prompt") or "").split() + (generation.get("suffix") or "").split()
         limit = self.options["stub_context"]
@@ -162,6 +169,15 @@ class StubLoop:
         cached = self.count_cached(_shared_namespace(generation), words)
         self.queued.append(StubGeneration(number, script, len(words), cached))
         self.fill_slots()
+
+    def embed(self, number: int, asked: dict[str, Any], frame: dict[str, list[Any]]) -> None:
+        """Begin to make the vectors of a request, unless one of its inputs is too long."""
+        embedding = StubEmbedding(number, asked, self.options["stub_dimensions"])
+        limit = self.options["stub_context"]
+        if (problem := embedding.problem(limit)) is not None:
+            frame.setdefault("errors", []).append((number, *problem))
+        else:
+            self.embeddings.append(embedding)
 
     def count_cached(self, namespace: str | None, words: list[str]) -> int:
         """Return how many words also begin an earlier prompt of the namespace, and remember this prompt.
@@ -201,6 +217,9 @@ class StubLoop:
 
     def cancel(self, number: int, frame: dict[str, list[Any]]) -> None:
         """End a generation, queued or running."""
+        for embedding in [one for one in self.embeddings if one.number == number]:
+            self.embeddings.remove(embedding)
+            embedding.end(frame, "cancelled")
         queued = next((one for one in self.queued if one.number == number), None)
         generation = self.running.pop(number, None) or queued
         if generation is not None:
@@ -216,6 +235,10 @@ class StubLoop:
 
         Returns the generation and the fault to inject once the frame is written, if there is one.
         """
+        if self.embeddings:
+            embedding = self.embeddings.popleft()
+            if not embedding.advance(frame):
+                self.embeddings.append(embedding)
         now = time.monotonic()
         fault = None
         if self.starting:
