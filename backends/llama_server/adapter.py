@@ -314,6 +314,9 @@ def _sampling(sampling: Sampling, context: int) -> dict[str, Any]:
         body["repeat_last_n"] = context
     if sampling.logit_bias:
         body["logit_bias"] = [list(pair) for pair in sampling.logit_bias]
+    if sampling.top_logprobs is not None:  # of 0 alternatives the server reports no token, either
+        alternatives = max(1, sampling.top_logprobs)
+        body |= {"logprobs": True, "top_logprobs": alternatives, "n_probs": alternatives}
     return body
 
 

@@ -45,8 +45,10 @@ BACKEND = Backend(
             "frequency_penalty",
             "repetition_penalty",
             "logit_bias",
+            "top_logprobs",
         }
     ),
+    max_logprobs=20,
     image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},

@@ -9,7 +9,7 @@ from backends.base import Emit
 from backends.shared.engine.output_parser import OutputParser
 from backends.shared.engine.pipe import Step
 from backends.shared.engine.syntax import Syntax
-from streams.events import Delta, ReasoningDelta, ScoredTextDelta, TextDelta, ToolCallDelta
+from streams.events import Delta, ReasoningDelta, ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDelta
 
 
 class AnswerReader:
@@ -20,6 +20,7 @@ class AnswerReader:
     ) -> None:
         self._emit = emit
         self._parser = OutputParser(0, syntax, tools=tools, single_call=single_call, json_text=json_text)
+        self._scored: list[TokenLogprob] = []  # of text that is held back
 
     @property
     def has_calls(self) -> bool:
@@ -30,10 +31,18 @@ class AnswerReader:
         """Read a delta of the server."""
         if isinstance(delta, TextDelta | ScoredTextDelta):
             step = Step()
+            was_text = self._is_text
             self._parser.feed(delta.text, step)
+            if isinstance(delta, ScoredTextDelta):
+                # a token that begins or ends reasoning or a call is a marker, no text
+                self._scored = [*self._scored, *delta.tokens] if was_text and self._is_text else []
             self._emit_step(step)
         else:
             self._emit(delta)
+
+    @property
+    def _is_text(self) -> bool:
+        return not self._parser.in_reasoning and not self._parser.in_call
 
     def finish(self) -> None:
         """Emit what was held back until the end."""
@@ -46,7 +55,9 @@ class AnswerReader:
         for _, pieces in step.frame.get("reasoning", ()):
             self._emit(ReasoningDelta("".join(pieces)))
         for _, pieces in step.frame.get("text", ()):
-            self._emit(TextDelta("".join(pieces)))
+            piece = "".join(pieces)
+            self._emit(ScoredTextDelta(piece, tuple(self._scored)) if self._scored else TextDelta(piece))
+            self._scored = []
         for _, calls in step.frame.get("calls", ()):
             for call in calls:
                 self._emit(ToolCallDelta(*call))

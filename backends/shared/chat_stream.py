@@ -14,7 +14,16 @@ from typing import Any
 import orjson
 
 from backends.base import Emit, GenerationError
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_pieces
+from streams.events import (
+    Delta,
+    ReasoningDelta,
+    ScoredTextDelta,
+    TextDelta,
+    TokenLogprob,
+    ToolCallDelta,
+    Usage,
+    merge_pieces,
+)
 
 FINISH_REASONS = {
     "stop": "stop",
@@ -103,11 +112,30 @@ def count(usage: Mapping[str, Any] | None, name: str) -> int | None:
     return min(value, LARGEST_COUNT) if type(value) is int and value >= 0 else None
 
 
+def scored_token(entry: Mapping[str, Any], alternatives: int = 0) -> TokenLogprob:
+    """Return an entry of `logprobs.content`, with at most `alternatives` of its `top_logprobs`.
+
+    Raises `LookupError`, `TypeError` or `ValueError` for an entry in another form.
+    """
+    token, logprob, data = text(entry["token"]), entry["logprob"], entry.get("bytes")
+    if type(logprob) not in (float, int):
+        raise TypeError(logprob)
+    whole = None if data is None else bytes(data)
+    if whole == token.encode("utf-8", "replace"):
+        whole = None
+    top = entry.get("top_logprobs") or ()
+    return TokenLogprob(token, float(logprob), whole, tuple(scored_token(one) for one in top[:alternatives]))
+
+
 class ChatParser:
     """Parses one event stream: emits its deltas, and holds the finish reason and the usage.
 
-    `stream_error` makes the exception for an error event.
+    `stream_error` makes the exception for an error event. Of the log probabilities, which come only if the
+    request asks for them, those of the answer's text are emitted, each token with `alternatives` of its
+    likeliest ones.
     """
+
+    alternatives = 0
 
     def __init__(self, emit: Emit, stream_error: Callable[[Any], GenerationError] = engine_failed) -> None:
         self.reason: str | None = None
@@ -122,6 +150,7 @@ class ChatParser:
         self._reasoning = 0
         self._calls: dict[tuple[int, str], int] = {}
         self._latest: dict[int, int] = {}
+        self._scored: list[TokenLogprob] = []  # tokens whose text the server holds back
 
     @property
     def usage(self) -> Usage:
@@ -165,7 +194,12 @@ class ChatParser:
         choices = chunk.get("choices") if usage else chunk["choices"]
         for choice in choices or ():
             # a completion has its text in the choice itself
-            self._choice(choice.get("delta") or {"content": choice.get("text")}, deltas)
+            delta = choice.get("delta") or {"content": choice.get("text")}
+            if logprobs := choice.get("logprobs"):
+                self._scored += [
+                    scored_token(entry, self.alternatives) for entry in logprobs.get("content") or ()
+                ]
+            self._choice(delta, deltas)
             if reason := choice.get("finish_reason"):
                 if reason in FAILURE_REASONS:
                     raise self._stream_error({"message": f"finish_reason is {reason}"})
@@ -176,13 +210,18 @@ class ChatParser:
     def _choice(self, delta: dict[str, Any], deltas: list[Delta]) -> None:
         if reasoning := text(delta.get("reasoning_content") or delta.get("reasoning")):
             self._reasoning += 1
+            self._scored = []
             deltas.append(ReasoningDelta(reasoning))
         content = delta.get("content")
         if isinstance(content, list):
             self._parts(content, deltas)
         elif content := text(content) or text(delta.get("refusal")):
-            deltas.append(TextDelta(content))
+            deltas.append(
+                ScoredTextDelta(content, tuple(self._scored)) if self._scored else TextDelta(content)
+            )
+            self._scored = []
         for call in delta.get("tool_calls") or ():
+            self._scored = []
             function = call.get("function") or {}
             id, name = text(call.get("id")) or None, text(function.get("name")) or None
             deltas.append(ToolCallDelta(self._index(call, id), text(function.get("arguments")), id, name))

@@ -146,6 +146,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
         if running.generation.count_only:
             return await self._counted(running.generation)
         parser = running.parser = ChatParser(emit, self._protocol.stream_error)
+        parser.alternatives = running.generation.sampling.top_logprobs or 0
         try:
             await self._stream(running.generation, parser)
         except HttpError as error:

@@ -8,6 +8,7 @@ machine. Features that a library lacks are class attributes, so that all excepti
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import pytest
 from backends.base import Finish, GenerationError
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
-from streams.events import TextDelta, ToolCallDelta, Usage
+from streams.events import ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDelta, Usage
 from tasks.generation import Generation, Message, Tool, text_content
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.contract_cache import CacheContract
@@ -45,6 +46,15 @@ def called(launched: Launched, request: Generation) -> tuple[str | None, object]
     assert {call.id for call in calls[1:]} <= {None}
     assert len(calls) > 1
     return calls[0].name, json.loads("".join(call.arguments for call in calls))
+
+
+def scored(answer: Answer) -> list[TokenLogprob]:
+    """Return the tokens of an answer, whose every piece has to have the tokens of its text."""
+    deltas = [delta for delta in answer.deltas if isinstance(delta, ScoredTextDelta)]
+    assert len(deltas) == len(answer.deltas) > 0
+    tokens = [token for delta in deltas for token in delta.tokens]
+    assert "".join(token.token for token in tokens) == "".join(delta.text for delta in deltas)
+    return tokens
 
 
 def cancel_for_a_waiting_request(launched: Launched, long: Generation, short: Generation) -> Answer:
@@ -190,6 +200,27 @@ class EngineContract(CacheContract):
         assert answer.finish is not None
         assert answer.finish.reason == "length"
         assert answer.finish.usage.output_tokens == 3
+
+    def test_each_token_has_its_log_probability(self, shared: Launched) -> None:
+        if "top_logprobs" not in BACKENDS[self.backend].sampling:
+            pytest.skip("this backend reports no log probabilities")
+        expected = shared.answer(self.short(max_tokens=4)).text
+        prompt = replace(self.short(max_tokens=4), messages=(), prompt=self.rendered)
+        for request in (self.short(max_tokens=4), prompt):
+            for count in (0, 1, 3):
+                sampling = replace(request.sampling, top_logprobs=count)
+                answer = shared.answer(replace(request, sampling=sampling))
+                tokens = scored(answer)
+                assert "".join(token.token for token in tokens) == expected
+                assert answer.finish is not None
+                assert len(tokens) == answer.finish.usage.output_tokens == 4
+                for token in tokens:
+                    assert [one.token for one in token.top[:1]] == [token.token][:count]
+                    assert len(token.top) == count
+                    chances = [math.exp(one.logprob) for one in token.top]
+                    assert chances == sorted(chances, reverse=True)
+                    assert sum(chances) <= 1.001
+                    assert token.logprob <= 0
 
     def test_a_prompt_is_continued_as_it_is(self, shared: Launched) -> None:
         prompt = replace(self.short(), messages=(), prompt=self.rendered)

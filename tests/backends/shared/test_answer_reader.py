@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backends.shared.answer_reader import AnswerReader
 from backends.shared.engine.syntax import QWEN3
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from streams.events import Delta, ReasoningDelta, ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDelta
 
 
 def read(*deltas: Delta, json_text: bool = True) -> tuple[list[Delta], bool]:
@@ -40,3 +40,15 @@ def test_text_before_a_call_stays_text() -> None:
     found, called = read(TextDelta("Let me look. " + call), json_text=False)
     assert found[0] == TextDelta("Let me look.")
     assert called
+
+
+def test_the_tokens_of_held_text_come_with_it_and_those_of_markers_do_not() -> None:
+    names = ["<think>", "hm", "</think>", "a", " <", "b", "<tool_call>"]
+    tokens = {name: TokenLogprob(name, -0.5) for name in names}
+    found, _ = read(*(ScoredTextDelta(name, (tokens[name],)) for name in names), json_text=False)
+    assert found[:1] == [ReasoningDelta("hm")]
+    scored = [delta for delta in found if isinstance(delta, ScoredTextDelta)]
+    assert "".join(delta.text for delta in scored) == "a <b"
+    assert [token for delta in scored for token in delta.tokens] == [
+        tokens[name] for name in ("a", " <", "b")
+    ]

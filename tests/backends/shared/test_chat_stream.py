@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
 from backends.base import GenerationError
 from backends.shared import chat_stream
 from backends.shared.chat_stream import ChatParser, EventStream
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from streams.events import (
+    Delta,
+    ReasoningDelta,
+    ScoredTextDelta,
+    TextDelta,
+    TokenLogprob,
+    ToolCallDelta,
+    Usage,
+)
 
 USAGE = {"prompt_tokens": 9, "completion_tokens": 7}
 
@@ -246,3 +256,35 @@ def test_invalid_prompt_progress_is_ignored() -> None:
     parser = ChatParser(lambda _delta: None)
     parser.take([b'{"choices":[],"prompt_progress":{"total":"x","cache":null}}'])
     assert (parser.usage.input_tokens, parser.usage.cached_tokens) == (0, 0)
+
+
+def test_log_probabilities_belong_to_the_text_that_their_tokens_complete() -> None:
+    deltas: list[Delta] = []
+    parser = ChatParser(deltas.append)
+    parser.alternatives = 1
+
+    def entry(token: str, data: list[int]) -> dict[str, Any]:
+        alternative = {"token": token, "bytes": data, "logprob": -0.5}
+        return {**alternative, "top_logprobs": [alternative, alternative]}
+
+    def scored(delta: dict[str, str], *entries: dict[str, Any]) -> bytes:
+        return orjson.dumps({"choices": [{"delta": delta, "logprobs": {"content": entries}}]})
+
+    parser.take([scored({"reasoning_content": "hm"}, entry("hm", [104, 109]))])
+    parser.take([scored({}, entry("\ufffd", [195])), scored({"content": "é"}, entry("\ufffd", [169]))])
+    parser.take([scored({}, entry("<|end|>", [60]))])
+    first, second = (
+        TokenLogprob("\ufffd", -0.5, bytes([byte]), (TokenLogprob("\ufffd", -0.5, bytes([byte])),))
+        for byte in (195, 169)
+    )
+    assert deltas == [ReasoningDelta("hm"), ScoredTextDelta("é", (first, second))]
+
+
+@pytest.mark.parametrize(
+    "entry", [{}, {"token": "a"}, {"token": "a", "logprob": "x"}, {"token": 1, "logprob": 0}]
+)
+def test_malformed_log_probabilities_end_the_answer(entry: dict[str, Any]) -> None:
+    parser = ChatParser(lambda _delta: None)
+    event = {"choices": [{"delta": {"content": "a"}, "logprobs": {"content": [entry]}}]}
+    with pytest.raises(GenerationError):
+        parser.take([orjson.dumps(event)])
