@@ -222,8 +222,10 @@ class LogitBiasField(fields.Dict):
                 description,
                 required=False,
                 maxProperties=self.MAX_ENTRIES,
-                propertyNames={"pattern": f"^{self.TOKEN.pattern}$"},
-                additionalProperties={"type": "number", "minimum": -self.MOST, "maximum": self.MOST},
+                patternProperties={
+                    f"^{self.TOKEN.pattern}$": {"type": "number", "minimum": -self.MOST, "maximum": self.MOST}
+                },
+                additionalProperties=False,
             )
         )
 
