@@ -139,6 +139,8 @@ class ChatParser:
 
     def __init__(self, emit: Emit, stream_error: Callable[[Any], GenerationError] = engine_failed) -> None:
         self.reason: str | None = None
+        self.stop_sequence: str | None = None
+        """The stop string that ended the answer, from a server that names it (vLLM's `stop_reason`)."""
         self.done = False
         """Whether the last event has arrived."""
         self._emit = emit
@@ -204,6 +206,8 @@ class ChatParser:
                 if reason in FAILURE_REASONS:
                     raise self._stream_error({"message": f"finish_reason is {reason}"})
                 self.reason = FINISH_REASONS.get(reason, "stop")
+                ended_by = choice.get("stop_reason")  # the number of a token, or the text of a stop string
+                self.stop_sequence = ended_by if isinstance(ended_by, str) else None
         self._pieces += len(deltas)
         return deltas
 

@@ -157,7 +157,8 @@ class HttpEngine(TaskEngine[RunningRequest]):
             reader.finish()
             if reader.has_calls and parser.reason == "stop":
                 return Finish("tool_calls", parser.usage)
-        return Finish(parser.reason, parser.usage)
+        named = parser.stop_sequence in running.generation.sampling.stop
+        return Finish(parser.reason, parser.usage, parser.stop_sequence if named else None)
 
     async def _cancelled(self, running: RunningRequest) -> Finish:
         parser = running.parser or ChatParser(running.sink.delta)

@@ -115,6 +115,7 @@ class EngineContract(CacheContract):
     seeded = True  # whether the seed of a request determines the answer
     thinks = True  # whether it separates reasoning from the answer
     takes_prompts = True  # whether it continues a text without a chat template
+    names_stops = False  # whether it reports the stop string that ended an answer
     counts_tools = True  # whether a request for its short answer may have tools
     rendered = ""  # the text that the template makes of the short request
     load_s = 20.0  # the longest duration of a load
@@ -194,6 +195,10 @@ class EngineContract(CacheContract):
         assert answer.finish is not None
         assert answer.finish.reason == "stop"
         assert answer.text == whole[: whole.index(middle)]
+        assert answer.finish.stop_sequence == (middle if self.names_stops else None)
+        ended = shared.answer(self.short(stop=("no such text",))).finish
+        assert ended is not None
+        assert ended.stop_sequence is None
 
     def test_an_answer_ends_at_max_tokens(self, shared: Launched) -> None:
         answer = shared.answer(self.short(max_tokens=3))

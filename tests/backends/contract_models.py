@@ -85,6 +85,8 @@ class GrammarModelContract(DemoModelContract):
 class StubContract(EngineContract):
     """The contract for the stub, whose requests control its answers."""
 
+    names_stops = True
+
     seeded = False  # the answer is the same each time
     rendered = "a few words that are the same each time"
 

@@ -168,7 +168,7 @@ class GenerationService:
         self._remove(number)
         reasoning_tokens = sequence.parser.reasoning_tokens
         usage = (len(sequence.row.tokens), sequence.output_tokens, 0, reasoning_tokens)
-        step.add_end(number, reason, usage)
+        step.add_end(number, reason, usage, sequence.parser.stop_sequence)
 
     def _remove(self, number: int) -> None:
         self.batches.remove(self._sequences.pop(number).row)

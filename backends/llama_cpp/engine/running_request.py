@@ -99,5 +99,6 @@ class RunningRequest:
 
     def _write_end(self, reason: str, step: Step, end_tokens: int = 0) -> None:
         output_tokens, reasoning_tokens = self.generated + end_tokens, self.output.parser.reasoning_tokens
-        step.add_end(self.number, reason, (self.prompt_length, output_tokens, self.cached, reasoning_tokens))
+        usage = (self.prompt_length, output_tokens, self.cached, reasoning_tokens)
+        step.add_end(self.number, reason, usage, self.output.parser.stop_sequence)
         self.output.close()

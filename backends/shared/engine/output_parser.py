@@ -26,7 +26,8 @@ class OutputParser:
     reasoning; it is updated as the output is parsed. With `single_call` the first tool call ends the answer.
     With `json_text` a marker of reasoning or of a call inside the text is text: the answer is either or.
     `reasoning_tokens` counts the tokens of the reasoning,
-    `has_tool_calls` says whether a tool call was found.
+    `has_tool_calls` says whether a tool call was found; `stop_sequence` is the stop string that ended the
+    answer.
     """
 
     def __init__(  # noqa: PLR0913 - the marks of one request
@@ -42,6 +43,7 @@ class OutputParser:
     ) -> None:
         self.reasoning_tokens = 0
         self.has_tool_calls = False
+        self.stop_sequence: str | None = None
         self._number = number
         self._syntax = syntax
         self._stop = tuple(filter(None, stop))
@@ -88,6 +90,7 @@ class OutputParser:
             if marker in self._stop and self._state == "text":
                 self._add(self._held[:at], step)
                 self._held = ""
+                self.stop_sequence = marker
                 return True
             self._pass_marker(at, marker, step)
             if self._single_call and self.has_tool_calls and not self.in_call:

@@ -34,7 +34,7 @@ class VllmOutput:
             self._tokens += completion.token_ids
             self._add_completion(completion, step)
             if completion.finish_reason is not None:
-                self._end(completion.finish_reason, step)
+                self._end(completion.finish_reason, step, completion.stop_reason)
 
     def cancel(self, step: Step) -> None:
         """End the output of a cancelled generation."""
@@ -64,14 +64,15 @@ class VllmOutput:
             name, arguments = (call.function.name, call.function.arguments) if call.function else (None, "")
             step.add_tool_call(self._number, (call.index, arguments or "", call.id, name))
 
-    def _end(self, reason: str, step: Step) -> None:
+    def _end(self, reason: str, step: Step, ended_by: object = None) -> None:
+        """Add the end; `ended_by` is the text of a stop string, or the number of a token that ended it."""
         self.ended = True
         if reason not in REASONS:
             step.add_error(self._number, "engine_error", "the engine failed while it answered")
             return
         finish = "tool_calls" if self._called and reason == "stop" else REASONS[reason]
         usage = (len(self._request.tokens), len(self._tokens), self._cached, self._reasoning_tokens())
-        step.add_end(self._number, finish, usage)
+        step.add_end(self._number, finish, usage, ended_by if isinstance(ended_by, str) else None)
 
     def _reasoning_tokens(self) -> int:
         parser = self._request.counting_parser

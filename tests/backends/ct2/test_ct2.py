@@ -63,6 +63,7 @@ def texts(request: Generation, launched: Launched, at_once: int) -> list[str]:
 class TestCt2(DemoModelContract, LocalEngineContract):
     backend = "ct2"
     kind = "generator"
+    names_stops = True
     seeded = False  # the library has one seed for all requests
     takes_prompts = False
     caches_prompts = False

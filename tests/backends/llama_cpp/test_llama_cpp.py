@@ -90,6 +90,7 @@ def load_error(start: Start, model: ModelDefinition, slots: int = 1) -> str:
 
 class TestLlamaCpp(GrammarModelContract, LocalEngineContract):
     backend = "llama_cpp"
+    names_stops = True
     reports_cache_use = reports_cache_size = True
     sizes_entries = True
 

@@ -36,6 +36,7 @@ LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFF
 class VllmContract(GrammarModelContract, LocalEngineContract):
     checkpoint: Path
     load_s = 150.0
+    names_stops = True
     drops_namespaces = False
     rendered = (
         "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n"
