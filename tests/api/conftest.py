@@ -73,7 +73,6 @@ def tenants() -> dict[str, Tenant]:
 def settings(tmp_path: Any) -> Settings:
     models = {
         "demo": ModelDefinition("demo", "stub"),
-        "vectors": ModelDefinition("vectors", "stub", options={"stub_dimensions": 8}),
         "org/plain": ModelDefinition("org/plain", "ct2", replica_max=2),
     }
     api = ApiSettings(threads=16, keep_alive_s=0.05, max_body_bytes=1_000_000)

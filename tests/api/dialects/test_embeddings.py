@@ -14,7 +14,7 @@ from api import capabilities
 from api.dialects import embeddings
 from api.errors import ApiError
 from api.schemas.embeddings import EmbeddingsObject
-from config.settings import ModelDefinition
+from config.settings import ModelDefinition, Settings
 from streams.events import End, Event, Usage, VectorDelta
 from tasks.generation import Embedding, Generation
 from tests.support.api_fakes import Fakes
@@ -26,6 +26,12 @@ MADE: list[Event] = [
     VectorDelta(0, struct.pack("<2f", *FIRST)),
     End("completed", "stop", usage=Usage(7)),
 ]
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    vectors = ModelDefinition("vectors", "stub", options={"stub_dimensions": 8})
+    return replace(settings, models={**settings.models, "vectors": vectors})
 
 
 @pytest.fixture(autouse=True)
