@@ -41,6 +41,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 class TestOpenAIRemote(StubContract):
     backend = "openai_remote"
     kind = "a second Stoker"
+    names_stops = False  # Chat Completions have no place for it
     slots_to_fill = AT_ONCE
     owns_cache = drops_namespaces = False  # it is the server's; after a flush no request names it any more
     url = ""
