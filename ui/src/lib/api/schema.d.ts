@@ -653,6 +653,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_batches"];
+        put?: never;
+        post: operations["create_batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/batches/{batch_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_batch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/batches/{batch_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["cancel_batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/cache/flush": {
         parameters: {
             query?: never;
@@ -729,6 +781,74 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["create_completion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/embeddings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_embeddings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_files"];
+        put?: never;
+        post: operations["upload_file"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_file"];
+        put?: never;
+        post?: never;
+        delete: operations["delete_file"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/{file_id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_file_content"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -865,6 +985,76 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["create_message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/messages/batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_message_batches"];
+        put?: never;
+        post: operations["create_message_batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/messages/batches/{batch_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_message_batch"];
+        put?: never;
+        post?: never;
+        delete: operations["delete_message_batch"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/messages/batches/{batch_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["cancel_message_batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/messages/batches/{batch_id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_message_batch_results"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1235,6 +1425,8 @@ export interface components {
             cache_read_input_tokens: number;
             input_tokens: number;
             output_tokens: number;
+            /** @enum {string} */
+            service_tier: "standard" | "priority";
         };
         AuditHead: {
             at: number;
@@ -1277,6 +1469,75 @@ export interface components {
             media_type: string;
             /** @enum {string} */
             type: "base64";
+        };
+        BatchCounts: {
+            completed: number;
+            failed: number;
+            total: number;
+        };
+        BatchList: {
+            data: components["schemas"]["BatchObject"][];
+            first_id: string | null;
+            has_more: boolean;
+            last_id: string | null;
+            object: string;
+        };
+        BatchObject: {
+            cancelled_at: number | null;
+            cancelling_at: number | null;
+            completed_at: number | null;
+            completion_window: string;
+            created_at: number;
+            endpoint: string;
+            error_file_id: string | null;
+            errors: components["schemas"]["BatchProblems"] | null;
+            expired_at: number | null;
+            expires_at: number;
+            failed_at: number | null;
+            finalizing_at: number | null;
+            id: string;
+            in_progress_at: number | null;
+            input_file_id: string;
+            metadata: {
+                [key: string]: string;
+            } | null;
+            model: string | null;
+            object: string;
+            output_file_id: string | null;
+            request_counts: components["schemas"]["BatchCounts"];
+            /** @enum {string} */
+            status: "validating" | "failed" | "in_progress" | "finalizing" | "completed" | "expired" | "cancelling" | "cancelled";
+            usage: {
+                [key: string]: unknown;
+            };
+        };
+        BatchProblem: {
+            code: string;
+            line: number | null;
+            message: string;
+            param: string | null;
+        };
+        BatchProblems: {
+            data: components["schemas"]["BatchProblem"][];
+            object: string;
+        };
+        BatchRequest: {
+            /** @enum {string} */
+            completion_window: "24h";
+            /** @enum {string} */
+            endpoint: "/v1/responses" | "/v1/chat/completions" | "/v1/completions";
+            input_file_id: string;
+            metadata?: {
+                [key: string]: string;
+            } | null;
+            output_expires_after?: components["schemas"]["OutputExpiry"] | null;
+        };
+        CacheControl: {
+            tag?: string | null;
+            /** @enum {string|null} */
+            ttl?: "5m" | "1h" | null;
+            /** @enum {string} */
+            type: "ephemeral";
         };
         CacheFlushBody: {
             modelId?: string | null;
@@ -1397,6 +1658,16 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        ChatFile: {
+            file_data?: string | null;
+            file_id?: string | null;
+            filename?: string | null;
+        };
+        ChatFilePart: {
+            file: components["schemas"]["ChatFile"];
+            /** @enum {string} */
+            type: "file";
+        };
         ChatFunction: {
             description?: string | null;
             name: string;
@@ -1425,6 +1696,9 @@ export interface components {
             }) | (components["schemas"]["ChatImagePart"] & {
                 /** @enum {unknown} */
                 type: "image_url";
+            }) | (components["schemas"]["ChatFilePart"] & {
+                /** @enum {unknown} */
+                type: "file";
             }))[] | null;
             name?: string | null;
             reasoning_content?: string | null;
@@ -1453,18 +1727,22 @@ export interface components {
         ChatRequest: {
             allow_remote?: boolean | null;
             frequency_penalty?: number | null;
+            logit_bias?: Record<string, never> | null;
+            logprobs?: boolean | null;
             max_completion_tokens?: number | null;
             max_tokens?: number | null;
             messages: components["schemas"]["ChatMessage"][];
             metadata?: {
                 [key: string]: string;
             } | null;
+            min_p?: number | null;
             model: string;
-            /** @enum {integer|null} */
-            n?: 1 | null;
+            n?: number | null;
             parallel_tool_calls?: boolean | null;
             presence_penalty?: number | null;
+            prompt_cache_key?: string | null;
             reasoning_effort?: string | null;
+            repetition_penalty?: number | null;
             response_format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
                 type: "text";
@@ -1476,6 +1754,8 @@ export interface components {
                 type: "json_schema";
             }) | null;
             seed?: number | null;
+            /** @enum {string|null} */
+            service_tier?: "auto" | "default" | "scale" | "flex" | "priority" | "fast" | "ultrafast" | null;
             source_lang_code?: string | null;
             stop?: string | string[] | null;
             stream?: boolean | null;
@@ -1492,6 +1772,8 @@ export interface components {
                 /** @enum {unknown} */
                 type: "function";
             })[] | null;
+            top_k?: number | null;
+            top_logprobs?: number | null;
             top_p?: number | null;
         };
         ChatTool: {
@@ -1523,17 +1805,22 @@ export interface components {
             best_of?: 1 | null;
             echo?: boolean | null;
             frequency_penalty?: number | null;
+            logit_bias?: Record<string, never> | null;
+            logprobs?: number | null;
             max_tokens?: number | null;
+            min_p?: number | null;
             model: string;
-            /** @enum {integer|null} */
-            n?: 1 | null;
+            n?: number | null;
             presence_penalty?: number | null;
             prompt: string | string[];
+            repetition_penalty?: number | null;
             seed?: number | null;
             stop?: string | string[] | null;
             stream?: boolean | null;
             stream_options?: components["schemas"]["StreamOptions"] | null;
+            suffix?: string | null;
             temperature?: number | null;
+            top_k?: number | null;
             top_p?: number | null;
         };
         ContentSource: {
@@ -1549,10 +1836,13 @@ export interface components {
         };
         CountTokensRequest: {
             allow_remote?: boolean | null;
+            cache_control?: components["schemas"]["CacheControl"] | null;
             max_tokens?: number | null;
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
             output_config?: components["schemas"]["OutputConfig"] | null;
+            /** @enum {string|null} */
+            service_tier?: "auto" | "standard_only" | null;
             stop_sequences?: string[] | null;
             stream?: boolean | null;
             system?: string | (components["schemas"]["TextBlock"] & {
@@ -1605,6 +1895,16 @@ export interface components {
             /** @enum {string|null} */
             type?: "custom" | null;
         };
+        DeletedFile: {
+            deleted: boolean;
+            id: string;
+            object: string;
+        };
+        DeletedMessageBatch: {
+            id: string;
+            /** @enum {string} */
+            type: "message_batch_deleted";
+        };
         DeletedResponse: {
             deleted: boolean;
             id: string;
@@ -1613,12 +1913,18 @@ export interface components {
         };
         DocumentBlock: {
             context?: string | null;
-            source: (components["schemas"]["TextSource"] & {
+            source: (components["schemas"]["Base64Source"] & {
+                /** @enum {unknown} */
+                type: "base64";
+            }) | (components["schemas"]["TextSource"] & {
                 /** @enum {unknown} */
                 type: "text";
             }) | (components["schemas"]["ContentSource"] & {
                 /** @enum {unknown} */
                 type: "content";
+            }) | (components["schemas"]["FileSource"] & {
+                /** @enum {unknown} */
+                type: "file";
             });
             title?: string | null;
             /** @enum {string} */
@@ -1631,6 +1937,25 @@ export interface components {
             runningRequests: number;
             state: string;
             waitingRequests: number;
+        };
+        EmbeddingsObject: {
+            data: {
+                [key: string]: unknown;
+            }[];
+            model: string;
+            /** @enum {string} */
+            object: "list";
+            usage: {
+                [key: string]: unknown;
+            };
+        };
+        EmbeddingsRequest: {
+            allow_remote?: boolean | null;
+            dimensions?: number | null;
+            /** @enum {string|null} */
+            encoding_format?: "float" | "base64" | null;
+            input: string | (string | number | number[])[];
+            model: string;
         };
         EngineLog: {
             data: components["schemas"]["EngineLogLine"][];
@@ -1667,6 +1992,36 @@ export interface components {
             type: string;
         } & {
             [key: string]: unknown;
+        };
+        FileList: {
+            data: components["schemas"]["FileObject"][];
+            first_id: string | null;
+            has_more: boolean;
+            last_id: string | null;
+            object: string;
+        };
+        FileObject: {
+            bytes: number;
+            created_at: number;
+            expires_at: number | null;
+            filename: string;
+            id: string;
+            object: string;
+            purpose: string;
+            status: string;
+        };
+        FilePart: {
+            file_data?: string | null;
+            file_id?: string | null;
+            file_url?: string | null;
+            filename?: string | null;
+            /** @enum {string} */
+            type: "input_file";
+        };
+        FileSource: {
+            file_id: string;
+            /** @enum {string} */
+            type: "file";
         };
         FloatConstraint: {
             default?: number | null;
@@ -1823,6 +2178,9 @@ export interface components {
             }) | (components["schemas"]["RefusalPart"] & {
                 /** @enum {unknown} */
                 type: "refusal";
+            }) | (components["schemas"]["FilePart"] & {
+                /** @enum {unknown} */
+                type: "input_file";
             }))[];
             /** @enum {string} */
             role: "user" | "assistant" | "system" | "developer";
@@ -2108,6 +2466,42 @@ export interface components {
             id: string;
             progress: number;
         };
+        MessageBatchCounts: {
+            canceled: number;
+            errored: number;
+            expired: number;
+            processing: number;
+            succeeded: number;
+        };
+        MessageBatchLine: {
+            custom_id: string;
+            params: {
+                [key: string]: unknown;
+            };
+        };
+        MessageBatchList: {
+            data: components["schemas"]["MessageBatchObject"][];
+            first_id: string | null;
+            has_more: boolean;
+            last_id: string | null;
+        };
+        MessageBatchObject: {
+            archived_at: string | null;
+            cancel_initiated_at: string | null;
+            created_at: string;
+            ended_at: string | null;
+            expires_at: string;
+            id: string;
+            /** @enum {string} */
+            processing_status: "in_progress" | "canceling" | "ended";
+            request_counts: components["schemas"]["MessageBatchCounts"];
+            results_url: string | null;
+            /** @enum {string} */
+            type: "message_batch";
+        };
+        MessageBatchRequest: {
+            requests: components["schemas"]["MessageBatchLine"][];
+        };
         MessageObject: {
             content: {
                 [key: string]: unknown;
@@ -2125,10 +2519,13 @@ export interface components {
         };
         MessagesRequest: {
             allow_remote?: boolean | null;
+            cache_control?: components["schemas"]["CacheControl"] | null;
             max_tokens: number;
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
             output_config?: components["schemas"]["OutputConfig"] | null;
+            /** @enum {string|null} */
+            service_tier?: "auto" | "standard_only" | null;
             stop_sequences?: string[] | null;
             stream?: boolean | null;
             system?: string | (components["schemas"]["TextBlock"] & {
@@ -2269,10 +2666,16 @@ export interface components {
             waitingRequests: number;
         };
         ModelObject: {
+            context_length: number | null;
             created: number;
             created_at: string;
             display_name: string;
             id: string;
+            /** @enum {string} */
+            lifecycle: "active";
+            max_input_tokens: number | null;
+            max_model_len: number | null;
+            max_tokens: number | null;
             /** @enum {string} */
             object: "model";
             owned_by: string;
@@ -2327,11 +2730,13 @@ export interface components {
             done_reason?: string;
             eval_count?: number;
             eval_duration?: number;
+            load_duration?: number;
             message?: {
                 [key: string]: unknown;
             };
             model: string;
             prompt_eval_count?: number;
+            prompt_eval_duration?: number;
             response?: string;
             thinking?: string;
             total_duration?: number;
@@ -2477,6 +2882,11 @@ export interface components {
                 /** @enum {unknown} */
                 type: "json_schema";
             }) | null;
+        };
+        OutputExpiry: {
+            /** @enum {string} */
+            anchor: "created_at";
+            seconds: number;
         };
         PaginationMetadata: {
             first_page?: number;
@@ -2779,6 +3189,8 @@ export interface components {
         ResponsesRequest: {
             allow_remote?: boolean | null;
             background?: boolean | null;
+            frequency_penalty?: number | null;
+            include?: ("message.output_text.logprobs" | "reasoning.encrypted_content" | "message.input_image.image_url" | "file_search_call.results" | "web_search_call.results" | "web_search_call.action.sources" | "computer_call_output.output.image_url" | "code_interpreter_call.outputs")[] | null;
             input?: string | ((components["schemas"]["InputMessage"] & {
                 /** @enum {unknown} */
                 type?: "message";
@@ -2801,9 +3213,12 @@ export interface components {
             } | null;
             model: string;
             parallel_tool_calls?: boolean | null;
+            presence_penalty?: number | null;
             prompt_cache_key?: string | null;
             reasoning?: components["schemas"]["Reasoning"] | null;
             safety_identifier?: string | null;
+            /** @enum {string|null} */
+            service_tier?: "auto" | "default" | "scale" | "flex" | "priority" | "fast" | "ultrafast" | null;
             source_lang_code?: string | null;
             store?: boolean | null;
             stream?: boolean | null;
@@ -2820,8 +3235,7 @@ export interface components {
                 /** @enum {unknown} */
                 type: "function";
             })[] | null;
-            /** @enum {integer|null} */
-            top_logprobs?: 0 | null;
+            top_logprobs?: number | null;
             top_p?: number | null;
             /** @enum {string|null} */
             truncation?: "auto" | "disabled" | null;
@@ -2832,27 +3246,6 @@ export interface components {
             input?: null;
             messages: unknown;
         }) & unknown);
-        ResultContentSource: {
-            content: string | (components["schemas"]["TextBlock"] & {
-                /** @enum {unknown} */
-                type: "text";
-            })[];
-            /** @enum {string} */
-            type: "content";
-        };
-        ResultDocument: {
-            context?: string | null;
-            source: (components["schemas"]["TextSource"] & {
-                /** @enum {unknown} */
-                type: "text";
-            }) | (components["schemas"]["ResultContentSource"] & {
-                /** @enum {unknown} */
-                type: "content";
-            });
-            title?: string | null;
-            /** @enum {string} */
-            type: "document";
-        };
         RevokedKey: {
             deleted: boolean;
             id: string;
@@ -3070,7 +3463,10 @@ export interface components {
             content?: string | ((components["schemas"]["TextBlock"] & {
                 /** @enum {unknown} */
                 type: "text";
-            }) | (components["schemas"]["ResultDocument"] & {
+            }) | (components["schemas"]["ImageBlock"] & {
+                /** @enum {unknown} */
+                type: "image";
+            }) | (components["schemas"]["DocumentBlock"] & {
                 /** @enum {unknown} */
                 type: "document";
             }))[] | null;
@@ -6853,6 +7249,297 @@ export interface operations {
             };
         };
     };
+    list_batches: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    create_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    cancel_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     flush_cache_governed: {
         parameters: {
             query?: never;
@@ -7365,6 +8052,487 @@ export interface operations {
             };
             504: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    create_embeddings: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EmbeddingsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingsObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_files: {
+        parameters: {
+            query?: {
+                purpose?: "assistants" | "batch" | "user_data" | "vision" | "batch_output";
+                order?: "asc" | "desc";
+                limit?: number;
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    upload_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** @enum {string} */
+                    "expires_after[anchor]"?: "created_at";
+                    "expires_after[seconds]"?: number;
+                    /** Format: binary */
+                    file: string;
+                    /** @enum {string} */
+                    purpose: "assistants" | "batch" | "user_data" | "vision";
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    delete_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedFile"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_file_content: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8195,6 +9363,454 @@ export interface operations {
             };
             504: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+        };
+    };
+    list_message_batches: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after_id?: string;
+                before_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageBatchList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+        };
+    };
+    create_message_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MessageBatchRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageBatchObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+        };
+    };
+    retrieve_message_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageBatchObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+        };
+    };
+    delete_message_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedMessageBatch"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+        };
+    };
+    cancel_message_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageBatchObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+        };
+    };
+    retrieve_message_batch_results: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-jsonl": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
