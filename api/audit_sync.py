@@ -11,7 +11,7 @@ from typing import Any
 from governance.audit import AuditLog
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StokerError
-from scheduler.scripts import redis_errors_translated
+from scheduler.scripts import redis_errors_translated, without_errors
 
 logger = logging.getLogger("api")
 
@@ -41,12 +41,11 @@ class AuditSync:
         """Ask Redis what waits, and where the chain ends. Raises `StorageUnavailable`."""
         store = self._audit.store
         with redis_errors_translated():
-            waiting, end = await self._connection.exchange(
-                [("XLEN", store.pending_key), ("XREVRANGE", store.chain_key, "+", "-", "COUNT", 1)]
+            waiting, end = without_errors(
+                await self._connection.exchange(
+                    [("XLEN", store.pending_key), ("XREVRANGE", store.chain_key, "+", "-", "COUNT", 1)]
+                )
             )
-            for reply in (waiting, end):
-                if isinstance(reply, Exception):
-                    raise reply
         if waiting or end != self._synced:
             # what follows is written by another call, which finds the end that this one has read
             self._synced = end if await asyncio.to_thread(self._audit.sync) else None

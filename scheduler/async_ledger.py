@@ -12,7 +12,7 @@ from scheduler.job_listing import JobCursor, JobPage, page_arguments, parse_page
 from scheduler.large_admissions import LARGE_BYTES, LargeAdmissions, size_of
 from scheduler.queue_choice import LOOK, JobExplanation, parse_explanation
 from scheduler.queue_view import QueueOrder
-from scheduler.scripts import AsyncScripts, redis_errors_translated
+from scheduler.scripts import AsyncScripts, redis_errors_translated, without_errors
 
 
 class AsyncLedger:
@@ -66,11 +66,7 @@ class AsyncLedger:
         """Return the places (from 0) of jobs among all that wait for a model, by age; None for others."""
         key = f"{self.scripts.prefix}waiting:{model}"
         with redis_errors_translated():
-            replies = await self.scripts.exchange([("ZRANK", key, id) for id in ids])
-            for reply in replies:
-                if isinstance(reply, Exception):
-                    raise reply
-        return replies
+            return without_errors(await self.scripts.exchange([("ZRANK", key, id) for id in ids]))
 
     async def list_jobs(
         self, model: str, tenant: str | None, status: Status | None, cursor: JobCursor, most: int

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import redis
 
 from scheduler.errors import Fenced
-from scheduler.scripts import Scripts, redis_errors_translated
+from scheduler.scripts import Scripts, redis_errors_translated, without_errors
 
 LIFETIME_S = 31 * 86_400
 """How long the record of a batch is kept, from its creation."""
@@ -126,11 +126,7 @@ class BatchStore:
         if not commands:
             return []
         with redis_errors_translated():
-            replies = self.scripts.exchange(commands)
-            for reply in replies:
-                if isinstance(reply, Exception):
-                    raise reply
-        return replies
+            return without_errors(self.scripts.exchange(commands))
 
 
 def _row(id: str, values: object) -> BatchRow | None:

@@ -140,6 +140,14 @@ class Scripts(ScriptCommands):
                 self.client.script_load(source(path))
 
 
+def without_errors(replies: list[Any]) -> list[Any]:
+    """The same replies of an `exchange`. Raises the first one that is an exception."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
+
+
 class AsyncScripts(ScriptCommands):
     """Runs the scripts of one folder by name, for the coroutines of one event loop."""
 

@@ -15,7 +15,7 @@ from config.limits import Limits
 from scheduler import commands
 from scheduler.job import Job, Status
 from scheduler.ledger import Ledger
-from scheduler.scripts import redis_errors_translated
+from scheduler.scripts import redis_errors_translated, without_errors
 from streams.events import decode_all
 from streams.log import WHOLE_PAGE, entries_of, page_command
 
@@ -91,10 +91,7 @@ class LedgerJobs:
         scripts = self._ledger.scripts
         reads = [("HMGET", commands.job_key(scripts.prefix, id), "status", "attempts") for id in ids]
         with redis_errors_translated():
-            replies = scripts.exchange(reads)
-            for reply in replies:
-                if isinstance(reply, Exception):
-                    raise reply
+            replies = without_errors(scripts.exchange(reads))
         return [
             JobState(None) if status is None else JobState(Status(status.decode()), int(attempts or 0))
             for status, attempts in replies
@@ -114,9 +111,7 @@ class LedgerJobs:
         with redis_errors_translated():
             while True:
                 read = page_command(self._services.settings.redis.prefix, id, after, WHOLE_PAGE)
-                (reply,) = self._ledger.scripts.exchange([read])
-                if isinstance(reply, Exception):
-                    raise reply
+                (reply,) = without_errors(self._ledger.scripts.exchange([read]))
                 page = entries_of(reply)
                 events += [event for _, event in page]
                 if len(page) < WHOLE_PAGE:

@@ -10,7 +10,7 @@ import orjson
 
 from api.errors import ApiError
 from scheduler.async_connection import AsyncConnection
-from scheduler.scripts import redis_errors_translated
+from scheduler.scripts import redis_errors_translated, without_errors
 
 LEASE_MS = 10_000
 RETRY_S = 60
@@ -114,11 +114,7 @@ class WebhookStore:
 
     async def _run(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         with redis_errors_translated():
-            replies = await self._connection.exchange(commands)
-            for reply in replies:
-                if isinstance(reply, Exception):
-                    raise reply
-        return replies
+            return without_errors(await self._connection.exchange(commands))
 
     def _list(self, name: str) -> str:
         return f"{self._prefix}webhooks:{name}"
