@@ -7,38 +7,25 @@ from typing import BinaryIO
 
 from api.server.client_connection import ClientConnection
 from api.streaming.open_streams import OpenStreams
+from api.streaming.paced_answer import PacedAnswer
 
 PART_BYTES = 256 * 1024
 
 
-class FileContent:
+class FileContent(PacedAnswer):
     """One answer with the content of an open file, which it closes."""
 
     def __init__(self, file: BinaryIO, media_type: str) -> None:
+        super().__init__({"Content-Type": media_type})
         self._file = file
-        self._headers = {"Content-Type": media_type}
-        self._changed = asyncio.Event()
-        self._is_gone = False
-
-    def sweep(self, now: float) -> None:
-        """See `OpenStream.sweep`: a part needs no keep-alive."""
 
     async def serve(self, streams: OpenStreams, tenant: str, connection: ClientConnection) -> None:
-        """Answer the client. Raises `ServerBusy`."""
-        connection.on_disconnect(self._disconnected)
-        connection.on_writable(self._changed.set)
+        """Answer the client. Raises `ServerBusy`, and `OSError` before the first part."""
         try:
-            with streams.hold(self, tenant):
-                connection.begin(200, self._headers)
-                while (part := await asyncio.to_thread(self._file.read, PART_BYTES)) and not self._is_gone:
-                    while not connection.writable and not self._is_gone:
-                        self._changed.clear()
-                        await self._changed.wait()
-                    connection.write(part)
-                connection.end()
+            await super().serve(streams, tenant, connection)
         finally:
             self._file.close()
 
-    def _disconnected(self) -> None:
-        self._is_gone = True
-        self._changed.set()
+    async def next_part(self) -> bytes | None:
+        """See `PacedAnswer.next_part`."""
+        return await asyncio.to_thread(self._file.read, PART_BYTES) or None
