@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from operator import attrgetter
 from typing import Any
 
-from flask import Response, request
+from flask import Response
 
 from api.auth.access import Access
 from api.auth.caller import Caller, current_caller
@@ -16,21 +17,15 @@ from api.errors import InvalidRequest, NotFound
 from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.routes.error_codes import STORAGE
-from api.routes.parameters import AFTER, integer_parameter
+from api.routes.parameters import AFTER, ordered_page, page_size_parameter
 from api.schemas.batches import BatchList, BatchObject, BatchRequest
 from api.services import current_services
 from scheduler.batches import BatchRow
 
 routes = RouteGroup("batches", __name__, description="OpenAI's Batches.")
 
-MAX_PAGE = 100
+MAX_PAGE, DEFAULT_PAGE = 100, 20
 _ID = {"batch_id": "The batch's id."}
-_LIMIT = {
-    "name": "limit",
-    "in": "query",
-    "description": "The most batches of the page; 20 unless set.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
-}
 
 
 @routes.endpoint(
@@ -71,7 +66,7 @@ def create_batch(body: dict[str, Any]) -> Response:
     "/v1/batches",
     access=Access.INFERENCE,
     responses={200: BatchList},
-    query=(_LIMIT, AFTER),
+    query=(page_size_parameter("batches", DEFAULT_PAGE, MAX_PAGE), AFTER),
     errors=STORAGE,
 )
 def list_batches() -> Response:
@@ -79,27 +74,9 @@ def list_batches() -> Response:
 
     Those of the tenant of the last 31 days, the latest first.
     """
-    limit = integer_parameter("limit", MAX_PAGE)
-    if limit == 0:
-        raise InvalidRequest("limit must be at least 1", param="limit")
     rows = current_services().batches.of_tenant(current_caller().tenant.name, OPENAI)
-    after = request.args.get("after")
-    if after:
-        place = next((at for at, row in enumerate(rows) if row.id == after), None)
-        if place is None:
-            raise InvalidRequest("after must be the id of a batch", param="after")
-        rows = rows[place + 1 :]
-    page = rows[: limit or 20]
-    ids: list[str | None] = [row.id for row in page] or [None]
-    return json_response(
-        {
-            "object": "list",
-            "data": [openai_batch(row) for row in page],
-            "first_id": ids[0],
-            "last_id": ids[-1],
-            "has_more": len(page) < len(rows),
-        }
-    )
+    page, keys = ordered_page(rows, attrgetter("id"), "batch", DEFAULT_PAGE, MAX_PAGE)
+    return json_response({"data": [openai_batch(row) for row in page], **keys})
 
 
 @routes.endpoint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from flask import Response, request
@@ -9,13 +10,18 @@ from flask import Response, request
 from api.auth.access import Access
 from api.auth.caller import current_caller
 from api.detached import DetachedResponse
-from api.errors import InvalidRequest
 from api.files.record import OUTPUT_PURPOSE, PURPOSES
 from api.files.store import no_such_file
 from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, read_upload
 from api.http_responses import json_response
 from api.openapi import RouteGroup
-from api.routes.parameters import choice_parameter, chosen, integer_parameter, query_parameter
+from api.routes.parameters import (
+    choice_parameter,
+    chosen,
+    ordered_page,
+    page_size_parameter,
+    query_parameter,
+)
 from api.schemas.files import DeletedFile, FileList, FileObject
 from api.services import current_services
 from api.streaming.file_content import FileContent
@@ -78,12 +84,7 @@ def upload_file() -> Response:
     query=(
         choice_parameter("purpose", "Only files of this purpose.", (*PURPOSES, OUTPUT_PURPOSE)),
         choice_parameter("order", "By the time of the upload; `desc` unless set.", ORDERS),
-        {
-            "name": "limit",
-            "in": "query",
-            "description": "The most files of the page; 10,000 unless set.",
-            "schema": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
-        },
+        page_size_parameter("files", MAX_PAGE, MAX_PAGE),
         query_parameter("after", "The id of the last file of the page before."),
     ),
 )
@@ -93,30 +94,18 @@ def list_files() -> Response:
     Those of the tenant, the latest first.
     """
     purpose = chosen("purpose", (*PURPOSES, OUTPUT_PURPOSE))
-    limit = integer_parameter("limit", MAX_PAGE)
-    if limit == 0:
-        raise InvalidRequest("limit must be at least 1", param="limit")
     records = current_services().files.all_of(current_caller().tenant.name)
     if chosen("order", ORDERS) != "asc":
         records.reverse()
-    after = request.args.get("after")
-    if after:
-        place = next((at for at, record in enumerate(records) if record.id == after), None)
-        if place is None:
-            raise InvalidRequest("after must be the id of a file", param="after")
-        records = records[place + 1 :]
-    found = [record for record in records if purpose in (None, record.purpose)]
-    page = found[:limit]
-    ids: list[str | None] = [record.id for record in page] or [None]
-    return json_response(
-        {
-            "object": "list",
-            "data": [record.as_object() for record in page],
-            "first_id": ids[0],
-            "last_id": ids[-1],
-            "has_more": len(page) < len(found),
-        }
+    page, keys = ordered_page(
+        records,
+        attrgetter("id"),
+        "file",
+        MAX_PAGE,
+        MAX_PAGE,
+        lambda record: purpose in (None, record.purpose),
     )
+    return json_response({"data": [record.as_object() for record in page], **keys})
 
 
 @routes.endpoint(

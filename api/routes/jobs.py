@@ -13,7 +13,7 @@ from api.errors import InvalidRequest, NotFound
 from api.openapi import RouteGroup
 from api.queue_orders import MIN_AGE_S
 from api.routes.error_codes import STORAGE
-from api.routes.parameters import integer_parameter, query_parameter
+from api.routes.parameters import integer_parameter, page_size_parameter, query_parameter
 from api.schemas.jobs import JobDetails, JobList
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
@@ -42,12 +42,7 @@ _STATUS = {
     "description": "Only those that run, or those that wait.",
     "schema": {"type": "string", "enum": ["running", "queued"]},
 }
-_LIMIT = {
-    "name": "limit",
-    "in": "query",
-    "description": f"The most jobs of the page; {DEFAULT_JOBS} unless set.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": MOST_JOBS},
-}
+_LIMIT = page_size_parameter("jobs", DEFAULT_JOBS, MOST_JOBS)
 _AFTER = {
     "name": "after",
     "in": "query",
@@ -72,9 +67,7 @@ def list_jobs() -> Response:
     (`has_more`).
     """
     services, model, (first, cursor) = current_services(), request.args.get("model"), _after()
-    tenant, status, limit = _tenant(), _status(), integer_parameter("limit", MOST_JOBS)
-    if limit == 0:
-        raise InvalidRequest(f"limit must be an integer from 1 to {MOST_JOBS}", param="limit")
+    tenant, status, limit = _tenant(), _status(), integer_parameter("limit", MOST_JOBS, minimum=1)
 
     async def serve(connection: ClientConnection) -> None:
         most = limit or DEFAULT_JOBS

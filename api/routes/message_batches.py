@@ -21,7 +21,7 @@ from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.routes.batches import cancelled_batch, new_record, own_batch
 from api.routes.error_codes import STORAGE
-from api.routes.parameters import integer_parameter, query_parameter
+from api.routes.parameters import integer_parameter, page_size_parameter, query_parameter
 from api.schemas.anthropic_messages import AnthropicError
 from api.schemas.message_batches import (
     DeletedMessageBatch,
@@ -34,15 +34,9 @@ from api.streaming.file_content import FileContent
 
 routes = RouteGroup("message_batches", __name__, description="Anthropic's Message Batches.")
 
-MAX_PAGE = 1000
+MAX_PAGE, DEFAULT_PAGE = 1000, 20
 RESULTS_TYPE = "application/x-jsonl"
 _ID = {"batch_id": "The batch's id."}
-_LIMIT = {
-    "name": "limit",
-    "in": "query",
-    "description": "The most batches of the page; 20 unless set.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
-}
 
 
 @routes.endpoint(
@@ -83,7 +77,7 @@ def create_message_batch(body: dict[str, Any]) -> Response:
     access=Access.INFERENCE,
     responses={200: MessageBatchList},
     query=(
-        _LIMIT,
+        page_size_parameter("batches", DEFAULT_PAGE, MAX_PAGE),
         query_parameter("after_id", "The id of the last batch of the page before."),
         query_parameter("before_id", "The id of the first batch of the page behind."),
     ),
@@ -95,10 +89,7 @@ def list_message_batches() -> Response:
 
     Those of the tenant of the last 31 days, the latest first.
     """
-    limit = integer_parameter("limit", MAX_PAGE)
-    if limit == 0:
-        raise InvalidRequest("limit must be at least 1", param="limit")
-    limit = limit or 20
+    limit = integer_parameter("limit", MAX_PAGE, minimum=1) or DEFAULT_PAGE
     rows = current_services().batches.of_tenant(current_caller().tenant.name, MESSAGES)
     places = {row.id: at for at, row in enumerate(rows)}
     after, before = request.args.get("after_id"), request.args.get("before_id")

@@ -103,9 +103,47 @@ def page_of(items: Sequence[Item], id_of: Callable[[Item], str]) -> tuple[list[I
     limit, after = integer_parameter("limit", MAX_PAGE), request.args.get("after", "")
     rest = [item for item in items if id_of(item) > after]
     page = rest[: 100 if limit is None else limit]
-    ids: list[str | None] = [id_of(item) for item in page] or [None]
-    keys = {"object": "list", "has_more": len(page) < len(rest), "first_id": ids[0], "last_id": ids[-1]}
-    return page, keys
+    return page, list_keys([id_of(item) for item in page], has_more=len(page) < len(rest))
+
+
+def page_size_parameter(items: str, default: int, maximum: int) -> dict[str, Any]:
+    """The query parameter `limit` of a list whose pages are not empty, as OpenAPI describes it."""
+    return {
+        "name": "limit",
+        "in": "query",
+        "description": f"The most {items} of the page; {default:,} unless set.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": maximum},
+    }
+
+
+def ordered_page(  # noqa: PLR0913, PLR0917 - all that a list consists of
+    items: Sequence[Item],
+    id_of: Callable[[Item], str],
+    noun: str,
+    default: int,
+    maximum: int,
+    is_wanted: Callable[[Item], bool] = lambda _: True,
+) -> tuple[list[Item], dict[str, Any]]:
+    """The page that `limit` (from 1) and `after` ask for, and the other keys of the list.
+
+    The items are in the order of the list; `after` has to be the id of one of them, wanted or not. Raises
+    `InvalidRequest`.
+    """
+    limit = integer_parameter("limit", maximum, minimum=1)
+    if after := request.args.get("after"):
+        place = next((at for at, item in enumerate(items) if id_of(item) == after), None)
+        if place is None:
+            raise InvalidRequest(f"after must be the id of a {noun}", param="after")
+        items = items[place + 1 :]
+    found = [item for item in items if is_wanted(item)]
+    page = found[: default if limit is None else limit]
+    return page, list_keys([id_of(item) for item in page], has_more=len(page) < len(found))
+
+
+def list_keys(ids: Sequence[str], *, has_more: bool) -> dict[str, Any]:
+    """The keys of a list beside its page, which has these ids."""
+    first, last = (ids[0], ids[-1]) if ids else (None, None)
+    return {"object": "list", "has_more": has_more, "first_id": first, "last_id": last}
 
 
 def query_parameter(name: str, about: str, type: str = "string") -> dict[str, Any]:
@@ -156,13 +194,13 @@ def stream_position(name: str) -> str:
     return given
 
 
-def integer_parameter(name: str, maximum: int = 2**31 - 1) -> int | None:
-    """An integer query parameter from 0 to `maximum`; None unless given. Raises `InvalidRequest`."""
+def integer_parameter(name: str, maximum: int = 2**31 - 1, *, minimum: int = 0) -> int | None:
+    """An integer query parameter from `minimum` to `maximum`; None unless given. Raises `InvalidRequest`."""
     value = request.args.get(name)
     if value is None:
         return None
-    if not (value.isascii() and value.isdigit() and len(value) <= 10 and int(value) <= maximum):
-        raise InvalidRequest(f"{name} must be an integer from 0 to {maximum}", param=name)
+    if not (value.isascii() and value.isdigit() and len(value) <= 10 and minimum <= int(value) <= maximum):
+        raise InvalidRequest(f"{name} must be an integer from {minimum} to {maximum}", param=name)
     return int(value)
 
 

@@ -14,7 +14,7 @@ from api.openapi import RouteGroup
 from api.proposals import approval, comparison, creation
 from api.proposals.serializer import proposed_response, serialize_proposal
 from api.routes.error_codes import STORAGE
-from api.routes.parameters import integer_parameter
+from api.routes.parameters import integer_parameter, page_size_parameter
 from api.schemas.proposals import (
     STATUSES,
     ProposalBody,
@@ -49,12 +49,7 @@ _CURSOR = {
     "description": "The `next_cursor` of the page before.",
     "schema": {"type": "string", "maxLength": 64, "pattern": f"^{CURSOR.pattern}$"},
 }
-_LIMIT = {
-    "name": "limit",
-    "in": "query",
-    "description": f"The most proposals of the page; {DEFAULT_PAGE} unless set.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE},
-}
+_LIMIT = page_size_parameter("proposals", DEFAULT_PAGE, MAX_PAGE)
 
 
 @routes.endpoint(
@@ -110,9 +105,7 @@ def list_proposals() -> Response:
         raise InvalidRequest(f"status must be one of {', '.join(STATUSES)}", param="status")
     if cursor is not None and not CURSOR.fullmatch(cursor):
         raise InvalidRequest("cursor is not the next_cursor of a page", param="cursor")
-    limit = integer_parameter("limit", MAX_PAGE)
-    if limit == 0:
-        raise InvalidRequest(f"limit must be an integer from 1 to {MAX_PAGE}", param="limit")
+    limit = integer_parameter("limit", MAX_PAGE, minimum=1)
     wanted = None if status is None else ProposalStatus(status)
     proposals = current_services().proposals
     page = proposals.page(limit or DEFAULT_PAGE, wanted, cursor)
