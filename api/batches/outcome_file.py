@@ -20,6 +20,7 @@ import orjson
 from api.batches.lines import Pause
 from api.batches.record import MESSAGES, OUTCOMES
 from api.errors import kind_of
+from api.files.store import sync_folder
 from scheduler.errors import StokerError
 
 ENDS = {
@@ -117,7 +118,7 @@ class OutcomeFile:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self.path)
-        _sync_folder(folder)
+        sync_folder(folder)
         for path in earlier:
             path.unlink()
         self._file = self.path.open("ab")
@@ -172,11 +173,3 @@ def _stored(path: Path, tick: Callable[[], None]) -> Iterator[tuple[bytes, dict[
             pause()
             if raw.endswith(b"\n"):
                 yield raw, orjson.loads(raw)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

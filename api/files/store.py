@@ -82,7 +82,7 @@ class FileStore:
             if self._read(folder, record.id) is None:
                 with disk_errors_translated():
                     (folder / record.id).hardlink_to(source)
-                    _sync_folder(folder)
+                    sync_folder(folder)
                     self._commit(folder, record)
 
     def all_of(self, tenant: str) -> list[FileRecord]:
@@ -111,14 +111,14 @@ class FileStore:
                 target.hardlink_to(content)
             except FileNotFoundError:  # it was deleted a moment ago
                 raise no_such_file() from None
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
 
     def new_folder(self, tenant: str, name: str) -> Path:
         """A new folder in that of a tenant. Raises `StorageFull`."""
         with self._locked(tenant) as folder, disk_errors_translated():
             path = folder / name
             path.mkdir(mode=0o700)
-            _sync_folder(folder)
+            sync_folder(folder)
         return path
 
     def delete(self, tenant: str, id: str) -> None:
@@ -249,7 +249,7 @@ def disk_errors_translated() -> Iterator[None]:
 
 def _remove(folder: Path, id: str) -> None:
     (folder / f"{id}.json").unlink(missing_ok=True)
-    _sync_folder(folder)
+    sync_folder(folder)
     (folder / id).unlink(missing_ok=True)
 
 
@@ -257,7 +257,7 @@ def _replace(path: Path, content: bytes) -> None:
     temporary = path.with_name(f"{path.name}.new")
     _write_synced(temporary, content)
     temporary.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def _write_synced(path: Path, content: bytes) -> None:
@@ -268,7 +268,8 @@ def _write_synced(path: Path, content: bytes) -> None:
         os.fsync(handle)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on disk. Raises `OSError`."""
     handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

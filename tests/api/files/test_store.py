@@ -170,7 +170,7 @@ def test_the_rest_of_a_delete_that_was_interrupted_is_removed(
         raise OSError(5, os.strerror(5))
 
     with monkeypatch.context() as patch:
-        patch.setattr(api.files.store, "_sync_folder", fail)
+        patch.setattr(api.files.store, "sync_folder", fail)
         with pytest.raises(OSError, match="Input/output"):
             store.delete("one", record.id)
     assert names(store) == {record.id}
