@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from api.dialects.base import ParsedRequest
 from api.errors import ApiError, InvalidRequest
+from api.schemas.strict_fields import MAX_LOGIT_BIAS
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
@@ -32,9 +33,6 @@ _WITHOUT_EFFECT = {
     "repetition_penalty": 1,
 }
 """The values of sampling fields that change no output, and that each model takes for this reason."""
-
-MAX_LOGIT_BIAS = 1024
-"""Entries of `logit_bias`."""
 
 
 def modalities(model: ModelDefinition) -> tuple[str, ...]:

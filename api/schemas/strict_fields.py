@@ -15,6 +15,10 @@ from marshmallow import fields
 from api.schemas.strict_schema import SchemaMismatch, StrictSchema, raise_mismatch
 
 
+MAX_LOGIT_BIAS = 1024
+"""The most tokens that one request may bias."""
+
+
 def _field_arguments(description: str, required: bool, **keywords: object) -> dict[str, Any]:
     """The arguments of a marshmallow field; JSON Schema keywords go into its metadata."""
     metadata = {key: value for key, value in keywords.items() if value is not None}
@@ -213,7 +217,7 @@ class MetadataField(fields.Dict):
 class LogitBiasField(fields.Dict):
     """OpenAI's `logit_bias`: up to 1024 token ids, each with a number from -100 to 100."""
 
-    MAX_ENTRIES, MOST = 1024, 100
+    MAX_ENTRIES, MOST = MAX_LOGIT_BIAS, 100
     TOKEN = re.compile(r"[0-9]{1,10}")
 
     def __init__(self, description: str) -> None:

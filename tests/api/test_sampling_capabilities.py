@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from api.capabilities import MAX_LOGIT_BIAS, check
+from api.capabilities import check
 from api.dialects.base import ParsedRequest
 from api.errors import ApiError
+from api.schemas.strict_fields import MAX_LOGIT_BIAS
 from config.settings import ModelDefinition
 from tasks.generation import Generation, Message, Sampling, text_content
 
