@@ -116,15 +116,16 @@ class ChoicesExchange(GenerationExchange):
         Only the first one has the Idempotency-Key: the key is used up when all others are admitted.
         """
         for index in (*range(1, self._count), 0):
-            one = self._job_of_choice(job, index, requests[index]) if index else job
+            one = self._job_of_choice(job, index, requests[index], requests[0]) if index else job
             reader.follow_choice(self._services.subscriber, index, one.id)  # before its first event
             self._ids.append(one.id)
             admission = await self._services.async_ledger.admit(one)
         return admission
 
-    def _job_of_choice(self, job: Job, index: int, request: ParsedRequest) -> Job:
+    def _job_of_choice(self, job: Job, index: int, request: ParsedRequest, first: ParsedRequest) -> Job:
+        """The job of a choice that is not the `first`, whose job is `job`."""
         return replace(
-            with_generation(job, request),
+            job if request is first else with_generation(job, request),
             id=job_id(job.id, index),
             echo=encode_metadata(request, self._created_at),
             idempotency_key=None,
