@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import marshmallow
 from marshmallow import fields
 
@@ -118,6 +121,13 @@ class SamplingFields(StrictSchema):
 
 class ChatRequest(SamplingFields):
     """A generation request. Fields that are not listed are accepted and ignored."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"properties": {"top_logprobs": {"type": "null"}}},
+            {"required": ["logprobs"], "properties": {"logprobs": {"const": True}}},
+        ]
+    }
 
     model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
     messages = ListField(

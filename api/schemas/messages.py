@@ -55,8 +55,19 @@ FILE_DATA = (
 FILE_ID = "The id of a file of /v1/files, instead of `file_data`."
 
 
+_WITH_CONTENT = {
+    "oneOf": [
+        {"required": [name], "properties": {name: {"type": "string"}}} for name in ("file_data", "file_id")
+    ]
+}
+
+
 class FilePartSchema(StrictSchema):
     """A document in the form of the Responses API, whose text is read. Only user messages may hold files."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "allOf": [_WITH_CONTENT, {"properties": {"file_url": {"type": "null"}}}]
+    }
 
     type = EnumField("The type.", ("input_file",), required=True)
     filename = StringField("Its name, which precedes the text.", max_length=256)
@@ -67,6 +78,8 @@ class FilePartSchema(StrictSchema):
 
 class ChatFile(StrictSchema):
     """A document."""
+
+    also: ClassVar[Mapping[str, Any]] = _WITH_CONTENT
 
     filename = StringField("Its name, which precedes the text.", max_length=256)
     file_data = StringField(FILE_DATA)

@@ -16,9 +16,9 @@ import tasks.definitions
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
 
-CROSS_REFERENCES = ("tool_choice", "image_url", "file_data", "top_logprobs")
-"""The ends of `param` for what the document does not express: a choice among the tools, a readable image or
-file, a field that needs another one (`top_logprobs` needs `logprobs`)."""
+CROSS_REFERENCES = ("tool_choice", "image_url", "file_data")
+"""The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image or
+file."""
 
 SCHEMAS = r"\.(schema|parameters)(\b|$)"
 """A part of `param` in a schema that a client sends, which an answer has to fit."""

@@ -1662,7 +1662,11 @@ export interface components {
             file_data?: string | null;
             file_id?: string | null;
             filename?: string | null;
-        };
+        } & ({
+            file_data: string;
+        } | {
+            file_id: string;
+        });
         ChatFilePart: {
             file: components["schemas"]["ChatFile"];
             /** @enum {string} */
@@ -1775,6 +1779,11 @@ export interface components {
             top_k?: number | null;
             top_logprobs?: number | null;
             top_p?: number | null;
+        } | {
+            top_logprobs?: null;
+        } | {
+            /** @constant */
+            logprobs: true;
         };
         ChatTool: {
             function: components["schemas"]["ChatFunction"];
@@ -2017,7 +2026,13 @@ export interface components {
             filename?: string | null;
             /** @enum {string} */
             type: "input_file";
-        };
+        } & (({
+            file_data: string;
+        } | {
+            file_id: string;
+        }) & {
+            file_url?: null;
+        });
         FileSource: {
             file_id: string;
             /** @enum {string} */
