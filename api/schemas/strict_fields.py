@@ -14,7 +14,6 @@ from marshmallow import fields
 
 from api.schemas.strict_schema import SchemaMismatch, StrictSchema, raise_mismatch
 
-
 MAX_LOGIT_BIAS = 1024
 """The most tokens that one request may bias."""
 
