@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -97,6 +97,22 @@ def signed_in(page: Any, platform: Platform, link: Callable[[], str]) -> Callabl
         return page
 
     return open_page
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed also shows the text of its pages."""
+    report = yield
+    if report.failed and call.when == "call":
+        for name, value in getattr(item, "funcargs", {}).items():
+            if hasattr(value, "inner_text") and hasattr(value, "url"):
+                try:
+                    report.sections.append((f"{name}: {value.url}", value.inner_text("body", timeout=2_000)))
+                except Exception as error:  # the page itself may have gone
+                    report.sections.append((name, repr(error)))
+    return report
 
 
 def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: float = 30) -> None:

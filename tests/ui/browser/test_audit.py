@@ -26,7 +26,7 @@ AUDIT = "/v1/governance/audit"
 @pytest.fixture
 def audit(platform: Platform, signed_in: Callable[[str], Any]) -> Any:
     """The page Audit, of a session that may read it; the chain has a few records."""
-    platform.wait_state("stub", "loaded")
+    platform.load("stub")
     platform.admin("POST", "/v1/admin/models/broken/load", {})
     platform.wait_state("broken", "failed")
     page = signed_in("/ui/admin/audit")

@@ -105,6 +105,23 @@ def test_a_model_is_loaded_and_unloaded_with_the_keyboard_alone(page: Any, platf
     platform.load("stub")
 
 
+def test_a_dialog_opens_again_when_its_button_is_pressed_right_after_escape(
+    platform: Platform, signed_in: Callable[[str], Any]
+) -> None:
+    platform.run_operation("unload", "stub")
+    page = signed_in("/ui/admin/models")
+    page.get_by_role("button", name="Load: stub", exact=True).focus()
+    page.keyboard.press("Space")
+    page.wait_for_selector("dialog[open]")
+    for _ in range(30):
+        page.keyboard.press("Escape")
+        page.keyboard.press("Space")  # the browser's `close` event may be delivered only now
+        page.wait_for_selector("dialog[open]", timeout=5_000)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    platform.load("stub")
+
+
 def test_each_page_is_reached_with_the_keyboard_and_its_content_by_the_skip_link(
     page: Any, platform: Platform, signed_in: Callable[[str], Any]
 ) -> None:

@@ -63,7 +63,7 @@ def test_the_charts_show_the_tokens_of_requests_that_ended(
     page = signed_in(PATH)
     page.locator("figure svg").first.wait_for(timeout=20_000)
     assert page.locator("figure").count() == CHARTS
-    platform.wait_state("stub", "loaded")
+    platform.load("stub")
     for _ in range(5):
         assert platform.respond("stub", "/stub tokens=20")[0] == 200
     chart = page.get_by_role("img", name=re.compile(r"^Tokens per second.*Output: .*at most [1-9]"))

@@ -37,6 +37,7 @@ def behind(chromium: Any, proxy: PrefixProxy) -> Iterator[Any]:
 def test_the_pages_their_feed_and_their_actions_work_below_a_prefix(
     behind: Any, proxy: PrefixProxy, platform: Platform
 ) -> None:
+    platform.load("stub")
     behind.goto(f"{proxy.url}/ui")  # without the slash
     behind.wait_for_selector("h1")
     assert behind.url == f"{proxy.url}/ui/"

@@ -57,6 +57,7 @@ def test_a_page_comes_back_by_itself_when_the_session_can_be_read_again(
 def test_the_end_of_the_admin_part_leads_to_a_sign_in_after_which_the_page_is_live(
     signed_in: Callable[[str], Any], platform: Platform, problems: list[str], path: str
 ) -> None:
+    platform.load("stub")
     page = signed_in(path)
     shown = page.get_by_text("stub").first
     shown.wait_for()
