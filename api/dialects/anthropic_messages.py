@@ -15,10 +15,10 @@ from api.dialects.anthropic_errors import error_object
 from api.dialects.anthropic_prompt import from_anthropic
 from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
-from api.dialects.options import check_tool_choice
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_output_config, tool_of
 from api.dialects.service_tier import anthropic_tier
+from api.dialects.tool_choice import check_tool_choice
 from api.errors import InvalidRequest, error_from_end
 from api.limit_headers import anthropic_limit_headers
 from api.measurements import measurements

@@ -15,18 +15,19 @@ from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.choices import count_of
 from api.dialects.conversation import from_messages
 from api.dialects.logprobs import content_logprobs
-from api.dialects.options import check_tool_choice, refuse, thinking_of
+from api.dialects.options import refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_response_format, tool_of
 from api.dialects.sampling import sampling_of
 from api.dialects.service_tier import openai_tier
+from api.dialects.tool_choice import from_chat as choice_from_chat
 from api.errors import InvalidRequest, body_of, error_from_end
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
 from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
-from tasks.generation import Generation, NamedTool, Tool, ToolChoiceMode
+from tasks.generation import Generation, Tool
 
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"
@@ -47,16 +48,14 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ChatRequest`. Raises `InvalidRequest`."""
     _refuse_unsupported(body)
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
-    choice: ToolChoiceMode | dict[str, Any] = body.get("tool_choice") or "auto"
+    choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
     attachments = Attachments()
     generation = Generation(
         model=body["model"],
         messages=from_messages(body["messages"], attachments),
         sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
-        tools=tools,
-        tool_choice=check_tool_choice(
-            NamedTool(choice["function"]["name"]) if isinstance(choice, dict) else choice, tools
-        ),
+        tools=allowed,
+        tool_choice=choice,
         thinking=thinking_of(body, body.get("reasoning_effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),

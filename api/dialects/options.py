@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.errors import InvalidRequest
-from tasks.generation import NamedTool, Tool, ToolChoice
 
 
 def refuse(body: dict[str, Any], name: str, *, unless: Sequence[Any] = ()) -> None:
@@ -28,15 +27,3 @@ def thinking_of(body: dict[str, Any], effort: str | None) -> str:
     if thinking is not None:
         return thinking
     return "disabled" if effort == "none" else "default"
-
-
-def check_tool_choice(choice: ToolChoice, tools: Sequence[Tool]) -> ToolChoice:
-    """The same choice. Raises `InvalidRequest` when it demands a call and there is no tool for it."""
-    if choice in ("none", "auto"):
-        return choice
-    if not tools:
-        raise InvalidRequest("tool_choice asks for a call, but there are no tools", param="tool_choice")
-    if isinstance(choice, NamedTool) and all(tool.name != choice.name for tool in tools):
-        message = f"tool_choice names {choice.name}, which is not among the tools"
-        raise InvalidRequest(message, param="tool_choice")
-    return choice

@@ -20,10 +20,11 @@ from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_input, from_messages
 from api.dialects.logprobs import token_list
-from api.dialects.options import check_tool_choice, refuse, thinking_of
+from api.dialects.options import refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_text_format, text_format_echo, tool_of
 from api.dialects.service_tier import openai_tier
+from api.dialects.tool_choice import from_responses as choice_from_responses
 from api.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
@@ -31,7 +32,7 @@ from api.schemas.responses import INCLUDE_LOGPROBS
 from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
-from tasks.generation import Generation, Message, NamedTool, Sampling, Tool, ToolChoiceMode, text_content
+from tasks.generation import Generation, Message, Sampling, Tool, text_content
 
 NAME = "responses"
 ID_PREFIX = "resp_"
@@ -105,7 +106,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     _refuse_unsupported(body)
     reasoning = body.get("reasoning") or {}
     tools = tuple(_tool(raw) for raw in body.get("tools") or ())
-    choice: ToolChoiceMode | dict[str, Any] = body.get("tool_choice") or "auto"
+    choice, allowed = choice_from_responses(body.get("tool_choice"), tools)
     attachments = Attachments()
     generation = Generation(
         model=body["model"],
@@ -118,10 +119,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
             frequency_penalty=body.get("frequency_penalty"),
             top_logprobs=_top_logprobs(body),
         ),
-        tools=tools,
-        tool_choice=check_tool_choice(
-            NamedTool(choice["name"]) if isinstance(choice, dict) else choice, tools
-        ),
+        tools=allowed,
+        tool_choice=choice,
         thinking=thinking_of(body, reasoning.get("effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),

@@ -14,6 +14,7 @@ from api.dialects.service_tier import OPENAI_TIERS
 from api.schemas.messages import (
     MAX_TOOLS,
     TOOL_CHOICES,
+    ChatAllowedTools,
     ChatMessage,
     ChatTool,
     ChatToolChoice,
@@ -151,7 +152,11 @@ class ChatRequest(SamplingFields):
     tool_choice = UnionField(
         "Whether the model may, must or must not call a function.",
         EnumField("The mode.", TOOL_CHOICES),
-        TaggedUnionField("The function to call.", {"function": ChatToolChoice}, code="unsupported_parameter"),
+        TaggedUnionField(
+            "The function to call, or those that may be called.",
+            {"function": ChatToolChoice, "allowed_tools": ChatAllowedTools},
+            code="unsupported_parameter",
+        ),
     )
     parallel_tool_calls = BooleanField("False: at most one call in an answer.")
     response_format = chat_formats()

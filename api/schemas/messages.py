@@ -22,6 +22,7 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,64}"
 DETAILS = ("auto", "low", "high", "original")
 TOOL_CHOICES = ("none", "auto", "required")
+ALLOWED_MODES = ("auto", "required")
 MAX_TOOLS = 128
 IMAGE = "a data: URL, in base64, of a PNG, JPEG, WebP or GIF file."
 
@@ -214,6 +215,26 @@ class ChatToolChoice(StrictSchema):
     function = NestedField("The function.", ChosenFunction, required=True)
 
 
+class AllowedChatTools(StrictSchema):
+    """The tools that the model may call, and whether it has to, in the form of Chat Completions."""
+
+    mode = EnumField("Whether the model may or must call one of them.", ALLOWED_MODES, required=True)
+    tools = ListField(
+        "Those of the tools that the model may call; it is not offered the others.",
+        NestedField("A tool.", ChatToolChoice),
+        required=True,
+        min_items=1,
+        max_items=MAX_TOOLS,
+    )
+
+
+class ChatAllowedTools(StrictSchema):
+    """A choice among some of the tools, in the form of Chat Completions: it is nested."""
+
+    type = EnumField("Always `allowed_tools`.", ("allowed_tools",), required=True)
+    allowed_tools = NestedField("The tools.", AllowedChatTools, required=True)
+
+
 class FunctionTool(ChatFunction):
     """A tool in the form of the Responses API: flat."""
 
@@ -224,3 +245,17 @@ class FunctionChoice(ChosenFunction):
     """The tool to call, in the form of the Responses API."""
 
     type = EnumField("Always `function`.", ("function",), required=True)
+
+
+class AllowedTools(StrictSchema):
+    """A choice among some of the tools, in the form of the Responses API: flat."""
+
+    type = EnumField("Always `allowed_tools`.", ("allowed_tools",), required=True)
+    mode = EnumField("Whether the model may or must call one of them.", ALLOWED_MODES, required=True)
+    tools = ListField(
+        "Those of the tools that the model may call; it is not offered the others.",
+        TaggedUnionField("A tool.", {"function": FunctionChoice}, code="unsupported_tool"),
+        required=True,
+        min_items=1,
+        max_items=MAX_TOOLS,
+    )

@@ -17,6 +17,7 @@ from api.schemas.messages import (
     FUNCTION_NAME,
     MAX_TOOLS,
     TOOL_CHOICES,
+    AllowedTools,
     ChatMessage,
     FilePartSchema,
     FunctionChoice,
@@ -218,7 +219,11 @@ class ResponsesRequest(StrictSchema):
     tool_choice = UnionField(
         "Whether the model may, must or must not call a function.",
         EnumField("The mode.", TOOL_CHOICES),
-        TaggedUnionField("The function to call.", {"function": FunctionChoice}, code="unsupported_parameter"),
+        TaggedUnionField(
+            "The function to call, or those that may be called.",
+            {"function": FunctionChoice, "allowed_tools": AllowedTools},
+            code="unsupported_parameter",
+        ),
     )
     parallel_tool_calls = BooleanField("False: at most one call in an answer.")
     max_tool_calls = IntegerField("Repeated and ignored.", minimum=1)

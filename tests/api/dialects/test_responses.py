@@ -323,7 +323,7 @@ def test_an_unsupported_request_is_refused_with_its_parameter(
         ),
         ({"input": "x", "tools": [{"type": "web_search"}]}, "unsupported_tool", "tools[0].type"),
         ({"input": "x", "tools": [{"type": "function"}]}, "invalid_request", "tools[0].name"),
-        ({"input": "x", "tool_choice": {"type": "allowed_tools"}}, "unsupported_parameter", "tool_choice"),
+        ({"input": "x", "tool_choice": {"type": "file_search"}}, "unsupported_parameter", "tool_choice"),
         ({"input": "x", "tool_choice": 1}, "invalid_request", "tool_choice"),
         ({"input": "x", "text": {"format": {"type": "grammar"}}}, "unsupported_parameter", "text.format"),
         ({"input": "x", "text": {"format": {"type": "json_schema"}}}, "invalid_request", "text.format.name"),
