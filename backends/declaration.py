@@ -55,6 +55,9 @@ SAMPLING_FIELDS = frozenset(
 )
 """The fields of `Sampling` and `Generation` that a backend has to declare; it honours the others always."""
 
+TOKEN_SAMPLING = frozenset(SAMPLING_FIELDS - {"suffix", "thinking_budget"})
+"""The fields of `Sampling` among them: they change the choice of a token, or report on it."""
+
 HEADER, VARIABLE_VALUE = "header", "variable"
 OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
     HEADER: (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", r"[\x20-\x7e]*"),  # RFC 9110, 5.1 and 5.5

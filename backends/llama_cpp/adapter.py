@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from backends.base import Launch
 from backends.llama_cpp.arguments import LlamaCppOptions
-from backends.shared.chat_request import llama_body
+from backends.shared.chat_request import further_sampling, llama_body
 from backends.shared.pipe_engine import (
     EngineCommand,
     PipeEngine,
@@ -13,6 +15,7 @@ from backends.shared.pipe_engine import (
     with_namespace,
 )
 from backends.shared.start import engine_python, starting
+from tasks.generation import Generation
 
 
 class LlamaCppAdapter:
@@ -25,10 +28,18 @@ class LlamaCppAdapter:
         with starting(launch) as start:
             options = LlamaCppOptions.of(launch.model, launch.slots)
             python = engine_python(launch.environments, self.name, options.python)
-            encode = chat_encoder(with_namespace(llama_body), launch.model.prompt_format)
+            encode = chat_encoder(with_namespace(_body), launch.model.prompt_format)
             return start_pipe_engine(
                 start, EngineCommand([str(python)], "llama_cpp", options.for_engine(), encode=encode)
             )
+
+
+def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+    """Return `llama_body` with the fields of `further_sampling`, and `top_logprobs` of `Sampling`."""
+    body = llama_body(generation, prompt_format) | further_sampling(generation.sampling)
+    if generation.sampling.top_logprobs is not None:
+        body["top_logprobs"] = generation.sampling.top_logprobs
+    return body
 
 
 ADAPTER = LlamaCppAdapter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import Backend, LoadField, Option
+from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
@@ -83,6 +83,8 @@ BACKEND = Backend(
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
+    sampling=TOKEN_SAMPLING,
+    max_logprobs=20,
     thinking_formats=(GEMMA4,),
     caches_prefixes=True,
     prefix_cache_option="gguf_cache_prompt",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import Backend, LoadField, Option, server_options
+from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, server_options
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
@@ -37,17 +37,7 @@ BACKEND = Backend(
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
-    sampling=frozenset(
-        {
-            "top_k",
-            "min_p",
-            "presence_penalty",
-            "frequency_penalty",
-            "repetition_penalty",
-            "logit_bias",
-            "top_logprobs",
-        }
-    ),
+    sampling=TOKEN_SAMPLING,
     max_logprobs=20,
     image_option="llama_server_mmproj",
     thinking_formats=(QWEN3, GEMMA4),

@@ -6,7 +6,19 @@ from typing import Any
 
 from backends.prompt_formats import TRANSLATE_GEMMA
 from backends.shared import translation
-from tasks.generation import Generation, ImagePart, JsonFormat, Message, NamedTool, Tool, ToolChoice
+from tasks.generation import (
+    Generation,
+    ImagePart,
+    JsonFormat,
+    Message,
+    NamedTool,
+    Sampling,
+    Tool,
+    ToolChoice,
+)
+
+FURTHER = ("top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
+"""Fields of `Sampling` that only some servers know."""
 
 
 def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
@@ -41,6 +53,17 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     if generation.output_format is not None and body.get("tool_choice") != "required":
         body["response_format"] = _response_format(generation.output_format)
     return body
+
+
+def further_sampling(sampling: Sampling) -> dict[str, Any]:
+    """Return the sampling fields that `chat_body` leaves out, with vLLM's names.
+
+    Those without a value are absent; `logit_bias` has the ids of tokens as its names, as in OpenAI's API.
+    """
+    fields = {name: value for name in FURTHER if (value := getattr(sampling, name)) is not None}
+    if sampling.logit_bias:
+        fields["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
+    return fields
 
 
 def llama_body(generation: Generation, prompt_format: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from backends.registry import adapter
 from config.load import load_settings
 from config.settings import ROOT, ModelDefinition
 from fleet.flush import FlushCount
-from streams.events import Delta, ReasoningDelta, TextDelta
+from streams.events import Delta, ReasoningDelta, ScoredTextDelta, TextDelta, TokenLogprob
 from tasks.generation import Generation, Message, Sampling, text_content
 from tests.support.generations import engine_loop, on_loop, run_generation, submit
 from workers.engine_process.errors import Exit
@@ -29,6 +29,7 @@ pytest.register_assert_rewrite(
     "tests.backends.contract_cache",
     "tests.backends.contract_local",
     "tests.backends.contract_models",
+    "tests.backends.contract_sampling",
 )
 
 
@@ -77,7 +78,12 @@ class Answer:
 
     @property
     def text(self) -> str:
-        return "".join(delta.text for delta in self.deltas if isinstance(delta, TextDelta))
+        return "".join(d.text for d in self.deltas if isinstance(d, TextDelta | ScoredTextDelta))
+
+    @property
+    def tokens(self) -> list[TokenLogprob]:
+        """The tokens whose log probabilities came with the text."""
+        return [token for d in self.deltas if isinstance(d, ScoredTextDelta) for token in d.tokens]
 
     @property
     def reasoning(self) -> str:

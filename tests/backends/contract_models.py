@@ -10,9 +10,9 @@ from config.version import version
 from tasks.generation import Generation, Message, NamedTool, Tool, ToolCall, text_content
 from tests.backends.conftest import Launched, ask
 from tests.backends.contract import WEATHER, EngineContract, called
+from tests.backends.contract_sampling import ZEROS, SamplingContract
 
 LETTERS = "größer 🔥 日本語  \n naïve"
-ZEROS = "0" * 200
 TIME = Tool("get_time", "The time in a city.", WEATHER.parameters)
 WEATHER_OF_LETTERS = Tool(
     WEATHER.name,
@@ -21,7 +21,7 @@ WEATHER_OF_LETTERS = Tool(
 )
 
 
-class DemoModelContract(EngineContract):
+class DemoModelContract(SamplingContract, EngineContract):
     """The contract for the demo model."""
 
     rendered = "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n"

@@ -24,6 +24,7 @@ class TestStub(StubContract, LocalEngineContract):
 class TestLlamaServer(GrammarModelContract, LocalEngineContract):
     backend = "llama_server"
     reports_cache_use = True
+    counts_prompt = True
     binary: str | None = None
 
     def model(self, **fields: object) -> ModelDefinition:

@@ -11,7 +11,7 @@ from typing import Any
 from api.errors import CODES
 from api.metrics.definitions import METRICS
 from backends.catalogue import BACKENDS
-from backends.declaration import Option
+from backends.declaration import SAMPLING_FIELDS, Option
 from backends.load_parameters import PARAMETERS
 from config.fields import Section, StrictField
 from config.governance_schema import GovernanceRuleSchema, SignerKeySchema
@@ -42,6 +42,7 @@ def tables() -> dict[str, Table]:
         "metrics": _metrics(),
         "refusals": Table(("reason", "meaning"), [(f"`{name}`", about) for name, about in REASONS.items()]),
         "parameters of a load": _parameters(),
+        "sampling": _sampling(),
         "clients": _clients(),
         **field_tables(),
         **{f"options of {name}": _options(BACKENDS[name].options) for name in BACKENDS},
@@ -51,6 +52,14 @@ def tables() -> dict[str, Table]:
 def _clients() -> Table:
     rows = [(f"`{one.package}`", one.language, one.version, "; ".join(one.checks)) for one in clients()]
     return Table(("client", "language", "version", "what is run"), rows)
+
+
+def _sampling() -> Table:
+    rows = [
+        (f"`{name}`", *("yes" if name in one.sampling else "" for one in BACKENDS.values()))
+        for name in sorted(SAMPLING_FIELDS)
+    ]
+    return Table(("field", *(f"`{name}`" for name in BACKENDS)), rows)
 
 
 def _parameters() -> Table:

@@ -8,7 +8,9 @@ from typing import Any
 
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
+from .logit_changes import LogitChanges
 from .sampling import Grammar, Sampler
+from .token_scores import TokenScores
 from .vocabulary import Vocabulary
 
 NO_TOKEN = -1  # the grammar allows no token
@@ -20,6 +22,8 @@ class Output:
 
     The `grammar` applies once the reasoning has ended. The reasoning may begin with the token `opening`.
     A grammar `within_calls` applies to each tool call, from the end of the marker that begins it.
+    `changes` are applied to all logits; `scores` collects the log probabilities of the text's tokens, if they
+    are asked for.
     """
 
     vocabulary: Vocabulary
@@ -28,12 +32,16 @@ class Output:
     grammar: Grammar | None = None
     opening: int | None = None
     within_calls: bool = False
+    changes: LogitChanges | None = None
+    scores: TokenScores | None = None
     _in_call: bool = field(default=False, init=False)
     _decoder: Any = field(default=None, init=False)  # a decoder, while a character is incomplete
 
     @property
     def is_plain(self) -> bool:
         """Whether the next token is always the one with the highest logit."""
+        if self.changes is not None or self.scores is not None:
+            return False
         return self.sampler.is_greedy and self.grammar is None
 
     def pick(self, logits: Any, count: int) -> int:
@@ -41,6 +49,23 @@ class Output:
 
         Returns `NO_TOKEN` when the grammar allows none.
         """
+        changed = logits if self.changes is None else self.changes.apply(logits)
+        token = self._choose(changed, count)
+        if token == NO_TOKEN:
+            return token
+        if self.changes is not None:
+            self.changes.accept(token)
+        if self.scores is not None and self._is_in_text and not self.vocabulary.is_end(token):
+            self.scores.pick(logits, token)
+        return token
+
+    @property
+    def _is_in_text(self) -> bool:
+        """Whether the next token continues the answer's text."""
+        return not self.parser.in_reasoning and not self.parser.in_call
+
+    def _choose(self, logits: Any, count: int) -> int:
+        """See `pick`; the logits have the request's changes."""
         token = self.sampler.pick(logits)
         grammar = self.grammar
         if grammar is None or self.parser.in_reasoning or (count == 0 and token == self.opening):
@@ -65,10 +90,24 @@ class Output:
         data, text = self.vocabulary.piece(token)
         if text is None or self._decoder is not None:
             text = self._complete_text(data)
-        ended = self.parser.feed(text, step)
+        ended = self._feed(data, text, step)
         if self.within_calls and self.parser.in_call is not self._in_call:
             self._in_call = self.parser.in_call
             return ended or (self._in_call and not self._begin_call())
+        return ended
+
+    def _feed(self, data: bytes, text: str, step: Step) -> bool:
+        """Parse the text of one token into `step`; true when a stop string has ended the output."""
+        if self.scores is None:
+            return self.parser.feed(text, step)
+        parsed = Step()
+        ended = self.parser.feed(text, parsed)
+        if self._is_in_text:
+            self.scores.add(data, text)
+        else:
+            self.scores.skip()
+        stopped = self.parser.stop_sequence is not None
+        self.scores.move(self.parser.number, parsed, step, stopped=stopped)
         return ended
 
     def _begin_call(self) -> bool:
@@ -83,7 +122,12 @@ class Output:
 
     def finish(self, step: Step) -> bool:
         """Add the remaining text to `step`; true when the output contains a tool call."""
-        self.parser.finish(step)
+        if self.scores is None:
+            self.parser.finish(step)
+        else:
+            parsed = Step()
+            self.parser.finish(parsed)
+            self.scores.move(self.parser.number, parsed, step, stopped=False)
         return self.parser.has_tool_calls
 
     def close(self) -> None:

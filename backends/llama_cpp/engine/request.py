@@ -13,9 +13,11 @@ from ...shared.engine.gbnf import SchemaError
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
+from .logit_changes import LogitChanges
 from .output import Output
 from .running_request import RunningRequest
 from .sampling import Grammar, GrammarError, Sampler
+from .token_scores import TokenScores
 from .vocabulary import Vocabulary
 
 
@@ -109,6 +111,8 @@ class LlamaRequestBuilder:
             grammar,
             opening,
             within_calls,
+            LogitChanges.of(self.numpy, self.vocabulary.size, body, tokens),
+            self._scores(body),
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
         namespace, count_only = body.get("cache_namespace"), "count_only" in body
@@ -130,15 +134,19 @@ class LlamaRequestBuilder:
             return None, False
         return Grammar(self.library, self.vocabulary, self.numpy, text), within_calls
 
+    def _scores(self, body: Mapping[str, Any]) -> TokenScores | None:
+        count = body.get("top_logprobs")
+        return None if count is None else TokenScores(self.numpy, self.vocabulary, int(count))
+
     def _too_long(self, count: int | str) -> LlamaRequestError:
         message = f"the prompt has {count} tokens; {self.context - 1} fit"
         return LlamaRequestError("context_length_exceeded", message)
 
     def _settings(self, body: Mapping[str, Any]) -> dict[str, float]:
         settings = dict(self.sampling)
-        for setting, name in (("temp", "temperature"), ("top_p", "top_p")):
+        for name in ("temperature", "top_p", "top_k", "min_p"):
             if body.get(name) is not None:
-                settings[setting] = float(body[name])
+                settings["temp" if name == "temperature" else name] = float(body[name])
         return settings
 
 

@@ -1,6 +1,7 @@
 """Chooses the tokens of an output: the sampler, and the grammar that constrains its choice.
 
-The sampler has llama-server's default chain: top_k, top_p, min_p, then temperature. Python and numpy are used
+The sampler has llama-server's default chain: top_k, top_p, min_p, then temperature; biases and penalties come
+before it (`logit_changes`). Python and numpy are used
 instead of the library's samplers because those take a third of a millisecond per token with a large
 vocabulary; this code scans the vocabulary once, to find the few candidates.
 """
@@ -17,7 +18,8 @@ from .vocabulary import Vocabulary
 DEFAULTS: Mapping[str, float] = {"temp": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 REACHES = (3.0, 10.0)
 """How far below the highest logit candidates are searched. A token below the last value has less than a
-20000th of the best token's probability and is ignored.
+20000th of the best token's probability and is ignored. Without top_k and min_p the last value grows with the
+temperature, which makes rare tokens likelier.
 """
 MIN_VALUE = 1e-6
 """A temperature or top_p below this is greedy: single precision has no inverse of it."""
@@ -34,13 +36,15 @@ class Sampler:
         self._min_p = settings["min_p"]
         self._random = Random(seed)  # noqa: S311 - reproducible, not cryptographic
         self.is_greedy = min(self._temperature, self._top_p) < MIN_VALUE
+        widened = max(1.0, self._temperature) if self._top_k <= 0 and self._min_p <= 0 else 1.0
+        self._reaches = (*REACHES[:-1], REACHES[-1] * widened)
 
     def pick(self, logits: Any) -> int:
         """Choose a token from the logits of the whole vocabulary (float32, one per token)."""
         if self.is_greedy:
             return int(logits.argmax())
         best = logits.max()
-        for reach in REACHES:
+        for reach in self._reaches:
             near = (logits >= best - reach).nonzero()[0]
             if 0 < self._top_k <= len(near):
                 break

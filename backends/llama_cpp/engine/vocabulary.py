@@ -78,6 +78,11 @@ class Vocabulary:
             self._pieces[token] = known
         return known
 
+    def shown(self, token: int) -> tuple[bytes, str]:
+        """A token's bytes and text, also those of a special token."""
+        data = self._bytes(token, special=True)
+        return data, data.decode("utf-8", "replace")
+
     def is_end(self, token: int) -> bool:
         """Whether a token ends the output."""
         known = self._ends.get(token)

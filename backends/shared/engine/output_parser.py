@@ -44,7 +44,7 @@ class OutputParser:
         self.reasoning_tokens = 0
         self.has_tool_calls = False
         self.stop_sequence: str | None = None
-        self._number = number
+        self.number = number
         self._syntax = syntax
         self._stop = tuple(filter(None, stop))
         self._tools = tools and syntax.call_start is not None
@@ -82,7 +82,7 @@ class OutputParser:
             self.reasoning_tokens += tokens
         if not self._held and self._is_plain(piece):
             self._has_text = self._has_text or self._state == "text"
-            step.add_text(self._number, self._state, piece)
+            step.add_text(self.number, self._state, piece)
             return False
         self._held += piece
         while (found := self._next_marker()) is not None:
@@ -195,7 +195,7 @@ class OutputParser:
         if text:
             self._trim = False
             self._has_text = self._has_text or (self._state == "text" and not text.isspace())
-            step.add_text(self._number, self._state, text)
+            step.add_text(self.number, self._state, text)
 
     def _add_to_call(self, text: str, step: Step) -> None:
         known = self._call.name is not None
@@ -203,12 +203,12 @@ class OutputParser:
         if not known and self._call.name is not None:
             self._begin_call(self._call.name, step)
         if arguments:
-            step.add_tool_call(self._number, (self._index, arguments, None, None))
+            step.add_tool_call(self.number, (self._index, arguments, None, None))
 
     def _begin_call(self, name: str, step: Step) -> None:
         self.has_tool_calls = True
         self._index = next(self._indices)
-        step.add_tool_call(self._number, (self._index, "", f"call_{token_hex(12)}", name))
+        step.add_tool_call(self.number, (self._index, "", f"call_{token_hex(12)}", name))
 
     def _end_call(self, step: Step, end: str) -> None:
         """Add a call that could only be parsed when complete; text that is not a call is added as text."""
@@ -218,11 +218,11 @@ class OutputParser:
         try:
             calls = self._syntax.parse_calls(text)
         except (ValueError, LookupError, AttributeError, RecursionError):
-            step.add_text(self._number, "text", f"{self._syntax.call_start}{text}{end}")
+            step.add_text(self.number, "text", f"{self._syntax.call_start}{text}{end}")
             return
         for name, arguments in calls[:1] if self._single_call else calls:
             self._begin_call(name, step)
-            step.add_tool_call(self._number, (self._index, arguments, None, None))
+            step.add_tool_call(self.number, (self._index, arguments, None, None))
 
 
 class _ToolCallText:

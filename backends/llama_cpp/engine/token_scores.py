@@ -1,0 +1,81 @@
+"""The log probabilities of an answer's tokens, which go out with its text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...shared.engine.pipe import Step
+from .vocabulary import Vocabulary
+
+Score = tuple[float, list[list[Any]]]
+"""A token's log probability, and the entries of the likeliest tokens in its place."""
+
+
+class TokenScores:
+    """Collects the log probabilities of one answer, each with `alternatives` of the likeliest tokens.
+
+    They are the model's own (natural logarithm), before biases, penalties and sampling.
+    """
+
+    def __init__(self, numpy: Any, vocabulary: Vocabulary, alternatives: int) -> None:
+        self._numpy = numpy
+        self._vocabulary = vocabulary
+        self._alternatives = min(alternatives, vocabulary.size)
+        self._picked: Score | None = None
+        self._waiting: list[list[Any]] = []  # entries of tokens whose text the parser holds back
+
+    def pick(self, logits: Any, token: int) -> None:
+        """Compute the log probability of a token that was chosen from the model's logits."""
+        best = logits.max()
+        total = float(best) + float(self._numpy.log(self._numpy.exp(logits - best).sum()))
+        top: list[int] = []
+        if self._alternatives:
+            likeliest = logits.argpartition(-self._alternatives)[-self._alternatives :]
+            top = likeliest[logits[likeliest].argsort(kind="stable")[::-1]].tolist()
+        entries = [_entry(*self._vocabulary.shown(one), float(logits[one]) - total) for one in top]
+        self._picked = (float(logits[token]) - total, entries)
+
+    def skip(self) -> None:
+        """Forget the tokens that wait: they are markers, and have no text."""
+        self._picked = None
+        self._waiting = []
+
+    def add(self, data: bytes, text: str) -> None:
+        """Add the token that was picked: its bytes, and the text that is complete with it."""
+        if self._picked is not None:
+            logprob, top = self._picked
+            self._waiting.append([*_entry(data, text, logprob), *([top] if top else ())])
+        self._picked = None
+
+    def move(self, number: int, parsed: Step, step: Step, *, stopped: bool) -> None:
+        """Move what the parser added to `step`, its text with the tokens that wait.
+
+        An answer that a stop string has ended lacks the tokens behind its text.
+        """
+        for kind, entries in parsed.frame.items():
+            if kind != "text":
+                step.frame.setdefault(kind, []).extend(entries)
+                continue
+            text = "".join("".join(pieces) for _, pieces in entries)
+            tokens = _within(self._waiting, len(text)) if stopped else self._waiting
+            self._waiting = []
+            if tokens:
+                step.add_scored(number, text, tokens)
+            else:
+                step.add_text(number, "text", text)
+
+
+def _entry(data: bytes, text: str, logprob: float) -> list[Any]:
+    """The entry of a token (`streams.events.TokenLogprob`): its bytes only if they are no whole text."""
+    return [text, min(logprob, 0.0), None if text.encode("utf-8", "replace") == data else list(data)]
+
+
+def _within(tokens: list[list[Any]], length: int) -> list[list[Any]]:
+    """The tokens that begin within a text of that length."""
+    kept = []
+    for token in tokens:
+        if length <= 0:
+            break
+        kept.append(token)
+        length -= len(token[0])
+    return kept
