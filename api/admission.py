@@ -75,7 +75,9 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     generation = replace(  # once: it takes longer than all else here
         parsed.generation,
         trace=_trace(),
-        cache_namespace=namespaces.of(owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name),
+        cache_namespace=namespaces.of(
+            owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name, parsed.generation.lora
+        ),
         cache_owner=owner,
         cache_mode=cache_mode_of(request.headers),
     ).to_json()

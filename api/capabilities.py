@@ -72,6 +72,11 @@ def counts_tokens(model: ModelDefinition) -> bool:
     return BACKENDS[model.backend].can_count_tokens(model.options)
 
 
+def loras(model: ModelDefinition) -> tuple[str, ...]:
+    """The LoRA adapters that a request may name, in the order of their names."""
+    return tuple(sorted(BACKENDS[model.backend].loras(model.options)))
+
+
 def remote(model: ModelDefinition) -> bool:
     """Whether the model runs on another operator's server, so that each request has to allow it."""
     return BACKENDS[model.backend].remote
@@ -83,7 +88,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
     prompt_unsupported, token_count_unsupported, embeddings_unsupported, generation_unsupported,
-    unsupported_parameter, invalid_request. Runs for every
+    unknown_lora, unsupported_parameter, invalid_request. Runs for every
     request, so the usual request passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
@@ -116,8 +121,9 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     generation = parsed.generation
     if _values(generation.sampling) != _NOTHING_ASKED:
         _check_sampling(model, parsed)
-    if generation.suffix is not None or generation.thinking_budget is not None:
+    if (generation.suffix, generation.thinking_budget, generation.lora) != (None, None, None):
         _check_given(model, parsed, "suffix", "thinking_budget")
+        _check_lora(model, generation.lora)
     if parsed.generation.prompt is not None:
         if not accepts_prompts(model):
             raise ApiError(
@@ -208,6 +214,24 @@ def _check_sampling(model: ModelDefinition, parsed: ParsedRequest) -> None:
     if sampling.top_logprobs is not None and sampling.top_logprobs > most:
         param = parsed.field_names.get("top_logprobs", "top_logprobs")
         raise InvalidRequest(f"{param} must be at most {most} for model {model.name}", param=param)
+
+
+def _check_lora(model: ModelDefinition, lora: str | None) -> None:
+    if lora is None:
+        return
+    known = loras(model)
+    if not known:
+        raise ApiError(
+            f"model {model.name} has no LoRA adapters: leave out lora",
+            code="unsupported_parameter",
+            param="lora",
+        )
+    if lora not in known:
+        raise ApiError(
+            f"model {model.name} has no LoRA adapter of this name, only {', '.join(known)}",
+            code="unknown_lora",
+            param="lora",
+        )
 
 
 def _check_given(model: ModelDefinition, parsed: ParsedRequest, *names: str) -> None:

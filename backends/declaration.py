@@ -58,12 +58,16 @@ SAMPLING_FIELDS = frozenset(
 TOKEN_SAMPLING = frozenset(SAMPLING_FIELDS - {"suffix", "thinking_budget"})
 """The fields of `Sampling` among them: they change the choice of a token, or report on it."""
 
-HEADER, VARIABLE_VALUE = "header", "variable"
+HEADER, VARIABLE_VALUE, LORA = "header", "variable", "LoRA adapter"
 OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
     HEADER: (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", r"[\x20-\x7e]*"),  # RFC 9110, 5.1 and 5.5
     VARIABLE_VALUE: (r"[^=\0]+", r"[^\0]*"),
+    LORA: (r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", r"[^\0]{1,4096}"),
 }
 """The regular expressions of the names and of the values, for each format of an object."""
+
+MAX_LORAS = 64
+"""LoRA adapters of one model: each is in memory for as long as the model is loaded."""
 
 
 def format_in_words(name: str) -> str:
@@ -120,7 +124,8 @@ class Option:
     `kind` is one of KINDS, the bounds are inclusive, `choices` are the values of an enum. An option with a
     `load_field` may be changed for one load through the Runtime Admin API; the others (paths, arguments) can
     only be configured. `format` is one of FORMATS, for an object one of OBJECT_FORMATS, or "path" (resolved
-    against the project's root), or "program" (a path, or a name that is looked up on PATH). `artifact` marks
+    against the project's root), or "program" (a path, or a name that is looked up on PATH). The values of an
+    object of format LORA are paths as well. `artifact` marks
     a file that is loaded in addition to the model's own. The value of a `secret` is never shown.
     """
 
@@ -180,6 +185,8 @@ class Backend:
     With `takes_prompts` they continue a prompt without a chat template (POST /v1/completions), unless an
     option in `takes_messages_only_when` has the value given there.
 
+    The names in its `lora_option` are the LoRA adapters of a model (`Generation.lora`).
+
     A model with a value in its `embedding_option` makes vectors of texts (POST /v1/embeddings) and answers
     nothing else. With `shortens_vectors` it takes `Embedding.dimensions`.
 
@@ -220,6 +227,7 @@ class Backend:
     sampling: frozenset[str] = frozenset()
     max_logprobs: int = 0
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
+    lora_option: str | None = None
     embedding_option: str | None = None
     shortens_vectors: bool = False
     counts_tokens: bool = False
@@ -283,6 +291,10 @@ class Backend:
         """Whether a model with these options makes vectors of texts, and nothing else."""
         return self.embedding_option is not None and bool(options.get(self.embedding_option))
 
+    def loras(self, options: Mapping[str, Any]) -> Mapping[str, str]:
+        """The LoRA adapters of a model with these options: their paths by name."""
+        return {} if self.lora_option is None else options.get(self.lora_option) or {}
+
     def is_single_turn(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options accepts only a single user message."""
         return _any_matches(self.single_turn_when, options)
@@ -343,6 +355,20 @@ class Backend:
         An override of one group removes the configured values of the other groups.
         """
         return {**options, **self.expanded(options, override)}
+
+
+def lora_option(prefix: str, files: str) -> Option:
+    """The option with the LoRA adapters of a model, which `files` describes."""
+    return Option(
+        f"{prefix}lora",
+        "object",
+        None,
+        f"LoRA adapters that requests may name in their field `lora`, at most {MAX_LORAS}: {files} for each"
+        " name",
+        nullable=True,
+        format=LORA,
+        artifact=True,
+    )
 
 
 def server_options(prefix: str) -> tuple[Option, ...]:

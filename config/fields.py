@@ -176,14 +176,24 @@ def mapping(*, nullable: bool = False, secret: bool = False) -> StrictField:
     )
 
 
-def texts_by_name(
-    expects: str, name: str, pattern: str, *, nullable: bool = False, secret: bool = False
+def texts_by_name(  # noqa: PLR0913 - one parameter for each property of the object
+    expects: str,
+    name: str,
+    pattern: str,
+    *,
+    most: int | None = None,
+    nullable: bool = False,
+    secret: bool = False,
 ) -> StrictField:
-    """An object of strings, whose keys match `name` and values `pattern`; `expects` describes it."""
+    """An object of at most so many strings, whose keys match `name` and values `pattern`.
+
+    `expects` describes it.
+    """
     return StrictField(
         expects,
         lambda value: (
             isinstance(value, Mapping)
+            and (most is None or len(value) <= most)
             and all(re.fullmatch(name, key) for key in value)
             and all(isinstance(text, str) and re.fullmatch(pattern, text) for text in value.values())
         ),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from backends.catalogue import BACKENDS
+from backends.declaration import LORA
 from config.errors import ConfigError
 from config.governance_schema import governance_settings
 from config.hub_artifact import SCHEME as HUB_SCHEME
@@ -131,6 +132,8 @@ def _model(name: str, raw: Mapping[str, Any], places: Sequence[Path]) -> ModelDe
             options[option.name] = found or (
                 _found(value, places) if option.artifact else _absolute(value, root)
             )
+        elif value is not None and option.format == LORA:
+            options[option.name] = {key: _found(path, places) for key, path in value.items()}
     common = {key: value for key, value in raw.items() if key not in options}
     if common.get("model_path") is not None:
         common["model_path"] = _model_path(common["model_path"], places, hub_ids=backend.takes_hub_ids)
@@ -163,15 +166,24 @@ def _paths_outside(settings: Settings, root: Path) -> Iterator[Problem]:
         return
     allowed = [os.path.realpath(place) for place in (settings.model_base_path, root)]
     for model in settings.models.values():
-        artifacts = (option.name for option in BACKENDS[model.backend].options if option.artifact)
-        files = {"model_path": model.model_path, **{name: model.options[name] for name in artifacts}}
-        for name, value in files.items():
+        for name, value in _files(model):
             if value is None or not os.path.isabs(value):  # noqa: PTH117 - an id of a hub
                 continue
             real = os.path.realpath(value)
             if not any(os.path.commonpath((real, place)) == place for place in allowed):
                 message = f"leads to {real}, which is outside model_base_path ({settings.model_base_path})"
-                yield ("models", model.name, name), message
+                yield ("models", model.name, *name), message
+
+
+def _files(model: ModelDefinition) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """Yield the files of a model, each with the path of its setting."""
+    yield ("model_path",), model.model_path
+    for option in BACKENDS[model.backend].options:
+        value = model.options[option.name]
+        if option.artifact and isinstance(value, Mapping):
+            yield from (((option.name, key), path) for key, path in value.items())
+        elif option.artifact:
+            yield (option.name,), value
 
 
 def _absolute(value: str, root: Path) -> str:

@@ -14,7 +14,17 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from backends.catalogue import BACKENDS, backends_with_option
-from backends.declaration import FORMATS, OBJECT_FORMATS, URL, VARIABLE_NAME, Backend, Option, format_in_words
+from backends.declaration import (
+    FORMATS,
+    LORA,
+    MAX_LORAS,
+    OBJECT_FORMATS,
+    URL,
+    VARIABLE_NAME,
+    Backend,
+    Option,
+    format_in_words,
+)
 from backends.prompt_formats import PROMPT_FORMATS
 from config.fields import (
     NamedEntries,
@@ -369,6 +379,13 @@ def _string(option: Option) -> StrictField:
 def _object(option: Option) -> StrictField:
     if option.format is None:
         return mapping(nullable=option.nullable, secret=option.secret)
+    if option.format == LORA:
+        name, path = OBJECT_FORMATS[LORA]
+        expects = (
+            f"an object with the path of each of at most {MAX_LORAS} LoRA adapters, whose names are 1 to 64"
+            " letters, digits, '_', '.' or '-'"
+        )
+        return texts_by_name(expects, name, path, most=MAX_LORAS, nullable=option.nullable)
     return texts_by_name(
         f"an object with a text for each {option.format}",
         *OBJECT_FORMATS[option.format],

@@ -16,6 +16,7 @@ import orjson
 import redis
 
 from backends.catalogue import BACKENDS
+from backends.declaration import LORA
 from config.settings import ModelDefinition, Settings
 from config.version import version
 from scheduler.scripts import redis_errors_translated
@@ -95,12 +96,19 @@ def definition_digest(model: ModelDefinition, override: Mapping[str, Any]) -> st
 def without_folders(model: ModelDefinition) -> ModelDefinition:
     """The model without its secrets; the same files may lie in another folder on another host."""
     declared = BACKENDS[model.backend].options
-    files = {option.name for option in declared if option.format in ("path", "program")}
+    files = {option.name for option in declared if option.format in ("path", "program", LORA)}
     secrets = {option.name for option in declared if option.secret}
     options = {
-        name: PurePath(value).name if name in files and isinstance(value, str) else value
+        name: _file_names(value) if name in files else value
         for name, value in model.options.items()
         if name not in secrets
     }
     path = model.model_path and PurePath(model.model_path).name
     return replace(model, model_path=path, options=options)
+
+
+def _file_names(value: Any) -> Any:
+    """A path, or paths by name, without their folders; any other value as it is."""
+    if isinstance(value, Mapping):
+        return {name: _file_names(path) for name, path in value.items()}
+    return PurePath(value).name if isinstance(value, str) else value

@@ -1,9 +1,9 @@
 """Cache namespaces: an engine reuses a cached prefix only for a request of the same namespace.
 
-A namespace is the HMAC-SHA-256, under the platform's secret, of the tenant, the model, the caller's tag and
-the epochs of all four scopes (everything, the model, the tenant, the tag), of which 128 bits are used. So no
-caller can name or guess the namespace of another tenant, and raising an epoch makes every prefix of its scope
-unreachable.
+A namespace is the HMAC-SHA-256, under the platform's secret, of the tenant, the model, the request's LoRA
+adapter if it has one, the caller's tag and the epochs of all four scopes (everything, the model, the tenant,
+the tag), of which 128 bits are used. So no caller can name or guess the namespace of another tenant, and
+raising an epoch makes every prefix of its scope unreachable.
 
 The secret and the epochs are in Redis, where all API processes and workers of all hosts find the same ones.
 This module does no I/O: its callers read them (`api/namespace_reader.py`, `workers/current_namespaces.py`).
@@ -45,35 +45,50 @@ class CacheNamespaces:
         self._secret: bytes | None = None
         self._epochs: Mapping[bytes, bytes] = {}
         self._read_at = 0.0
-        self._known: dict[tuple[str, str, str | None, str | None], str] = {}
+        self._known: dict[tuple[str, str, str | None, str | None, str | None], str] = {}
 
     @property
     def version(self) -> str | None:
         """The version of the epochs in use; None until they were read."""
         return None if self._secret is None else self._epochs.get(VERSION, b"0").decode()
 
-    def of(self, tenant: str, model: str, tag: str | None, unknown_name: str | None = None) -> str | None:
+    def of(
+        self,
+        tenant: str,
+        model: str,
+        tag: str | None,
+        unknown_name: str | None = None,
+        lora: str | None = None,
+    ) -> str | None:
         """The namespace of a new request, in hex; None is none: such a request shares nothing.
 
         None until the secret was read, and when the last reading is older than `TRUSTED_S`: an epoch may have
         been raised since. `tag` None and every tag are different namespaces of the tenant. So are the names
-        of unknown tenants, which share all else of the tenant `default`.
+        of unknown tenants, which share all else of the tenant `default`, and the LoRA adapters: what one of
+        them computes of a prompt is wrong for the others.
         """
         if time.monotonic() - self._read_at > TRUSTED_S:
             return None
-        return self.as_read(tenant, model, tag, unknown_name)
+        return self.as_read(tenant, model, tag, unknown_name, lora)
 
     def as_read(
-        self, tenant: str, model: str, tag: str | None, unknown_name: str | None = None
+        self,
+        tenant: str,
+        model: str,
+        tag: str | None,
+        unknown_name: str | None = None,
+        lora: str | None = None,
     ) -> str | None:
         """The namespace by the last reading, however old it is; None until the secret was read."""
         if self._secret is None:
             return None
-        request = tenant, model, tag, unknown_name
+        request = tenant, model, tag, unknown_name, lora
         namespace = self._known.get(request)
         if namespace is None:
-            epochs = [self._epochs.get(field, b"0").decode() for field in scopes(*request)]
-            digest = hmac.digest(self._secret, orjson.dumps([*request, *epochs]), "sha256")
+            owner = tenant, model, tag, unknown_name
+            epochs = [self._epochs.get(field, b"0").decode() for field in scopes(*owner)]
+            named = [] if lora is None else [{"lora": lora}]  # an object: no epoch is one
+            digest = hmac.digest(self._secret, orjson.dumps([*owner, *named, *epochs]), "sha256")
             namespace = digest.hex()[:NAMESPACE_CHARS]
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()

@@ -175,7 +175,7 @@ class TraceContext:
 
 @dataclass(frozen=True, slots=True)
 class CacheOwner:
-    """Whose cached prefixes a request may share: the inputs of its cache namespace, beside the model.
+    """Whose cached prefixes a request may share: the inputs of its cache namespace, beside model and LoRA.
 
     The worker compares the namespace with the present one of its owner, since a flush may have come in
     between.

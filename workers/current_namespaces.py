@@ -61,7 +61,7 @@ class CurrentNamespaces:
         self._prefix = prefix
         self._loop = loop
         self._namespaces = CacheNamespaces()
-        self._seen: dict[str, OrderedDict[str, tuple[str, CacheOwner]]] = {}
+        self._seen: dict[str, OrderedDict[str, tuple[str, CacheOwner, str | None]]] = {}
         self._asked_at = 0.0
         self._read_again_at = 0.0
 
@@ -82,13 +82,13 @@ class CurrentNamespaces:
         namespace, owner = generation.shared_namespace, generation.cache_owner
         if namespace is None:
             return generation
-        if owner is None or self._present(generation.model, owner) != namespace:
+        if owner is None or self._present(generation.model, owner, generation.lora) != namespace:
             self._read_soon()
             return replace(generation, cache_namespace=None)
         if replica not in self._seen:
             self._seen = {name: seen for name, seen in self._seen.items() if name in self._replicas}
         seen = self._seen.setdefault(replica, OrderedDict())
-        seen[namespace] = generation.model, owner
+        seen[namespace] = generation.model, owner, generation.lora
         seen.move_to_end(namespace)
         if len(seen) > MAX_SEEN:
             seen.popitem(last=False)
@@ -101,8 +101,8 @@ class CurrentNamespaces:
         self._seen[replica] = kept
         return list(kept)
 
-    def _present(self, model: str, owner: CacheOwner) -> str | None:
-        return self._namespaces.as_read(owner.tenant, model, owner.tag, owner.unknown_name)
+    def _present(self, model: str, owner: CacheOwner, lora: str | None) -> str | None:
+        return self._namespaces.as_read(owner.tenant, model, owner.tag, owner.unknown_name, lora)
 
     def _read_soon(self) -> None:
         """Read again in a thread: the epochs here may be the old ones."""

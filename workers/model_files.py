@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,8 +22,8 @@ WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 def size_mib(model: ModelDefinition) -> int | None:
     """MiB of the files that one replica loads, rounded up; None when none of them is on this machine.
 
-    A folder counts with its weights, a GGUF file in parts with all parts; a projector and a draft model are
-    added. A model of a remote backend has no size.
+    A folder counts with its weights, a GGUF file in parts with all parts; a projector, a draft model and
+    LoRA adapters are added. A model of a remote backend has no size.
     """
     total = 0
     with suppress(OSError):
@@ -79,7 +79,9 @@ def _paths(model: ModelDefinition) -> list[Path]:
     if BACKENDS[model.backend].remote:
         return []
     options = (option for option in BACKENDS[model.backend].options if option.artifact)
-    paths = [_local_path(model), *(model.options.get(option.name) for option in options)]
+    paths = [_local_path(model)]
+    for value in (model.options.get(option.name) for option in options):
+        paths += value.values() if isinstance(value, Mapping) else [value]
     return [Path(str(path)) for path in paths if path]
 
 

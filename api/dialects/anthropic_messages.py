@@ -70,6 +70,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         thinking="default" if thinking is None else _THINKING[thinking["type"]],
         thinking_budget=None if thinking is None else _thinking_budget(thinking, body.get("max_tokens")),
         allow_remote=bool(body.get("allow_remote")),
+        lora=body.get("lora"),
         output_format=from_output_config(body.get("output_config")),
         parallel_tool_calls=not (body.get("tool_choice") or {}).get("disable_parallel_tool_use"),
     )

@@ -60,6 +60,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
         allow_remote=bool(body.get("allow_remote")),
+        lora=body.get("lora"),
         output_format=from_response_format(body.get("response_format")),
         parallel_tool_calls=body.get("parallel_tool_calls") is not False,
     )

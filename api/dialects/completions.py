@@ -58,6 +58,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
             body, DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens, body.get("logprobs")
         ),
         allow_remote=bool(body.get("allow_remote")),
+        lora=body.get("lora"),
         prompt=prompt,
         suffix=body.get("suffix") or None,
     )

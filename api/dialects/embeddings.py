@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from api.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
+from api.dialects.options import refuse
 from api.errors import InvalidRequest, body_of
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.streaming import sse
@@ -28,6 +29,7 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `EmbeddingsRequest`. Raises `InvalidRequest`."""
+    refuse(body, "lora")
     generation = Generation(
         model=body["model"],
         messages=(),

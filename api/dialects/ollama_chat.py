@@ -50,6 +50,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         thinking=thinking,
         reasoning_effort=effort,
         allow_remote=bool(body.get("allow_remote")),
+        lora=body.get("lora"),
         output_format=from_ollama_format(body.get("format")),
     )
     return ParsedRequest(

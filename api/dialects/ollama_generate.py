@@ -46,6 +46,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         thinking=thinking,
         reasoning_effort=effort,
         allow_remote=bool(body.get("allow_remote")),
+        lora=body.get("lora"),
         prompt=(body.get("prompt") or "") if is_raw else None,
         suffix=suffix,
         output_format=from_ollama_format(body.get("format")),

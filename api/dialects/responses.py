@@ -125,6 +125,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
         allow_remote=bool(body.get("allow_remote")),
+        lora=body.get("lora"),
         output_format=from_text_format((body.get("text") or {}).get("format")),
         parallel_tool_calls=body.get("parallel_tool_calls") is not False,
     )

@@ -10,6 +10,7 @@ GENERATION = (
     "unsupported_tool",
     "unsupported_input",
     "thinking_unsupported",
+    "unknown_lora",
     "image_unsupported",
     "document_unreadable",
     "document_too_large",

@@ -9,7 +9,7 @@ from flask import Response
 
 from api.auth.access import Access
 from api.auth.caller import current_caller
-from api.capabilities import remote
+from api.capabilities import loras, remote
 from api.catalogue_follower import GAP_S
 from api.http_responses import json_response
 from api.openapi import RouteGroup
@@ -81,4 +81,5 @@ def _serialize(model: ModelSummary | ModelRow) -> dict[str, Any]:
         "max_tokens": context,
         "state": str(model.state),
         "remote": remote(model.definition),
+        "lora": list(loras(model.definition)),
     }

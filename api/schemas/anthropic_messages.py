@@ -7,7 +7,7 @@ from marshmallow import fields
 
 from api.cache_control import MAX_TAG_CHARS
 from api.dialects.service_tier import ANTHROPIC_TIERS
-from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS
+from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, lora
 from api.schemas.messages import FUNCTION_NAME, MAX_TOOLS
 from api.schemas.output_format import OutputConfig, check_strict_tool
 from api.schemas.strict_fields import (
@@ -286,6 +286,7 @@ class CountTokensRequest(StrictSchema):
         "`standard_only`: the normal priority, unless `X-Priority` names another one.",
         tuple(ANTHROPIC_TIERS),
     )
+    lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
 
 

@@ -45,6 +45,15 @@ ALLOW_REMOTE = (
 )
 
 
+def lora() -> StringField:
+    """The field `lora`, the name of a LoRA adapter."""
+    return StringField(
+        "The name of a LoRA adapter to answer with, one of the model's (`lora` in the list of models).",
+        min_length=1,
+        max_length=64,
+    )
+
+
 def prompt_cache_key() -> StringField:
     """The field `prompt_cache_key` of OpenAI's APIs."""
     return StringField(
@@ -174,6 +183,7 @@ class ChatRequest(SamplingFields):
     target_lang_code = StringField(
         "Language to translate into, for translation models.", pattern=LANGUAGE_CODE
     )
+    lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
     metadata = MetadataField("Ignored.")
     prompt_cache_key = prompt_cache_key()

@@ -6,7 +6,7 @@ import marshmallow
 from marshmallow import fields
 
 from api.dialects.choices import MAX_CHOICES
-from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, SamplingFields, StreamOptions
+from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, SamplingFields, StreamOptions, lora
 from api.schemas.strict_fields import (
     BooleanField,
     IntegerField,
@@ -48,6 +48,7 @@ class CompletionRequest(SamplingFields):
         "Maximum number of tokens to generate; 16 unless set.", minimum=1, maximum=MAX_TOKENS
     )
     best_of = IntegerField("Only 1 is supported.", minimum=1, only=1)
+    lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
 
 

@@ -48,6 +48,11 @@ class ModelObject(marshmallow.Schema):
             "description": "Whether it runs on another operator's server: requests need `allow_remote: true`."
         },
     )
+    lora = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "The names of its LoRA adapters, for the field `lora` of a request."},
+    )
 
 
 class ModelList(marshmallow.Schema):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
-from api.schemas.chat import ALLOW_REMOTE, INT64_LIMIT, MAX_TOKENS
+from api.schemas.chat import ALLOW_REMOTE, INT64_LIMIT, MAX_TOKENS, lora
 from api.schemas.messages import FUNCTION_NAME, MAX_TOOLS, ChatTool
 from api.schemas.strict_fields import (
     BooleanField,
@@ -119,6 +119,7 @@ class OllamaFields(StrictSchema):
     format = AnyField('"json", or the JSON Schema that the answer fits.')
     options = NestedField("Sampling options.", OllamaOptions)
     keep_alive = AnyField("Ignored: clients do not unload models. Zero without a prompt is refused.")
+    lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import marshmallow
 from marshmallow import fields
 
-from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, prompt_cache_key, service_tier
+from api.schemas.chat import ALLOW_REMOTE, MAX_TOKENS, lora, prompt_cache_key, service_tier
 from api.schemas.messages import (
     FUNCTION_NAME,
     MAX_TOOLS,
@@ -236,6 +236,7 @@ class ResponsesRequest(StrictSchema):
     target_lang_code = StringField(
         "Language to translate into, for translation models.", pattern=LANGUAGE_CODE
     )
+    lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
     truncation = EnumField("Repeated; the input is never truncated.", ("auto", "disabled"))
     top_logprobs = IntegerField(

@@ -12,7 +12,7 @@ import os
 import re
 import select
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -88,7 +88,10 @@ class LlamaServerAdapter:
             slots, context, facts = _verify(start, process, client)
             grammars = AnswerGrammars.of(client, launch.model.prompt_format)
             prompt_format = launch.model.prompt_format
-            body = partial(_body, prompt_format=prompt_format, grammars=grammars, context=context)
+            loras = tuple(options.lora)
+            body = partial(
+                _body, prompt_format=prompt_format, grammars=grammars, context=context, loras=loras
+            )
             protocol = ServerProtocol(body, _refusal, cache_path="/slots", cache_use=_cache_use)
             engine = LlamaServerEngine(process, client, protocol, slots, context)
             engine.syntax = grammars.syntax
@@ -281,8 +284,11 @@ def _body(
     prompt_format: str,
     grammars: AnswerGrammars = NO_GRAMMARS,
     context: int = 0,
+    loras: Sequence[str] = (),
 ) -> bytes:
     body = llama_body(generation, prompt_format) | _sampling(generation.sampling, context)
+    if loras or generation.lora is not None:
+        body["lora"] = _scales(loras, generation.lora)
     if "seed" in body:
         body["seed"] %= SEEDS
     for message in body.get("messages", ()):
@@ -318,6 +324,13 @@ def _sampling(sampling: Sampling, context: int) -> dict[str, Any]:
         alternatives = max(1, sampling.top_logprobs)
         body |= {"logprobs": True, "top_logprobs": alternatives, "n_probs": alternatives}
     return body
+
+
+def _scales(loras: Sequence[str], name: str | None) -> list[dict[str, float]]:
+    """The scale of each LoRA adapter of the server: 1 for the one of that name. Raises `GenerationError`."""
+    if name is not None and name not in loras:  # the API refuses it, but may have another configuration
+        raise GenerationError("unsupported_parameter", f"the engine has no LoRA adapter {name}")
+    return [{"id": number, "scale": float(lora == name)} for number, lora in enumerate(loras)]
 
 
 def _refusal(status: int, body: bytes, generation: Generation) -> GenerationError:

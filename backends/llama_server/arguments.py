@@ -64,6 +64,9 @@ SHARING = ("--spec-default", "--lookup-cache-dynamic", "-lcd")
 local files to others, or take the server out of the adapter's control; SHARING make the drafts of a request
 depend on the texts of others, so that its speed would tell a tenant what others have sent."""
 
+LORA_FLAGS = ("--lora", "--lora-scaled", "--lora-init-without-apply")
+"""Flags that `extra_args` may not contain beside the option `lora`: they change the adapters' numbers."""
+
 SHARED_DRAFTS = "ngram-mod"
 """The method of `--spec-type` whose table all slots share (llama.cpp, docs/speculative.md)."""
 
@@ -77,7 +80,8 @@ class LlamaServerOptions:
 
     Paths are absolute. None leaves the choice to the server, as do `n_gpu_layers` -1 (as many as fit) and
     `auto` for `flash_attn` and `reasoning`. `binary` None stands for the engine inside xllamacpp, `spec_type`
-    None for no speculative decoding, `port` and `api_key` None for a free and a random one.
+    None for no speculative decoding, `port` and `api_key` None for a free and a random one. The server knows
+    a LoRA adapter by its place in `lora`.
     """
 
     model: Path
@@ -89,6 +93,7 @@ class LlamaServerOptions:
     threads: int | None
     mmproj: Path | None
     draft_model: Path | None
+    lora: Mapping[str, Path]
     library_path: Path | None
     environment: Mapping[str, str]
     host: str
@@ -111,6 +116,9 @@ class LlamaServerOptions:
         for name in ("binary", "mmproj", "draft_model", "library_path"):
             if given[name] is not None:
                 given[name] = _found(name, given[name])
+        given["lora"] = {
+            name: _found(f"lora.{name}", path) for name, path in sorted((given["lora"] or {}).items())
+        }
         if model.model_path is None:
             raise _refused("set model_path to a GGUF file")
         given["extra_args"] = tuple(given["extra_args"])
@@ -140,11 +148,14 @@ class LlamaServerOptions:
                 raise _refused(f"{name} in {PREFIX}environment must be text")
         if self.binary is None and self.extra_args:
             raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
+        if self.binary is not None and any(set(str(path)) & set(",:") for path in self.lora.values()):
+            raise _refused(f"a path in {PREFIX}lora has a comma or a colon, which a native server splits at")
+        managed = MANAGED + UNSAFE + SHARING + (LORA_FLAGS if self.lora else ())
         for argument, following in zip_longest(self.extra_args, self.extra_args[1:], fillvalue=""):
             flag, _, value = argument.partition("=")
             known = flag.replace("_", "-")  # llama-server reads --api_key as --api-key
             drafts = (value or following).split(",") if known == "--spec-type" else ()
-            if known in MANAGED + UNSAFE + SHARING or SHARED_DRAFTS in drafts:
+            if known in managed or SHARED_DRAFTS in drafts:
                 with_value = f" with {SHARED_DRAFTS}" if drafts else ""
                 raise _refused(f"{PREFIX}extra_args may not contain {flag}{with_value}")
 
@@ -168,6 +179,8 @@ class LlamaServerOptions:
         ]
         if not self.cache_prompt:
             argv += ["--no-cache-prompt"]
+        for path in self.lora.values():
+            argv += ["--lora-scaled", f"{path}:0"]  # no request without a name gets it
         flags: Mapping[str, Any] = {
             "--n-gpu-layers": None if self.n_gpu_layers < 0 else self.n_gpu_layers,
             "--flash-attn": None if self.flash_attn == "auto" else self.flash_attn,
@@ -192,6 +205,7 @@ class LlamaServerOptions:
         return {
             **{name: getattr(self, name) for name in names},
             **{name: path and str(path) for name, path in paths.items()},
+            "lora": [str(path) for path in self.lora.values()],
             "total_context": self.total_context,
             "slot_folder": SLOT_FOLDER,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, server_options
+from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option, server_options
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
@@ -40,6 +40,7 @@ BACKEND = Backend(
     sampling=TOKEN_SAMPLING,
     max_logprobs=20,
     image_option="llama_server_mmproj",
+    lora_option="llama_server_lora",
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},
     one_replica_with=("llama_server_port",),
@@ -161,6 +162,7 @@ BACKEND = Backend(
                 {"kind": "integer", "minimum": 1, "step": 1}, about="maximum tokens of one image"
             ),
         ),
+        lora_option("llama_server_", "a GGUF file"),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option("llama_server_extra_args", "list", (), "further arguments of a native llama-server"),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import SAMPLING_FIELDS, Backend, Option
+from backends.declaration import SAMPLING_FIELDS, Backend, Option, lora_option
 from backends.load_parameters import QUANTIZATION, LoadParameters
 from backends.parameter_rules import ContextOption, Impossible, KnownNeed
 from backends.prompt_formats import PROMPT_FORMATS
@@ -22,6 +22,7 @@ BACKEND = Backend(
     counts_tokens=True,
     constrains_output=True,
     image_option="stub_image_input",
+    lora_option="stub_lora",
     embedding_option="stub_dimensions",
     shortens_vectors=True,
     thinking_formats=PROMPT_FORMATS,
@@ -65,5 +66,6 @@ BACKEND = Backend(
             format="path",
             artifact=True,
         ),
+        lora_option("stub_", "a file that is not read"),
     ),
 )

@@ -72,7 +72,7 @@ def tenants() -> dict[str, Tenant]:
 @pytest.fixture
 def settings(tmp_path: Any) -> Settings:
     models = {
-        "demo": ModelDefinition("demo", "stub"),
+        "demo": ModelDefinition("demo", "stub", options={"stub_lora": {"pirate": "/srv/pirate"}}),
         "org/plain": ModelDefinition("org/plain", "ct2", replica_max=2),
     }
     api = ApiSettings(threads=16, keep_alive_s=0.05, max_body_bytes=1_000_000)

@@ -28,6 +28,7 @@ pytest.register_assert_rewrite(
     "tests.backends.contract",
     "tests.backends.contract_cache",
     "tests.backends.contract_local",
+    "tests.backends.contract_lora",
     "tests.backends.contract_models",
     "tests.backends.contract_sampling",
 )
@@ -190,6 +191,17 @@ def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """One engine with four slots, for all tests of a contract that do not damage it."""
     launcher = Launcher(tmp_path_factory.mktemp("shared"))
     yield launcher(request.cls().model(), slots=4)
+    launcher.stop_all()
+
+
+@pytest.fixture(scope="class")
+def engine_with_loras(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Launched]:
+    """One engine with four slots and the LoRA adapters of `LoraContract`."""
+    folder = tmp_path_factory.mktemp("loras")
+    launcher = Launcher(folder)
+    yield launcher(request.cls().model_with_loras(folder), slots=4)
     launcher.stop_all()
 
 

@@ -157,12 +157,15 @@ def test_relative_paths_of_models_start_at_the_base(load: Load, tmp_path: Path) 
     (base / "org" / "name").mkdir(parents=True)
     models = {
         name: {"backend": "llama_server", "model_path": f"{name}.gguf", "llama_server_mmproj": "a.gguf"}
+        | {"llama_server_lora": {"pirate": "both.gguf", "poet": "shipped.gguf"}}
         for name in ("a", "both", "shipped", "later")
     }
     models["hub"] = {"backend": "vllm", "model_path": "org/name"}
     models["other-hub"] = {"backend": "vllm", "model_path": "org/other"}
     found = load(models, MODEL_BASE_PATH=str(base)).models
     assert found["a"].model_path == found["a"].options["llama_server_mmproj"] == str(base / "a.gguf")
+    loras = {"pirate": str(base / "both.gguf"), "poet": str(root / "shipped.gguf")}
+    assert found["a"].options["llama_server_lora"] == loras
     assert found["both"].model_path == str(base / "both.gguf")
     assert found["shipped"].model_path == str(root / "shipped.gguf"), "only the project has it"
     assert found["later"].model_path == str(base / "later.gguf")
@@ -181,6 +184,7 @@ def test_a_path_that_leaves_the_base_stops_the_start(load: Load, tmp_path: Path,
     for model in (
         {"backend": "llama_cpp", "model_path": path},
         {"backend": "llama_server", "model_path": "a.gguf", "llama_server_mmproj": path},
+        {"backend": "llama_server", "model_path": "a.gguf", "llama_server_lora": {"x": "a.gguf", "y": path}},
     ):
         with pytest.raises(ConfigError) as caught:
             load({"m": model}, MODEL_BASE_PATH=str(base))

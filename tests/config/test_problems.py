@@ -160,6 +160,16 @@ def model(**options):
             {"models": {"demo": VLLM | {"backend": "vllm_serve", "vllm_serve_environment": {"A": 1}}}},
             "models.demo.vllm_serve_environment must be an object with a text for each variable or null",
         ),
+        *[
+            (
+                {"models": {"demo": STUB | {"stub_lora": loras}}},
+                "models.demo.stub_lora must be an object with the path of each of at most 64 LoRA adapters",
+            )
+            for loras in (
+                *({"a b": "x"}, {"": "x"}, {"../a": "x"}, {"a": ""}, {"a": 1}, {"a": "x\0"}, ["a"]),
+                {f"a{number}": "x" for number in range(65)},
+            )
+        ],
         ({"models": {"a..b": STUB}}, "models.a..b is not a name for a model"),
         ({"models": {"../etc": STUB}}, "models.../etc is not a name for a model"),
         ({"models": {"a/b/c": STUB}}, "models.a/b/c is not a name for a model"),

@@ -8,7 +8,13 @@ import orjson
 import redis
 
 from config.settings import LimitSettings, ModelDefinition, RedisSettings, Settings
-from fleet.configuration_digest import configuration_digests, different_parts, stored_digests, warnings
+from fleet.configuration_digest import (
+    configuration_digests,
+    definition_digest,
+    different_parts,
+    stored_digests,
+    warnings,
+)
 from scheduler.ledger import Ledger
 
 
@@ -28,7 +34,10 @@ def test_each_part_that_differs_is_named(settings: Settings) -> None:
 def test_settings_of_one_host_are_not_compared(settings: Settings) -> None:
     here, there = (
         ModelDefinition(
-            "m", "llama_server", f"{folder}/m.gguf", options={"llama_server_binary": f"{folder}/x"}
+            "m",
+            "llama_server",
+            f"{folder}/m.gguf",
+            options={"llama_server_binary": f"{folder}/x", "llama_server_lora": {"pirate": f"{folder}/p"}},
         )
         for folder in ("/srv", "/mnt")
     )
@@ -53,3 +62,9 @@ def test_workers_that_differ_in_the_same_parts_share_a_warning(
     assert stored.keys() == {"w1", "w2", "w3"}
     (warning,) = warnings({"limits": "2"}, stored)
     assert warning.startswith("this host differs from w1 on host-w1, w2 on host-w2 in: limits;")
+
+
+def test_loras_with_other_names_or_files_are_another_definition() -> None:
+    loras = ({"pirate": "/srv/a.gguf"}, {"poet": "/srv/a.gguf"}, {"pirate": "/srv/b.gguf"}, None)
+    models = [ModelDefinition("m", "llama_server", options={"llama_server_lora": lora}) for lora in loras]
+    assert len({definition_digest(model, {}) for model in models}) == len(loras)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 import time
 from typing import Any
 
+import orjson
 import pytest
 import redis
 from hypothesis import given, strategies
@@ -24,7 +26,8 @@ from governance.cache_namespaces import (
 
 REQUEST = ("acme", "demo", None)
 names = strategies.text(strategies.characters(codec="ascii", exclude_characters=" "), min_size=1, max_size=8)
-requests = strategies.tuples(names, names, strategies.none() | names)
+optional = strategies.none() | names
+requests = strategies.tuples(names, names, optional, optional, optional)
 
 
 def read(namespaces: CacheNamespaces, client: redis.Redis, settings: Settings) -> None:
@@ -45,10 +48,20 @@ def test_a_namespace_is_128_bits_in_hex(namespaces: CacheNamespaces) -> None:
 
 
 @given(requests, requests)
-def test_two_requests_share_a_namespace_only_if_tenant_model_and_tag_are_equal(one: Any, other: Any) -> None:
+def test_two_requests_share_a_namespace_only_if_tenant_model_tag_and_lora_are_equal(
+    one: Any, other: Any
+) -> None:
     namespaces = CacheNamespaces()
     namespaces.adopt(b"a secret", {})
     assert (namespaces.of(*one) == namespaces.of(*other)) == (one == other)
+
+
+def test_namespace_without_lora_is_that_of_older_processes() -> None:
+    """Else a request that waits during an update of the platform would lose its cached prefix."""
+    namespaces = CacheNamespaces()
+    namespaces.adopt(b"a secret", {})
+    data = orjson.dumps(["acme", "demo", None, None, "0", "0", "0"])
+    assert namespaces.of(*REQUEST) == hmac.digest(b"a secret", data, "sha256").hex()[:32]
 
 
 def test_the_name_of_an_unknown_tenant_has_namespaces_and_an_epoch_of_its_own(

@@ -107,3 +107,12 @@ def test_the_files_of_a_model_that_needs_another_device_have_no_digest(tmp_path:
     on_a_gpu = replace(gguf(file(tmp_path / "m.gguf", 1)), device="cuda:1")
     assert files_digests([on_a_gpu], "cpu") == {}
     assert files_digests([on_a_gpu], "cuda").keys() == {"files of alpha"}
+
+
+def test_the_loras_of_a_model_count(tmp_path: Path) -> None:
+    model = ModelDefinition("alpha", "llama_server", str(file(tmp_path / "a.gguf", 3)))
+    loras = {name: str(file(tmp_path / name, 2)) for name in ("pirate", "poet")}
+    assert size_mib(replace(model, options={"llama_server_lora": loras})) == 7
+    before = files_digests([replace(model, options={"llama_server_lora": loras})], "cpu")
+    file(tmp_path / "poet", 4)
+    assert files_digests([replace(model, options={"llama_server_lora": loras})], "cpu") != before

@@ -64,6 +64,8 @@ def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
         params.mmproj.path = options["mmproj"]
     if options["image_max_tokens"] is not None:
         params.image_max_tokens = options["image_max_tokens"]
+    if options["lora"]:  # of scale 0, so that no request without a name gets one
+        params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(path, 0.0) for path in options["lora"]]
     _speculation(xllamacpp, params.speculative, options)
     return params
 

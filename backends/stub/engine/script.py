@@ -67,6 +67,9 @@ class DirectiveError(ValueError):
 
 def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan the answer to a request. Raises `DirectiveError`."""
+    lora = generation.get("lora")
+    if lora is not None and lora not in (options.get("stub_lora") or ()):
+        return Script(error=("unsupported_parameter", "the engine has no LoRA adapter of this name"))
     prompt = prompt_of(generation)
     directives, text = directives_of(prompt) if options["stub_directives"] else ({}, prompt)
     script = Script(
@@ -155,7 +158,8 @@ def _fill(
     elif (form := generation.get("output_format")) is not None and called is None:
         script.parts.append(("text", pieces(_json_of(form["schema"]))))
     elif "tokens" in directives or called is None:
-        script.parts.append(("text", numbered("tok", directives.get("tokens", options["stub_tokens"]))))
+        stem = generation.get("lora") or "tok"
+        script.parts.append(("text", numbered(stem, directives.get("tokens", options["stub_tokens"]))))
     if called is not None:
         tool = next(
             (tool for tool in generation["tools"] if tool["name"] == called and tool.get("strict")), None

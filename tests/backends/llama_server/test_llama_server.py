@@ -110,6 +110,30 @@ def test_unset_draft_settings_have_the_defaults_of_the_load_constraints(
         assert (f"{flag} {default}" in " ".join(options.argv(8000))) is (spec_type is not None)
 
 
+def test_loras_are_loaded_without_effect_on_requests_that_name_none(binary: Path) -> None:
+    loras = {"poet": str(DEMO_MODEL), "pirate": str(binary)}
+    options = LlamaServerOptions.of(llama(binary=str(binary), lora=loras), 1)
+    argv = " ".join(options.argv(8000))
+    assert f"--lora-scaled {binary}:0 --lora-scaled {DEMO_MODEL}:0" in argv, "in the order of their names"
+    assert options.for_engine()["lora"] == [str(binary), str(DEMO_MODEL)]
+    plain = orjson.loads(_body(ask("hi"), "generic", loras=tuple(options.lora)))
+    assert plain["lora"] == [{"id": 0, "scale": 0.0}, {"id": 1, "scale": 0.0}]
+    named = orjson.loads(_body(ask("hi", lora="poet"), "generic", loras=tuple(options.lora)))
+    assert named["lora"] == [{"id": 0, "scale": 0.0}, {"id": 1, "scale": 1.0}]
+    assert "lora" not in orjson.loads(_body(ask("hi"), "generic"))
+
+
+def test_unusable_loras_are_refused(binary: Path, tmp_path: Path) -> None:
+    assert "correct llama_server_lora.pirate" in refusal(llama(lora={"pirate": str(tmp_path / "gone")}))
+    (odd := tmp_path / "a:1,b").touch()
+    assert "comma" in refusal(llama(binary=str(binary), lora={"pirate": str(odd)}))
+    assert LlamaServerOptions.of(llama(lora={"pirate": str(odd)}), 1).lora == {"pirate": odd}
+    for flag in ("--lora", "--lora_scaled", "--lora-init-without-apply"):
+        more = {"binary": str(binary), "extra_args": [flag, "x"]}
+        assert flag in refusal(llama(lora={"pirate": str(DEMO_MODEL)}, **more))
+        assert LlamaServerOptions.of(llama(**more), 1).extra_args
+
+
 def test_without_a_speculation_type_no_draft_model_is_loaded(binary: Path) -> None:
     options = LlamaServerOptions.of(llama(binary=str(binary), draft_model=str(DEMO_MODEL), spec_type=None), 1)
     argv = options.argv(8000)
