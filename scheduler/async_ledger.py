@@ -58,6 +58,17 @@ class AsyncLedger:
                 raise values
         return commands.parse_job(id, tenant, values)
 
+    async def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
+        """See `lookup`; with the generation, which is None after the end of a job that is not stored."""
+        key = commands.job_key(self.scripts.prefix, id)
+        scripts = self._large or self.scripts  # it may be as large as a request's body
+        with redis_errors_translated():
+            (values,) = without_errors(
+                await scripts.exchange([("HMGET", key, *commands.JOB_FIELDS, "generation")])
+            )
+        row = commands.parse_job(id, tenant, values[:-1])
+        return None if row is None else (row, values[-1])
+
     async def queue_order(self, model: str) -> QueueOrder:
         """See `Ledger.queue_order`."""
         return queue_view.parse_order(await self.scripts.run("queue_order", model, queue_view.MOST_IN_ORDER))

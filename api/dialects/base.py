@@ -50,7 +50,8 @@ class ParsedRequest:
     `ignorable` are fields of `Generation` that have no effect with a model that lacks them; such a model
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
     those whose text is not in the prompt yet. `n` answers are asked for, to each of `prompts` if there are
-    any: see `api.dialects.choices`.
+    any: see `api.dialects.choices`. The conversation of `previous_response_id` is not in the prompt yet: see
+    `api.dialects.continuation`.
     """
 
     generation: Generation
@@ -67,6 +68,7 @@ class ParsedRequest:
     cache_tag: str | None = None
     documents: tuple[PendingDocument, ...] = ()
     service_tier: ServiceTier | None = None
+    previous_response_id: str | None = None
 
     @property
     def choices(self) -> int:

@@ -84,6 +84,7 @@ _ECHOED = (
     "max_output_tokens",
     "max_tool_calls",
     "parallel_tool_calls",
+    "previous_response_id",
     "prompt_cache_key",
     "safety_identifier",
     "store",
@@ -144,11 +145,11 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         field_names=FIELD_NAMES,
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
+        previous_response_id=body.get("previous_response_id"),
     )
 
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:
-    refuse(body, "previous_response_id")
     refuse(body, "conversation")
     refuse(body, "prompt")
 

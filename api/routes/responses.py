@@ -28,6 +28,7 @@ from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from api.streaming.answers import send_json
 from api.streaming.count_tokens import count_tokens
+from api.streaming.previous_response import NOT_FOUND
 from api.streaming.respond import generate
 from api.streaming.response_readers import StreamingReader
 from api.streaming.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
@@ -49,7 +50,7 @@ _ID = {"id": "The response's id."}
     streams=True,
     blocking=False,
     headers=GENERATION_HEADERS,
-    errors=GENERATION,
+    errors=(NOT_FOUND, *GENERATION),
 )
 def create_response(body: dict[str, Any]) -> Response:
     """Create a response
@@ -72,7 +73,7 @@ def create_response(body: dict[str, Any]) -> Response:
     responses={200: InputTokensObject},
     blocking=False,
     headers=GENERATION_HEADERS,
-    errors=TOKEN_COUNT,
+    errors=(NOT_FOUND, *TOKEN_COUNT),
 )
 def count_input_tokens(body: dict[str, Any]) -> Response:
     """Count the input tokens of a response

@@ -193,6 +193,12 @@ class ResponsesRequest(StrictSchema):
         min_items=1,
         max_items=10_000,
     )
+    previous_response_id = StringField(
+        "The stored response that this one continues: its conversation and its output come before the input,"
+        " without its instructions.",
+        min_length=1,
+        max_length=128,
+    )
     instructions = StringField("A system message, placed before all others.")
     stream = BooleanField("Stream the response as server-sent events.")
     background = BooleanField(

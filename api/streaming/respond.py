@@ -23,6 +23,7 @@ from api.measurements import NOT_RUN, measurement_headers
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from api.streaming.answers import send_error, send_json
+from api.streaming.previous_response import with_previous_response
 from api.streaming.response_readers import ResponseReader, StreamingReader, WholeReader
 from api.streaming.stored_response import read_events
 from config.limits import Limits, limits_of
@@ -53,6 +54,7 @@ def generate(
         created_at,
         takes_documents=True,
         takes_choices=True,
+        takes_previous_response=True,
     )
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
@@ -71,13 +73,15 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
     *,
     takes_documents: bool = False,
     takes_choices: bool = False,
+    takes_previous_response: bool = False,
 ) -> tuple[ParsedRequest, Job, bool]:
     """The parsed request, its job, and whether it was checked against its model.
 
     It was not if this process does not know the model: it may have been loaded a moment ago. Raises
     `StokerError`; does no I/O. With `takes_documents` the caller admits the job by `api.admission.admit`,
     which puts the text of documents into it; otherwise such a request is refused. So is one for several
-    choices without `takes_choices`: the job is that of the first.
+    choices without `takes_choices`: the job is that of the first. So is one that continues a response without
+    `takes_previous_response`: the caller reads that response, which the job lacks.
     """
     parsed = dialect.parse(body)
     if parsed.documents and not takes_documents:
@@ -91,6 +95,12 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
             "one answer is possible here: leave out n, and give one prompt",
             code="unsupported_parameter",
             param="n" if parsed.n > 1 else "prompt",
+        )
+    if parsed.previous_response_id is not None and not takes_previous_response:
+        raise InvalidRequest(
+            "no response can be continued here: send the whole conversation",
+            code="unsupported_parameter",
+            param="previous_response_id",
         )
     if parsed.service_tier is not None:
         caller, parsed = with_service_tier(caller, parsed, request)
@@ -161,6 +171,8 @@ class GenerationExchange:
                 fitted = capabilities.check(model, parsed)
                 if fitted is not parsed:
                     self._request = fitted, with_generation(job, fitted)
+            if self._request is not None and self._request[0].previous_response_id is not None:
+                self._request = await with_previous_response(self._services, *self._request)
             await self._serve(connection)
         except StokerError as error:
             limits = error.limits if isinstance(error, Rejected) else ()

@@ -267,6 +267,15 @@ def test_a_wrong_line_is_refused_as_the_request_would_be(
     assert isinstance(caught.value, UnknownModel) == (code == "unknown_model")
 
 
+def test_a_line_is_refused_when_it_continues_a_response(services: AppServices) -> None:
+    line = Line(1, "a", {"model": "demo", "input": "x", "previous_response_id": "resp_1"})
+    with pytest.raises(StokerError) as caught:
+        make_line_job(
+            services, caller_of(services, "one", record()), "/v1/responses", line, "ab", created_at=5
+        )
+    assert (caught.value.code, caught.value.param) == ("unsupported_parameter", "previous_response_id")
+
+
 def test_a_line_runs_with_the_rights_of_the_key_as_they_are_now(services: AppServices) -> None:
     for tenant, key in (("one", "0" * 64), ("gone", digest_of(KEY)), ("two", digest_of(KEY))):
         with pytest.raises(InvalidApiKey):

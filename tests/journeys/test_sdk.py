@@ -42,6 +42,25 @@ def test_a_stream_has_the_same_text_as_the_whole_response(sdk: openai.OpenAI) ->
     assert events[-1].type == "response.completed"
 
 
+def test_a_continued_response_has_the_prompt_and_the_answer_of_the_whole_conversation(
+    sdk: openai.OpenAI,
+) -> None:
+    ask: dict[str, Any] = {"model": DEMO, "temperature": 0, "instructions": "Be brief."}
+    first = sdk.responses.create(input="Who are you?", **ask)
+    continued = sdk.responses.create(input="What is Stoker?", previous_response_id=first.id, **ask)
+    conversation: Any = [
+        {"role": "user", "content": "Who are you?"},
+        {"role": "assistant", "content": first.output_text},
+        {"role": "user", "content": "What is Stoker?"},
+    ]
+    whole = sdk.responses.create(input=conversation, **ask)
+    assert continued.output_text == whole.output_text
+    assert first.usage
+    assert continued.usage
+    assert whole.usage
+    assert continued.usage.input_tokens == whole.usage.input_tokens > first.usage.input_tokens
+
+
 def test_the_sdk_of_anthropic_gets_the_same_text_whole_and_streamed(
     shared: Platform, sdk: openai.OpenAI
 ) -> None:

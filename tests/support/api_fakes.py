@@ -193,6 +193,12 @@ class FakeAsyncLedger:
     async def lookup(self, id: str, tenant: str) -> JobRow | None:
         return self._ledger.lookup(id, tenant)
 
+    async def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
+        row = self._ledger.lookup(id, tenant)
+        if row is None:
+            return None
+        return row, None if row.status.is_terminal and not row.store else self._ledger.jobs[id].generation
+
     async def subscribe(self, id: str, subscriber: str) -> Status | None:
         return self._ledger.subscribe(id, subscriber)
 
